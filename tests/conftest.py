@@ -1,0 +1,16 @@
+"""What every test starts from: shapes are checked, and torch keeps to one thread."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+if not os.environ.get("EXPLORER_MEASURING"):
+    # Every shape written in a signature of `models` is checked on every call. A
+    # benchmark runs in a process of its own without this (tests/benchmarks/conftest.py).
+    from jaxtyping import install_import_hook
+
+    install_import_hook("models", "beartype.beartype")
+
+torch.set_num_threads(1)
