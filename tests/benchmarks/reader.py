@@ -1,0 +1,118 @@
+"""A reader without a browser: Streamlit's own messages over its real websocket.
+
+Fifty browsers would measure the browsers. A reader here sends what the page in a
+browser sends and takes what it takes, so the time measured is the server's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+
+@dataclass
+class Answer:
+    """One run of the page's script, as it reached the reader."""
+
+    seconds: float
+    bytes: int
+    elements: list[Element] = field(default_factory=list)
+
+    def components(self, name: str) -> list[Any]:
+        """The drawn components of this name."""
+        found = (e.bidi_component for e in self.elements if e.WhichOneof("type") == BIDI)
+        return [component for component in found if component.component_name.endswith(name)]
+
+    @property
+    def failures(self) -> list[str]:
+        return [e.exception.message for e in self.elements if e.WhichOneof("type") == "exception"]
+
+
+BIDI = "bidi_component"
+
+
+class Reader:
+    """One websocket session with the app; `await reader.act(...)` is one rerun."""
+
+    def __init__(self, url: str, query: str = "") -> None:
+        self.url = url.replace("http", "ws", 1) + "/_stcore/stream"
+        self.query = query
+        self.states: dict[str, WidgetState] = {}
+        self.cache: dict[str, ForwardMsg] = {}
+        self.page_hash = ""
+        self.socket: ClientConnection | None = None
+
+    async def __aenter__(self) -> Reader:
+        self.socket = await connect(self.url, subprotocols=["streamlit"], max_size=None)  # type: ignore[list-item]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.socket is not None:
+            await self.socket.close()
+
+    async def act(self, *changed: WidgetState) -> Answer:
+        """Change these widgets, run the script, and take in everything it sends."""
+        assert self.socket is not None
+        self.states |= {state.id: state for state in changed}
+        message = BackMsg()
+        run = message.rerun_script
+        run.query_string = self.query
+        run.page_script_hash = self.page_hash
+        run.widget_states.widgets.extend(self.states.values())
+        run.cached_message_hashes.extend(self.cache)
+        run.context_info.timezone = "UTC"
+        run.context_info.locale = "en-GB"
+        run.context_info.url = self.url
+        begun = time.perf_counter()
+        await self.socket.send(message.SerializeToString())
+        answer = Answer(0, 0)
+        async with asyncio.timeout(60):
+            while not await self._take(answer):
+                pass
+        answer.seconds = time.perf_counter() - begun
+        return answer
+
+    async def _take(self, answer: Answer) -> bool:
+        """Receive one message; whether it was the last of a finished run."""
+        assert self.socket is not None
+        data = await self.socket.recv()
+        assert isinstance(data, bytes)
+        answer.bytes += len(data)
+        message = ForwardMsg.FromString(data)
+        if message.ref_hash:
+            message = self.cache[message.ref_hash]
+        elif message.metadata.cacheable:
+            self.cache[message.hash] = message
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self.page_hash = message.new_session.page_script_hash
+        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+            answer.elements.append(message.delta.new_element)
+        elif kind == "script_finished":
+            return message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+        return False
+
+
+def widgets(answer: Answer) -> Iterator[tuple[str, Any]]:
+    """Every drawn widget with the key its page gave it."""
+    for element in answer.elements:
+        kind = element.WhichOneof("type")
+        body = getattr(element, kind) if kind else None
+        identity = getattr(body, "id", "")
+        if identity.startswith("$$"):
+            yield identity.rsplit("-", 1)[-1], body

@@ -1,0 +1,117 @@
+"""A visitor's browser: opens the app, waits until it rests, and notes what it saw."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Locator,
+    Page,
+    expect,
+)
+
+NOTE_VIOLATIONS = """
+window.policyViolations = [];
+document.addEventListener("securitypolicyviolation", (event) =>
+  window.policyViolations.push(`${event.violatedDirective}: ${event.blockedURI}`));
+"""
+AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+
+
+@dataclass
+class Notes:
+    """What went on in one browser context that no test asked for."""
+
+    errors: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+
+    def asked(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https", "ws", "wss"}:
+            self.hosts.add(parts.netloc)
+
+    def said(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def interrupted(self, dialog: Dialog) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+
+class Visitor:
+    """One person with a browser of their own."""
+
+    def __init__(
+        self,
+        browser: Browser,
+        url: str,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+    ) -> None:
+        self.url = url
+        self.notes = Notes()
+        self.context: BrowserContext = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+        )
+        self.context.set_default_timeout(30_000)
+        self.context.add_init_script(NOTE_VIOLATIONS)
+        self.context.on("request", lambda request: self.notes.asked(request.url))
+        self.context.on("console", self.notes.said)
+        self.context.on("weberror", lambda error: self.notes.errors.append(str(error.error)))
+        self.context.on("dialog", self.notes.interrupted)
+        self.page: Page = self.context.new_page()
+        self.page.on("websocket", lambda socket: self.notes.asked(socket.url))
+
+    def open(self, address: str = "/") -> Page:
+        """Go to an address of the app and wait until it is drawn."""
+        self.page.goto(self.url + address)
+        self.rest()
+        return self.page
+
+    def rest(self, seconds: float = 60) -> None:
+        """Wait until the app has drawn something and its script has ended."""
+        self.page.wait_for_selector(AT_REST, timeout=seconds * 1000, state="attached")
+        expect(self.page.get_by_test_id("stMain").locator("h1").first).to_be_visible(
+            timeout=seconds * 1000
+        )
+
+    def follow(self, title: str) -> None:
+        """Click a page's name in the navigation and wait until that page is drawn."""
+        self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True).click()
+        self.titled(title)
+        self.rest()
+
+    def titled(self, title: str) -> None:
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(
+            re.compile(title), timeout=30_000
+        )
+
+    def widget(self, key: str) -> Locator:
+        """What the app drew under this key."""
+        return self.page.locator(f".st-key-{key}")
+
+    def violations(self) -> list[str]:
+        """What the content security policy has stopped on this page."""
+        found: list[str] = self.page.evaluate("window.policyViolations")
+        return found
+
+    def no_traceback(self) -> None:
+        """The page shows no traceback and no message of a failed script."""
+        expect(self.page.get_by_test_id("stException")).to_have_count(0)
+        expect(self.page.get_by_text("Traceback")).to_have_count(0)
+        expect(self.page.get_by_text("Page not found")).to_have_count(0)
+
+    def close(self) -> None:
+        self.context.close()

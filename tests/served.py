@@ -1,0 +1,160 @@
+"""The app as a visitor meets it: `streamlit run app.py` in a process of its own.
+
+Browser tests, benchmarks and the pictures start servers here. Every server gets
+its own port and its own folder of runs, and that folder's path in the
+environment is how every process that belongs to it is found again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Look again until it holds; AssertionError that says what did not come."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, f"{what} did not come within {seconds:g} s"
+        time.sleep(0.02)
+
+
+def processes_of(runs: Path) -> list[psutil.Process]:
+    """Every living process that was started with this folder of runs."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            mine = process.environ().get("EXPLORER_RUNS") == str(runs)
+            if mine and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+class Server:
+    """One running app; a context manager that leaves no process behind."""
+
+    def __init__(
+        self, runs: Path, *, script: Path = ROOT / "app.py", env: Mapping[str, str] | None = None
+    ) -> None:
+        self.runs = runs
+        self.script = script
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.extra = dict(env or {})
+        self.log_path = runs.with_name(f"{runs.name}-server-{self.port}.log")
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Server:
+        command = [sys.executable, "-m", "streamlit", "run", str(self.script)]
+        options = {
+            "server.port": str(self.port),
+            "server.address": "127.0.0.1",
+            "server.headless": "true",
+        }
+        for name, value in options.items():
+            command += [f"--{name}", value]
+        environment = {
+            **os.environ,
+            **self.extra,
+            "EXPLORER_RUNS": str(self.runs),
+            "PYTHONUNBUFFERED": "1",
+        }
+        with self.log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT
+            )
+        return self
+
+    def wait(self, seconds: float = 90) -> Server:
+        """Come back when the server answers that it is well."""
+        wait_until(self._answers, f"the server at {self.url}", seconds)
+        return self
+
+    def _answers(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, f"the server ended at its start:\n{self.log}"
+        try:
+            with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None, "the server was not started"
+        return self.process.pid
+
+    @property
+    def log(self) -> str:
+        """What the server has printed so far."""
+        return self.log_path.read_text(errors="replace")
+
+    @property
+    def tracebacks(self) -> list[str]:
+        """The part of the log after every traceback."""
+        return [
+            self.log[match.start() : match.start() + 4000]
+            for match in re.finditer("Traceback", self.log)
+        ]
+
+    def stop(self, with_signal: int = signal.SIGINT) -> None:
+        """Ask the server to end, as Ctrl-C does, and wait until it has."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(with_signal)
+            self.process.wait(60)
+
+    def kill(self) -> None:
+        """End the server as a power cut would: it can tidy nothing."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(60)
+
+    def leftovers(self) -> list[psutil.Process]:
+        return processes_of(self.runs)
+
+    def clear(self) -> None:
+        """End whatever is left of this server and of its cluster."""
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+        left = self.leftovers()
+        for process in left:
+            process.kill()
+        psutil.wait_procs(left, 20)
+
+    def __enter__(self) -> Server:
+        return self.start().wait()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self.clear()
