@@ -1,0 +1,58 @@
+"""Labels that show what is invisible: spaces, line ends, control characters, single bytes."""
+
+import unicodedata
+from functools import cache
+
+SPACE, NEWLINE, RETURN, TAB = "␣", "↵", "␍", "⇥"
+
+_VISIBLE = {" ": SPACE, "\n": NEWLINE, "\r": RETURN, "\t": TAB}
+_INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}
+
+
+def readable(text: str) -> str:
+    """The text with every invisible character replaced by something one can see.
+
+    Direction marks and other control characters become `<U+200F>`, so a label
+    can neither hide nor turn the text around it.
+    """
+    label = "".join(_readable_character(character) for character in text)
+    if label and unicodedata.combining(label[0]):
+        return "◌" + label
+    return label
+
+
+def readable_bytes(piece: bytes) -> str:
+    """The piece as text where its bytes are whole characters, as `<0xE2>` where they are not."""
+    label = ""
+    for part in piece.decode("utf-8", "surrogateescape"):
+        code = ord(part)
+        label += f"<0x{code - 0xDC00:02X}>" if 0xDC80 <= code <= 0xDCFF else part
+    return readable(label)
+
+
+def _readable_character(character: str) -> str:
+    if character in _VISIBLE:
+        return _VISIBLE[character]
+    if unicodedata.category(character) in _INVISIBLE_CATEGORIES:
+        return f"<U+{ord(character):04X}>"
+    return character
+
+
+@cache
+def byte_alphabet() -> dict[str, int]:
+    """Byte-level BPE writes each byte as one printable character; this reads them back.
+
+    Printable Latin-1 bytes stand for themselves, the other 68 for the characters
+    from U+0100 on, in order.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    alphabet = {chr(byte): byte for byte in printable}
+    others = (byte for byte in range(256) if byte not in printable)
+    alphabet.update({chr(0x100 + index): byte for index, byte in enumerate(others)})
+    return alphabet
+
+
+def bytes_of(token: str) -> bytes:
+    """The bytes that a token of a byte-level vocabulary stands for."""
+    alphabet = byte_alphabet()
+    return bytes(alphabet[character] for character in token)

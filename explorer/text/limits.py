@@ -1,0 +1,32 @@
+"""How much text is taken, and the one sentence that refuses more.
+
+Text is never changed on the way in: what cannot be read is refused, so that
+every span points into exactly what was typed.
+"""
+
+MAX_CHARACTERS = 20_000
+"""Longest text that is tokenized for looking at."""
+
+MAX_CORPUS_CHARACTERS = 5_000_000
+"""Longest text that a model is trained on."""
+
+
+class TextError(ValueError):
+    """A text or a tokenizer that cannot be used; the message is one sentence for the reader."""
+
+
+def checked(text: str, most: int = MAX_CHARACTERS) -> str:
+    """The same text, once it is known to be short enough and to be valid Unicode."""
+    if len(text) > most:
+        raise TextError(
+            f"The text has {len(text):,} characters; at most {most:,} fit, so shorten it."
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        raise TextError(
+            f"Character {error.start + 1} (U+{code:04X}) is half of a character pair and stands "
+            "for nothing; delete it and type it again."
+        ) from None
+    return text

@@ -1,0 +1,144 @@
+"""A tokenizer of the `tokenizers` library with labels a person can read.
+
+The library does the work; this adds what looking needs: a label and a span in
+the typed text for every token, limits, and the promise that typed text never
+turns into a special token, whatever it says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import tokenizers
+
+from explorer.text.labels import bytes_of, readable, readable_bytes
+from explorer.text.limits import MAX_CORPUS_CHARACTERS, TextError, checked
+from explorer.text.special import BOS, CLS, EOS, PAD, UNKNOWN
+from explorer.text.stored import check_stored
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token: its number, how to show it, and which characters it came from.
+
+    `text[start:end]` is what it stands for. Several tokens share a span when one
+    character needs several bytes; a special token has an empty span.
+    """
+
+    id: int
+    label: str
+    start: int = 0
+    end: int = 0
+    special: bool = False
+
+
+class Tokenizer:
+    """Text to tokens and back, in the way one model reads it."""
+
+    def __init__(self, library: tokenizers.Tokenizer) -> None:
+        # Not part of the library's file format, so it is set on every way in.
+        library.encode_special_tokens = True
+        self.library = library
+        self.special_ids = frozenset(library.get_added_tokens_decoder())
+        self._labels: dict[int, str] = {}
+
+    @property
+    def kind(self) -> str:
+        """What a token is: "characters", "words" or "bytes" (byte-level BPE)."""
+        if isinstance(self.library.model, tokenizers.models.BPE):
+            return "bytes"
+        splits_words = isinstance(self.library.pre_tokenizer, tokenizers.pre_tokenizers.Whitespace)
+        return "words" if splits_words else "characters"
+
+    @property
+    def vocab_size(self) -> int:
+        return self.library.get_vocab_size()
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether capitals are read as small letters."""
+        return self.library.normalizer is not None
+
+    @property
+    def pad_id(self) -> int | None:
+        return self.library.token_to_id(PAD)
+
+    @property
+    def bos_id(self) -> int | None:
+        return self.library.token_to_id(BOS)
+
+    @property
+    def eos_id(self) -> int | None:
+        return self.library.token_to_id(EOS)
+
+    @property
+    def unk_id(self) -> int | None:
+        return self.library.token_to_id(UNKNOWN)
+
+    @property
+    def cls_id(self) -> int | None:
+        return self.library.token_to_id(CLS)
+
+    def encode(self, text: str) -> tuple[Token, ...]:
+        """The tokens the model reads for this text, special tokens included."""
+        encoding = self.library.encode(checked(text))
+        tokens: list[Token] = []
+        for token_id, span, special in zip(
+            encoding.ids, encoding.offsets, encoding.special_tokens_mask, strict=True
+        ):
+            if special:
+                place = len(text) if token_id == self.eos_id else 0
+                span = (place, place)
+            tokens.append(Token(token_id, self.label(token_id), *span, special=bool(special)))
+        return tuple(tokens)
+
+    def ids(self, text: str) -> list[int]:
+        """The numbers of `encode`, without the labels."""
+        return self.library.encode(checked(text)).ids
+
+    def target_ids(self, text: str) -> list[int]:
+        """What the decoder of an encoder-decoder writes: `<s> … </s>` around the text."""
+        bos, eos = self.bos_id, self.eos_id
+        if bos is None or eos is None:
+            raise TextError("This tokenizer has no start and end tokens, so it writes no answers.")
+        return [bos, *self.library.encode(checked(text), add_special_tokens=False).ids, eos]
+
+    def corpus_ids(self, text: str) -> list[int]:
+        """A long text to train on, without special tokens."""
+        corpus = checked(text, MAX_CORPUS_CHARACTERS)
+        return self.library.encode(corpus, add_special_tokens=False).ids
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of these tokens; special tokens are left out, an unknown one is shown."""
+        return self.library.decode([int(token_id) for token_id in ids], skip_special_tokens=True)
+
+    def label(self, token_id: int) -> str:
+        """How to show a token: spaces as ␣, line ends as ↵, part of a character as <0xE2>."""
+        if token_id not in self._labels:
+            self._labels[token_id] = self._make_label(token_id)
+        return self._labels[token_id]
+
+    def token(self, token_id: int) -> Token:
+        """A token that was not typed, such as one a model wrote; it has no span."""
+        return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
+
+    def to_json(self) -> str:
+        """The library's own file format, `tokenizer.json`."""
+        return self.library.to_str(pretty=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Tokenizer:
+        """A tokenizer that `to_json` wrote; TextError for anything else."""
+        check_stored(text)
+        try:
+            return cls(tokenizers.Tokenizer.from_str(text))
+        except Exception as error:
+            raise TextError("The tokenizer file does not describe a tokenizer.") from error
+
+    def _make_label(self, token_id: int) -> str:
+        token = self.library.id_to_token(token_id)
+        if token is None:
+            raise TextError(f"Token {token_id} is not in the vocabulary of {self.vocab_size:,}.")
+        if token_id in self.special_ids or token == UNKNOWN:
+            return token
+        return readable_bytes(bytes_of(token)) if self.kind == "bytes" else readable(token)
