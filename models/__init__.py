@@ -1,0 +1,8 @@
+"""A Transformer from scratch: one small core for encoders, decoders and both together."""
+
+from models.checkpoint import load_checkpoint, save_checkpoint
+from models.config import TransformerConfig
+from models.trace import trace
+from models.transformer import Transformer
+
+__all__ = ["Transformer", "TransformerConfig", "load_checkpoint", "save_checkpoint", "trace"]

@@ -1,0 +1,166 @@
+"""Attention: every query looks at the keys and takes a weighted mean of their values.
+
+Shapes: b batch, h heads, g heads of the keys and values (h, or fewer when they are
+grouped), q queries, k keys, d width of one head, D width of the model.
+Source: Attention Is All You Need, section 3.2.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from models.cache import LayerCache
+from models.tap import NO_TAP, Tap
+
+Mask = Bool[Tensor, "#b #h #q #k"]
+Bias = Float[Tensor, "#b #h #q #k"]
+
+
+def attention_scores(
+    q: Float[Tensor, "b h q d"], k: Float[Tensor, "b g k d"], scale: float
+) -> Float[Tensor, "b h q k"]:
+    """q·k × scale for every pair. Cost grows with b · h · q · k · d."""
+    return (q * scale) @ repeat_groups(k, q.shape[1]).mT
+
+
+def attention_weights(
+    scores: Float[Tensor, "b h q k"], mask: Mask | None = None, bias: Bias | None = None
+) -> Float[Tensor, "b h q k"]:
+    """Softmax of the scores over the keys that may be seen; a row that may see none is all zeros.
+
+    Masked scores become the lowest finite number, not −∞, so that an all-masked row
+    stays free of NaN, forward and backward, until the last line makes it zero.
+    """
+    if bias is not None:
+        scores = scores + bias
+    if mask is None:
+        return scores.softmax(-1)
+    lowest = torch.finfo(scores.dtype).min
+    return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
+
+
+def repeat_groups(x: Float[Tensor, "b g k d"], n_heads: int) -> Float[Tensor, "b h k d"]:
+    """One copy of the grouped keys (or values) for every head that shares them."""
+    groups = x.shape[1]
+    return x if groups == n_heads else x.repeat_interleave(n_heads // groups, dim=1)
+
+
+def scaled_dot_product_attention(
+    q: Float[Tensor, "b h q d"],
+    k: Float[Tensor, "b g k d"],
+    v: Float[Tensor, "b g k d"],
+    mask: Mask | None = None,
+    bias: Bias | None = None,
+    scale: float | None = None,
+    tap: Tap = NO_TAP,
+) -> tuple[Float[Tensor, "b h q d"], Float[Tensor, "b h q k"]]:
+    """softmax(QKᵀ / √d + bias) V and the weights themselves, every step shown to the tap.
+
+    Memory grows with h · q · k. Source: Attention Is All You Need, equation 1.
+    """
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = tap("scores", attention_scores(q, k, scale))
+    weights = tap("weights", attention_weights(scores, mask, bias))
+    return weights @ repeat_groups(v, q.shape[1]), weights
+
+
+def fused_attention(
+    q: Float[Tensor, "b h q d"],
+    k: Float[Tensor, "b g k d"],
+    v: Float[Tensor, "b g k d"],
+    mask: Mask | None = None,
+    bias: Bias | None = None,
+    scale: float | None = None,
+) -> Float[Tensor, "b h q d"]:
+    """The same by torch's fused kernel, which never holds the weights."""
+    if bias is not None:
+        bias = bias.to(q.dtype)
+        mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+    grouped = k.shape[1] != q.shape[1]
+    return F.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=grouped)
+
+
+class MultiHeadAttention(nn.Module):
+    """h heads side by side, each with its own projections, joined by a last one.
+
+    With `memory` the keys and values come from there (cross-attention), else from `x`.
+    `n_kv_heads` below `n_heads` shares keys and values between heads (grouped-query
+    attention, Ainslie et al. 2023). ValueError when the heads do not divide the width.
+    Source: Attention Is All You Need, section 3.2.2.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
+        qkv_bias: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if d_head is None and d_model % n_heads:
+            raise ValueError(f"d_model {d_model} is not divisible by n_heads {n_heads}.")
+        self.n_heads = n_heads
+        self.n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        self.d_head = d_model // n_heads if d_head is None else d_head
+        self.q_proj = nn.Linear(d_model, n_heads * self.d_head, bias=qkv_bias)
+        self.k_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
+        self.v_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
+        self.o_proj = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
+
+    def forward(
+        self,
+        x: Float[Tensor, "b q D"],
+        memory: Float[Tensor, "b s D"] | None = None,
+        mask: Mask | None = None,
+        bias: Bias | None = None,
+        rotate: Callable[[Tensor], Tensor] | None = None,
+        cache: LayerCache | None = None,
+        tap: Tap = NO_TAP,
+    ) -> Float[Tensor, "b q D"]:
+        q = self.split(self.q_proj(x))
+        k, v = self.keys_and_values(x, memory, rotate, cache)
+        q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
+        mask, bias = show_mask_and_bias(mask, bias, q, k, tap)
+        if tap.wants("scores") or tap.wants("weights"):
+            head_out, _ = scaled_dot_product_attention(q, k, v, mask, bias, tap=tap)
+        else:
+            head_out = fused_attention(q, k, v, mask, bias)
+        head_out = tap("head_out", head_out)
+        return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
+
+    def keys_and_values(
+        self,
+        x: Tensor,
+        memory: Tensor | None,
+        rotate: Callable[[Tensor], Tensor] | None,
+        cache: LayerCache | None,
+    ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
+        """Keys and values of everything to look at, the earlier ones from the cache."""
+        if memory is not None and cache is not None and cache.keys is not None:
+            return cache.read()  # the memory does not change while the decoder writes
+        looked_at = x if memory is None else memory
+        k, v = self.split(self.k_proj(looked_at)), self.split(self.v_proj(looked_at))
+        k = k if rotate is None else rotate(k)
+        return (k, v) if cache is None else cache.append(k, v)
+
+    def split(self, x: Float[Tensor, "b t hd"]) -> Float[Tensor, "b h t d"]:
+        return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
+
+
+def show_mask_and_bias(
+    mask: Mask | None, bias: Bias | None, q: Tensor, k: Tensor, tap: Tap
+) -> tuple[Mask | None, Bias | None]:
+    """Mask and bias as the tap leaves them; one that is absent is shown as what it stands for."""
+    shape = (1, 1, q.shape[2], k.shape[2])
+    if tap.wants("mask"):
+        everything = torch.ones((), dtype=torch.bool).expand(shape)  # a view: one byte
+        mask = tap("mask", everything if mask is None else mask.expand(-1, -1, *shape[2:]))
+    if tap.wants("bias"):
+        bias = tap("bias", torch.zeros((), dtype=q.dtype).expand(shape) if bias is None else bias)
+    return mask, bias

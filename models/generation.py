@@ -1,0 +1,173 @@
+"""Writing: one token after another, each drawn from what the model expects next."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from models.cache import KeyValueCache
+from models.masking import keep_of
+from models.transformer import Transformer, evaluating
+
+STRAY_START = 0
+"""What a model begins with when its config names no start token."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One token for every sequence of the batch."""
+
+    ids: Int[Tensor, " b"]
+    """The tokens written; the padding token (or the end token) where a sequence had ended."""
+    probabilities: Float[Tensor, "b v"]
+    """What they were drawn from, after temperature, top-k and top-p."""
+    finished: Bool[Tensor, " b"]
+    """Which sequences have written their end token, this step included."""
+
+
+def generate(
+    model: Transformer,
+    prompt: Int[Tensor, "b t"],
+    *,
+    keep: Bool[Tensor, "b t"] | None = None,
+    max_length: int = 50,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    greedy: bool = False,
+    seed: int = 0,
+    use_cache: bool = True,
+) -> Iterator[Step]:
+    """Steps until every sequence has ended or `max_length` tokens were written.
+
+    A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
+    reads it as its source and begins with `config.bos_id`. Writing also stops where the
+    model's positions end. `greedy`, or a temperature of 0, takes the likeliest token; the
+    rest is drawn with `seed`. With the cache a step costs one token's pass, without it
+    one pass over everything so far. ValueError for choices that mean nothing.
+    """
+    if fault := choice_fault(max_length, temperature, top_k, top_p):
+        raise ValueError(fault)
+    if model.config.head != "language-model" or model.decoder is None:
+        raise ValueError("Only a decoder with a language-model head can write.")
+    if prompt.shape[1] > model.config.max_len or not prompt.numel():
+        raise ValueError(f"A prompt has 1 to {model.config.max_len} tokens, not {prompt.shape[1]}.")
+    return _steps(
+        model,
+        prompt,
+        keep_of(prompt, model.config.pad_id) if keep is None else keep,
+        max_length,
+        0.0 if greedy else temperature,
+        top_k,
+        top_p,
+        torch.Generator().manual_seed(seed),
+        use_cache,
+    )
+
+
+def _steps(
+    model: Transformer,
+    prompt: Tensor,
+    prompt_keep: Tensor | None,
+    max_length: int,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    generator: torch.Generator,
+    use_cache: bool,
+) -> Iterator[Step]:
+    config = model.config
+    batch = len(prompt)
+    memory = memory_keep = None
+    written, keep = prompt, prompt_keep
+    if config.kind == "encoder-decoder":
+        with evaluating(model):
+            memory, memory_keep = model.encode(prompt, prompt_keep), prompt_keep
+        start = STRAY_START if config.bos_id is None else config.bos_id
+        written, keep = torch.full((batch, 1), start), None
+    cache = KeyValueCache.empty(config.n_layers) if use_cache else None
+    finished = torch.zeros(batch, dtype=torch.bool)
+    filler = next(i for i in (config.pad_id, config.eos_id, STRAY_START) if i is not None)
+    unread = written
+    for _ in range(min(max_length, config.max_len - written.shape[1] + 1)):
+        keep_all = torch.ones_like(written, dtype=torch.bool) if keep is None else keep
+        with evaluating(model):
+            logits = model.decode(unread, memory, memory_keep, keep_all, cache)[:, -1]
+        probabilities = choose_from(logits, temperature, top_k, top_p)
+        ids = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+        ids = torch.where(finished, filler, ids)
+        if config.eos_id is not None:
+            finished = finished | (ids == config.eos_id)
+        yield Step(ids, probabilities, finished)
+        if finished.all():
+            return
+        written = torch.cat((written, ids[:, None]), 1)
+        keep = torch.cat((keep_all, torch.ones(batch, 1, dtype=torch.bool)), 1)
+        unread = written if cache is None else ids[:, None]
+
+
+def written(
+    model: Transformer, source: Int[Tensor, "b s"], max_length: int = 50, **how: object
+) -> Int[Tensor, "b t"]:
+    """All ids of `generate`, behind the prompt or the start token."""
+    begin = source
+    if model.config.kind == "encoder-decoder":
+        start = STRAY_START if model.config.bos_id is None else model.config.bos_id
+        begin = torch.full((len(source), 1), start)
+    steps = generate(model, source, max_length=max_length, **how)  # type: ignore[arg-type]
+    return torch.cat([begin, *(step.ids[:, None] for step in steps)], 1)
+
+
+def choose_from(
+    logits: Float[Tensor, "b v"],
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Float[Tensor, "b v"]:
+    """Probabilities to draw from: logits ÷ temperature, softmax, top-k, top-p, renormalised.
+
+    Temperature 0 puts everything on the likeliest token, the lowest id of equals.
+    Source of top-p: The Curious Case of Neural Text Degeneration (Holtzman et al. 2019).
+    """
+    if temperature == 0:
+        best = logits.argmax(-1, keepdim=True)
+        return torch.zeros_like(logits).scatter(-1, best, 1.0)
+    probabilities = (logits / temperature).softmax(-1)
+    if top_k is not None:
+        probabilities = keep_top_k(probabilities, top_k)
+    if top_p is not None:
+        probabilities = keep_top_p(probabilities, top_p)
+    return probabilities / probabilities.sum(-1, keepdim=True)
+
+
+def keep_top_k(probabilities: Float[Tensor, "b v"], k: int) -> Float[Tensor, "b v"]:
+    """Zero outside the k likeliest tokens; exactly k stay, whatever is equal."""
+    best = probabilities.topk(min(k, probabilities.shape[-1]), -1)
+    return torch.zeros_like(probabilities).scatter(-1, best.indices, best.values)
+
+
+def keep_top_p(probabilities: Float[Tensor, "b v"], p: float) -> Float[Tensor, "b v"]:
+    """Zero outside the smallest set of likeliest tokens that reaches p; one always stays."""
+    ranked, order = probabilities.sort(dim=-1, descending=True, stable=True)
+    before = ranked.cumsum(-1) - ranked  # mass of everything likelier
+    total = probabilities.sum(-1, keepdim=True)
+    ranked = ranked.masked_fill(before >= p * total, 0.0)
+    ranked[..., :1] = probabilities.max(-1, keepdim=True).values
+    return torch.zeros_like(probabilities).scatter(-1, order, ranked)
+
+
+def choice_fault(
+    max_length: int, temperature: float, top_k: int | None, top_p: float | None
+) -> str | None:
+    """One sentence saying why these choices mean nothing, or None."""
+    if max_length < 1:
+        return f"max_length must be at least 1, not {max_length}."
+    if not 0 <= temperature < float("inf"):
+        return f"temperature must be 0 or more, not {temperature}."
+    if top_k is not None and top_k < 1:
+        return f"top_k must be at least 1, not {top_k}."
+    if top_p is not None and not 0 < top_p <= 1:
+        return f"top_p must be above 0 and at most 1, not {top_p}."
+    return None

@@ -1,0 +1,46 @@
+"""Masks say who may look at whom: boolean tensors in which True means "may look".
+
+Masks have the shape (batch, heads, queries, keys), any of them 1, and combine with `&`.
+Source: Attention Is All You Need, section 3.2.3.
+"""
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+
+def causal_mask(queries: int, keys: int | None = None) -> Bool[Tensor, "1 1 q k"]:
+    """Each query sees itself and the keys before it.
+
+    With more keys than queries, the queries are the last of them, as they are
+    when earlier keys come from a cache.
+    """
+    keys = queries if keys is None else keys
+    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)[None, None]
+
+
+def padding_mask(keep: Bool[Tensor, "b k"]) -> Bool[Tensor, "b 1 1 k"]:
+    """Nobody sees a key that is padding. `keep` is True on real tokens."""
+    return keep[:, None, None, :]
+
+
+def both(
+    first: Bool[Tensor, "#b #h #q #k"] | None, second: Bool[Tensor, "#b #h #q #k"] | None
+) -> Bool[Tensor, "..."] | None:
+    """What both masks allow. None is the mask that allows everything."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def keep_of(ids: Int[Tensor, "b t"], pad_id: int | None) -> Bool[Tensor, "b t"] | None:
+    """True on real tokens, or None when nothing is padding, which is cheaper to attend with."""
+    if pad_id is None:
+        return None
+    keep = ids != pad_id
+    return None if keep.all() else keep
+
+
+def token_positions(keep: Bool[Tensor, "b t"]) -> Int[Tensor, "b t"]:
+    """The position of every token among the real ones: padding on the left shifts nothing."""
+    return (keep.cumsum(-1) - 1).clamp(min=0)

@@ -1,0 +1,27 @@
+"""How a pass can be watched and changed: the modules show every named value to a tap.
+
+A module calls `value = tap("name", value)` where the value is made and goes on
+with what comes back. So one mechanism records (returns the same value) and edits
+(returns another). Nothing is stored on the model, so one model serves many
+threads, some watching and some not.
+"""
+
+from torch import Tensor
+
+
+class Tap:
+    """A tap that sees nothing and changes nothing; the base of those that do."""
+
+    def wants(self, name: str) -> bool:
+        """Whether `name` will be looked at: what nobody wants need not be computed."""
+        return False
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        return value
+
+    def at(self, scope: str) -> "Tap":
+        """The tap of a part of the model: its names get `scope.` in front."""
+        return self
+
+
+NO_TAP = Tap()

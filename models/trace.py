@@ -1,0 +1,176 @@
+"""One pass, watched: every named value that was asked for, and edits made on the way.
+
+Names of sites: `{encoder|decoder}.{layer}.{self_attn|cross_attn}.{q, k, v, scores, mask,
+bias, weights, head_out, out}`, `….mlp.{hidden, out}`, `….{resid_pre, resid_mid,
+resid_cross, resid_post}`, `{encoder|decoder}.{positions, embed,
+pos_embed, final}`, `memory`,
+`logits`. `scores` are scaled products before bias and mask; in `mask` True may look.
+"""
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from models.attention import attention_scores, attention_weights, repeat_groups
+from models.interventions import Edit, EditError
+from models.tap import Tap
+from models.transformer import Stack, Transformer, evaluating
+
+EVERYTHING = ("*",)
+CHEAP_SITES = ("*.positions", "*.q", "*.k", "*.v", "*.mask", "*.resid_*", "memory", "logits")
+"""Enough to derive the weights of any head, in memory that grows with tokens × layers."""
+
+
+@cache
+def _pattern(sites: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(fnmatch.translate, sites)) or r"(?!)")
+
+
+class Recorder(Tap):
+    """Keeps the values whose names match `sites`, after the edits that name them."""
+
+    def __init__(self, sites: Sequence[str] = EVERYTHING, edits: Sequence[Edit] = ()) -> None:
+        self.values: dict[str, Tensor] = {}
+        self.fired: set[int] = set()
+        self._prefix = ""
+        self._sites = _pattern(tuple(sites))
+        self._edits = [(edit, _pattern((edit.site,))) for edit in edits]
+        self._edited = _pattern(tuple(edit.site for edit in edits))
+
+    def at(self, scope: str) -> "Recorder":
+        inner = Recorder.__new__(Recorder)
+        inner.__dict__.update(self.__dict__)  # the same store, a longer prefix
+        inner._prefix = f"{self._prefix}{scope}."
+        return inner
+
+    def wants(self, name: str) -> bool:
+        site = self._prefix + name
+        return bool(self._sites.match(site) or self._edited.match(site))
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        site = self._prefix + name
+        if self._edited.match(site):
+            for i, (edit, pattern) in enumerate(self._edits):
+                if pattern.match(site):
+                    value = edit(value)
+                    self.fired.add(i)
+            self.values[site] = value  # what was edited can no longer be derived
+        elif self._sites.match(site):
+            self.values[site] = value
+        return value
+
+    def unfired(self) -> list[str]:
+        """The sites of edits that met no value."""
+        return [edit.site for i, (edit, _) in enumerate(self._edits) if i not in self.fired]
+
+
+class Trace:
+    """The recorded values of one pass by the names of their sites; `output` is what the model gave.
+
+    `trace["logits"]`: a name may be shortened to its tail when only one site ends in it.
+    """
+
+    def __init__(self, model: Transformer, values: dict[str, Tensor], output: Tensor) -> None:
+        self.model = model
+        self.values = values
+        self.output = output
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        return tuple(self.values)
+
+    def __contains__(self, site: object) -> bool:
+        return site in self.values
+
+    def __getitem__(self, site: str) -> Tensor:
+        if site in self.values:
+            return self.values[site]
+        ends = [name for name in self.values if name.endswith("." + site)]
+        if len(ends) == 1:
+            return self.values[ends[0]]
+        why = f"could be {' or '.join(ends[:4])}" if ends else "was not recorded in this pass"
+        raise KeyError(f"{site} {why}.")
+
+    def scores(
+        self, attention: str, head: int | None = None
+    ) -> Float[Tensor, "b h q k"] | Float[Tensor, "b q k"]:
+        """QKᵀ/√d before bias and mask, at for example `decoder.0.self_attn`; of one head or all."""
+        return self._one_or_all(attention, head, self._scores)
+
+    def weights(
+        self, attention: str, head: int | None = None
+    ) -> Float[Tensor, "b h q k"] | Float[Tensor, "b q k"]:
+        """Attention weights, of one head or all.
+
+        Recorded, or derived from the kept q and k by the function that a watched pass uses.
+        One head costs queries × keys × d_head.
+        """
+        return self._one_or_all(attention, head, self._weights)
+
+    def mask(self, attention: str) -> Bool[Tensor, "#b #h q k"]:
+        """True = may look."""
+        return self[f"{attention}.mask"]
+
+    def bias(self, attention: str, heads: slice = slice(None)) -> Tensor | None:
+        """What positions add to the scores of these heads (b or 1, h, q, k), or None."""
+        if f"{attention}.bias" in self:
+            bias = self[f"{attention}.bias"]
+            return bias[:, heads] if bias.shape[1] > 1 else bias
+        if not attention.endswith("self_attn"):
+            return None
+        stack: Stack = getattr(self.model, attention.split(".")[0])
+        positions = self[f"{attention.split('.')[0]}.positions"]
+        return stack.positions.bias(positions, positions, heads)
+
+    def _one_or_all(self, attention, head, compute):  # type: ignore[no-untyped-def]
+        if head is None:
+            return compute(attention, slice(None))
+        n_heads = self.model.config.n_heads
+        if not 0 <= head < n_heads:
+            raise IndexError(f"{attention} has no head {head}: there are {n_heads}.")
+        return compute(attention, slice(head, head + 1))[:, 0]
+
+    def _scores(self, attention: str, heads: slice) -> Float[Tensor, "b h q k"]:
+        if f"{attention}.scores" in self:
+            return self[f"{attention}.scores"][:, heads]
+        q, k = self[f"{attention}.q"], self[f"{attention}.k"]
+        k = repeat_groups(k, q.shape[1])
+        return attention_scores(q[:, heads], k[:, heads], q.shape[-1] ** -0.5)
+
+    def _weights(self, attention: str, heads: slice) -> Float[Tensor, "b h q k"]:
+        if f"{attention}.weights" in self:
+            return self[f"{attention}.weights"][:, heads]
+        mask = self.mask(attention)
+        mask = mask[:, heads] if mask.shape[1] > 1 else mask
+        scores = self._scores(attention, heads)
+        bias = self.bias(attention, heads)
+        return attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
+
+
+def trace(
+    model: Transformer,
+    *inputs: Int[Tensor, "b _t"],
+    keep: Bool[Tensor, "b s"] | None = None,
+    source_keep: Bool[Tensor, "b s"] | None = None,
+    target_keep: Bool[Tensor, "b t"] | None = None,
+    sites: Sequence[str] = EVERYTHING,
+    edits: Sequence[Edit] = (),
+) -> Trace:
+    """Run the model once, without dropout or gradients, and keep the values named by `sites`.
+
+    `inputs` are the ids, or source and target. Recording everything holds all attention
+    weights (layers × heads × tokens²); `CHEAP_SITES` does not. EditError when an edit
+    does not fit or meets no site of this pass.
+    """
+    tap = Recorder(sites, edits)
+    with evaluating(model):
+        output = model(
+            *inputs, keep=keep, source_keep=source_keep, target_keep=target_keep, tap=tap
+        )
+    if missed := tap.unfired():
+        raise EditError(f"No site of this pass is called {', '.join(missed)}.")
+    return Trace(model, tap.values, output)

@@ -1,0 +1,156 @@
+"""Training: a generator of reports. One stops it by no longer asking.
+
+Everything random is a function of the seed and the step, the batches (the caller's
+`batch_at`) and the dropout alike. So weights, optimizer and step are all there is to
+save, and a resumed training gives what an uninterrupted one gives, bit for bit.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from models.losses import label_smoothing
+from models.plain import PlainData, choice_fault, range_fault, type_fault
+
+OPTIMIZERS = ("adamw", "adam", "sgd")
+SCHEDULES = ("constant", "linear", "cosine")
+
+
+@dataclass(frozen=True)
+class TrainConfig(PlainData):
+    """How to train: `warmup` counts steps; `clip` 0 leaves the gradients as they are.
+
+    `seed` is that of batches and dropout; the weights' own is the model's.
+    """
+
+    steps: int = 400
+    batch_size: int = 64
+    lr: float = 3e-3
+    warmup: int = 50
+    schedule: str = "constant"
+    optimizer: str = "adamw"
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    label_smoothing: float = 0.0
+    seed: int = 0
+
+    def fault(self) -> str | None:
+        """One sentence saying why nobody can train like this, or None."""
+        return (
+            type_fault(self)
+            or choice_fault(self, {"optimizer": OPTIMIZERS, "schedule": SCHEDULES})
+            or range_fault(self, ("steps",), 1, 10_000_000)
+            or range_fault(self, ("warmup",), 0, 10_000_000)
+            or range_fault(self, ("batch_size",), 1, 4096)
+            or range_fault(self, ("lr",), 1e-8, 10)
+            or range_fault(self, ("weight_decay",), 0, 10)
+            or range_fault(self, ("clip",), 0, 1e6)
+            or range_fault(self, ("label_smoothing",), 0, 0.95)
+            or range_fault(self, ("seed",), 0, 2**31 - 1)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What the model is given, and the labels of its logits; labels of −100 count for nothing."""
+
+    inputs: tuple[Int[Tensor, "b _t"], ...]
+    labels: Int[Tensor, "b *t"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """One finished step, counted from 1. `loss` in nats, before the update it led to."""
+
+    step: int
+    loss: float
+    lr: float
+    grad_norm: float
+    seconds: float
+
+
+@dataclass
+class TrainState:
+    """What training changes besides the weights: the steps done and the optimizer's memory."""
+
+    step: int
+    optimizer: Optimizer
+
+    @classmethod
+    def fresh(cls, model: nn.Module, config: TrainConfig) -> "TrainState":
+        return cls(0, build_optimizer(model, config))
+
+
+def train(
+    model: nn.Module,
+    batch_at: Callable[[int], Batch],
+    config: TrainConfig,
+    state: TrainState | None = None,
+) -> Iterator[Report]:
+    """Train up to `config.steps`, from `state.step` on; `state` is kept up to date in place.
+
+    `batch_at(step)` must depend on the step alone. Cost of a step: three forward passes.
+    Source of warm-up and label smoothing: Attention Is All You Need, sections 5.3, 5.4.
+    """
+    state = TrainState.fresh(model, config) if state is None else state
+    model.train()
+    while state.step < config.steps:
+        started = time.perf_counter()
+        lr = learning_rate(config, state.step)
+        for group in state.optimizer.param_groups:
+            group["lr"] = lr
+        batch = batch_at(state.step)
+        state.optimizer.zero_grad(set_to_none=True)
+        with seeded(config.seed, state.step):
+            loss = loss_of(model, batch, config.label_smoothing)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
+        state.optimizer.step()
+        state.step += 1
+        seconds = time.perf_counter() - started
+        yield Report(state.step, loss.item(), lr, norm.item(), seconds)
+
+
+def loss_of(model: nn.Module, batch: Batch, smoothing: float = 0.0) -> Tensor:
+    return label_smoothing(model(*batch.inputs), batch.labels, smoothing)
+
+
+def learning_rate(config: TrainConfig, step: int) -> float:
+    """The rate of the update after `step` earlier ones: a straight warm-up, then the schedule."""
+    if step < config.warmup:
+        return config.lr * (step + 1) / config.warmup
+    done = (step - config.warmup) / max(1, config.steps - config.warmup)
+    if config.schedule == "linear":
+        return config.lr * (1 - done)
+    if config.schedule == "cosine":
+        return config.lr * (1 + math.cos(math.pi * done)) / 2
+    return config.lr
+
+
+def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
+    """Weight decay is for matrices; norms, biases and other vectors are left alone."""
+    matrices = [p for p in model.parameters() if p.dim() > 1]
+    vectors = [p for p in model.parameters() if p.dim() <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": config.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=config.lr, momentum=0.9, fused=True)
+    adam = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+    return adam(groups, lr=config.lr, fused=True)
+
+
+@contextmanager
+def seeded(seed: int, step: int) -> Iterator[None]:
+    """Dropout in here is a function of (seed, step); the global random state comes back after."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed((seed * 1_000_003 + step) % 2**63)
+        yield
