@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -18,6 +17,7 @@ from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 
 @dataclass
@@ -25,13 +25,14 @@ class Answer:
     """One run of the page's script, as it reached the reader."""
 
     seconds: float
-    bytes: int
+    size: int
     elements: list[Element] = field(default_factory=list)
 
-    def components(self, name: str) -> list[Any]:
-        """The drawn components of this name."""
-        found = (e.bidi_component for e in self.elements if e.WhichOneof("type") == BIDI)
-        return [component for component in found if component.component_name.endswith(name)]
+    def picture(self) -> bytes:
+        """The data of the large picture of one head; empty when there is none."""
+        drawn = (e.bidi_component for e in self.elements if e.WhichOneof("type") == BIDI)
+        pictures = [each for each in drawn if each.component_name.endswith("matrix")]
+        return bytes(pictures[0].bytes) if pictures else b""
 
     @property
     def failures(self) -> list[str]:
@@ -39,31 +40,34 @@ class Answer:
 
 
 BIDI = "bidi_component"
+STREAMLIT = Subprotocol("streamlit")
 
 
 class Reader:
     """One websocket session with the app; `await reader.act(...)` is one rerun."""
 
-    def __init__(self, url: str, query: str = "") -> None:
+    def __init__(self, url: str, *, page: str = "", query: str = "") -> None:
         self.url = url.replace("http", "ws", 1) + "/_stcore/stream"
+        self.page = page
         self.query = query
+        self.widgets: dict[str, Any] = {}
         self.states: dict[str, WidgetState] = {}
         self.cache: dict[str, ForwardMsg] = {}
         self.page_hash = ""
         self.socket: ClientConnection | None = None
 
-    async def __aenter__(self) -> Reader:
-        self.socket = await connect(self.url, subprotocols=["streamlit"], max_size=None)  # type: ignore[list-item]
-        return self
+    async def open(self) -> None:
+        self.socket = await connect(self.url, subprotocols=[STREAMLIT], max_size=None)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def close(self) -> None:
         if self.socket is not None:
             await self.socket.close()
+
+    async def pick_head(self, head: int) -> Answer:
+        """Choose a head, as a click on its number in the sidebar does."""
+        state = WidgetState(id=self.widgets["head"].id)
+        state.string_array_value.data.append(str(head))
+        return await self.act(state)
 
     async def act(self, *changed: WidgetState) -> Answer:
         """Change these widgets, run the script, and take in everything it sends."""
@@ -72,6 +76,7 @@ class Reader:
         message = BackMsg()
         run = message.rerun_script
         run.query_string = self.query
+        run.page_name = "" if self.page_hash else self.page
         run.page_script_hash = self.page_hash
         run.widget_states.widgets.extend(self.states.values())
         run.cached_message_hashes.extend(self.cache)
@@ -85,6 +90,7 @@ class Reader:
             while not await self._take(answer):
                 pass
         answer.seconds = time.perf_counter() - begun
+        self.widgets |= dict(widgets(answer))
         return answer
 
     async def _take(self, answer: Answer) -> bool:
@@ -92,7 +98,7 @@ class Reader:
         assert self.socket is not None
         data = await self.socket.recv()
         assert isinstance(data, bytes)
-        answer.bytes += len(data)
+        answer.size += len(data)
         message = ForwardMsg.FromString(data)
         if message.ref_hash:
             message = self.cache[message.ref_hash]

@@ -18,7 +18,12 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     monkeypatch.delenv("EXPLORER_CHROMIUM", raising=False)
     monkeypatch.setattr(chromium, "BUNDLES", ())
     monkeypatch.setattr(chromium, "playwrights_own", lambda: str(tmp_path / "own" / "chrome"))
-    monkeypatch.setattr(chromium, "run", lambda command: bool(asked.append(list(command))))
+
+    def refuse(command: list[str]) -> bool:
+        asked.append(command)
+        return False
+
+    monkeypatch.setattr(chromium, "run", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return asked
 
