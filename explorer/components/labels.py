@@ -1,0 +1,59 @@
+"""Labels for rows, columns and chips: from tokens or plain strings, safe to draw."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
+
+LONGEST = 200
+"""A label longer than this is cut before it is sent; no reader needs the rest of it."""
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """What a view reads of a token."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def special(self) -> bool: ...
+
+
+Label = Labelled | str | int
+
+
+def text_of(label: Label) -> str:
+    """The label in visible characters: a control character becomes its picture."""
+    text = label.label if isinstance(label, Labelled) else str(label)
+    if len(text) > LONGEST:
+        text = text[: LONGEST // 2] + "…" + text[-LONGEST // 2 :]
+    return "".join(map(visible, text)) or "∅"
+
+
+def visible(character: str) -> str:
+    """The character, or what stands for it where it cannot be seen or would reorder others."""
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x20:
+        return "␣"
+    if code == 0x7F:
+        return "␡"
+    # Joiners belong to the characters around them (family emoji, Persian words).
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and code not in (
+        0x200C,
+        0x200D,
+    ):
+        return f"<U+{code:04X}>"
+    return character
+
+
+def texts(labels: Sequence[Label]) -> list[str]:
+    return [text_of(label) for label in labels]
+
+
+def specials(labels: Iterable[Label]) -> list[int]:
+    """Where the special tokens stand."""
+    return [at for at, one in enumerate(labels) if isinstance(one, Labelled) and one.special]

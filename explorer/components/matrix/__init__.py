@@ -1,0 +1,136 @@
+"""One labelled matrix on one canvas: queries down, keys across, every value readable.
+
+Pointing at a cell says it in words, a click holds it, the arrow keys walk, Esc lets
+go; none of it asks the server. One cell may be one pixel: 1,024 tokens fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.components import wire
+from explorer.components.labels import Label, specials, texts
+from explorer.components.mounting import register
+
+SCALES = ("sequential", "diverging", "mask")
+
+HTML = """
+<div class="view matrix">
+  <div class="head"><div class="sentence idle"></div><div class="legend"></div></div>
+  <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
+  <div class="foot"><span class="place"></span><span class="notes"></span></div>
+  <div class="spoken" role="status" aria-live="polite"></div>
+</div>
+"""
+
+_MOUNT = register("matrix", HTML)
+
+
+def matrix(
+    values: Tensor,
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    *,
+    key: str,
+    scale: str = "sequential",
+    allowed: Tensor | None = None,
+    row_name: str = "query",
+    column_name: str = "key",
+    sentence: str | None = None,
+    forbidden: str | None = None,
+    unit: str = "weight",
+    height: int | None = None,
+    top: float | None = None,
+    title: str | None = None,
+) -> None:
+    """Draw `values` (queries, keys) with a label for every row and column.
+
+    `allowed` is true where a query may look: the other cells are hatched, and so are
+    values that are absent (NaN) or minus infinity. `top` fixes the upper end of the
+    colours, else it is the largest value. `sentence` and `forbidden` say a cell in
+    words, with {row}, {column} and {value}. `title` names the picture to a screen
+    reader. The height is decided here, before any data is in the browser.
+    """
+    message = encode(
+        values,
+        rows,
+        columns,
+        scale=scale,
+        allowed=allowed,
+        words={
+            "row": row_name,
+            "column": column_name,
+            "sentence": sentence or _sentence(scale),
+            "forbidden": forbidden or "{row} may not look at {column}",
+            "unit": unit,
+            "title": title or f"{unit} of every {row_name} and {column_name}",
+        },
+        top=top,
+    )
+    _MOUNT(key=key, data=message, height=height or natural_height(rows, columns))
+
+
+def _sentence(scale: str) -> str:
+    if scale == "mask":
+        return "{row} may look at {column}"
+    return "{row} attends to {column}: {value}"
+
+
+def natural_height(rows: Sequence[Label], columns: Sequence[Label]) -> int:
+    """As high as the rows need at a comfortable size, and no higher than a screen."""
+    longest = max((len(text) for text in texts(columns)), default=1)
+    band = 44 + min(120, 7 * longest)
+    return min(640, max(180, 44 * len(rows)) + band + 48)
+
+
+def encode(
+    values: Tensor,
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    *,
+    scale: str,
+    allowed: Tensor | None,
+    words: dict[str, str],
+    top: float | None = None,
+) -> bytes:
+    """The whole picture as one message; pure, so that it can be measured and tested."""
+    if scale not in SCALES:
+        raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
+    if tuple(values.shape) != (len(rows), len(columns)):
+        raise ValueError(
+            f"values have the shape {tuple(values.shape)}, but there are {len(rows)} rows "
+            f"and {len(columns)} columns"
+        )
+    coded = wire.encode(values)
+    planes = {"values": wire.plane(coded.codes)}
+    seen = np.isfinite(wire.as_array(values))
+    if allowed is not None:
+        may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), seen.shape)
+        planes["allowed"] = wire.bits(may)
+        seen = seen & may
+    shown = wire.as_array(values)[seen]
+    header: dict[str, Any] = {
+        **coded.header(),
+        "scale": scale,
+        "words": words,
+        "top": _top(shown, scale, top),
+        "rows": texts(rows),
+        "columns": texts(columns),
+        "muted": [specials(rows), specials(columns)],
+    }
+    return wire.pack(header, planes)
+
+
+def _top(shown: wire.Array, scale: str, top: float | None) -> float:
+    """Where the colours end: given, or the largest value (size, when diverging) there is."""
+    if top is not None:
+        return float(top)
+    if scale == "mask" or not shown.size:
+        return 1.0
+    largest = float(np.abs(shown).max() if scale == "diverging" else shown.max())
+    return largest if largest > 0 else 1.0

@@ -1,0 +1,217 @@
+// How the matrix looks: the cells, the labels, what is pointed at, the legend.
+
+// The colour of a cell as an index into 256, or -1 where there is nothing to colour.
+function level(state, i) {
+  const {data} = state;
+  if (blank(state, i)) return -1;
+  const value = valueOf(state.codes[i], data);
+  if (data.scale === "mask") return 150;
+  if (data.scale === "diverging") {
+    return Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, value / data.top)));
+  }
+  const share = Math.max(0, Math.min(1, value / data.top));
+  // Only a true zero has the page's colour; the smallest weight is a step above it.
+  return share > 0 ? Math.max(3, Math.round(255 * share)) : 0;
+}
+
+const coloursOf = ({data, ink}) => data.scale === "diverging" ? ink.diverging : ink.sequential;
+
+// One pixel a cell; where the screen has fewer pixels than cells, the strongest of them.
+function cells(state) {
+  const {data, place, ink} = state, {n, m} = place, colours = coloursOf(state);
+  const across = place.cell * place.scale < 1 ? Math.max(1, Math.floor(place.width * place.scale)) : m;
+  const down = place.cell * place.scale < 1 ? Math.max(1, Math.floor(place.height * place.scale)) : n;
+  const image = new ImageData(across, down), pixels = image.data;
+  const off = mixed(ink.background, ink.text, 0.07);
+  const total = data.rows.length * data.columns.length;
+  for (let y = 0; y < down; y++) {
+    const y0 = Math.floor(y * n / down), y1 = Math.max(y0 + 1, Math.ceil((y + 1) * n / down));
+    for (let x = 0; x < across; x++) {
+      const x0 = Math.floor(x * m / across), x1 = Math.max(x0 + 1, Math.ceil((x + 1) * m / across));
+      let best = -1, far = -1;
+      for (let row = y0; row < y1; row++) {
+        for (let column = x0; column < x1; column++) {
+          const i = row * m + column, at = i < total ? level(state, i) : -1;
+          const away = at < 0 ? -1 : data.scale === "diverging" ? Math.abs(at - 127.5) : at;
+          if (away > far) [best, far] = [at, away];
+        }
+      }
+      const colour = best < 0 ? off : colours[best], p = 4 * (y * across + x);
+      pixels[p] = colour[0];
+      pixels[p + 1] = colour[1];
+      pixels[p + 2] = colour[2];
+      pixels[p + 3] = 255;
+    }
+  }
+  const canvas = new OffscreenCanvas(across, down);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+// Hatch the cells that may not be looked at, run by run along each row.
+function hatched(state, pen) {
+  const {place} = state, {n, m, cell} = place;
+  let runs = 0;
+  pen.beginPath();
+  for (let row = 0; row < n; row++) {
+    for (let column = 0; column < m; column++) {
+      const from = column;
+      while (column < m && blank(state, row * m + column)) column++;
+      if (column === from) continue;
+      pen.rect(place.left + from * cell, place.band + row * cell, (column - from) * cell, cell);
+      if (++runs > 20000) return;
+    }
+  }
+  if (!runs) return;
+  pen.fillStyle = hatch(pen, state.ink, place.scale);
+  pen.fill();
+}
+
+function paint(state) {
+  const {data, ink, stage, place, picture} = state, {left, band, cell, n, m, width, height} = place;
+  const [pen] = sized(picture, stage.clientWidth, stage.clientHeight);
+  const empty = !data.rows.length || !data.columns.length;
+  pen.imageSmoothingEnabled = false;
+  if (empty) return;
+  pen.drawImage(cells(state), left, band, width, height);
+  hatched(state, pen);
+  if (cell >= 8) {
+    pen.beginPath();
+    for (let i = 1; i < n; i++) pen.rect(left, band + i * cell - 0.5, width, 1);
+    for (let i = 1; i < m; i++) pen.rect(left + i * cell - 0.5, band, 1, height);
+    pen.fillStyle = css(ink.background, cell >= 14 ? 0.85 : 0.5);
+    pen.fill();
+    pen.fillStyle = css(ink.text, 0.05);
+    pen.fill();
+  }
+  pen.strokeStyle = css(ink.border);
+  pen.strokeRect(left - 0.5, band - 0.5, width + 1, height + 1);
+  numbers(state, pen);
+  for (let row = 0; row < n; row += place.every[0]) rowLabel(state, pen, row, false);
+  for (let column = 0; column < m; column += place.every[1]) columnLabel(state, pen, column, false);
+
+  pen.font = `${SMALL}px ${ink.sans}`;
+  pen.fillStyle = css(ink.muted);
+  pen.textAlign = "right";
+  pen.textBaseline = "alphabetic";
+  pen.fillText(data.words.row + " ↓", left - 8, band - 6);
+  pen.fillText(data.words.column + " →", left - 8, band - 22);
+}
+
+// Two decimals in every cell that has the room.
+function numbers(state, pen) {
+  const {data, ink, place, codes} = state, {left, band, cell, n, m} = place;
+  if (data.scale === "mask" || cell < 30 || n * m > 2500) return;
+  pen.font = `${SMALL}px ${ink.mono}`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  const shown = Array.from(codes, (code, i) => {
+    const value = valueOf(code, data);
+    if (blank(state, i)) return "";
+    return value === 0 ? "0" : value.toFixed(data.top >= 100 ? 0 : data.top >= 10 ? 1 : 2).replace("-", "−");
+  });
+  const widest = shown.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
+  if (widest > cell - 5) return;
+  const colours = coloursOf(state);
+  shown.forEach((text, i) => {
+    if (!text) return;
+    const colour = colours[level(state, i)], quiet = Number(text.replace("−", "-")) === 0;
+    pen.fillStyle = quiet ? css(ink.muted, 0.6) : over(colour);
+    pen.fillText(text, left + (i % m + 0.5) * cell, band + (Math.floor(i / m) + 0.5) * cell + 0.5);
+  });
+}
+
+function labelInk(state, pen, axis, at, strong) {
+  const {ink, data, place} = state, special = data.muted[axis].includes(at);
+  pen.font = `${strong ? "600 " : ""}${strong ? LABEL : place.font}px ${ink.mono}`;
+  pen.fillStyle = css(special && !strong ? ink.muted : ink.text);
+}
+
+function rowLabel(state, pen, row, strong) {
+  const {place, data} = state, y = place.band + (row + 0.5) * place.cell;
+  labelInk(state, pen, 0, row, strong);
+  pen.textAlign = "right";
+  pen.textBaseline = "middle";
+  const text = fitted(pen, isolated(data.rows[row]), place.left - 12);
+  if (strong) backdrop(state, pen, place.left - 8 - pen.measureText(text).width, y, text);
+  pen.fillText(text, place.left - 8, y + 0.5);
+}
+
+function columnLabel(state, pen, column, strong) {
+  const {place, data} = state;
+  labelInk(state, pen, 1, column, strong);
+  pen.save();
+  pen.translate(place.left + (column + 0.5) * place.cell, place.band - (place.angle ? 9 : 7));
+  pen.rotate(place.angle);
+  pen.textAlign = place.angle ? "left" : "center";
+  pen.textBaseline = place.angle ? "middle" : "alphabetic";
+  const text = fitted(pen, isolated(data.columns[column]), place.angle ? place.turned : 1e4);
+  if (strong) {
+    const wide = pen.measureText(text).width;
+    backdrop(state, pen, place.angle ? 0 : -wide / 2, place.angle ? 0 : -4, text);
+  }
+  pen.fillText(text, 0, 0);
+  pen.restore();
+}
+
+// Clear the labels under a strong one, in its own direction.
+function backdrop(state, pen, x, y, text) {
+  const fill = pen.fillStyle;
+  pen.fillStyle = css(state.ink.background);
+  pen.fillRect(x - 4, y - 8, pen.measureText(text).width + 8, 16);
+  pen.fillStyle = fill;
+}
+
+function overlay(state) {
+  const {canvas, stage, picture, ink, place} = state;
+  if (!place) return;
+  const [pen] = sized(canvas, stage.clientWidth, stage.clientHeight);
+  pen.drawImage(picture, 0, 0, stage.clientWidth, stage.clientHeight);
+  const cell = state.shown(), {left, band, width, height} = place;
+  if (cell) {
+    const x = left + cell.column * place.cell, y = band + cell.row * place.cell;
+    const thick = Math.max(place.cell, 2);
+    pen.strokeStyle = css(ink.text, 0.55);
+    pen.lineWidth = 1;
+    if (cell.row >= 0) pen.strokeRect(left - 0.5, y - 0.5, width + 1, thick + 1);
+    if (cell.column >= 0) pen.strokeRect(x - 0.5, band - 0.5, thick + 1, height + 1);
+    if (cell.row >= 0 && cell.column >= 0) {
+      pen.strokeStyle = css(ink.text);
+      pen.lineWidth = 2;
+      pen.strokeRect(x - 1, y - 1, thick + 2, thick + 2);
+    }
+    if (cell.row >= 0) rowLabel(state, pen, cell.row, true);
+    if (cell.column >= 0) columnLabel(state, pen, cell.column, true);
+  }
+  tell(state);
+}
+
+function legend(state) {
+  const {data, ink, place, root} = state, box = root.querySelector(".legend");
+  const stops = coloursOf(state).filter((_, i) => i % 17 === 0).map(colour => css(colour));
+  const bar = element("span", "bar"), parts = [];
+  if (data.scale === "mask") {
+    const on = element("span", "swatch");
+    on.style.background = css(ink.sequential[150]);
+    parts.push(on, element("span", "", "may look"));
+  } else {
+    bar.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
+    const ends = {low: -data.top, high: data.top, steps: data.steps};
+    parts.push(element("span", "", data.words.unit),
+      element("span", "", data.scale === "diverging" ? number(-data.top, ends) : "0"),
+      bar, element("span", "", number(data.top, ends)));
+  }
+  if (state.codes.some((_, i) => blank(state, i))) {
+    parts.push(element("span", "swatch off"), element("span", "", "may not look"));
+  }
+  box.replaceChildren(...parts);
+
+  const [down, across] = place.every, notes = [];
+  const nth = n => n === 2 ? "2nd" : n === 3 ? "3rd" : `${n}th`;
+  if (Math.max(down, across) > 1) notes.push(`every ${nth(Math.max(down, across))} label shown`);
+  if (place.cell * place.scale < 1) notes.push("each dot is the largest of its cells");
+  if (data.scale !== "mask") notes.push(`in steps of ${step(data)}`);
+  root.querySelector(".notes").textContent = notes.join(" · ");
+}
+
+const step = ({low, high, steps}) => String(Number(((high - low) / steps).toPrecision(1)));

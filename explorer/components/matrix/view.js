@@ -1,0 +1,168 @@
+// The matrix view: a picture of the cells, drawn once, and over it what is pointed at.
+
+const LABEL = 13, SMALL = 11, LARGEST_CELL = 56;
+
+function make(state) {
+  const {root} = state;
+  state.stage = root.querySelector(".stage");
+  state.canvas = root.querySelector("canvas");
+  state.picture = document.createElement("canvas");
+  state.hovered = state.locked = null;
+  state.shown = () => state.hovered || state.locked;
+  const {canvas} = state;
+
+  canvas.addEventListener("pointermove", event => point(state, hit(state, event)));
+  canvas.addEventListener("pointerleave", () => point(state, null));
+  canvas.addEventListener("click", event => {
+    const cell = hit(state, event);
+    if (cell && cell.row >= 0 && cell.column >= 0) lock(state, same(cell, state.locked) ? null : cell);
+  });
+  canvas.addEventListener("keydown", event => walk(state, event));
+}
+
+const same = (a, b) => a === b || (a && b && a.row === b.row && a.column === b.column);
+
+function point(state, cell) {
+  if (same(cell, state.hovered)) return;
+  state.hovered = cell;
+  overlay(state);
+}
+
+function lock(state, cell) {
+  state.locked = cell;
+  state.root.querySelector(".spoken").textContent = cell ? words(state, cell) : "Nothing is held";
+  overlay(state);
+}
+
+function walk(state, event) {
+  const {rows, columns} = state.data, held = state.locked;
+  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
+  if (event.key === "Escape" && held) lock(state, null);
+  else if (step && rows.length && columns.length) {
+    const inside = (at, last) => Math.max(0, Math.min(last, at));
+    lock(state, held ? {
+      row: inside(held.row + step[0], rows.length - 1),
+      column: inside(held.column + step[1], columns.length - 1),
+    } : {row: 0, column: 0});
+  } else return;
+  state.hovered = null;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+// ---- where everything stands --------------------------------------------------------
+
+function layout(state) {
+  const {data, stage, ink} = state, width = stage.clientWidth, height = stage.clientHeight;
+  const pen = state.picture.getContext("2d"), scale = Math.max(1, window.devicePixelRatio || 1);
+  pen.font = `${LABEL}px ${ink.mono}`;
+  const widest = list => list.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
+  const longest = [widest(data.rows), widest(data.columns)];
+  const n = Math.max(1, data.rows.length), m = Math.max(1, data.columns.length);
+
+  pen.font = `${SMALL}px ${ink.sans}`;
+  const names = Math.max(...[data.words.row, data.words.column].map(t => pen.measureText(t + " →").width));
+  const left = Math.ceil(Math.max(names, Math.min(longest[0], 150, width * 0.28))) + 14;
+  // Column labels lie flat where they fit, then slant, then stand.
+  const guess = band => Math.min((width - left - 2) / m, (height - band - 2) / n, LARGEST_CELL);
+  const turned = Math.min(longest[1], 112);
+  let band = 40, angle = 0, right = 2;
+  if (longest[1] > guess(band) - 8) {
+    const slant = turned * Math.SQRT1_2 + 18;
+    angle = guess(slant) >= 17 ? -Math.PI / 4 : -Math.PI / 2;
+    band = Math.max(40, angle > -1 ? slant : turned + 14);
+    right = angle > -1 ? Math.max(2, slant - 10) : 2;
+  }
+  let cell = Math.min((width - left - right) / m, (height - band - 2) / n, LARGEST_CELL);
+  if (cell * scale >= 3) cell = Math.floor(cell * scale) / scale;
+  cell = Math.max(cell, 1e-3);
+  const need = angle > -1 && angle < 0 ? 17 : 13;
+  return {
+    left, band: Math.ceil(band), angle, cell, n, m, scale, turned,
+    width: cell * m, height: cell * n, font: cell >= 16 ? LABEL : SMALL,
+    every: [Math.max(1, Math.ceil(13 / cell)), Math.max(1, Math.ceil(need / cell))],
+  };
+}
+
+function hit(state, event) {
+  const box = state.canvas.getBoundingClientRect(), at = state.place;
+  if (!at) return null;
+  const x = event.clientX - box.left - at.left, y = event.clientY - box.top - at.band;
+  const cell = {row: Math.floor(y / at.cell), column: Math.floor(x / at.cell)};
+  if (cell.row >= at.n || cell.column >= at.m || (y < 0 && x < 0)) return null;
+  if (y < 0) return y > -at.band ? {row: -1, column: cell.column} : null;
+  if (x < 0) return {row: cell.row, column: -1};
+  return at.cell * at.scale < 1 ? strongest(state, cell) : cell;
+}
+
+// Where a pixel stands for several cells, it shows and names the strongest.
+function strongest({codes, data, place}, cell) {
+  const reach = Math.ceil(1 / place.cell / place.scale);
+  let best = cell, most = -1;
+  for (let row = cell.row; row < Math.min(place.n, cell.row + reach); row++) {
+    for (let column = cell.column; column < Math.min(place.m, cell.column + reach); column++) {
+      const value = Math.abs(valueOf(codes[row * place.m + column], data));
+      if (value > most) [best, most] = [{row, column}, value];
+    }
+  }
+  return best;
+}
+
+// ---- words ------------------------------------------------------------------------
+
+const mayLook = ({data, codes}, i) => !(data.planes.allowed && !bit(data.planes.allowed, i)) &&
+  !(data.scale === "mask" && codes[i] === 0);
+
+const blank = (state, i) => !mayLook(state, i) || state.codes[i] >= MINUS_INFINITE;
+
+function spoken(state, {row, column}) {
+  const {data, codes} = state;
+  if (row < 0 || column < 0) {
+    const [name, at, list] = row < 0 ? [data.words.column, column, data.columns]
+      : [data.words.row, row, data.rows];
+    return [`${name} ${at} of ${list.length}: {row}`, {row: list[at]}];
+  }
+  const i = row * data.columns.length + column;
+  const small = data.steps === 10000 && codes[i] === 1;
+  const value = number(valueOf(codes[i], data), data) + (small ? " or less" : "");
+  return [mayLook(state, i) ? data.words.sentence : data.words.forbidden,
+    {row: data.rows[row], column: data.columns[column], value}];
+}
+
+const words = (state, cell) => plain(...spoken(state, cell));
+
+function tell(state) {
+  const line = state.root.querySelector(".sentence"), cell = state.shown();
+  line.classList.toggle("idle", !cell);
+  if (cell) say(line, ...spoken(state, cell));
+  else line.textContent = "Point at a cell to read it; click to hold it.";
+  if (cell && !state.hovered) line.append(element("span", "where", "  held, Esc lets go"));
+  const at = cell && cell.row >= 0 && cell.column >= 0;
+  const place = at ? `${state.data.words.row} ${cell.row}, ${state.data.words.column} ${cell.column}` : "";
+  state.root.querySelector(".place").textContent = place;
+}
+
+// ---- running ----------------------------------------------------------------------
+
+function show(state) {
+  const {data, canvas} = state;
+  if (state.fresh) {
+    state.codes = joined(data.planes.values);
+    state.fresh = false;
+    const inside = cell => cell && cell.row < data.rows.length && cell.column < data.columns.length;
+    if (!inside(state.locked)) state.locked = null;
+    if (!inside(state.hovered)) state.hovered = null;
+  }
+  if (!state.stage.clientWidth) return;
+  canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} by ` +
+    `${data.columns.length}. Arrow keys walk from cell to cell, Escape lets go.`);
+  state.place = layout(state);
+  // The words end where the picture ends.
+  const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));
+  state.root.style.setProperty("--figure", `${edge}px`);
+  legend(state);
+  paint(state);
+  overlay(state);
+}
+
+export default component => mount(component, ".matrix", make, show);

@@ -1,0 +1,206 @@
+// What every view of this app needs: the wire format, colours, labels, a canvas.
+// Python puts this file, with the colours of figures/theme.py, before each view.js.
+
+const INFINITE = 65533, MINUS_INFINITE = 65534, ABSENT = 65535;
+const CALM = matchMedia("(prefers-reduced-motion: reduce)");
+
+// ---- the wire: see wire.py --------------------------------------------------------
+
+async function unpack(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const body = new Uint8Array(await new Response(stream).arrayBuffer());
+  const size = new DataView(body.buffer).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(body.subarray(4, 4 + size)));
+  let at = 4 + size;
+  for (const [name, length] of Object.entries(header.planes)) {
+    header.planes[name] = body.subarray(at, at += length);
+  }
+  return header;
+}
+
+// Codes from a plane of low bytes and a plane of high bytes.
+function joined(plane) {
+  const half = plane.length / 2, codes = new Uint16Array(half);
+  for (let i = 0; i < half; i++) codes[i] = plane[i] | plane[half + i] << 8;
+  return codes;
+}
+
+const bit = (plane, i) => plane[i >> 3] >> (7 - (i & 7)) & 1;
+
+// What a code stands for; `spec` is the header of its array.
+function valueOf(code, spec) {
+  if (code >= INFINITE) return [Infinity, -Infinity, NaN][code - INFINITE];
+  return spec.low + code / spec.steps * (spec.high - spec.low);
+}
+
+// ---- numbers ----------------------------------------------------------------------
+
+// Three significant digits, never finer than what was sent.
+function number(value, spec) {
+  if (Number.isNaN(value)) return "no value";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const step = (spec.high - spec.low) / spec.steps;
+  const finest = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9)));
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  const text = Math.abs(value).toFixed(Math.max(0, Math.min(finest, 2 - size)));
+  return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
+}
+
+// ---- labels -----------------------------------------------------------------------
+
+const graphemes = typeof Intl.Segmenter === "function" ? new Intl.Segmenter() : null;
+const letters = text =>
+  graphemes ? Array.from(graphemes.segment(text), part => part.segment) : Array.from(text);
+
+// A label keeps its own direction, whatever stands around it.
+const isolated = text => "\u2068" + text + "\u2069";
+
+// The label, cut in the middle where it is wider than `width`.
+function fitted(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  const parts = letters(text.length > 400 ? text.slice(0, 200) + text.slice(-200) : text);
+  let low = 0, high = parts.length - 1;
+  const cut = kept => parts.slice(0, Math.ceil(kept / 2)).join("") + "…" +
+    parts.slice(parts.length - Math.floor(kept / 2)).join("");
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(cut(middle)).width <= width) low = middle; else high = middle - 1;
+  }
+  return cut(low);
+}
+
+// Fill `element` from a sentence with {names} in it; never as HTML.
+function say(element, template, parts) {
+  element.replaceChildren(...template.split(/(\{\w+\})/).filter(Boolean).map(piece => {
+    const name = /^\{\w+\}$/.test(piece) ? piece.slice(1, -1) : null;
+    if (name === null || parts[name] === undefined) return document.createTextNode(piece);
+    const span = document.createElement("bdi");
+    span.className = name === "value" ? "value" : "token";
+    span.textContent = parts[name];
+    return span;
+  }));
+}
+
+const plain = (template, parts) =>
+  template.replace(/\{(\w+)\}/g, (whole, name) => parts[name] ?? whole);
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// ---- colours ----------------------------------------------------------------------
+
+function rgb(colour) {
+  const hex = /^#([0-9a-f]{6})/i.exec(colour);
+  if (hex) return [0, 2, 4].map(i => parseInt(hex[1].slice(i, i + 2), 16));
+  return (colour.match(/[\d.]+/g) || [0, 0, 0]).slice(0, 3).map(Number);
+}
+
+const css = ([r, g, b], alpha = 1) => `rgba(${r | 0},${g | 0},${b | 0},${alpha})`;
+const mixed = (a, b, t) => a.map((x, i) => x + (b[i] - x) * t);
+const brightness = ([r, g, b]) => (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
+
+// 256 colours along evenly spaced stops.
+function table(stops) {
+  return Array.from({length: 256}, (_, i) => {
+    const at = i / 255 * (stops.length - 1), left = Math.min(stops.length - 2, Math.floor(at));
+    return mixed(stops[left], stops[left + 1], at - left);
+  });
+}
+
+// One hue per head, around the wheel; okay on both backgrounds.
+const hue = (head, heads, dark, alpha = 1) =>
+  `hsla(${(head * 360 / heads + 212) % 360},${dark ? 75 : 72}%,${dark ? 64 : 40}%,${alpha})`;
+
+// The theme of the page as numbers and fonts, read anew at every run.
+function inkOf(root) {
+  const style = getComputedStyle(root);
+  const get = (name, otherwise) => {
+    const value = style.getPropertyValue(name).trim();
+    return value && value !== "unset" ? value : otherwise;
+  };
+  const background = rgb(get("--st-background-color", "#ffffff"));
+  const dark = brightness(background) < 0.5, colours = THEME[dark ? "dark" : "light"];
+  const sequential = colours.sequential.map(rgb), diverging = colours.diverging.map(rgb);
+  sequential[0] = diverging[(diverging.length - 1) / 2] = background;
+  const text = rgb(get("--st-text-color", dark ? "#eeeeee" : "#222222"));
+  return {
+    dark, background, text,
+    muted: rgb(colours.muted),
+    accent: rgb(get("--st-primary-color", "#3b6fc4")),
+    border: rgb(get("--st-border-color", dark ? "#333333" : "#dddddd")),
+    sequential: table(sequential), diverging: table(diverging),
+    sans: get("--st-font", "sans-serif"), mono: get("--st-code-font", "monospace"),
+  };
+}
+
+// Text that can be read on `colour`.
+const over = colour => brightness(colour) > 0.52 ? "#14161a" : "#ffffff";
+
+// Fine diagonal lines: here nothing may be looked at.
+function hatch(context, ink, scale, gap = 5) {
+  const size = Math.round(gap * scale), tile = new OffscreenCanvas(size, size);
+  const pen = tile.getContext("2d");
+  pen.strokeStyle = css(ink.text, ink.dark ? 0.34 : 0.28);
+  pen.lineWidth = Math.max(0.8, 0.8 * scale);
+  pen.beginPath();
+  for (const shift of [-size, 0, size]) {
+    pen.moveTo(shift - 1, size + 1);
+    pen.lineTo(shift + size + 1, -1);
+  }
+  pen.stroke();
+  const pattern = context.createPattern(tile, "repeat");
+  pattern.setTransform(new DOMMatrix().scale(1 / scale));
+  return pattern;
+}
+
+// ---- a canvas ---------------------------------------------------------------------
+
+// Size a canvas to device pixels; drawing stays in CSS pixels.
+function sized(canvas, width, height) {
+  const scale = Math.max(1, window.devicePixelRatio || 1);
+  const w = Math.max(1, Math.round(width * scale)), h = Math.max(1, Math.round(height * scale));
+  if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, {width: w, height: h});
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.direction = "ltr";
+  return [context, scale];
+}
+
+// One state per mounted view. The default export runs again with every change of the
+// data or of the theme: `make` runs once, `show` with every change and every resize.
+const mounted = new WeakMap();
+
+async function mount(component, selector, make, show) {
+  const root = component.parentElement.querySelector(selector);
+  if (!root) return undefined;
+  let state = mounted.get(root);
+  if (!state) {
+    state = {root, turn: 0};
+    mounted.set(root, state);
+    make(state);
+    state.observer = new ResizeObserver(() => state.data && show(state));
+  }
+  state.observer.observe(state.stage || root);
+  const away = () => state.observer.disconnect();
+  const turn = ++state.turn;
+  state.component = component;
+  if (state.bytes !== component.data) {
+    const data = await unpack(component.data);
+    if (turn !== state.turn) return away;
+    Object.assign(state, {bytes: component.data, data, fresh: true});
+  }
+  state.ink = inkOf(root);
+  root.style.setProperty("--muted", css(state.ink.muted));
+  show(state);
+  root.dataset.painted = String(turn);
+  // A canvas does not wait for its fonts: paint again when they are there.
+  Promise.all([`13px ${state.ink.mono}`, `13px ${state.ink.sans}`].map(f => document.fonts.load(f)))
+    .then(fonts => fonts.flat().length && root.isConnected && show(state), () => {});
+  return away;
+}

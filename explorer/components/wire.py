@@ -1,0 +1,136 @@
+"""How numbers travel to the browser: 16-bit codes, split into bytes, deflated.
+
+A message is one deflated block: the length of a JSON header, the header, then the
+planes it names. An array of values is sent as codes of 16 bits,
+
+    value = low + code / steps * (high - low)
+
+* values in [0, 1] get 10,000 steps: a weight is right to half a ten-thousandth. A
+  value above zero never becomes code 0, so that a small one is not taken for none.
+* any other range gets 65,000 steps; one that has both signs is sent as [-m, m], so
+  that zero is exactly zero.
+* what is no number has a code of its own: `ABSENT`, `MINUS_INFINITY`, `INFINITY`.
+
+All low bytes come first, then all high bytes: most high bytes are zero, and equal
+bytes side by side deflate well. `shared.js` holds the reader.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+UNIT_STEPS = 10_000
+STEPS = 65_000
+INFINITY = 65_533
+MINUS_INFINITY = 65_534
+ABSENT = 65_535
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Values as codes, and what the codes mean."""
+
+    codes: Array
+    low: float
+    high: float
+    steps: int
+
+    def header(self) -> dict[str, Any]:
+        return {
+            "shape": list(self.codes.shape),
+            "low": self.low,
+            "high": self.high,
+            "steps": self.steps,
+        }
+
+
+def as_array(values: Tensor | Array) -> Array:
+    """The values as numpy floats, wherever they live."""
+    if isinstance(values, Tensor):
+        return values.detach().to("cpu", torch.float64).numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def encode(values: Tensor | Array) -> Coded:
+    """Values as 16-bit codes; the range is chosen from what is there."""
+    array = as_array(values)
+    finite = np.isfinite(array)
+    known = array[finite]
+    least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+
+    if least >= 0 and most <= 1 + 1e-6:
+        low, high, steps = 0.0, 1.0, UNIT_STEPS
+    elif least < 0 < most:
+        largest = max(-least, most)
+        low, high, steps = -largest, largest, STEPS
+    else:
+        low, high, steps = min(least, 0.0), max(most, 0.0), STEPS
+
+    filled = np.where(finite, array, 0.0)
+    codes = np.rint((filled - low) * (steps / (high - low)))
+    codes = np.clip(codes, 0, steps).astype("<u2")
+    if steps == UNIT_STEPS:
+        codes[(codes == 0) & (filled > 0)] = 1
+    codes[np.isposinf(array)] = INFINITY
+    codes[np.isneginf(array)] = MINUS_INFINITY
+    codes[np.isnan(array)] = ABSENT
+    return Coded(codes, low, high, steps)
+
+
+def decode(codes: Array, header: Mapping[str, Any]) -> Array:
+    """What a reader makes of the codes (the browser's arithmetic, for the tests)."""
+    low, high, steps = header["low"], header["high"], header["steps"]
+    values = low + codes.astype(np.float64) / steps * (high - low)
+    values[codes == INFINITY] = np.inf
+    values[codes == MINUS_INFINITY] = -np.inf
+    values[codes == ABSENT] = np.nan
+    return values
+
+
+def plane(codes: Array) -> bytes:
+    """All low bytes, then all high bytes."""
+    halves: Array = np.ascontiguousarray(codes, dtype="<u2").reshape(-1).view(np.uint8)
+    return halves.reshape(-1, 2).T.tobytes()
+
+
+def bits(flags: Tensor | Array) -> bytes:
+    """Eight flags to a byte, the first in the highest bit."""
+    array = flags.detach().to("cpu").numpy() if isinstance(flags, Tensor) else np.asarray(flags)
+    return np.packbits(array.astype(bool).reshape(-1)).tobytes()
+
+
+def pack(header: Mapping[str, Any], planes: Mapping[str, bytes] | None = None) -> bytes:
+    """One message: the header, with the length of every plane, and the planes."""
+    planes = planes or {}
+    sizes = {name: len(data) for name, data in planes.items()}
+    head = json.dumps({**header, "planes": sizes}, separators=(",", ":")).encode()
+    body = b"".join((len(head).to_bytes(4, "little"), head, *planes.values()))
+    return zlib.compress(body, 6)
+
+
+def unpack(message: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The header and the planes of a message."""
+    body = zlib.decompress(message)
+    at = 4 + int.from_bytes(body[:4], "little")
+    header: dict[str, Any] = json.loads(body[4:at])
+    planes = {}
+    for name, size in header.pop("planes").items():
+        planes[name] = body[at : at + size]
+        at += size
+    return header, planes
+
+
+def codes_of(data: bytes, shape: list[int]) -> Array:
+    """The codes of a plane, put together again."""
+    halves = np.frombuffer(data, dtype=np.uint8).reshape(2, -1).astype(np.uint16)
+    return (halves[0] | halves[1] << 8).reshape(shape)
