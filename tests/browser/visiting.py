@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import (
     Browser,
@@ -15,6 +15,8 @@ from playwright.sync_api import (
     Page,
     expect,
 )
+
+from tests.served import wait_until
 
 NOTE_VIOLATIONS = """
 window.policyViolations = [];
@@ -97,6 +99,39 @@ class Visitor:
         expect(self.page.get_by_role("heading", level=1)).to_have_text(
             re.compile(title), timeout=30_000
         )
+
+    def drawn(self, key: str = "") -> None:
+        """Wait until a canvas view (the one under this key, or any) has been painted."""
+        place = f".st-key-{key} " if key else ""
+        painted = self.page.locator(f"{place}[data-painted]").first
+        painted.wait_for(state="visible", timeout=30_000)
+
+    def picture(self, key: str) -> str:
+        """What is painted on the canvas under this key, as the browser would save it."""
+        self.drawn(key)
+        canvas = self.widget(key).locator("canvas").first
+        url: str = canvas.evaluate("canvas => canvas.toDataURL()")
+        return url
+
+    def type(self, text: str) -> None:
+        """Put a sentence of one's own into the field on every page."""
+        field = self.page.get_by_label("Sentence", exact=True)
+        field.fill(text)
+        field.press("Enter")
+
+    def choose(self, label: str, option: str) -> None:
+        """Pick an option of a list."""
+        self.page.get_by_role("combobox", name=label).click()
+        self.page.get_by_role("option", name=option).first.click()
+
+    def query(self) -> dict[str, str]:
+        """The choices in the address."""
+        return dict(parse_qsl(urlsplit(self.page.url).query))
+
+    def asks(self, **choices: str) -> None:
+        """Wait until the address holds these choices."""
+        wanted = choices.items()
+        wait_until(lambda: self.query().items() >= wanted, f"{choices} in {self.page.url}", 30)
 
     def widget(self, key: str) -> Locator:
         """What the app drew under this key."""

@@ -1,0 +1,86 @@
+"""Writes what the README says about the code from the code itself: `python -m docs.readme`.
+
+A test compares the two, so the README cannot go out of date.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+SHIPPED = ROOT / "models" / "checkpoints"
+ROOMS = ("pages", "explorer", "models")
+WIDTH = 26
+OTHERS = {
+    "models/checkpoints": "the trained models that come with the app",
+    "tests": "mirrors the tree; and browser/, benchmarks/, parity/",
+    "docs": "makes the pictures and the tables of this page",
+}
+
+
+def tree() -> str:
+    """The rooms and their files, one line each, in the words of their docstrings."""
+    lines = [line("app.py", ROOT / "app.py", 0)]
+    for room in ROOMS:
+        lines += branch(ROOT / room, 0)
+    lines += [f"{name + '/':{WIDTH}}{OTHERS[name]}" for name in ("tests", "docs")]
+    return "```\n" + "\n".join(lines) + "\n```\n"
+
+
+def branch(folder: Path, depth: int) -> Iterator[str]:
+    """One folder: its files if it is a room or a section, else a single line."""
+    name = folder.relative_to(ROOT).as_posix()
+    front = folder / "__init__.py"
+    yield line(folder.name + "/", front, depth, OTHERS.get(name, ""))
+    if depth and folder.parent.name != "pages":
+        return
+    for path in sorted(folder.iterdir(), key=lambda path: (path.is_dir(), path.name)):
+        if path.is_dir() and path.name[0] not in "._":
+            yield from branch(path, depth + 1)
+        elif path.suffix == ".py" and path.name[0] != "_":
+            yield line(path.name, path, depth + 1)
+
+
+def line(name: str, path: Path, depth: int, otherwise: str = "") -> str:
+    return f"{'  ' * depth + name:{WIDTH}}{purpose(path) or otherwise}".rstrip()
+
+
+def purpose(path: Path) -> str:
+    """The first sentence of a module's docstring."""
+    if not path.exists():
+        return ""
+    text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return text.partition("\n")[0].rstrip(".")
+
+
+def runs() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted(SHIPPED.glob("*/run.json")):
+        yield path.parent.name, json.loads(path.read_text("utf-8"))
+
+
+def checkpoints() -> str:
+    """What each shipped model reaches, beside its baseline, and whose text it learned from."""
+    return ""
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"checkpoints": checkpoints, "tree": tree}
+
+
+def filled(text: str) -> str:
+    """The README with every block made anew."""
+    for name, make in BLOCKS.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, _, rest = text.partition(begin)
+        _, found, after = rest.partition(end)
+        assert found, f"the README has no place for {name}"
+        text = before + begin + make() + end + after
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(filled(README.read_text("utf-8")), "utf-8")

@@ -1,0 +1,33 @@
+"""What people paste: shown as it is or refused in a sentence, never run, never a traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import Visit
+
+TEXTS = {
+    "empty": "",
+    "only spaces": "   ",
+    "very long": "to be or not to be, " * 5_000,
+    "emoji": "I 💛 the 👩‍👩‍👧 cat 🐈‍⬛",
+    "right to left": "שלום עולם مرحبا بالعالم",
+    "control characters": "a\x07b\x1b[31mc\u202ed\ufeffe\x7f",
+    "script": "<script>alert(1)</script><img src=x onerror=alert(2)>",
+    "markdown": "![x](https://example.org/x.png) [link](javascript:alert(3)) $x$ :material/home:",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_any_text_is_shown_or_refused(visit: Visit, text: str) -> None:
+    visitor = visit()
+    visitor.open("/tokens?model=shakespeare")
+    own = set(visitor.notes.hosts)
+    visitor.type(text)
+    visitor.rest()
+    for title in ("Attention", "Masks", "Start"):
+        visitor.follow(title)
+        visitor.no_traceback()
+    assert visitor.notes.dialogs == []
+    assert visitor.notes.hosts == own
+    assert visitor.violations() == []

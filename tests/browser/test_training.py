@@ -1,0 +1,1 @@
+"""Training in the page, to the end, and through everything that may interrupt it."""

@@ -1,0 +1,55 @@
+"""The README says what is so: its commands, its tables, its pictures, its links."""
+
+from __future__ import annotations
+
+import re
+import stat
+
+import pytest
+
+from docs import readme
+from tests.source import ROOT, files
+from tests.test_requirements import required
+
+TEXT = readme.README.read_text("utf-8")
+COMMANDS = re.findall(r"^python3 -m venv .*$", TEXT, re.MULTILINE)
+
+
+def test_it_opens_with_a_picture_and_two_commands() -> None:
+    start = TEXT.split("## The models")[0]
+    assert re.search(r"^!\[.+\]\(docs/.+\.png\)$", start.splitlines()[2])
+    assert [command for command in COMMANDS if command in start] == COMMANDS
+    assert len(COMMANDS) == 2
+    assert COMMANDS[0].endswith("streamlit run app.py")
+
+
+def test_the_machine_that_checks_runs_the_second_command() -> None:
+    script = ROOT / ".ci" / "run"
+    lines = script.read_text("utf-8").splitlines()
+    assert lines[0] == "#!/usr/bin/env bash"
+    assert "set -euo pipefail" in lines
+    assert lines[-1] == COMMANDS[1]
+    assert script.stat().st_mode & stat.S_IXUSR
+
+
+def test_its_tables_come_from_the_code() -> None:
+    assert readme.filled(TEXT) == TEXT, "run: python -m docs.readme"
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT))
+def test_what_it_links_to_is_there(target: str) -> None:
+    assert (ROOT / target).is_file()
+
+
+def test_every_dependency_has_its_reason() -> None:
+    section = TEXT.split("## What it stands on")[1].split("\n## ")[0]
+    table = set(re.findall(r"^\| ([a-z-]+) \|", section, re.MULTILINE))
+    assert table == set(required("requirements.txt"))
+    for package in required("requirements-dev.txt"):
+        assert package in section
+
+
+def test_pictures_are_small() -> None:
+    pictures = [path for path in files() if path.suffix == ".png"]
+    assert all((ROOT / path).stat().st_size <= 400_000 for path in pictures)
+    assert sum((ROOT / path).stat().st_size for path in pictures) <= 1_500_000
