@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.components.grid import GridPick, grid
 from explorer.components.matrix import matrix
 
-__all__ = ["matrix"]
+__all__ = ["GridPick", "grid", "matrix"]

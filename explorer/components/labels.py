@@ -10,6 +10,10 @@ LONGEST = 200
 """A label longer than this is cut before it is sent; no reader needs the rest of it."""
 
 
+SIGNS = {" ": "␣", "\t": "⇥", "\n": "↵"}
+"""What stands for the common characters that cannot be seen; fonts have these signs."""
+
+
 @runtime_checkable
 class Labelled(Protocol):
     """What a view reads of a token."""
@@ -35,12 +39,8 @@ def text_of(label: Label) -> str:
 def visible(character: str) -> str:
     """The character, or what stands for it where it cannot be seen or would reorder others."""
     code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x20:
-        return "␣"
-    if code == 0x7F:
-        return "␡"
+    if character in SIGNS:
+        return SIGNS[character]
     # Joiners belong to the characters around them (family emoji, Persian words).
     if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and code not in (
         0x200C,

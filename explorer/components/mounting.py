@@ -24,15 +24,19 @@ class Mount(Protocol):
     def __call__(self, **options: Any) -> Any: ...
 
 
-def register(name: str, html: str) -> Mount:
+def register(name: str, html: str, *, shared: bool = True) -> Mount:
     """The view of one folder; everything it needs is sent with it, nothing is fetched."""
     folder = HERE / name
+    js = "".join(map(read, sorted(folder.glob("*.js"))))
+    css = read(folder / "view.css")
+    if shared:
+        js = f"const THEME = {theme.as_json()};\n" + read(HERE / "shared.js") + js
+        css = read(HERE / "shared.css") + css
     mount: Mount = st.components.v2.component(
         f"explorer_{name}",
         html=html,
-        css=slim_css(read(HERE / "shared.css") + read(folder / "view.css")),
-        js=f"const THEME = {theme.as_json()};\n"
-        + slim_js(read(HERE / "shared.js") + "".join(map(read, sorted(folder.glob("*.js"))))),
+        css=slim_css(css),
+        js=slim_js(js),
     )
     return mount
 

@@ -94,8 +94,8 @@ function paint(state) {
   pen.fillStyle = css(ink.muted);
   pen.textAlign = "right";
   pen.textBaseline = "alphabetic";
-  pen.fillText(data.words.row + " ↓", left - 8, band - 6);
-  pen.fillText(data.words.column + " →", left - 8, band - 22);
+  pen.fillText(data.words.row + " ↓", left - 8, band - 10);
+  pen.fillText(data.words.column + " →", left - 8, band - 25);
 }
 
 // Two decimals in every cell that has the room.

@@ -1,0 +1,119 @@
+"""Every head of a model at once: layers down, heads across, one small picture each.
+
+Pointing at a picture names it and shows it larger; a click, or the arrow keys and
+Enter, picks it. Sent are 8 bits a cell and at most 32 cells a side: the pictures are
+for finding a head, `matrix` is for reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+import torch
+from torch import Tensor
+from torch.nn.functional import max_pool2d, pad
+
+from explorer.components import wire
+from explorer.components.choice import chosen
+from explorer.components.mounting import register
+
+SIDE = 32
+"""The most cells a small picture has along one side."""
+
+HTML = """
+<div class="view grid">
+  <div class="head"><div class="sentence idle"></div></div>
+  <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
+  <div class="foot"><span class="notes"></span></div>
+  <div class="spoken" role="status" aria-live="polite"></div>
+</div>
+"""
+
+_MOUNT = register("grid", HTML)
+
+
+@dataclass(frozen=True)
+class GridPick:
+    """What was picked in this run: [layer, head], or None."""
+
+    picked: list[int] | None
+
+
+def grid(
+    weights: Tensor,
+    *,
+    selected: tuple[int, int],
+    key: str,
+    on_pick: Callable[[int, int], None] | None = None,
+    height: int | None = None,
+    row_name: str = "layer",
+    column_name: str = "head",
+) -> GridPick:
+    """Draw `weights` (layers, heads, queries, keys) small and frame the `selected` head.
+
+    One click is one rerun: `on_pick(layer, head)` is called before the script, and
+    the result says in `.picked` what was picked.
+    """
+    layers, heads = weights.shape[:2]
+
+    def hand_over() -> None:
+        picked = _checked(st.session_state[key].get("picked"), layers, heads)
+        if picked and on_pick:
+            on_pick(*picked)
+
+    with chosen(key, selected):
+        result = _MOUNT(
+            key=key,
+            data=encode(weights, row_name, column_name, name=key),
+            height=height or natural_height(layers, *weights.shape[2:]),
+            on_picked_change=hand_over,
+        )
+    return GridPick(_checked(result.get("picked"), layers, heads))
+
+
+def _checked(picked: Any, layers: int, heads: int) -> list[int] | None:
+    """What the browser says was picked, where it can be true; a browser may send anything."""
+    if not isinstance(picked, list | tuple) or len(picked) != 2:
+        return None
+    layer, head = picked
+    if type(layer) is not int or type(head) is not int:
+        return None
+    return [layer, head] if 0 <= layer < layers and 0 <= head < heads else None
+
+
+def natural_height(layers: int, queries: int, keys: int) -> int:
+    """Room for every layer at a comfortable size, and no higher than a screen."""
+    tall = 96 * min(1.0, max(0.25, queries / max(1, keys)))
+    return int(min(560, max(layers * (tall + 8), 150) + 96))
+
+
+def pooled(weights: Tensor) -> tuple[Tensor, int]:
+    """The largest of every n × n cells, and n; the strongest line survives, a mean would not."""
+    queries, keys = weights.shape[2:]
+    n = max(1, -(-max(queries, keys) // SIDE))
+    small = torch.nan_to_num(weights.detach().float(), nan=0.0).clamp_min(0)
+    if n > 1:
+        small = pad(small, (0, -keys % n, 0, -queries % n))
+        small = max_pool2d(small, n)
+    return small, n
+
+
+def encode(weights: Tensor, row_name: str, column_name: str, *, name: str) -> bytes:
+    """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
+    small, n = pooled(weights)
+    layers, heads, queries, keys = small.shape
+    top = small.amax((2, 3), keepdim=True) if small.numel() else small.new_ones(layers, heads, 1, 1)
+    scaled = small / torch.where(top > 0, top, torch.ones_like(top))
+    # A weight above zero is never drawn as zero.
+    codes = torch.where(scaled > 0, (scaled * 255).round().clamp_min(1), 0).to(torch.uint8)
+    header = {
+        "name": name,
+        "shape": [layers, heads, queries, keys],
+        "pooled": n,
+        "tops": [[round(float(x), 4) for x in row] for row in top[:, :, 0, 0]],
+        "words": {"row": row_name, "column": column_name},
+    }
+    return wire.pack(header, {"cells": codes.cpu().numpy().tobytes()})

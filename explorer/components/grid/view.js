@@ -1,0 +1,199 @@
+// The overview: a small picture for every head, the chosen one framed, one of them large.
+
+const GAP = 8, LARGEST = 96;
+
+function make(state) {
+  const {root} = state;
+  state.stage = root.querySelector(".stage");
+  state.canvas = root.querySelector("canvas");
+  state.hovered = state.walked = null;
+  const {canvas} = state;
+  canvas.addEventListener("pointermove", event => {
+    const cell = hit(state, event);
+    if (same(cell, state.hovered)) return;
+    state.hovered = cell;
+    paint(state);
+  });
+  canvas.addEventListener("pointerleave", () => { state.hovered = null; paint(state); });
+  canvas.addEventListener("click", event => {
+    const cell = hit(state, event);
+    if (cell) pick(state, cell);
+  });
+  canvas.addEventListener("keydown", event => walk(state, event));
+  canvas.addEventListener("blur", () => { state.walked = null; paint(state); });
+  document.addEventListener("explorer-choice", () => root.isConnected && state.data && choose(state));
+}
+
+const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
+const name = ({data}, [layer, head]) => `${data.words.row} ${layer}, ${data.words.column} ${head}`;
+
+// The server's choice wins as soon as it comes; until then the reader's own click shows.
+function choose(state) {
+  const choice = globalThis.explorerChoices?.get(state.data.name);
+  if (choice) state.selected = choice;
+  paint(state);
+}
+
+function pick(state, cell) {
+  if (same(cell, state.selected)) return;
+  state.selected = cell;
+  state.root.querySelector(".spoken").textContent = `${name(state, cell)} picked`;
+  state.component.setTriggerValue("picked", cell);
+  paint(state);
+}
+
+function walk(state, event) {
+  const [layers, heads] = state.data.shape, at = state.walked || state.selected || [0, 0];
+  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
+  if (step) {
+    const inside = (x, size) => Math.max(0, Math.min(size - 1, x));
+    state.walked = [inside(at[0] + step[0], layers), inside(at[1] + step[1], heads)];
+    state.hovered = null;
+    state.root.querySelector(".spoken").textContent = spoken(state, state.walked);
+    paint(state);
+  } else if (event.key === "Enter" || event.key === " ") pick(state, at);
+  else if (event.key === "Escape" && state.walked) { state.walked = null; paint(state); }
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+const spoken = (state, cell) =>
+  `${name(state, cell)}: largest weight ${number(state.data.tops[cell[0]][cell[1]], UNIT)}`;
+
+const UNIT = {low: 0, high: 1, steps: 10000};
+
+// ---- where everything stands --------------------------------------------------------
+
+function layout({data, stage, ink, canvas}) {
+  const [layers, heads, queries, keys] = data.shape;
+  const width = stage.clientWidth, height = stage.clientHeight;
+  const pen = canvas.getContext("2d");
+  pen.font = `12px ${ink.sans}`;
+  const left = Math.ceil(pen.measureText(data.words.row + " ↓").width) + 14, top = 40;
+  const tall = queries / Math.max(1, keys), room = width > 620 ? 240 : 0;
+  const wide = Math.min((width - left - room) / heads - GAP,
+    ((height - top) / layers - GAP) / Math.max(tall, 0.01), LARGEST / Math.max(1, tall));
+  const w = Math.max(4, Math.floor(wide)), h = Math.max(4, Math.round(w * tall));
+  const gap = w < 20 ? 3 : GAP, right = left + heads * (w + gap);
+  const scale = Math.min(208 / keys, Math.max(60, Math.min(208, height - top)) / queries);
+  return {left, top, w, h, gap, right, room,
+    large: {x: right + 32, y: top, w: keys * scale, h: queries * scale}};
+}
+
+function hit(state, event) {
+  const at = state.place;
+  if (!at) return null;
+  const box = state.canvas.getBoundingClientRect(), [layers, heads] = state.data.shape;
+  const x = event.clientX - box.left - at.left + at.gap / 2;
+  const y = event.clientY - box.top - at.top + at.gap / 2;
+  const cell = [Math.floor(y / (at.h + at.gap)), Math.floor(x / (at.w + at.gap))];
+  return cell.every((c, i) => c >= 0 && c < [layers, heads][i]) ? cell : null;
+}
+
+// ---- painting -----------------------------------------------------------------------
+
+// Every picture at one pixel a cell, side by side.
+function atlas({data, ink}) {
+  const [layers, heads, queries, keys] = data.shape, cells = data.planes.cells;
+  const image = new ImageData(Math.max(1, heads * keys), Math.max(1, layers * queries));
+  let from = 0;
+  for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
+    for (let q = 0; q < queries; q++) {
+      let p = 4 * ((layer * queries + q) * image.width + head * keys);
+      for (let k = 0; k < keys; k++, p += 4) {
+        const colour = ink.sequential[cells[from++]];
+        image.data[p] = colour[0];
+        image.data[p + 1] = colour[1];
+        image.data[p + 2] = colour[2];
+        image.data[p + 3] = 255;
+      }
+    }
+  }
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+function paint(state) {
+  const {data, ink, stage, canvas, place} = state;
+  if (!place) return;
+  const [pen] = sized(canvas, stage.clientWidth, stage.clientHeight);
+  const [layers, heads, queries, keys] = data.shape, {left, top, w, h, gap} = place;
+  const shown = state.hovered || state.walked || state.selected;
+  const draw = ([layer, head], x, y, wide, high) => {
+    pen.imageSmoothingEnabled = wide < keys;
+    pen.drawImage(state.atlas, head * keys, layer * queries, keys, queries, x, y, wide, high);
+    pen.strokeStyle = css(ink.border);
+    pen.lineWidth = 1;
+    pen.strokeRect(x - 0.5, y - 0.5, wide + 1, high + 1);
+  };
+  const frame = ([layer, head], colour, thick) => {
+    const out = thick / 2 + 1;
+    pen.strokeStyle = colour;
+    pen.lineWidth = thick;
+    pen.strokeRect(left + head * (w + gap) - out, top + layer * (h + gap) - out, w + 2 * out, h + 2 * out);
+  };
+  for (let layer = 0; layer < layers; layer++) {
+    for (let head = 0; head < heads; head++) {
+      draw([layer, head], left + head * (w + gap), top + layer * (h + gap), w, h);
+    }
+  }
+  if (state.selected) frame(state.selected, css(ink.accent), 2.5);
+  if (shown && !same(shown, state.selected)) frame(shown, css(ink.text), 1.5);
+
+  pen.textBaseline = "middle";
+  const label = (text, x, y, align, strong) => {
+    pen.textAlign = align;
+    pen.font = `${strong ? "600 " : ""}12px ${ink.mono}`;
+    pen.fillStyle = css(strong ? ink.text : ink.muted);
+    pen.fillText(text, x, y);
+  };
+  const every = size => Math.max(1, Math.ceil(16 / size));
+  for (let layer = 0; layer < layers; layer += every(h + gap)) {
+    label(layer, left - 10, top + layer * (h + gap) + h / 2, "right", shown?.[0] === layer);
+  }
+  for (let head = 0; head < heads; head += every(w + gap)) {
+    label(head, left + head * (w + gap) + w / 2, top - 13, "center", shown?.[1] === head);
+  }
+  pen.font = `11px ${ink.sans}`;
+  pen.fillStyle = css(ink.muted);
+  pen.textAlign = "right";
+  pen.fillText(data.words.column + " →", left - 10, top - 27);
+  pen.fillText(data.words.row + " ↓", left - 10, top - 13);
+
+  if (shown && place.room) {
+    const {x, y, w: wide, h: high} = place.large;
+    draw(shown, x, y, wide, high);
+    pen.textAlign = "left";
+    pen.font = `600 12px ${ink.sans}`;
+    pen.fillStyle = css(ink.text);
+    pen.fillText(name(state, shown), x, y - 13);
+  }
+  tell(state, shown);
+}
+
+function tell(state, shown) {
+  const line = state.root.querySelector(".sentence");
+  const pointed = state.hovered || state.walked;
+  line.classList.toggle("idle", !pointed);
+  line.textContent = !shown ? "Point at a picture to see it large."
+    : spoken(state, shown) + (same(shown, state.selected) ? ", chosen" : "; click to open it");
+}
+
+// ---- running ------------------------------------------------------------------------
+
+function show(state) {
+  const {data, stage, canvas} = state;
+  if (!stage.clientWidth) return;
+  state.atlas = atlas(state);
+  state.place = layout(state);
+  const n = data.pooled;
+  state.root.querySelector(".notes").textContent =
+    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each scaled to its own largest weight";
+  canvas.setAttribute("aria-label", `${data.shape[0]} ${data.words.row}s by ${data.shape[1]} ` +
+    `${data.words.column}s. Arrow keys walk, Enter opens.`);
+  choose(state);
+}
+
+export default component => mount(component, ".grid", make, show);
