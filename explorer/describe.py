@@ -1,0 +1,118 @@
+"""A model in words and in numbers: what its config says, and where its parameters are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models import Transformer, TransformerConfig
+
+KINDS = {
+    "encoder": "an encoder, which sees the whole text at once",
+    "decoder": "a decoder, which sees only what came before",
+    "encoder-decoder": "an encoder that reads and a decoder that writes",
+}
+HEADS = {
+    "language-model": "names a token at every position",
+    "classifier": "puts the whole text into a class",
+    "none": "has no head",
+}
+POSITIONS = {
+    "sinusoidal": "sinusoidal positions",
+    "learned": "learned positions",
+    "rotary": "rotary positions",
+    "alibi": "ALiBi",
+    "none": "no positions",
+}
+MODULES = {
+    "embedding": "token embedding",
+    "positions": "learned positions",
+    "self_attn": "self-attention",
+    "cross_attn": "cross-attention",
+    "mlp": "feed-forward",
+    "norm": "last norm",
+    "head": "head",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger: a part of the model, its tensors, how many numbers they hold."""
+
+    part: str
+    formula: str
+    count: int
+
+
+def in_words(config: TransformerConfig) -> str:
+    """The config as one sentence."""
+    layers = f"{config.n_layers}"
+    if config.kind == "encoder-decoder":
+        layers = f"{config.encoder_layers} + {config.n_layers}"
+    heads = f"{config.n_heads} heads of {config.head_width}"
+    if config.kv_heads != config.n_heads:
+        heads += f" sharing {config.kv_heads} keys and values"
+    feed_forward = f"a feed-forward layer of {config.d_ff}" if config.d_ff else "attention only"
+    activation = f" ({'gated ' if config.gated else ''}{config.activation})" if config.d_ff else ""
+    norm = {"layer": "layer norm", "rms": "RMS norm"}[config.norm]
+    where = {"pre": "before", "post": "after"}[config.norm_position]
+    return (
+        f"It is {KINDS[config.kind]}, and {HEADS[config.head]}: {layers} "
+        f"layer{'' if layers == '1' else 's'} of {heads}, width {config.d_model}, {feed_forward}"
+        f"{activation}, {POSITIONS[config.positions]}, {norm} {where} each part. "
+        f"It reads at most {config.max_len:,} tokens."
+    )
+
+
+def ledger(model: Transformer) -> list[Entry]:
+    """Every parameter once, grouped by the part it belongs to; the counts sum to the total."""
+    shapes: dict[str, list[tuple[int, ...]]] = {}
+    for name, parameter in model.named_parameters():
+        shapes.setdefault(_part(name), []).append(tuple(parameter.shape))
+    return [Entry(part, _formula(found), _count(found)) for part, found in shapes.items()]
+
+
+def _part(name: str) -> str:
+    """`decoder.blocks.0.cross_attn.q_proj.weight` is "decoder layer 0, cross-attention"."""
+    path = name.split(".")
+    if path[0] == "head":
+        return MODULES["head"]
+    if path[1] != "blocks":
+        return f"{path[0]}, {MODULES.get(path[1], path[1])}"
+    module = "norms" if path[3].endswith("_residual") else MODULES.get(path[3], path[3])
+    return f"{path[0]} layer {path[2]}, {module}"
+
+
+def _formula(shapes: list[tuple[int, ...]]) -> str:
+    """`4 × (64 × 64) + 4 × 64` for the tensors of one part, equal shapes together."""
+    times: dict[tuple[int, ...], int] = {}
+    for shape in shapes:
+        times[shape] = times.get(shape, 0) + 1
+    return " + ".join(_term(shape, n) for shape, n in times.items())
+
+
+def _term(shape: tuple[int, ...], times: int) -> str:
+    size = " × ".join(f"{width:,}" for width in shape)
+    if times == 1:
+        return size
+    return f"{times} × ({size})" if len(shape) > 1 else f"{times} × {size}"
+
+
+def _count(shapes: list[tuple[int, ...]]) -> int:
+    total = 0
+    for shape in shapes:
+        size = 1
+        for width in shape:
+            size *= width
+        total += size
+    return total
+
+
+def measured(run: Mapping[str, object]) -> str:
+    """What the model reaches on text it never saw, beside the baseline, as far as it is known."""
+    name, value = run.get("metric"), run.get("value")
+    if not isinstance(value, (int, float)):
+        return "not measured"
+    text = f"{value:.3g} {name or ''}".strip()
+    baseline = run.get("baseline")
+    return f"{text} (baseline {baseline:.3g})" if isinstance(baseline, (int, float)) else text

@@ -1,0 +1,159 @@
+"""The models a reader can open: those that ship with the app and those trained here.
+
+Looking a model up reads only its config and how it was made; weights are read
+when it is opened. Both are kept until the files on disk change, so every page
+may ask for them on every run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from explorer.tasks import TASKS, Task
+from explorer.text import Tokenizer
+from models import Transformer, TransformerConfig, load_checkpoint
+from models.checkpoint import Checkpoint, CheckpointError, peek
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = ROOT / "models" / "checkpoints"
+SHOWN_FIRST = (
+    "translation",
+    "shakespeare",
+    "reviews",
+    "negation",
+    "reverse",
+    "induction",
+    "induction-control",
+)
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "run.json")
+ANY_EXAMPLE = "To be, or not to be"
+MODELS_KEPT = 16
+
+
+class LibraryError(ValueError):
+    """A model cannot be opened; the message is one sentence for the reader."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model on the shelf. `config` is None when `fault` says why it cannot be opened."""
+
+    name: str
+    title: str
+    folder: Path
+    config: TransformerConfig | None
+    run: Mapping[str, Any]
+    origin: str
+    example: str = ""
+    fault: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model that is ready to read; two of them are equal only when they are the same."""
+
+    name: str
+    title: str
+    model: Transformer
+    config: TransformerConfig
+    tokenizer: Tokenizer
+    run: Mapping[str, Any]
+    task: Task | None
+    example: str
+
+
+def runs_root() -> Path:
+    """Where training runs are kept."""
+    return Path(os.environ.get("EXPLORER_RUNS") or ROOT / "runs")
+
+
+def entries(root: Path | None = None) -> list[Entry]:
+    """Every model one could open: the shipped ones first, then runs, the newest first."""
+    found: dict[str, Entry] = {}
+    for name, folder, origin in _folders(root or runs_root()):
+        found.setdefault(name, _entry(name, folder, origin, _stamp(folder)))
+    return list(found.values())
+
+
+def open_model(name: str, root: Path | None = None) -> Opened:
+    """The model called `name`, read once. LibraryError says in a sentence why not."""
+    for entry in entries(root):
+        if entry.name == name:
+            return _open(name, entry.folder, entry.title, entry.example, _stamp(entry.folder))
+    raise LibraryError(f"There is no model called {name[:60]!r} here.")
+
+
+def _folders(root: Path) -> Iterator[tuple[str, Path, str]]:
+    shipped = [path for path in _subfolders(SHIPPED) if (path / "config.json").exists()]
+    order = {name: index for index, name in enumerate(SHOWN_FIRST)}
+    for folder in sorted(shipped, key=lambda path: (order.get(path.name, 99), path.name)):
+        yield folder.name, folder, "shipped"
+    finished = [path for path in _subfolders(root) if (path / "checkpoint").is_dir()]
+    for folder in sorted(finished, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+        yield folder.name, folder / "checkpoint", "run"
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
+    except OSError:
+        return []
+
+
+def _stamp(folder: Path) -> tuple[int, ...]:
+    """Changes when a file of the checkpoint does, so that a kept model is never a stale one."""
+    return tuple(_changed(folder / file) for file in FILES)
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=512)
+def _entry(name: str, folder: Path, origin: str, stamp: tuple[int, ...]) -> Entry:
+    try:
+        config, run = peek(folder)
+    except (CheckpointError, OSError) as error:
+        return Entry(name, name, folder, None, {}, origin, fault=str(error))
+    task = _task(name, run)
+    title = run.get("title") or (task.title if task else name)
+    example = run.get("example") or (task.example if task else ANY_EXAMPLE)
+    return Entry(name, str(title), folder, config, run, origin, example=str(example))
+
+
+def _task(name: str, run: Mapping[str, Any]) -> Task | None:
+    return TASKS.get(str(run.get("task", name)))
+
+
+@lru_cache(maxsize=MODELS_KEPT)
+def _open(name: str, folder: Path, title: str, example: str, stamp: tuple[int, ...]) -> Opened:
+    checkpoint, tokenizer = _load(name, folder)
+    run = checkpoint.run or {}
+    model = checkpoint.model.eval().requires_grad_(False)
+    task = _task(name, run)
+    return Opened(name, title, model, checkpoint.config, tokenizer, run, task, example)
+
+
+def _load(name: str, folder: Path) -> tuple[Checkpoint, Tokenizer]:
+    try:
+        checkpoint = load_checkpoint(folder)
+    except (CheckpointError, OSError) as error:
+        raise LibraryError(f"The model {name} cannot be opened: {error}") from error
+    if checkpoint.tokenizer is None:
+        raise LibraryError(f"The model {name} has no tokenizer.json, so it cannot read a text.")
+    try:
+        tokenizer = Tokenizer.from_json(checkpoint.tokenizer)
+    except ValueError as error:
+        raise LibraryError(f"The tokenizer of {name} cannot be opened: {error}") from error
+    config = checkpoint.config
+    if tokenizer.vocab_size > (config.src_vocab_size or config.vocab_size):
+        raise LibraryError(f"The tokenizer of {name} knows more tokens than its model reads.")
+    return checkpoint, tokenizer

@@ -1,0 +1,104 @@
+"""What each scheme of positions does, as tensors to look at.
+
+A scheme either adds a vector to the embedding (sinusoidal, learned), turns the queries
+and keys (rotary), or adds a number to the scores (ALiBi). `table` is what a position
+adds or becomes, `products` how two positions get on with each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models import Transformer, TransformerConfig
+from models.positional import AlibiPositions, LearnedPositions, RotaryPositions, sinusoids
+
+SCHEMES = {
+    "sinusoidal": "Sinusoidal",
+    "learned": "Learned",
+    "rotary": "Rotary",
+    "alibi": "ALiBi",
+    "none": "None",
+}
+EXPLANATIONS = {
+    "sinusoidal": "Every pair of dimensions is a sine and a cosine of one frequency, fast ones "
+    "first. The vector of a position is added to the embedding of the token that stands there. "
+    "The product of two positions depends on their distance alone.",
+    "learned": "Every position has a vector of its own that was trained like a word's. "
+    "It is added to the embedding; what the distances mean is up to the training.",
+    "rotary": "Nothing is added. Each pair of numbers in a query or key is turned by an angle "
+    "that grows with the position; shown is a vector of ones as it is turned. "
+    "The product of a query and a key then depends on their distance alone.",
+    "alibi": "Nothing is added to the tokens. The score of a far key is lowered in proportion "
+    "to its distance, in every head with another slope.",
+    "none": "The model is not told where a token stands. Without a causal mask, shuffling "
+    "the sentence only shuffles the result.",
+}
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One scheme at work. `table` is (positions, dimensions), or None where nothing is added."""
+
+    name: str
+    table: Tensor | None
+    products: Tensor
+    pairs: tuple[tuple[int, int], ...]
+    wavelengths: tuple[float, ...] = ()
+    slopes: tuple[float, ...] = ()
+
+    def against_offset(self) -> list[tuple[int, float, float, float]]:
+        """Offset, smallest, mean and largest product of two positions that far apart."""
+        rows = []
+        for offset in range(len(self.products)):
+            values = self.products.diagonal(-offset)
+            rows.append((offset, float(values.min()), float(values.mean()), float(values.max())))
+        return rows
+
+
+def learned_table(model: Transformer) -> Tensor | None:
+    """The trained positions of a model, or None when it has none."""
+    for stack in (model.encoder, model.decoder):
+        if stack is not None and isinstance(stack.positions, LearnedPositions):
+            return stack.positions.table.weight.detach()
+    return None
+
+
+def scheme(name: str, model: Transformer, count: int, head: int = 0) -> Scheme | None:
+    """The scheme at the sizes of this model; None where the model has no such positions."""
+    config, places = model.config, torch.arange(count)
+    if name == "sinusoidal":
+        return _added(name, sinusoids(places, config.d_model), _wavelengths(config))
+    if name == "learned":
+        table = learned_table(model)
+        return None if table is None else _added(name, table[:count])
+    if name == "rotary":
+        return _turned(config, places)
+    if name == "alibi":
+        alibi = AlibiPositions(config.n_heads)
+        bias = alibi.bias(places, places)[0, head % config.n_heads]
+        return Scheme(name, None, bias, (), slopes=tuple(alibi.slopes().tolist()))
+    return Scheme(name, None, torch.zeros(count, count), ())
+
+
+def _added(name: str, table: Tensor, wavelengths: tuple[float, ...] = ()) -> Scheme:
+    pairs = tuple((i, i + 1) for i in range(0, table.shape[1] - 1, 2))
+    return Scheme(name, table, table @ table.T, pairs, wavelengths)
+
+
+def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
+    width = config.head_width - config.head_width % 2
+    if width == 0:
+        return None
+    rotary = RotaryPositions(width, config.rope_theta)
+    table = rotary.rotate(torch.ones(1, 1, len(places), width), places)[0, 0]
+    pairs = tuple((i, i + width // 2) for i in range(width // 2))
+    waves = (2 * torch.pi / rotary.angles(torch.ones(1))[0]).tolist()
+    return Scheme("rotary", table, table @ table.T, pairs, tuple(waves))
+
+
+def _wavelengths(config: TransformerConfig) -> tuple[float, ...]:
+    exponents = torch.arange(0, config.d_model, 2) / config.d_model
+    return tuple((2 * torch.pi * 10_000.0**exponents).tolist())

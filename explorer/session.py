@@ -1,0 +1,251 @@
+"""What the reader has chosen, once for every page, and kept in the address.
+
+The choices are widgets bound to the query parameters `text`, `model`, `part`,
+`layer` and `head`: a link or a reload gives the same view, and what an address
+asks for that does not exist is said in one sentence and replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from explorer import library, reading
+from explorer.library import Entry, LibraryError, Opened
+from explorer.reading import Part, Reading, ReadingError
+
+TEXT_LIMIT = 2_000
+"""The sentence lives in the address, and an address must stay short enough to be sent."""
+
+FIRST_MODEL = "translation"
+NO_MODEL = (
+    "There is no trained model here yet. Make the ones that ship with the app by "
+    "`python -m explorer checkpoints`, or train one on the Train page."
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Everything that is chosen once."""
+
+    text: str
+    model: str
+    part: str
+    layer: int
+    head: int
+
+
+def draw() -> None:
+    """The sentence at the top of the page; the model and where to look in the sidebar."""
+    top = st.container(key="sentence")
+    shelf = _shelf()
+    if not shelf:
+        return
+    is_new = "_drawn_model" not in st.session_state
+    notes = _address_notes(shelf) if is_new else []
+    with st.sidebar:
+        entry = _draw_model(shelf)
+        if is_new:
+            notes += _address_notes_of(entry)
+        _draw_look(entry)
+    with top:
+        _draw_text(entry)
+        _draw_notes(notes)
+    st.session_state["_drawn_model"] = entry.name
+
+
+def choice() -> Choice:
+    """What is chosen now; the defaults where nothing was drawn, as on a page run alone."""
+    shelf, state = _shelf(), st.session_state
+    if not shelf:
+        return Choice("", "", "decoder.self_attn", 0, 0)
+    entry = shelf.get(state.get("model", ""), _first(shelf))
+    part, layer, head = _first_look(entry)
+    part = _one_of(state.get("part"), [each.name for each in _parts(entry)], part)
+    layer = _one_of(state.get("layer"), range(_part(entry, part).layers), layer)
+    head = _one_of(state.get("head"), range(_part(entry, part).heads), head)
+    text = state.get("text", entry.example)
+    return Choice(str(text or "")[:TEXT_LIMIT], entry.name, part, layer, head)
+
+
+def opened() -> Opened:
+    """The chosen model; where it cannot be opened, the page says why and ends here."""
+    try:
+        if not _shelf():
+            raise LibraryError(NO_MODEL)
+        return library.open_model(choice().model)
+    except LibraryError as error:
+        say(str(error))
+        st.stop()
+
+
+def reading_of_text() -> Reading:
+    """The chosen model's reading of the sentence; where there is none, the page says why."""
+    model = opened()
+    return or_say(lambda: reading.read(model, choice().text))
+
+
+def or_say(make: Callable[[], Reading]) -> Reading:
+    """What `make` gives; where it cannot, the page says why and ends here."""
+    try:
+        return make()
+    except ReadingError as error:
+        say(str(error))
+        st.stop()
+
+
+def say(sentence: str) -> None:
+    """A sentence that may hold the reader's own words, so it is never read as Markdown."""
+    with st.container(border=True):
+        st.text(sentence)
+
+
+def look_at(layer: int, head: int) -> None:
+    """Choose a layer and a head; for the callback of a view that was clicked."""
+    st.session_state["layer"] = layer
+    st.session_state["head"] = head
+
+
+def choose_model(name: str) -> None:
+    """Open another model: a typed text is kept, an untouched example is replaced."""
+    shelf = _shelf()
+    before = shelf.get(st.session_state.get("_drawn_model", ""))
+    if name not in shelf:
+        return
+    st.session_state["model"] = name
+    if before is None or st.session_state.get("text") == before.example:
+        st.session_state["text"] = shelf[name].example
+    part, layer, head = _first_look(shelf[name])
+    st.session_state["part"] = part
+    look_at(layer, head)
+
+
+def _draw_model(shelf: dict[str, Entry]) -> Entry:
+    names = list(shelf)
+    first = _first(shelf)
+    if st.session_state.get("model", first.name) not in shelf:
+        st.session_state["model"] = first.name
+    name = st.selectbox(
+        "Model",
+        names,
+        index=names.index(first.name),
+        key="model",
+        bind="query-params",
+        on_change=lambda: choose_model(st.session_state["model"]),
+    )
+    return shelf[name]
+
+
+def _draw_look(entry: Entry) -> None:
+    """Which attention, which layer, which head."""
+    first_part, first_layer, first_head = _first_look(entry)
+    named = {part.name: part for part in _parts(entry)}
+    name = _picker("Attention", "part", list(named), first_part, lambda n: named[n].title)
+    layers = range(named[name].layers)
+    _picker("Layer", "layer", layers, min(first_layer, layers[-1]))
+    _picker("Head", "head", range(named[name].heads), first_head)
+
+
+def _picker(
+    label: str, key: str, options: Sequence[Any], default: Any, name: Any = str
+) -> Any:
+    if key in st.session_state and st.session_state[key] not in options:
+        st.session_state[key] = default
+    return st.segmented_control(
+        label,
+        options,
+        default=default,
+        format_func=name,
+        key=key,
+        required=True,
+        wrap=True,
+        bind="query-params",
+    )
+
+
+def _draw_text(entry: Entry) -> None:
+    st.text_input(
+        "Sentence",
+        value=entry.example,
+        max_chars=TEXT_LIMIT,
+        key="text",
+        placeholder="Type a sentence and press Enter",
+        bind="query-params",
+    )
+
+
+def _draw_notes(notes: list[str]) -> None:
+    """What the address asked for in vain, until something else is chosen."""
+    state = st.session_state
+    chosen = [state.get(key) for key in ("model", "part", "layer", "head")]
+    if notes:
+        state["_notes"] = (notes, chosen)
+    kept, seen_at = state.get("_notes", ([], chosen))
+    if seen_at == chosen:
+        for note in kept:
+            say(note)
+    else:
+        del state["_notes"]
+
+
+def _address_notes(shelf: dict[str, Entry]) -> list[str]:
+    asked = st.query_params.get("model")
+    if asked is None or asked in shelf:
+        return []
+    shown = _first(shelf).name
+    damaged = {entry.name: entry.fault for entry in library.entries() if entry.fault}
+    if asked in damaged:
+        return [f"The model {asked} cannot be opened ({damaged[asked]}); showing {shown}."]
+    return [f"There is no model “{asked[:40]}” here; showing {shown}."]
+
+
+def _address_notes_of(entry: Entry) -> list[str]:
+    first_part, first_layer, first_head = _first_look(entry)
+    parts = {part.title: part for part in _parts(entry)}
+    asked = st.query_params.get("part")
+    notes = []
+    if asked is not None and asked not in parts:
+        shown = _part(entry, first_part).title
+        notes.append(f"This model has no attention “{asked[:40]}”; showing {shown}.")
+    part = parts.get(asked or "", _part(entry, first_part))
+    last = part.layers - 1
+    for key, count, first in (
+        ("layer", part.layers, min(first_layer, last)),
+        ("head", part.heads, first_head),
+    ):
+        asked = st.query_params.get(key)
+        if asked is not None and asked not in map(str, range(count)):
+            text = f"{key.capitalize()} “{asked[:20]}” does not exist in this model"
+            notes.append(f"{text}; showing {key} {first}.")
+    return notes
+
+
+def _shelf() -> dict[str, Entry]:
+    return {entry.name: entry for entry in library.entries() if entry.config is not None}
+
+
+def _first(shelf: dict[str, Entry]) -> Entry:
+    return shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
+
+
+def _parts(entry: Entry) -> tuple[Part, ...]:
+    assert entry.config is not None
+    return reading.parts(entry.config)
+
+
+def _part(entry: Entry, name: str) -> Part:
+    return next(part for part in _parts(entry) if part.name == name)
+
+
+def _first_look(entry: Entry) -> tuple[str, int, int]:
+    try:
+        return reading.first_look(library.open_model(entry.name))
+    except LibraryError:
+        return _parts(entry)[-1].name, 0, 0
+
+
+def _one_of(value: Any, allowed: Sequence[Any], otherwise: Any) -> Any:
+    return value if value in allowed else otherwise

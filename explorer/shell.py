@@ -1,0 +1,45 @@
+"""The frame of every page: the table of pages, what is chosen once, and the page itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports start above it
+    sys.path.insert(0, str(ROOT))
+
+import streamlit as st  # noqa: E402
+
+from explorer import session  # noqa: E402
+
+PAGES = {
+    "Look": {
+        "start": "At a glance",
+        "tokens": "Tokens",
+        "positions": "Positions",
+        "attention": "Attention",
+        "masks": "Masks",
+    },
+    "Train": {"train": "Train"},
+    "Models": {"checkpoints": "Checkpoints"},
+}
+
+
+def page(section: str, name: str) -> st.Page:
+    """One page; its address is the name of its file."""
+    path = ROOT / "pages" / section.lower() / f"{name}.py"
+    title = PAGES[section][name]
+    return st.Page(path, title=title, url_path=name, default=name == "start")
+
+
+def main() -> None:
+    st.set_page_config(page_title="Attention explorer", layout="wide")
+    table = {section: {name: page(section, name) for name in PAGES[section] if (ROOT / 'pages' / section.lower() / f'{name}.py').exists()} for section in PAGES}
+    chosen = st.navigation({section: list(pages.values()) for section, pages in table.items()})
+    st.session_state["_pages"] = {name: p for pages in table.values() for name, p in pages.items()}
+    session.draw()
+    chosen.run()
+
+
+main()

@@ -1,0 +1,137 @@
+"""The parts of a screen that several pages share: how it opens, the answer, the code panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import streamlit as st
+
+from explorer import describe, session, source
+from explorer.components import chips, matrix
+from explorer.figures.bars import bars
+from explorer.library import Entry
+from explorer.reading import Reading
+
+MATRIX_HEIGHT = 520
+
+WAYS = {
+    "tokens": "How the sentence becomes tokens",
+    "positions": "How the model knows the order of the words",
+    "attention": "Every head of every layer",
+    "masks": "Who may look at whom",
+    "train": "Train a model and watch its attention form",
+    "checkpoints": "Open another model",
+}
+
+
+say = session.say
+
+
+def opening(title: str, sentence: str) -> None:
+    """A page opens with its name and one sentence that says what one sees."""
+    st.title(title, anchor=False)
+    st.markdown(sentence)
+
+
+def notes(sentences: Iterable[str]) -> None:
+    """What a reader should know about what is on screen."""
+    for sentence in sentences:
+        st.text(sentence)
+
+
+def one_head(reading: Reading, key: str, height: int = MATRIX_HEIGHT) -> None:
+    """The chosen head, large: queries down, keys across."""
+    at = session.choice()
+    writes = at.part == "decoder.cross_attn"
+    matrix(
+        reading.weights(at.part, at.layer, at.head),
+        reading.rows(at.part),
+        reading.columns(at.part),
+        key=key,
+        allowed=reading.mask(at.part, at.layer),
+        row_name="writes" if writes else "query",
+        column_name="looks at" if writes else "key",
+        sentence=(
+            "Writing {row}, the model looks at {column}: {value}"
+            if writes
+            else "{row} attends to {column}: {value}"
+        ),
+        height=height,
+        top=1.0,
+    )
+
+
+def answer(reading: Reading, key: str = "answer") -> None:
+    """What the model makes of the sentence."""
+    kind, guesses = reading.answer.kind, reading.answer.guesses
+    if kind == "text":
+        st.markdown("**The model writes**")
+        if reading.written:
+            chips(reading.written, key=key)
+        else:
+            st.text(reading.answer.text)
+        return
+    st.markdown("**The model expects next**" if kind == "next" else "**The model decides**")
+    labels = [guess.label for guess in guesses]
+    spec = bars(labels, [guess.probability for guess in guesses])
+    st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key=key)
+
+
+def stepper(key: str, count: int) -> int:
+    """A slider over steps 0 … count - 1, with buttons that the arrow keys press."""
+    state = st.session_state
+    if not 0 <= state.get(key, -1) < count:
+        state[key] = max(0, min(state.get(key, 0), count - 1))
+    back, place, on = st.columns([1, 8, 1], vertical_alignment="bottom")
+
+    def move(by: int) -> None:
+        state[key] = max(0, min(count - 1, state[key] + by))
+
+    at = state[key]
+    back.button(
+        "Back", key=f"{key}_back", on_click=move, args=(-1,), shortcut="Left", disabled=at == 0
+    )
+    on.button(
+        "Next", key=f"{key}_on", on_click=move, args=(1,), shortcut="Right", disabled=at == count - 1
+    )
+    if count > 1:
+        place.slider("Step", 0, count - 1, key=key)
+    return int(state[key])
+
+
+def shelf_row(entry: Entry, is_chosen: bool) -> None:
+    """One model: what it is, what it reaches, and the button that opens it."""
+    name, about, figure, button = st.columns([3, 4, 3, 2], vertical_alignment="center")
+    name.text(entry.title)
+    if entry.config is None:
+        about.text(entry.fault or "It cannot be opened.")
+        return
+    config = entry.config
+    about.caption(f"{config.kind}, {config.n_layers} × {config.n_heads} heads")
+    figure.caption(describe.measured(entry.run))
+    button.button(
+        "Open here" if not is_chosen else "Chosen",
+        key=f"open_{entry.name}",
+        on_click=session.choose_model,
+        args=(entry.name,),
+        disabled=is_chosen,
+        width="stretch",
+    )
+
+
+def ways_on(*names: str) -> None:
+    """Links to other pages. A page that is run alone has none to go to."""
+    for name in names:
+        page = st.session_state.get("_pages", {}).get(name)
+        if page is not None:
+            st.page_link(page, label=WAYS[name], icon=":material/arrow_forward:")
+
+
+def code(*functions: Callable[..., Any], label: str = "The code that computes this") -> None:
+    """The core's own functions, closed until somebody wants to read them."""
+    with st.expander(label):
+        for function in functions:
+            found = source.excerpt(function)
+            st.caption(f"`{found.path}`, line {found.line}")
+            st.code(found.code, language="python")

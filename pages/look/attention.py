@@ -1,0 +1,54 @@
+"""Who looks at whom: every head of every layer, and one of them large."""
+
+import streamlit as st
+
+from explorer import session, widgets
+from explorer.components import grid
+from explorer.components import lines
+from models.attention import MultiHeadAttention, scaled_dot_product_attention
+
+reading = session.reading_of_text()
+at = session.choice()
+weights = reading.all_weights(at.part)
+
+widgets.opening(
+    "Attention",
+    "Each small picture is one head: the darker a cell, the more the token of that row "
+    "looks at the token of that column.",
+)
+overview, large = st.columns([2, 3], gap="large")
+with overview:
+    st.markdown("**Every head** · layers down, heads across")
+    grid(weights, selected=(at.layer, at.head), key="overview", on_pick=session.look_at)
+    widgets.answer(reading)
+    widgets.notes(reading.notes)
+with large:
+    st.markdown(f"**Layer {at.layer}, head {at.head}**")
+    view = st.segmented_control(
+        "View",
+        ["Matrix", "Lines"],
+        default="Matrix",
+        key="view",
+        required=True,
+        label_visibility="collapsed",
+        bind="query-params",
+    )
+    if view == "Matrix":
+        widgets.one_head(reading, key="attention_head")
+    else:
+        lines(
+            weights[at.layer],
+            reading.rows(at.part),
+            reading.columns(at.part),
+            key="attention_lines",
+            selected_head=at.head,
+        )
+
+EXPLAINED = {
+    "encoder.self_attn": "The encoder looks at the whole sentence, before and after each token.",
+    "decoder.self_attn": "The decoder looks back only: cells to the right of a token are hatched.",
+    "decoder.cross_attn": "A row is the step that writes the word on its left, "
+    "and the columns are the sentence that the encoder has read.",
+}
+st.markdown(f"{EXPLAINED[at.part]} Every row adds up to one.")
+widgets.code(MultiHeadAttention.forward, scaled_dot_product_attention)

@@ -1,0 +1,33 @@
+"""Alive at once: a trained model, a sentence, and what the model looks at while it answers."""
+
+import streamlit as st
+
+from explorer import session, widgets
+from models.attention import MultiHeadAttention, attention_weights
+
+reading = session.reading_of_text()
+at = session.choice()
+
+widgets.opening(
+    "At a glance",
+    "Every row is a word that the model writes; the darker a cell, the more the model "
+    "looks at that word of your sentence while it writes."
+    if at.part == "decoder.cross_attn"
+    else "Every row is a token of your sentence; the darker a cell, the more that token "
+    "looks at the token above the column.",
+)
+picture, beside = st.columns([3, 2], gap="large")
+with picture:
+    widgets.one_head(reading, key="start_head")
+with beside:
+    widgets.answer(reading)
+    widgets.notes(reading.notes)
+    st.space("small")
+    st.markdown("**Type your own sentence above, or go on**")
+    widgets.ways_on("tokens", "positions", "attention", "masks", "train")
+
+st.markdown(
+    "A row adds up to one: it is how this head divides its attention. "
+    "Point at a cell to read it, click it to hold it."
+)
+widgets.code(MultiHeadAttention.forward, attention_weights)

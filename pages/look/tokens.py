@@ -1,0 +1,54 @@
+"""How the typed text becomes the numbers that a model reads, one step at a time."""
+
+import streamlit as st
+
+from explorer import session, widgets
+from explorer.components import chips
+from explorer.text import TextError, Tokenizer, steps
+
+reading = session.reading_of_text()
+tokenizer = session.opened().tokenizer
+
+widgets.opening(
+    "Tokens",
+    "A model reads numbers, not letters: your sentence is cut into pieces, "
+    "and every piece has a number in the model's vocabulary.",
+)
+st.caption(f"What the model reads: {len(reading.tokens)} tokens of {tokenizer.vocab_size:,}")
+chips(reading.tokens, key="tokens_read")
+widgets.notes(reading.notes)
+
+st.subheader("Step by step", anchor=False)
+try:
+    found = steps(tokenizer, reading.text)
+except TextError as error:
+    widgets.say(str(error))
+else:
+    at = widgets.stepper("step", len(found))
+    step = found[at]
+    st.text(step.action)
+    changed = [index for index, piece in enumerate(step.pieces) if piece.changed]
+    chips(step.pieces, key="tokens_step", highlight=changed)
+
+st.subheader("Token by token", anchor=False)
+st.dataframe(
+    {
+        "position": list(range(len(reading.tokens))),
+        "token": [token.label for token in reading.tokens],
+        "number": [token.id for token in reading.tokens],
+        "characters": [
+            "added for the model" if token.start == token.end else f"{token.start}–{token.end - 1}"
+            for token in reading.tokens
+        ],
+    },
+    hide_index=True,
+    height=min(420, 38 + 35 * len(reading.tokens)),
+)
+KINDS = {
+    "characters": "One token for each character: a small vocabulary, long sentences.",
+    "words": "One token for each word: short sentences, and no word that was never learnt.",
+    "bytes": "Byte-level pairs: common pieces are one token, and any text can be read, "
+    "because in the end everything is bytes.",
+}
+st.markdown(KINDS[tokenizer.kind])
+widgets.code(Tokenizer.encode, steps)
