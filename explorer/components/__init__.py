@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from explorer.components.chips import chips
 from explorer.components.grid import GridPick, grid
 from explorer.components.matrix import matrix
 
-__all__ = ["GridPick", "grid", "matrix"]
+__all__ = ["GridPick", "chips", "grid", "matrix"]

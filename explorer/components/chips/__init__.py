@@ -1,0 +1,88 @@
+"""Tokens as chips, the same on every page: order, look, what pointing at one says.
+
+With `text` the sentence stands above its tokens, and each shows where the other is: an
+emoji may be four tokens over one character, so a chip lights up its span of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from explorer.components import wire
+from explorer.components.choice import chosen
+from explorer.components.labels import Label, specials, texts
+from explorer.components.mounting import register
+
+MOST = 4_000
+"""More chips than this help nobody and slow the browser; the rest is counted, not drawn."""
+
+HTML = """
+<div class="view chips">
+  <div class="text" dir="auto" hidden></div>
+  <div class="head"><div class="sentence idle"></div></div>
+  <ol class="row"></ol>
+  <div class="rest" hidden></div>
+</div>
+"""
+
+_MOUNT = register("chips", HTML)
+
+
+def chips(
+    tokens: Sequence[Label],
+    *,
+    key: str,
+    text: str | None = None,
+    highlight: int | Sequence[int] | None = None,
+    on_pick: Callable[[int], None] | None = None,
+    name: str = "token",
+    height: int | None = None,
+) -> int | None:
+    """Draw the tokens; `highlight` marks some of them by their place.
+
+    With `on_pick` a chip can be clicked: it is called with the token's place before
+    the script runs, and the place is returned once. `height` bounds the view, which
+    then scrolls by itself; without it the view is as high as its chips.
+    """
+
+    def hand_over() -> None:
+        picked = _checked(st.session_state[key].get("picked"), len(tokens))
+        if picked is not None and on_pick:
+            on_pick(picked)
+
+    marked = [highlight] if isinstance(highlight, int) else list(highlight or [])
+    with chosen(key, marked):
+        result = _MOUNT(
+            key=key,
+            data=encode(tokens, text=text, key=key, name=name, pickable=on_pick is not None),
+            height=height or "content",
+            on_picked_change=hand_over,
+        )
+    return _checked(result.get("picked"), len(tokens))
+
+
+def _checked(picked: Any, count: int) -> int | None:
+    return picked if type(picked) is int and 0 <= picked < count else None
+
+
+def encode(
+    tokens: Sequence[Label], *, text: str | None, key: str, name: str, pickable: bool
+) -> bytes:
+    """The chips as one message; the ids and the spans only where tokens have them."""
+    shown = tokens[:MOST]
+    last = getattr(shown[-1], "end", None) if shown else None
+    header = {
+        "name": key,
+        "word": name,
+        "labels": texts(shown),
+        "muted": specials(shown),
+        "ids": [getattr(token, "id", None) for token in shown],
+        "spans": [[getattr(token, "start", None), getattr(token, "end", None)] for token in shown],
+        "total": len(tokens),
+        "text": text if text is None or len(tokens) <= MOST else text[:last],
+        "pickable": pickable,
+    }
+    return wire.pack(header)

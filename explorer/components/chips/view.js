@@ -1,0 +1,150 @@
+// Tokens as chips. One line says what the chip under the pointer is; nothing moves.
+
+function make(state) {
+  const {root} = state;
+  state.stage = root;
+  for (const part of ["text", "row", "rest", "sentence"]) {
+    state[part] = root.querySelector("." + part);
+  }
+  const chipOf = event => event.target.closest?.(".chip");
+  state.row.addEventListener("pointerover", event => light(state, placeOf(chipOf(event))));
+  state.row.addEventListener("pointerleave", () => light(state, null));
+  state.row.addEventListener("focusin", event => light(state, placeOf(chipOf(event))));
+  state.row.addEventListener("focusout", () => light(state, null));
+  state.row.addEventListener("click", event => {
+    const place = placeOf(chipOf(event));
+    if (place !== null && state.data.pickable) state.component.setTriggerValue("picked", place);
+  });
+  state.row.addEventListener("keydown", event => walk(state, event));
+  state.text.addEventListener("pointerover", event => lightSpan(state, event.target));
+  state.text.addEventListener("pointerleave", () => light(state, null));
+  document.addEventListener("explorer-choice", () => root.isConnected && state.data && mark(state));
+}
+
+const placeOf = chip => chip ? Number(chip.dataset.place) : null;
+
+// One chip is in the tab order; the arrows go from chip to chip.
+function walk(state, event) {
+  const step = {ArrowLeft: -1, ArrowRight: 1}[event.key], at = placeOf(event.target.closest(".chip"));
+  if (!step || at === null) return;
+  const next = state.chips[at + step];
+  if (!next) return;
+  state.chips[at].tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+// ---- lighting up -------------------------------------------------------------------
+
+function light(state, place) {
+  for (const lit of state.lit || []) lit.classList.remove("on");
+  state.lit = [];
+  state.sentence.classList.toggle("idle", place === null);
+  if (place === null) return idle(state);
+  const [start, end] = state.data.spans[place];
+  state.lit = [state.chips[place], ...segments(state, start, end)];
+  for (const lit of state.lit) lit.classList.add("on");
+  say(state.sentence, ...spoken(state, place));
+}
+
+// Pointing at the text lights every token over that piece of it.
+function lightSpan(state, target) {
+  const segment = state.segments.find(one => one.element === target);
+  const places = segment ? state.data.spans.flatMap(([start, end], place) =>
+    start !== null && start < segment.end && end > segment.start ? [place] : []) : [];
+  light(state, places.length ? places[0] : null);
+  for (const place of places.slice(1)) {
+    state.chips[place].classList.add("on");
+    state.lit.push(state.chips[place]);
+  }
+}
+
+const segments = (state, start, end) => start === null ? [] : state.segments
+  .filter(one => one.start < end && one.end > start).map(one => one.element);
+
+function spoken({data, points}, place) {
+  const [start, end] = data.spans[place], id = data.ids[place], parts = {label: data.labels[place]};
+  const said = [`{label} is ${data.word} ${place} of ${data.total}`];
+  if (id !== null) said.push(`id ${id}`);
+  if (data.muted.includes(place)) said.push("special");
+  else if (start !== null) {
+    said.push(end - start === 1 ? `character ${start}` : `characters ${start} to ${end - 1}`);
+    if (points) {
+      const bytes = new TextEncoder().encode(points.slice(start, end).join(""));
+      const hex = Array.from(bytes.slice(0, 12), b => b.toString(16).padStart(2, "0")).join(" ");
+      said.push(`bytes ${hex}${bytes.length > 12 ? " …" : ""}`);
+    }
+  }
+  return [said.join(" · "), parts];
+}
+
+function idle({sentence, data}) {
+  sentence.textContent = `${data.total} ${data.word}${data.total === 1 ? "" : "s"}. ` +
+    "Point at one to see what it is.";
+}
+
+function mark(state) {
+  const marked = new Set(globalThis.explorerChoices?.get(state.data.name) || []);
+  state.chips.forEach((chip, place) => chip.classList.toggle("marked", marked.has(place)));
+}
+
+// ---- building ------------------------------------------------------------------------
+
+function chip(state, label, place) {
+  const {data} = state, made = element(data.pickable ? "button" : "span", "chip");
+  if (data.pickable) made.type = "button";
+  made.classList.toggle("muted", data.muted.includes(place));
+  made.classList.toggle("pickable", data.pickable);
+  made.dataset.place = place;
+  made.tabIndex = place === 0 ? 0 : -1;
+  for (const piece of label.split(/([␣↵⇥]+)/).filter(Boolean)) {
+    made.append(/^[␣↵⇥]+$/.test(piece) ? element("span", "space", piece) : piece);
+  }
+  const item = element("li");
+  item.append(made);
+  return [item, made];
+}
+
+// Characters that cannot be seen, or that would turn the text around them about.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+const written = c => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}>`;
+
+// The text in pieces, cut wherever a token begins or ends. Spans count characters as
+// Python does, so the text is cut by code points.
+function cut(state) {
+  const {data, text} = state;
+  state.segments = [];
+  state.points = null;
+  text.hidden = data.text === null;
+  if (data.text === null) return;
+  state.points = Array.from(data.text);
+  const cuts = new Set([0, state.points.length]);
+  for (const [start, end] of data.spans) if (start !== null) cuts.add(start).add(end);
+  const sorted = [...cuts].filter(at => at <= state.points.length).sort((a, b) => a - b);
+  for (let i = 0; i + 1 < sorted.length; i++) {
+    const [start, end] = [sorted[i], sorted[i + 1]];
+    const piece = state.points.slice(start, end).join("").replace(HIDDEN, written);
+    state.segments.push({start, end, element: element("span", "", piece)});
+  }
+  text.replaceChildren(...state.segments.map(one => one.element));
+}
+
+function show(state) {
+  const {data} = state;
+  if (state.fresh) {
+    state.fresh = false;
+    cut(state);
+    const made = data.labels.map((label, place) => chip(state, label, place));
+    state.chips = made.map(([, chip]) => chip);
+    state.row.replaceChildren(...made.map(([item]) => item));
+    const left = data.total - data.labels.length;
+    state.rest.hidden = left === 0;
+    state.rest.textContent = `The first ${data.labels.length} are drawn, ${left} more are not.`;
+    light(state, null);
+  }
+  mark(state);
+}
+
+export default component => mount(component, ".chips", make, show);
