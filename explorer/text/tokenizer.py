@@ -79,6 +79,13 @@ class Tokenizer:
     def cls_id(self) -> int | None:
         return self.library.token_to_id(CLS)
 
+    def id_of(self, entry: str) -> int:
+        """The number of an entry of the vocabulary, for callers who know that it is there."""
+        found = self.library.token_to_id(entry)
+        if found is None:
+            raise TextError(f"The vocabulary has no {entry[:40]!r}.")
+        return int(found)
+
     def encode(self, text: str) -> tuple[Token, ...]:
         """The tokens the model reads for this text, special tokens included."""
         encoding = self.library.encode(checked(text))
@@ -98,10 +105,8 @@ class Tokenizer:
 
     def target_ids(self, text: str) -> list[int]:
         """What the decoder of an encoder-decoder writes: `<s> … </s>` around the text."""
-        bos, eos = self.bos_id, self.eos_id
-        if bos is None or eos is None:
-            raise TextError("This tokenizer has no start and end tokens, so it writes no answers.")
-        return [bos, *self.library.encode(checked(text), add_special_tokens=False).ids, eos]
+        written = self.library.encode(checked(text), add_special_tokens=False).ids
+        return [self.id_of(BOS), *written, self.id_of(EOS)]
 
     def corpus_ids(self, text: str) -> list[int]:
         """A long text to train on, without special tokens."""

@@ -42,7 +42,7 @@ def test_each_model_reads_its_special_tokens_around_the_text() -> None:
     assert labels(character_tokenizer("ab", SOURCE), "ab") == ["a", "b", "</s>"]
     assert labels(character_tokenizer("ab", CLASSIFIER), "ab") == ["<cls>", "a", "b"]
     assert WORDS.target_ids("the cat") == [1, *WORDS.ids("the cat")[:-1], 2]
-    with pytest.raises(TextError, match="writes no answers"):
+    with pytest.raises(TextError, match="has no '</s>'"):
         BYTES.target_ids("the")
 
 

@@ -1,0 +1,11 @@
+"""Small tasks that learn in seconds, and tasks made of a text that the reader gives.
+
+`TASKS["reverse"]` is a task; `GIVEN["characters"].build(text)` makes one;
+`task_of(name, text)` does either.
+"""
+
+from explorer.tasks.builtin import TASKS
+from explorer.tasks.given import GIVEN, Given, task_of
+from explorer.tasks.task import Measurement, Task, pattern_score
+
+__all__ = ["GIVEN", "TASKS", "Given", "Measurement", "Task", "pattern_score", "task_of"]

@@ -1,0 +1,46 @@
+"""Write a word again: the simplest thing cross-attention can do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from explorer.tasks.letters import LetterTask, Words, letter_model, letter_tokenizer
+from explorer.text import Token
+from models.training import TrainConfig
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Copy(LetterTask):
+    def rewritten(self, words: Words) -> Words:
+        return words
+
+    def pattern(
+        self, source: Sequence[Token], target: Sequence[Token] = ()
+    ) -> Float[Tensor, "q k"] | None:
+        expected = torch.zeros(len(target), len(source))
+        expected.fill_diagonal_(1.0)
+        expected[:, len(source) - 1] = 0.0
+        return expected
+
+
+def build() -> Copy:
+    tokenizer = letter_tokenizer()
+    return Copy(
+        name="copy",
+        title="Copy a word",
+        explanation="The model reads up to eight letters and writes the same letters again.",
+        expectation=(
+            "Cross-attention runs down the diagonal: each letter written looks at the letter in "
+            "the same place."
+        ),
+        examples=("copy", "mirror", "abcdefgh", "hello"),
+        tokenizer=tokenizer,
+        model=letter_model(tokenizer),
+        training=TrainConfig(steps=400, batch_size=64, lr=3e-3, warmup=50),
+        goal=0.99,
+    )

@@ -1,0 +1,72 @@
+"""Tasks that are made of a text the caller gives: nothing is read behind anyone's back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from explorer.tasks import characters, reviews, shakespeare
+from explorer.tasks.builtin import TASKS
+from explorer.tasks.task import Task
+from explorer.text import TextError
+
+
+@dataclass(frozen=True)
+class Given:
+    """A task in waiting: `wants` is "text" or "table" (CSV with the columns text and label)."""
+
+    name: str
+    title: str
+    explanation: str
+    expectation: str
+    wants: str
+    build: Callable[[str], Task]
+
+
+GIVEN = {
+    given.name: given
+    for given in (
+        Given(
+            characters.NAME,
+            characters.TITLE,
+            characters.EXPLANATION,
+            characters.EXPECTATION,
+            "text",
+            characters.from_text,
+        ),
+        Given(
+            shakespeare.NAME,
+            shakespeare.TITLE,
+            shakespeare.EXPLANATION,
+            shakespeare.EXPECTATION,
+            "text",
+            shakespeare.from_text,
+        ),
+        Given(
+            reviews.NAME,
+            reviews.TITLE,
+            reviews.EXPLANATION,
+            reviews.EXPECTATION,
+            "table",
+            reviews.from_csv,
+        ),
+    )
+}
+
+
+def task_of(name: str, text: str | None = None) -> Task:
+    """The task of this name, made of `text` where it needs one. TextError says what is wrong."""
+    if name in TASKS:
+        return TASKS[name]
+    if name not in GIVEN:
+        names = ", ".join([*TASKS, *GIVEN])
+        raise TextError(f"There is no task called {name[:60]!r}; there are {names}.")
+    if text is None:
+        raise TextError(f"The task {name} is made of a text, and none was given.")
+    return _built(name, text)
+
+
+@lru_cache(maxsize=4)
+def _built(name: str, text: str) -> Task:
+    return GIVEN[name].build(text)

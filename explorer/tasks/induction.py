@@ -1,0 +1,136 @@
+"""Go on with a repeated pattern: needs two layers, and a control with one shows why.
+
+The period differs from row to row. With a fixed one a single layer could look a
+constant number of tokens back and would seem to have learnt the same.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from explorer.tasks.held_out import draw_held_out, draw_training
+from explorer.tasks.measuring import token_accuracy
+from explorer.tasks.task import Measurement, Task, generator
+from explorer.text import Token, character_tokenizer
+from explorer.text.special import BOS
+from models.config import TransformerConfig
+from models.losses import IGNORE
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+LENGTH = 32
+SHORTEST, LONGEST = 3, 12
+HELD_OUT = 256
+
+Rows = Int[Tensor, "b t"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Induction(Task):
+    """Rows repeat a block of different letters; only the repeats are labelled."""
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        random = generator(training.seed, step)
+        blocks = draw_training(lambda n: self.draw(n, random), training.batch_size, canonical)
+        return self.repeated(blocks)
+
+    def measure(self, model: Transformer) -> Measurement:
+        return Measurement("right on repeats", token_accuracy(model, self.held_out_batch))
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        random = generator(seed=0, step=0)
+        blocks = draw_held_out(lambda count: self.draw(count, random), HELD_OUT, canonical)
+        return self.repeated(blocks)
+
+    def draw(self, count: int, random: torch.Generator) -> Rows:
+        """Blocks of different letters, padded at the end with zeros."""
+        first = self.tokenizer.id_of("a")
+        order = torch.rand(count, 26, generator=random).argsort(dim=-1)
+        periods = torch.randint(SHORTEST, LONGEST + 1, (count, 1), generator=random)
+        blocks = order[:, :LONGEST] + first
+        return blocks.masked_fill(torch.arange(LONGEST) >= periods, 0)
+
+    def repeated(self, blocks: Rows) -> Batch:
+        """`<s>` and the block again and again. The first repeated letter cannot be known."""
+        periods = (blocks != 0).sum(-1, keepdim=True)
+        places = torch.arange(LENGTH).expand(len(blocks), LENGTH)
+        letters = blocks.gather(1, places % periods)
+        start = torch.full((len(blocks), 1), self.tokenizer.id_of(BOS))
+        inputs = torch.cat([start, letters[:, :-1]], dim=1)
+        return Batch((inputs,), letters.masked_fill(places <= periods, IGNORE))
+
+    def pattern(
+        self, source: Sequence[Token], target: Sequence[Token] = ()
+    ) -> Float[Tensor, "q k"] | None:
+        """Each letter that was there before looks at the letter after its previous copy."""
+        expected = torch.zeros(len(source), len(source))
+        last: dict[int, int] = {}
+        for place, token in enumerate(source):
+            if token.id in last:
+                expected[place, last[token.id] + 1] = 1.0
+            last[token.id] = place
+        return expected
+
+
+def canonical(blocks: Rows) -> Rows:
+    """The block turned so that its smallest letter comes first.
+
+    A repeated block contains all its rotations, so they are held out together.
+    """
+    periods = (blocks != 0).sum(-1, keepdim=True)
+    beyond = torch.iinfo(blocks.dtype).max
+    first = blocks.masked_fill(blocks == 0, beyond).argmin(dim=-1, keepdim=True)
+    places = torch.arange(blocks.shape[1])
+    return blocks.gather(1, (places + first) % periods).masked_fill(places >= periods, 0)
+
+
+def build(n_layers: int = 2) -> Induction:
+    tokenizer = character_tokenizer(string.ascii_lowercase, lowercase=True)
+    control = n_layers == 1
+    return Induction(
+        name="induction-control" if control else "induction",
+        title="Continue a repeat, one layer" if control else "Continue a repeat",
+        explanation=(
+            "The same task with a single layer. It cannot first find out what stood before each "
+            "letter and then search for it, so it stays well below a model of two layers."
+            if control
+            else "A block of letters repeats, with another length each time, and the model says "
+            "what comes next. It must find the previous copy of a letter and see what followed."
+        ),
+        expectation=(
+            "No head looks at the letter after the previous copy: one layer cannot search for it."
+            if control
+            else "Layer 0 looks at the previous letter; layer 1 looks at the letter after the "
+            "previous copy of the current one. Together they are called an induction head."
+        ),
+        examples=("abcdeabcdeab", "kitchenkitchenkit", "qzxqzxqzx", "wordplaywordplay"),
+        tokenizer=tokenizer,
+        model=TransformerConfig(
+            kind="decoder",
+            vocab_size=tokenizer.vocab_size,
+            d_model=64,
+            n_layers=n_layers,
+            n_heads=2,
+            d_ff=0,
+            max_len=LENGTH,
+            positions="sinusoidal",
+            scale_embedding=False,
+            pad_id=tokenizer.pad_id,
+            bos_id=tokenizer.bos_id,
+        ),
+        training=TrainConfig(steps=600, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
+        goal=0.99 if not control else 0.5,
+        pattern_site=f"decoder.{n_layers - 1}.self_attn",
+    )
+
+
+def build_control() -> Induction:
+    return build(n_layers=1)

@@ -1,0 +1,81 @@
+"""Say what comes next in a text: the last tenth of it is held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from explorer.tasks.measuring import nats_per_token
+from explorer.tasks.task import Measurement, Task, generator
+from explorer.text import TextError, Tokenizer
+from explorer.text.special import BOS
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+MEASURED_WINDOWS = 64
+"""Enough for a curve while training; a final figure reads everything that is held out."""
+
+Ids = Int[Tensor, "t"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LanguageTask(Task):
+    """A decoder reads windows of a text, each opened by `<s>`."""
+
+    training_ids: Ids
+    held_out_ids: Ids
+    measured_windows: int = MEASURED_WINDOWS
+    higher_is_better: bool = False
+
+    @property
+    def context(self) -> int:
+        """Tokens in a window, as many as the default model takes in at once."""
+        return self.model.max_len
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        last = len(self.training_ids) - self.context
+        random = generator(training.seed, step)
+        starts = torch.randint(last + 1, (training.batch_size, 1), generator=random)
+        return self._predicting(self.training_ids[starts + torch.arange(self.context)])
+
+    def measure(self, model: Transformer) -> Measurement:
+        windows = self.held_out_windows
+        every = max(1, len(windows) // self.measured_windows)
+        batch = self._predicting(windows[::every][: self.measured_windows])
+        return Measurement("nats per token", nats_per_token(model, batch))
+
+    def measuring_everything(self) -> LanguageTask:
+        """The same task, whose measure reads the whole of the held-out text."""
+        return replace(self, measured_windows=len(self.held_out_windows))
+
+    @property
+    def held_out_windows(self) -> Int[Tensor, "b t"]:
+        """The held-out text in windows that do not overlap; a last part window is left out."""
+        whole = len(self.held_out_ids) // self.context * self.context
+        return self.held_out_ids[:whole].view(-1, self.context)
+
+    def _predicting(self, windows: Int[Tensor, "b t"]) -> Batch:
+        start = torch.full((len(windows), 1), self.tokenizer.id_of(BOS))
+        return Batch((torch.cat([start, windows[:, :-1]], dim=1),), windows)
+
+
+def split(text: str) -> tuple[str, str]:
+    """The first nine tenths and the rest, cut at the start of a line where one is near."""
+    cut = len(text) * 9 // 10
+    line = text.find("\n", cut, cut + len(text) // 50)
+    cut = cut if line < 0 else line + 1
+    return text[:cut], text[cut:]
+
+
+def as_ids(tokenizer: Tokenizer, parts: Sequence[str], context: int) -> tuple[Ids, Ids]:
+    """Both parts as numbers; TextError when either is too short to fill a window."""
+    training, held_out = (torch.tensor(tokenizer.corpus_ids(part)) for part in parts)
+    if min(len(training), len(held_out)) < context:
+        raise TextError(
+            f"The text is too short to learn from: a tenth of it must fill {context} tokens."
+        )
+    return training, held_out

@@ -1,0 +1,79 @@
+"""Words of random letters that an encoder-decoder rewrites: reverse, copy, sort."""
+
+from __future__ import annotations
+
+import string
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from explorer.tasks.held_out import draw_held_out, draw_training
+from explorer.tasks.measuring import exact_match
+from explorer.tasks.pairs import pair_batch
+from explorer.tasks.task import Measurement, Task, generator
+from explorer.text import SOURCE, Tokenizer, character_tokenizer
+from explorer.text.special import PAD
+from models.config import TransformerConfig
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+MAX_LETTERS = 8
+HELD_OUT = 256
+
+Words = Int[Tensor, "b t"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LetterTask(Task):
+    """Words of one to eight letters; what happens to them is `rewritten`."""
+
+    pattern_site: str = "decoder.0.cross_attn"
+
+    @abstractmethod
+    def rewritten(self, words: Words) -> Words:
+        """The answers, padded at the end like the words."""
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        random = generator(training.seed, step)
+        words = draw_training(lambda count: self.draw(count, random), training.batch_size)
+        return pair_batch(self.tokenizer, words, self.rewritten(words))
+
+    def measure(self, model: Transformer) -> Measurement:
+        return Measurement("exact match", exact_match(model, self.held_out_batch))
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        random = generator(seed=0, step=0)
+        words = draw_held_out(lambda count: self.draw(count, random), HELD_OUT)
+        return pair_batch(self.tokenizer, words, self.rewritten(words))
+
+    def draw(self, count: int, random: torch.Generator) -> Words:
+        """Random words of random lengths, padded at the end."""
+        first = self.tokenizer.id_of("a")
+        letters = torch.randint(first, first + 26, (count, MAX_LETTERS), generator=random)
+        lengths = torch.randint(1, MAX_LETTERS + 1, (count, 1), generator=random)
+        return letters.masked_fill(torch.arange(MAX_LETTERS) >= lengths, self.tokenizer.id_of(PAD))
+
+
+def letter_tokenizer() -> Tokenizer:
+    return character_tokenizer(string.ascii_lowercase, SOURCE, lowercase=True)
+
+
+def letter_model(tokenizer: Tokenizer) -> TransformerConfig:
+    """One encoder and one decoder layer: the smallest model with cross-attention."""
+    return TransformerConfig(
+        kind="encoder-decoder",
+        vocab_size=tokenizer.vocab_size,
+        d_model=64,
+        n_layers=1,
+        n_heads=4,
+        d_ff=128,
+        max_len=MAX_LETTERS + 1,
+        pad_id=tokenizer.pad_id,
+        bos_id=tokenizer.bos_id,
+        eos_id=tokenizer.eos_id,
+    )

@@ -1,0 +1,48 @@
+"""The numbers that say how good a model is, each in one forward pass."""
+
+import torch
+
+from models.losses import IGNORE, cross_entropy
+from models.training import Batch
+from models.transformer import Transformer, evaluating
+
+
+def exact_match(model: Transformer, batch: Batch) -> float:
+    """The share of rows in which every label comes first.
+
+    For a model that writes one token after another this equals the share of answers
+    that greedy writing gets right: up to the first mistake both read the same tokens.
+    """
+    right, counted = _right(model, batch)
+    return (right | ~counted).all(-1).float().mean().item()
+
+
+def token_accuracy(model: Transformer, batch: Batch) -> float:
+    """The share of labels that come first."""
+    right, counted = _right(model, batch)
+    return right[counted].float().mean().item()
+
+
+def accuracy(model: Transformer, batch: Batch) -> float:
+    """The share of rows whose class is right."""
+    with evaluating(model):
+        return (model(*batch.inputs).argmax(-1) == batch.labels).float().mean().item()
+
+
+def nats_per_token(model: Transformer, batch: Batch, rows: int = 64) -> float:
+    """Mean −log p of the labels, read `rows` at a time to bound the memory."""
+    total, count = 0.0, 0
+    with evaluating(model):
+        for start in range(0, len(batch.labels), rows):
+            labels = batch.labels[start : start + rows]
+            logits = model(*(part[start : start + rows] for part in batch.inputs))
+            labelled = int((labels != IGNORE).sum())
+            total += cross_entropy(logits, labels).item() * labelled
+            count += labelled
+    return total / max(1, count)
+
+
+def _right(model: Transformer, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    with evaluating(model):
+        best = model(*batch.inputs).argmax(-1)
+    return best == batch.labels, batch.labels != IGNORE

@@ -1,0 +1,113 @@
+"""Is the sentence positive? One adjective says so, and one small word turns it around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from explorer.tasks.held_out import is_held_out
+from explorer.tasks.measuring import accuracy
+from explorer.tasks.sentences import pick, rows_of, trimmed
+from explorer.tasks.task import Measurement, Task, generator
+from explorer.text import CLASSIFIER, Token, word_tokenizer
+from models.config import TransformerConfig
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+SUBJECTS = ("film", "food", "room", "service", "book", "music", "hotel", "story")
+VERBS = ("is", "was", "seems")
+NEGATORS = ("", "not", "never")
+DEGREES = ("", "very", "really", "so")
+POSITIVE = ("good", "great", "lovely", "fine", "brilliant", "charming", "wonderful", "pleasant")
+NEGATIVE = ("bad", "awful", "boring", "poor", "dull", "terrible", "dreadful", "horrible")
+
+WORDS = ("the", *SUBJECTS, *VERBS, *NEGATORS, *DEGREES, *POSITIVE, *NEGATIVE)
+CLASSES = ("negative", "positive")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Negation(Task):
+    """Every sentence of the grammar, one in eight of them held out."""
+
+    @cached_property
+    def sentences(self) -> Batch:
+        """All of them in a fixed order: 1 is positive."""
+        texts, labels = [], []
+        for subject, verb, negator, degree, adjective in product(
+            SUBJECTS, VERBS, NEGATORS, DEGREES, POSITIVE + NEGATIVE
+        ):
+            texts.append(f"the {subject} {verb} {negator} {degree} {adjective}")
+            labels.append((adjective in POSITIVE) != bool(negator))
+        return Batch((rows_of(self.tokenizer, texts),), torch.tensor(labels).long())
+
+    @cached_property
+    def training_rows(self) -> Batch:
+        return self._where(~is_held_out(self.sentences.inputs[0]))
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        return self._where(is_held_out(self.sentences.inputs[0]))
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        rows, labels = self.training_rows.inputs[0], self.training_rows.labels
+        chosen = pick(training.batch_size, len(rows), generator(training.seed, step))
+        return Batch((trimmed(rows[chosen]),), labels[chosen])
+
+    def measure(self, model: Transformer) -> Measurement:
+        return Measurement("accuracy", accuracy(model, self.held_out_batch))
+
+    def pattern(
+        self, source: Sequence[Token], target: Sequence[Token] = ()
+    ) -> Float[Tensor, "q k"] | None:
+        """`<cls>` looks at the adjective and at the negator, all heads together."""
+        telling = {*POSITIVE, *NEGATIVE, *NEGATORS}
+        expected = torch.zeros(len(source), len(source))
+        expected[0] = torch.tensor([float(token.label in telling) for token in source])
+        return expected / expected.sum(-1, keepdim=True).clamp(min=1)
+
+    def _where(self, chosen: Tensor) -> Batch:
+        return Batch((self.sentences.inputs[0][chosen],), self.sentences.labels[chosen])
+
+
+def build() -> Negation:
+    tokenizer = word_tokenizer([word for word in WORDS if word], CLASSIFIER, lowercase=True)
+    return Negation(
+        name="negation",
+        title="Sentiment with negation",
+        explanation=(
+            "The model says whether a short sentence is positive. Good is positive and not good "
+            "is negative, so neither word is enough alone."
+        ),
+        expectation=(
+            "The first token, <cls>, looks at the adjective and at not or never, often with one "
+            "head for each."
+        ),
+        examples=(
+            "the food was not very good",
+            "the hotel is never boring",
+            "the film was really awful",
+            "the music seems pleasant",
+        ),
+        tokenizer=tokenizer,
+        model=TransformerConfig(
+            kind="encoder",
+            head="classifier",
+            vocab_size=tokenizer.vocab_size,
+            d_model=32,
+            n_layers=1,
+            n_heads=2,
+            d_ff=64,
+            max_len=16,
+            n_classes=2,
+            pad_id=tokenizer.pad_id,
+        ),
+        training=TrainConfig(steps=600, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
+        goal=0.99,
+        pattern_site="encoder.0.self_attn",
+    )

@@ -1,0 +1,149 @@
+"""Real review sentences, positive or negative, from a table of the reader's or the shipped one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from dataclasses import dataclass
+
+import torch
+
+from explorer.tasks.measuring import accuracy
+from explorer.tasks.sentences import Rows, pick, rows_of, trimmed
+from explorer.tasks.task import Measurement, Task, generator
+from explorer.text import CLASSIFIER, TextError, Tokenizer, byte_tokenizer
+from explorer.text.limits import MAX_CORPUS_CHARACTERS, checked
+from explorer.text.special import PAD
+from models.config import TransformerConfig
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+NAME = "reviews"
+TITLE = "Sentiment of real reviews"
+EXPLANATION = (
+    "The model says whether a sentence of a review is positive. It learnt from some two thousand "
+    "real sentences, so it reads any sentence and is sometimes wrong."
+)
+EXPECTATION = (
+    "The words that carry the judgement are looked at from everywhere, while articles and names "
+    "are passed over."
+)
+EXAMPLES = (
+    "The food was delicious and the staff friendly",
+    "I would not recommend this place",
+    "Works great, and the battery lasts all day",
+    "The plot made no sense at all",
+)
+
+VOCABULARY = 2048
+MAX_TOKENS = 96
+HELD_OUT = 500
+MIN_SENTENCES = 40
+MAX_CLASSES = 20
+
+Labelled = list[tuple[str, int]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReviewTask(Task):
+    """Sentences with a class each; some words are hidden while training."""
+
+    training_rows: Batch
+    held_out_batch: Batch
+    classes: tuple[str, ...]
+    word_dropout: float = 0.15
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        random = generator(training.seed, step)
+        rows, labels = self.training_rows.inputs[0], self.training_rows.labels
+        chosen = pick(training.batch_size, len(rows), random)
+        return Batch((self._hidden(trimmed(rows[chosen]), random),), labels[chosen])
+
+    def measure(self, model: Transformer) -> Measurement:
+        return Measurement("accuracy", accuracy(model, self.held_out_batch))
+
+    def _hidden(self, rows: Rows, random: torch.Generator) -> Rows:
+        """Some tokens become padding, which nothing looks at; `<cls>` stays."""
+        hidden = torch.rand(rows.shape, generator=random) < self.word_dropout
+        hidden[:, 0] = False
+        return rows.masked_fill(hidden, self.tokenizer.id_of(PAD))
+
+
+def from_csv(table: str) -> ReviewTask:
+    """The task of a table with the columns `text` and `label`; 500 rows or a fifth are held out."""
+    labelled, classes = read_table(table)
+    training, held_out = split(labelled)
+    return from_labelled(training, held_out, classes)
+
+
+def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
+    """The different sentences with the number of their class, and the classes' names."""
+    reader = csv.DictReader(io.StringIO(checked(table, MAX_CORPUS_CHARACTERS), newline=""))
+    if not {"text", "label"} <= set(reader.fieldnames or ()):
+        raise TextError("The table needs a first line that names the columns text and label.")
+    try:
+        rows = {row["text"].strip(): row["label"].strip() for row in reader if row["label"]}
+    except (csv.Error, AttributeError) as error:
+        raise TextError(
+            "The table has a line that cannot be read; save it again as CSV."
+        ) from error
+    classes = tuple(sorted(set(rows.values())))
+    if not 2 <= len(classes) <= MAX_CLASSES:
+        raise TextError(
+            f"The label column has {len(classes)} different values, not 2 to {MAX_CLASSES}."
+        )
+    if len(rows) < MIN_SENTENCES:
+        raise TextError(f"The table has {len(rows)} sentences; give at least {MIN_SENTENCES}.")
+    return [(text, classes.index(label)) for text, label in rows.items()], classes
+
+
+def split(labelled: Labelled) -> tuple[Labelled, Labelled]:
+    """Training and held-out sentences, in an order that is always the same."""
+    order = sorted(labelled)
+    random.Random(0).shuffle(order)
+    count = min(HELD_OUT, len(order) // 5)
+    return order[count:], order[:count]
+
+
+def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ...]) -> ReviewTask:
+    """The vocabulary is learnt from the training part only."""
+    tokenizer = byte_tokenizer(
+        "\n".join(text for text, _ in training), VOCABULARY, CLASSIFIER, lowercase=True
+    )
+    return ReviewTask(
+        name=NAME,
+        title=TITLE,
+        explanation=EXPLANATION,
+        expectation=EXPECTATION,
+        examples=EXAMPLES,
+        tokenizer=tokenizer,
+        model=TransformerConfig(
+            kind="encoder",
+            head="classifier",
+            vocab_size=tokenizer.vocab_size,
+            d_model=64,
+            n_layers=1,
+            n_heads=4,
+            d_ff=128,
+            max_len=MAX_TOKENS,
+            activation="gelu",
+            dropout=0.3,
+            n_classes=len(classes),
+            pooling="mean",
+            pad_id=tokenizer.pad_id,
+        ),
+        training=TrainConfig(
+            steps=1000, batch_size=64, lr=2e-3, warmup=50, schedule="cosine", weight_decay=0.1
+        ),
+        goal=0.82,
+        training_rows=as_batch(tokenizer, training),
+        held_out_batch=as_batch(tokenizer, held_out),
+        classes=classes,
+    )
+
+
+def as_batch(tokenizer: Tokenizer, labelled: Labelled) -> Batch:
+    """One row for each sentence; what is too long for the model is cut at its end."""
+    rows = rows_of(tokenizer, [text for text, _ in labelled])[:, :MAX_TOKENS]
+    return Batch((rows,), torch.tensor([label for _, label in labelled]))

@@ -1,0 +1,56 @@
+"""Write the letters of a word in alphabetical order: attention by content, not by place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from explorer.tasks.letters import LetterTask, Words, letter_model, letter_tokenizer
+from explorer.text import Token
+from explorer.text.special import PAD
+from models.training import TrainConfig
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sort(LetterTask):
+    def rewritten(self, words: Words) -> Words:
+        pad = self.tokenizer.id_of(PAD)
+        beyond = self.tokenizer.vocab_size
+        ordered = words.masked_fill(words == pad, beyond).sort(dim=-1).values
+        return ordered.masked_fill(ordered == beyond, pad)
+
+    def pattern(
+        self, source: Sequence[Token], target: Sequence[Token] = ()
+    ) -> Float[Tensor, "q k"] | None:
+        """Each letter written looks at that letter, wherever it stands; twins share."""
+        letters = [token.id for token in source if not token.special]
+        expected = torch.zeros(len(target), len(source))
+        for row, letter in enumerate(sorted(letters)[: len(target)]):
+            places = [place for place, other in enumerate(letters) if other == letter]
+            expected[row, places] = 1 / len(places)
+        return expected
+
+
+def build() -> Sort:
+    tokenizer = letter_tokenizer()
+    return Sort(
+        name="sort",
+        title="Sort the letters",
+        explanation=(
+            "The model reads up to eight letters and writes them in alphabetical order. It has to "
+            "know the alphabet and to find the next letter wherever it stands."
+        ),
+        expectation=(
+            "Cross-attention follows the content: each letter written looks at the same letter in "
+            "the word, and no diagonal appears."
+        ),
+        examples=("sorting", "zebra", "hgfedcba", "banana"),
+        tokenizer=tokenizer,
+        model=letter_model(tokenizer),
+        training=TrainConfig(steps=1500, batch_size=64, lr=3e-3, warmup=50),
+        goal=0.99,
+    )

@@ -1,0 +1,86 @@
+"""What a small task is: data without end, a held-out set, and what to look for.
+
+A task is plain and unchanging: batches follow from a seed and a step, so a
+training can be stopped, resumed or repeated, and the held-out set is the same
+for every model that is ever trained on it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from explorer.text import Token, Tokenizer
+from models.config import TransformerConfig
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A number about a model, on data that training never sees."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Task(ABC):
+    """One task: what it shows, what it is made of, and the defaults that learn it.
+
+    `goal` is the held-out value that the default model and training reach.
+    `pattern_site` names the attention that `pattern` describes.
+    """
+
+    name: str
+    title: str
+    explanation: str
+    expectation: str
+    examples: tuple[str, ...]
+    tokenizer: Tokenizer
+    model: TransformerConfig
+    training: TrainConfig
+    goal: float
+    higher_is_better: bool = True
+    pattern_site: str = ""
+
+    @property
+    def example(self) -> str:
+        """The text that a new reader sees first."""
+        return self.examples[0]
+
+    @abstractmethod
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        """The batch of this step: a function of (training.seed, step), nothing held out in it."""
+
+    @abstractmethod
+    def measure(self, model: Transformer) -> Measurement:
+        """How good the model is on the held-out set."""
+
+    def pattern(
+        self, source: Sequence[Token], target: Sequence[Token] = ()
+    ) -> Float[Tensor, "q k"] | None:
+        """The attention one expects at `pattern_site`, or None where nothing is expected.
+
+        `target` is what the decoder of an encoder-decoder reads, `<s>` first; row i
+        belongs to the query that writes token i + 1. Rows sum to 1 or, where
+        anything may happen, to 0.
+        """
+        return None
+
+
+def generator(seed: int, step: int) -> torch.Generator:
+    """Random numbers that follow from the seed and the step alone."""
+    return torch.Generator().manual_seed((seed * 1_000_003 + step * 7_919 + 17) % 2**63)
+
+
+def pattern_score(weights: Float[Tensor, "q k"], pattern: Float[Tensor, "q k"]) -> float:
+    """How much of the attention lies where it was expected, averaged over the expecting rows."""
+    expecting = pattern.sum(-1) > 0
+    on_pattern = (weights * (pattern > 0)).sum(-1)
+    return on_pattern[expecting].mean().item()

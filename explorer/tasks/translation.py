@@ -1,0 +1,132 @@
+"""Toy English to French: word order and gender make the attention cross."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from explorer.tasks import french
+from explorer.tasks.measuring import exact_match
+from explorer.tasks.pairs import pair_batch
+from explorer.tasks.sentences import Rows, pick, rows_of, trimmed
+from explorer.tasks.task import Measurement, Task, generator
+from explorer.text import SOURCE, Token, word_tokenizer
+from models.config import TransformerConfig
+from models.training import Batch, TrainConfig
+from models.transformer import Transformer
+
+TRAINING_SENTENCES = 8192
+HELD_OUT = 512
+MAX_TOKENS = 12
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TranslationTask(Task):
+    """Sentences with certain adjective-noun pairs are held out, all of them."""
+
+    @cached_property
+    def training_rows(self) -> tuple[Rows, Rows]:
+        return self._rows(islice(sentences(held_out=False), TRAINING_SENTENCES))
+
+    @cached_property
+    def held_out_batch(self) -> Batch:
+        return pair_batch(self.tokenizer, *self._rows(islice(sentences(held_out=True), HELD_OUT)))
+
+    def batch(self, step: int, training: TrainConfig) -> Batch:
+        source, target = self.training_rows
+        chosen = pick(training.batch_size, len(source), generator(training.seed, step))
+        return pair_batch(self.tokenizer, trimmed(source[chosen]), trimmed(target[chosen]))
+
+    def measure(self, model: Transformer) -> Measurement:
+        return Measurement("exact match", exact_match(model, self.held_out_batch))
+
+    def pattern(
+        self, source: Sequence[Token], target: Sequence[Token] = ()
+    ) -> Float[Tensor, "q k"] | None:
+        """Each French word looks at its English words, as long as the rules are followed."""
+        translation = french.translate([token.label for token in source if not token.special])
+        if translation is None:
+            return None
+        expected = torch.zeros(len(target), len(source))
+        written = [token.label for token in target[1:]]
+        for row, places in enumerate(translation.alignment[: len(target)]):
+            if written[:row] == list(translation.french[:row]):
+                expected[row, list(places)] = 1 / len(places)
+        return expected
+
+    def _rows(self, texts: Iterator[str]) -> tuple[Rows, Rows]:
+        english = list(texts)
+        answers = [" ".join(_translated(text).french) for text in english]
+        return (
+            rows_of(self.tokenizer, english, special=False),
+            rows_of(self.tokenizer, answers, special=False),
+        )
+
+
+def sentences(held_out: bool) -> Iterator[str]:
+    """Different sentences without end, in a fixed order, from one side of the split."""
+    rng = random.Random(0)
+    seen: set[str] = set()
+    while True:
+        text = french.random_sentence(rng)
+        if text not in seen and is_held_out(text) == held_out:
+            seen.add(text)
+            yield text
+
+
+def is_held_out(text: str) -> bool:
+    return any(map(french.is_held_out, _translated(text).pairs))
+
+
+def _translated(text: str) -> french.Translation:
+    translation = french.translate(text.split())
+    assert translation is not None, text
+    return translation
+
+
+def build() -> TranslationTask:
+    words = french.english_words() | french.french_words()
+    tokenizer = word_tokenizer(words, SOURCE, lowercase=True)
+    return TranslationTask(
+        name="translation",
+        title="English to French",
+        explanation=(
+            "The model translates sentences of a small grammar. In French the adjective follows "
+            "its noun, article and adjective take the noun's gender, and ne … pas surrounds the "
+            "verb. Some pairs of adjective and noun never occur in training."
+        ),
+        expectation=(
+            "Cross-attention follows the meaning, so it crosses where the word order does: chat "
+            "looks at cat before noir looks at black. The article also looks at its noun."
+        ),
+        examples=(
+            "the black cat does not see the white house",
+            "the grey mouse finds a green hat",
+            "the girl wants the blue flower",
+            "the white dog does not eat a rabbit",
+            "the cow sleeps",
+        ),
+        tokenizer=tokenizer,
+        model=TransformerConfig(
+            kind="encoder-decoder",
+            vocab_size=tokenizer.vocab_size,
+            d_model=64,
+            n_layers=1,
+            n_heads=4,
+            d_ff=128,
+            max_len=MAX_TOKENS,
+            pad_id=tokenizer.pad_id,
+            bos_id=tokenizer.bos_id,
+            eos_id=tokenizer.eos_id,
+        ),
+        training=TrainConfig(steps=300, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
+        goal=0.99,
+        pattern_site="decoder.0.cross_attn",
+    )
