@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from explorer.components.chips import chips
 from explorer.components.grid import GridPick, grid
+from explorer.components.lines import lines
 from explorer.components.matrix import matrix
 
-__all__ = ["GridPick", "chips", "grid", "matrix"]
+__all__ = ["GridPick", "chips", "grid", "lines", "matrix"]

@@ -1,0 +1,91 @@
+"""Who looks at whom as lines between two columns of tokens, head by head.
+
+One hue a head; a line is as strong as its weight over the root of the heads drawn. Pointing
+at a token leaves its own lines, a head's chip turns it on and off; nothing asks the
+server. Long inputs scroll inside the view, and lines too faint to see are not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from explorer.components import wire
+from explorer.components.choice import chosen
+from explorer.components.labels import Label, specials, texts
+from explorer.components.mounting import register
+
+FAINT = 0.005
+"""Weights below this are dropped from inputs longer than `SHORT`: nobody sees such a line."""
+
+SHORT = 64
+
+HTML = """
+<div class="view lines">
+  <div class="head"><div class="sentence idle"></div></div>
+  <div class="heads" role="group" aria-label="Heads drawn"></div>
+  <div class="stage" tabindex="0"><div class="length"></div><canvas role="img"></canvas></div>
+  <div class="foot"><span class="notes"></span></div>
+</div>
+"""
+
+_MOUNT = register("lines", HTML)
+
+
+def lines(
+    weights: Tensor,
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    *,
+    key: str,
+    selected_head: int | None = None,
+    row_name: str = "query",
+    column_name: str = "key",
+    height: int | None = None,
+) -> None:
+    """Draw `weights` (heads, queries, keys); `selected_head` is drawn alone at first."""
+    with chosen(key, selected_head):
+        _MOUNT(
+            key=key,
+            data=encode(weights, rows, columns, key=key, words=(row_name, column_name)),
+            height=height or natural_height(len(rows), len(columns)),
+        )
+
+
+def natural_height(rows: int, columns: int) -> int:
+    """Room for every token at 24 pixels, and no higher than a screen."""
+    return min(560, 24 * max(rows, columns, 4) + 118)
+
+
+def encode(
+    weights: Tensor,
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    *,
+    key: str,
+    words: tuple[str, str],
+) -> bytes:
+    """All heads as one message."""
+    if tuple(weights.shape[1:]) != (len(rows), len(columns)):
+        raise ValueError(
+            f"weights have the shape {tuple(weights.shape)}, but there are {len(rows)} rows "
+            f"and {len(columns)} columns"
+        )
+    array = np.nan_to_num(wire.as_array(weights), nan=0.0, posinf=0.0, neginf=0.0)
+    dropped = max(len(rows), len(columns)) > SHORT
+    if dropped:
+        array = np.where(array < FAINT, 0.0, array)
+    coded = wire.encode(array)
+    header: dict[str, Any] = {
+        **coded.header(),
+        "name": key,
+        "words": {"row": words[0], "column": words[1]},
+        "faint": FAINT if dropped else 0,
+        "rows": texts(rows),
+        "columns": texts(columns),
+        "muted": [specials(rows), specials(columns)],
+    }
+    return wire.pack(header, {"values": wire.plane(coded.codes)})

@@ -1,0 +1,244 @@
+// Two columns of tokens and a line for every attention between them. The canvas is as
+// high as what is seen of it; scrolling draws it anew.
+
+const ROW = 24, WIDEST = 720, BINS = 20;
+
+function make(state) {
+  const {root} = state;
+  state.stage = root.querySelector(".stage");
+  state.canvas = root.querySelector("canvas");
+  state.hovered = state.locked = null;
+  const {stage, canvas} = state;
+  stage.addEventListener("scroll", () => later(state), {passive: true});
+  stage.addEventListener("pointermove", event => {
+    const token = hit(state, event);
+    if (same(token, state.hovered)) return;
+    state.hovered = token;
+    later(state);
+  });
+  stage.addEventListener("pointerleave", () => { state.hovered = null; later(state); });
+  canvas.addEventListener("click", event => {
+    const token = hit(state, event);
+    if (!token) return;
+    state.locked = same(token, state.locked) ? null : token;
+    later(state);
+  });
+  stage.addEventListener("keydown", event => walk(state, event));
+  document.addEventListener("explorer-choice", () => {
+    if (root.isConnected && state.data && choose(state)) { chips(state); later(state); }
+  });
+}
+
+const same = (a, b) => a === b || (a && b && a.side === b.side && a.at === b.at);
+const shownToken = state => state.hovered || state.locked;
+
+// However many events come, one frame draws once.
+function later(state) {
+  if (state.waiting) return;
+  state.waiting = requestAnimationFrame(() => { state.waiting = 0; paint(state); });
+}
+
+function walk(state, event) {
+  const {data, stage} = state, held = state.locked;
+  const step = {ArrowUp: -1, ArrowDown: 1}[event.key], turn = {ArrowLeft: 0, ArrowRight: 1}[event.key];
+  if (event.key === "Escape" && held) state.locked = null;
+  else if (step || turn !== undefined) {
+    const side = turn ?? held?.side ?? 0, last = (side ? data.columns : data.rows).length - 1;
+    const at = Math.max(0, Math.min(last, held ? held.at + (step || 0) : 0));
+    state.locked = {side, at};
+    state.hovered = null;
+    const top = at * ROW;
+    if (top < stage.scrollTop) stage.scrollTop = top;
+    if (top + ROW > stage.scrollTop + stage.clientHeight) stage.scrollTop = top + ROW - stage.clientHeight;
+  } else return;
+  later(state);
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+function hit(state, event) {
+  const {data, stage, place} = state;
+  if (!place) return null;
+  const box = stage.getBoundingClientRect(), x = event.clientX - box.left;
+  const at = Math.floor((event.clientY - box.top + stage.scrollTop) / ROW);
+  const side = x < place.left + 12 ? 0 : x > place.right - 12 && x < place.width ? 1 : -1;
+  return side < 0 || at >= (side ? data.columns : data.rows).length ? null : {side, at};
+}
+
+// ---- heads -------------------------------------------------------------------------
+
+// A head chosen on the page is drawn alone; true when that is news.
+function choose(state) {
+  const heads = state.data.shape[0], choice = globalThis.explorerChoices?.get(state.data.name) ?? null;
+  if (state.active?.length === heads && choice === state.choice) return false;
+  state.choice = choice;
+  state.active = Array.from({length: heads}, (_, head) => choice === null || head === choice);
+  return true;
+}
+
+const activeHeads = ({active}) => active.flatMap((on, head) => on ? [head] : []);
+
+function chips(state) {
+  const {data, ink, root, active} = state, heads = data.shape[0];
+  root.querySelector(".heads").replaceChildren(...active.map((on, head) => {
+    const button = element("button"), dot = element("span", "dot");
+    button.type = "button";
+    button.title = "Click to draw or drop this head, double-click to draw it alone";
+    button.style.setProperty("--hue", hue(head, heads, ink.dark));
+    button.setAttribute("aria-pressed", String(on));
+    button.append(dot, `head ${head}`);
+    button.addEventListener("click", event => toggle(state, head, event.detail > 1));
+    return button;
+  }));
+}
+
+// A click toggles, a second one at once isolates; isolating the only one restores all.
+function toggle(state, head, twice) {
+  const {active} = state, before = state.before || active;
+  if (twice) {
+    const alone = before.every((on, i) => on === (i === head));
+    state.active = active.map((_, i) => alone || i === head);
+    state.before = null;
+  } else {
+    state.before = active.slice();
+    clearTimeout(state.forget);
+    state.forget = setTimeout(() => { state.before = null; }, 500);
+    if (active[head] && activeHeads(state).length === 1) return;
+    state.active = active.map((on, i) => i === head ? !on : on);
+  }
+  const buttons = state.root.querySelectorAll(".heads button");
+  state.active.forEach((on, i) => buttons[i].setAttribute("aria-pressed", String(on)));
+  later(state);
+}
+
+// ---- painting ------------------------------------------------------------------------
+
+const weight = ({codes, data}, head, row, column) =>
+  codes[(head * data.rows.length + row) * data.columns.length + column] / data.steps * data.high;
+
+// The lines of one head from some rows to some columns, drawn in steps of strength.
+// Divided by the root of the heads, twelve heads are as bright together as one alone.
+function strokes(state, pen, head, rows, columns) {
+  const {data, place, stage, ink} = state, active = activeHeads(state).length;
+  const bins = Array.from({length: BINS + 1}, () => null), shift = ROW / 2 - stage.scrollTop;
+  const bend = (place.right - place.left) * 0.4;
+  for (let row = rows[0]; row < rows[1]; row++) {
+    for (let column = columns[0]; column < columns[1]; column++) {
+      const w = weight(state, head, row, column);
+      if (w < 0.004) continue;
+      const bin = Math.min(BINS, Math.ceil(Math.sqrt(w) * BINS)), y = row * ROW + shift, z = column * ROW + shift;
+      const path = bins[bin] ??= new Path2D();
+      path.moveTo(place.left + 6, y);
+      path.bezierCurveTo(place.left + bend, y, place.right - bend, z, place.right - 6, z);
+    }
+  }
+  bins.forEach((path, bin) => {
+    const strength = (bin / BINS) ** 2, opacity = strength / Math.sqrt(active);
+    if (!path || opacity < 0.006) return;
+    pen.strokeStyle = hue(head, data.shape[0], ink.dark, Math.min(1, opacity));
+    pen.lineWidth = 1 + 1.5 * strength;
+    pen.stroke(path);
+  });
+}
+
+function tokens(state, pen, side, pointed) {
+  const {data, ink, place, stage} = state, list = side ? data.columns : data.rows;
+  const first = Math.max(0, Math.floor(stage.scrollTop / ROW));
+  const last = Math.min(list.length, Math.ceil((stage.scrollTop + stage.clientHeight) / ROW));
+  const edge = side ? place.right : place.left, heads = activeHeads(state);
+  pen.textBaseline = "middle";
+  pen.textAlign = side ? "left" : "right";
+  for (let at = first; at < last; at++) {
+    const y = at * ROW - stage.scrollTop, own = pointed?.side === side && pointed.at === at;
+    if (pointed && pointed.side !== side) {
+      // One sliver a head: how much of it goes to this partner.
+      const wide = place.label / heads.length;
+      heads.forEach((head, i) => {
+        const [row, column] = side ? [pointed.at, at] : [at, pointed.at];
+        pen.fillStyle = hue(head, data.shape[0], ink.dark, 0.6 * weight(state, head, row, column));
+        pen.fillRect((side ? edge : edge - place.label) + i * wide, y + 1, wide, ROW - 2);
+      });
+    }
+    if (own) {
+      pen.fillStyle = css(ink.text, 0.1);
+      pen.fillRect(side ? edge : edge - place.label, y + 1, place.label, ROW - 2);
+    }
+    pen.font = `${own ? "600 " : ""}13px ${ink.mono}`;
+    pen.fillStyle = css(data.muted[side].includes(at) ? ink.muted : ink.text);
+    const text = fitted(pen, isolated(list[at]), place.label - 14);
+    pen.fillText(text, side ? edge + 7 : edge - 7, y + ROW / 2 + 0.5);
+  }
+}
+
+function paint(state) {
+  const {data, stage, canvas, place} = state;
+  if (!place) return;
+  const height = stage.clientHeight, n = data.rows.length, m = data.columns.length;
+  const [pen] = sized(canvas, place.width, height), pointed = shownToken(state);
+  const first = Math.max(0, Math.floor(stage.scrollTop / ROW)), last = Math.ceil((stage.scrollTop + height) / ROW);
+  pen.lineCap = "round";
+  // Unless a token is pointed at, the lines of the queries on screen are drawn.
+  const rows = !pointed ? [first, Math.min(n, last)] : pointed.side === 0 ? [pointed.at, pointed.at + 1] : [0, n];
+  const columns = pointed?.side === 1 ? [pointed.at, pointed.at + 1] : [0, m];
+  for (const head of activeHeads(state)) strokes(state, pen, head, rows, columns);
+  tokens(state, pen, 0, pointed);
+  tokens(state, pen, 1, pointed);
+  tell(state, pointed);
+}
+
+function tell(state, pointed) {
+  const {data} = state, line = state.root.querySelector(".sentence");
+  line.classList.toggle("idle", !pointed);
+  if (!pointed) {
+    line.textContent = `${data.words.row} on the left, ${data.words.column} on the right. ` +
+      "Point at a token to see its lines alone.";
+    return;
+  }
+  const {side, at} = pointed, count = (side ? data.rows : data.columns).length;
+  let best = [0, -1, 0];
+  for (const head of activeHeads(state)) for (let i = 0; i < count; i++) {
+    const w = side ? weight(state, head, i, at) : weight(state, head, at, i);
+    if (w > best[0]) best = [w, i, head];
+  }
+  const parts = side ? {column: data.columns[at], row: data.rows[best[1]]}
+    : {row: data.rows[at], column: data.columns[best[1]]};
+  if (best[1] < 0) {
+    say(line, side ? "no drawn head looks at {column}" : "{row} looks at nothing", parts);
+    return;
+  }
+  say(line, (side ? "{column} is looked at most by {row}" : "{row} attends most to {column}") +
+    `: {value}, head ${best[2]}`, {...parts, value: number(best[0], data)});
+}
+
+// ---- running --------------------------------------------------------------------------
+
+function show(state) {
+  const {data, stage, canvas, ink, root} = state;
+  if (state.fresh) {
+    state.fresh = false;
+    state.codes = joined(data.planes.values);
+    const inside = token => token && token.at < (token.side ? data.columns : data.rows).length;
+    if (!inside(state.locked)) state.locked = null;
+    state.hovered = null;
+  }
+  choose(state);
+  chips(state);
+  if (!stage.clientWidth) return;
+  const pen = canvas.getContext("2d");
+  pen.font = `600 13px ${ink.mono}`;
+  const longest = [...data.rows, ...data.columns]
+    .reduce((most, text) => Math.max(most, pen.measureText(text).width), 24);
+  const width = Math.min(stage.clientWidth, WIDEST);
+  const label = Math.ceil(Math.min(longest + 16, width * 0.3));
+  state.place = {width, label, left: label, right: width - label};
+  const length = ROW * Math.max(data.rows.length, data.columns.length);
+  root.querySelector(".length").style.height = `${length}px`;
+  Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
+  canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +
+    `${data.columns.length} ${data.words.column} tokens. Arrow keys walk, Escape lets go.`);
+  root.querySelector(".notes").textContent = "opacity: weight ÷ √heads drawn" +
+    (data.faint ? ` · weights under ${data.faint} not drawn` : "");
+  paint(state);
+}
+
+export default component => mount(component, ".lines", make, show);
