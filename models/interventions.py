@@ -5,7 +5,7 @@ A pass in which an edit found no site, or a value it does not fit, ends in an Ed
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ class EditError(ValueError):
     """An edit that could not be made, in one sentence."""
 
 
+@runtime_checkable
 class Edit(Protocol):
     """What every edit is: a site, and a function from its value to another of the same shape."""
 

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
-from typing import Any, Self, get_type_hints
+from typing import Any, TypeVar, get_type_hints
+
+Settings = TypeVar("Settings", bound="PlainData")
 
 
 class PlainData:
@@ -15,7 +17,7 @@ class PlainData:
     def fault(self) -> str | None:
         return type_fault(self)
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self: Settings, **changes: Any) -> Settings:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
     def to_dict(self) -> dict[str, Any]:
@@ -25,7 +27,7 @@ class PlainData:
         return json.dumps(self.to_dict(), indent=2) + "\n"
 
     @classmethod
-    def from_dict(cls, values: object) -> Self:
+    def from_dict(cls: type[Settings], values: object) -> Settings:
         """From plain data. ValueError, in one sentence, when it describes nothing sound."""
         if not isinstance(values, dict):
             raise ValueError("The settings must be a JSON object of named values.")
@@ -38,7 +40,7 @@ class PlainData:
         return settings
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls: type[Settings], text: str) -> Settings:
         try:
             values = json.loads(text)
         except (ValueError, RecursionError) as error:

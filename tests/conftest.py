@@ -11,6 +11,8 @@ if not os.environ.get("EXPLORER_MEASURING"):
     # benchmark runs in a process of its own without this (tests/benchmarks/conftest.py).
     from jaxtyping import install_import_hook
 
-    install_import_hook("models", "beartype.beartype")
+    from tests import checking
+
+    install_import_hook("models", f"{checking.__name__}.check")
 
 torch.set_num_threads(1)
