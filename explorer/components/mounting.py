@@ -1,15 +1,22 @@
-"""Registering a view with Streamlit: its HTML, CSS and JavaScript, read once.
+"""Putting a view on the page: its code once, its picture as often as it changes.
+
+Streamlit sends a component's JavaScript with every message, and an unchanged message
+of 10 kB or more only as a hash. So each view is mounted as up to three neighbours that
+find each other in the browser: the picture (a stub, and the data), what is chosen in
+it, and the code. Changing the head on screen sends the data of that head, and a choice
+sends a few bytes, whatever the size of the picture.
 
 A view is registered when its module is imported, so once per process; Streamlit's
-registry takes a lock, and AppTest's new runtimes get the same files again by
-themselves.
+registry takes a lock, and AppTest's new runtimes get the same code by themselves.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final
 
 import streamlit as st
 
@@ -17,28 +24,7 @@ from explorer.figures import theme
 
 HERE = Path(__file__).parent
 
-
-class Mount(Protocol):
-    """What Streamlit hands back for a registered view."""
-
-    def __call__(self, **options: Any) -> Any: ...
-
-
-def register(name: str, html: str, *, shared: bool = True) -> Mount:
-    """The view of one folder; everything it needs is sent with it, nothing is fetched."""
-    folder = HERE / name
-    js = "".join(map(read, sorted(folder.glob("*.js"))))
-    css = read(folder / "view.css")
-    if shared:
-        js = f"const THEME = {theme.as_json()};\n" + read(HERE / "shared.js") + js
-        css = read(HERE / "shared.css") + css
-    mount: Mount = st.components.v2.component(
-        f"explorer_{name}",
-        html=html,
-        css=slim_css(css),
-        js=slim_js(js),
-    )
-    return mount
+NO_CHOICE: Final = object()
 
 
 def read(path: Path) -> str:
@@ -48,8 +34,8 @@ def read(path: Path) -> str:
 def slim_js(source: str) -> str:
     """The code without indentation, blank lines and lines that are only a comment.
 
-    It travels with every new picture, so what only people read stays here. The views
-    hold no text of several lines, so this cannot change what they do.
+    What only people read stays here. The views hold no text of several lines, so this
+    cannot change what they do.
     """
     lines = (line.strip() for line in source.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
@@ -59,3 +45,46 @@ def slim_css(source: str) -> str:
     """The rules without comments and indentation."""
     source = re.sub(r"/\*.*?\*/", "", source, flags=re.DOTALL)
     return "\n".join(line.strip() for line in source.splitlines() if line.strip()) + "\n"
+
+
+def code(name: str) -> str:
+    """All JavaScript of a view, the colours of the figures before it."""
+    files = [HERE / "shared.js", *sorted((HERE / name).glob("*.js"))]
+    return f"const THEME = {theme.as_json()};\n" + slim_js("".join(map(read, files)))
+
+
+class View:
+    """One kind of view, ready to be mounted; `html` is all that is in it before its data."""
+
+    def __init__(self, name: str, html: str) -> None:
+        css = slim_css(read(HERE / "shared.css") + read(HERE / name / "view.css"))
+        stub = slim_js(read(HERE / "stub.js"))
+        self._picture = component(f"explorer_{name}", html=html, css=css, js=stub)
+        self._code = component(f"explorer_{name}_code", html=NOTHING, js=code(name))
+
+    def __call__(
+        self,
+        *,
+        key: str,
+        data: bytes,
+        height: int | str,
+        choice: Sequence[int] | int | object | None = NO_CHOICE,
+        **callbacks: Callable[[], None],
+    ) -> Any:
+        """Mount it; `choice` reaches the view under the name of its key."""
+        with st.container(gap=None):
+            result = self._picture(key=key, data=data, height=height, **callbacks)
+            if choice is not NO_CHOICE:
+                _CHOICE(key=f"{key}-choice", data=json.dumps({"name": key, "choice": choice}))
+            self._code(key=f"{key}-code")
+        return result
+
+
+def component(name: str, **parts: str) -> Callable[..., Any]:
+    mount: Callable[..., Any] = st.components.v2.component(name, **parts)
+    return mount
+
+
+NOTHING = '<span style="display:none"></span>'
+
+_CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))

@@ -12,9 +12,8 @@ from typing import Any
 import streamlit as st
 
 from explorer.components import wire
-from explorer.components.choice import chosen
 from explorer.components.labels import Label, specials, texts
-from explorer.components.mounting import register
+from explorer.components.mounting import View
 
 MOST = 4_000
 """More chips than this help nobody and slow the browser; the rest is counted, not drawn."""
@@ -28,7 +27,7 @@ HTML = """
 </div>
 """
 
-_MOUNT = register("chips", HTML)
+_VIEW = View("chips", HTML)
 
 
 def chips(
@@ -54,13 +53,13 @@ def chips(
             on_pick(picked)
 
     marked = [highlight] if isinstance(highlight, int) else list(highlight or [])
-    with chosen(key, marked):
-        result = _MOUNT(
-            key=key,
-            data=encode(tokens, text=text, key=key, name=name, pickable=on_pick is not None),
-            height=height or "content",
-            on_picked_change=hand_over,
-        )
+    result = _VIEW(
+        key=key,
+        data=encode(tokens, text=text, key=key, name=name, pickable=on_pick is not None),
+        height=height or "content",
+        choice=marked,
+        on_picked_change=hand_over,
+    )
     return _checked(result.get("picked"), len(tokens))
 
 

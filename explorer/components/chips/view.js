@@ -147,4 +147,4 @@ function show(state) {
   mark(state);
 }
 
-export default component => mount(component, ".chips", make, show);
+export default publish("explorer_chips", component => mount(component, ".chips", make, show));

@@ -17,8 +17,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from explorer.components import wire
-from explorer.components.choice import chosen
-from explorer.components.mounting import register
+from explorer.components.mounting import View
 
 SIDE = 32
 """The most cells a small picture has along one side."""
@@ -32,7 +31,7 @@ HTML = """
 </div>
 """
 
-_MOUNT = register("grid", HTML)
+_VIEW = View("grid", HTML)
 
 
 @dataclass(frozen=True)
@@ -64,13 +63,13 @@ def grid(
         if picked and on_pick:
             on_pick(*picked)
 
-    with chosen(key, selected):
-        result = _MOUNT(
-            key=key,
-            data=encode(weights, row_name, column_name, name=key),
-            height=height or natural_height(layers, *weights.shape[2:]),
-            on_picked_change=hand_over,
-        )
+    result = _VIEW(
+        key=key,
+        data=encode(weights, row_name, column_name, name=key),
+        height=height or natural_height(layers, *weights.shape[2:]),
+        choice=list(selected),
+        on_picked_change=hand_over,
+    )
     return GridPick(_checked(result.get("picked"), layers, heads))
 
 

@@ -196,4 +196,4 @@ function show(state) {
   choose(state);
 }
 
-export default component => mount(component, ".grid", make, show);
+export default publish("explorer_grid", component => mount(component, ".grid", make, show));

@@ -14,9 +14,8 @@ import numpy as np
 from torch import Tensor
 
 from explorer.components import wire
-from explorer.components.choice import chosen
 from explorer.components.labels import Label, specials, texts
-from explorer.components.mounting import register
+from explorer.components.mounting import View
 
 FAINT = 0.005
 """Weights below this are dropped from inputs longer than `SHORT`: nobody sees such a line."""
@@ -32,7 +31,7 @@ HTML = """
 </div>
 """
 
-_MOUNT = register("lines", HTML)
+_VIEW = View("lines", HTML)
 
 
 def lines(
@@ -47,12 +46,12 @@ def lines(
     height: int | None = None,
 ) -> None:
     """Draw `weights` (heads, queries, keys); `selected_head` is drawn alone at first."""
-    with chosen(key, selected_head):
-        _MOUNT(
-            key=key,
-            data=encode(weights, rows, columns, key=key, words=(row_name, column_name)),
-            height=height or natural_height(len(rows), len(columns)),
-        )
+    _VIEW(
+        key=key,
+        data=encode(weights, rows, columns, key=key, words=(row_name, column_name)),
+        height=height or natural_height(len(rows), len(columns)),
+        choice=selected_head,
+    )
 
 
 def natural_height(rows: int, columns: int) -> int:

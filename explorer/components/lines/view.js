@@ -241,4 +241,4 @@ function show(state) {
   paint(state);
 }
 
-export default component => mount(component, ".lines", make, show);
+export default publish("explorer_lines", component => mount(component, ".lines", make, show));

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.components import wire
 from explorer.components.labels import Label, specials, texts
-from explorer.components.mounting import register
+from explorer.components.mounting import View
 
 SCALES = ("sequential", "diverging", "mask")
 
@@ -28,7 +28,7 @@ HTML = """
 </div>
 """
 
-_MOUNT = register("matrix", HTML)
+_VIEW = View("matrix", HTML)
 
 
 def matrix(
@@ -72,7 +72,7 @@ def matrix(
         },
         top=top,
     )
-    _MOUNT(key=key, data=message, height=height or natural_height(rows, columns))
+    _VIEW(key=key, data=message, height=height or natural_height(rows, columns))
 
 
 def _sentence(scale: str) -> str:

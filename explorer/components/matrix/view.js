@@ -165,4 +165,4 @@ function show(state) {
   overlay(state);
 }
 
-export default component => mount(component, ".matrix", make, show);
+export default publish("explorer_matrix", component => mount(component, ".matrix", make, show));
