@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 import torch
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser import chromium
 
 if not os.environ.get("EXPLORER_MEASURING"):
     # Every shape written in a signature of `models` is checked on every call. A
@@ -16,3 +21,16 @@ if not os.environ.get("EXPLORER_MEASURING"):
     install_import_hook("models", f"{checking.__name__}.check")
 
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the whole session; fails in one sentence where there is none."""
+    try:
+        path = chromium.ensure()
+    except chromium.NoChromium as error:
+        pytest.fail(str(error), pytrace=False)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
+        yield browser
+        browser.close()

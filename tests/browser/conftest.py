@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-from tests.browser import chromium
 from tests.browser.visiting import Visitor
 from tests.served import Server
 
@@ -21,19 +20,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
             if not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(300))
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the whole session; fails in one sentence where there is none."""
-    try:
-        path = chromium.ensure()
-    except chromium.NoChromium as error:
-        pytest.fail(str(error), pytrace=False)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
-        yield browser
-        browser.close()
 
 
 def serve(folder: Path) -> Iterator[Server]:
