@@ -1,0 +1,1 @@
+"""A training run is a folder; these files write it, read it and find the processes that train."""

@@ -1,0 +1,221 @@
+"""The processes that train: a Dask cluster of this machine's own, or any by its address.
+
+With `DASK_ADDRESS` set the runs train there; its workers must see the folder of
+the runs under the same path. Otherwise the first server starts a local cluster
+and leaves its address in a file of the runs folder, where the next one finds
+it: a server that was killed takes no run with it. The processes are Dask's
+`SubprocessCluster`, since `LocalCluster` would run the app's script again in
+each of them. They listen on 127.0.0.1 only; as Dask has it, whoever has an
+account on this machine could send them work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, SubprocessCluster, fire_and_forget
+
+from explorer.library import runs_root
+from explorer.runs.files import Lock, read_json, write_json
+from explorer.runs.run import Run, RunError, named
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ANSWER_WITHIN = 5.0
+LEAVE_WITHIN = 5.0
+MOST_WORKERS = 4
+OWNER_ONLY = 0o600
+
+
+class Cluster:
+    """Where the runs under `root` are trained. One per server; any thread may use it."""
+
+    def __init__(self, root: Path, address: str | None = None) -> None:
+        self.root = Path(root).absolute()
+        self.given_address = address or os.environ.get("DASK_ADDRESS") or None
+        self._file = self.root / ".cluster.json"
+        self._guard = threading.RLock()
+        self._client: Client | None = None
+        self._started: Any = None
+
+    def start(self) -> threading.Thread:
+        """Attach or start without keeping anybody waiting; a fault shows when a run is sent."""
+        thread = threading.Thread(target=self._try_to_connect, name="cluster", daemon=True)
+        thread.start()
+        return thread
+
+    def connect(self) -> Client:
+        """The living connection: the one there is, or a new one to a cluster found or started."""
+        with self._guard:
+            if self._client is None or self._client.status != "running":
+                self._drop_client()
+                self._client = self._attach_to_given() or self._attach_or_start()
+            return self._client
+
+    def submit(self, run: Run) -> None:
+        """Queue the run for the next free worker, whoever goes on watching or not."""
+        client = self.connect()
+        key = f"train/{run.name}/{uuid.uuid4().hex}"
+        future = client.submit(_entry(str(ROOT)), str(run.folder), key=key, pure=False)
+        fire_and_forget(future)
+
+    def has(self, run: Run) -> bool:
+        """Whether a worker has the run or will have it."""
+        if run.has_worker():
+            return True
+        try:
+            return run.name in _names(self.connect())
+        except (OSError, RunError):
+            return False
+
+    @property
+    def address(self) -> str:
+        """Where the scheduler listens."""
+        return str(self.connect().scheduler_info()["address"])
+
+    def close(self) -> None:
+        """Leave in order. The last server that uses a local cluster ends its processes,
+        after its workers have written down where their runs stand.
+        """
+        with self._guard:
+            if self._client is not None and not self.given_address:
+                with contextlib.suppress(OSError):
+                    if self._client.run_on_scheduler(_count_clients()) <= 1:
+                        self._end_processes(self._client)
+            self._drop_client()
+            if self._started is not None:
+                self._started.shutdown_on_close = False
+                self._started = None
+
+    def _try_to_connect(self) -> None:
+        with contextlib.suppress(OSError, RunError):
+            self.connect()
+
+    def _attach_to_given(self) -> Client | None:
+        if not self.given_address:
+            return None
+        try:
+            return Client(self.given_address, timeout=ANSWER_WITHIN, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"No Dask scheduler answers at {self.given_address[:100]}, "
+                "the address in DASK_ADDRESS."
+            ) from error
+
+    def _attach_or_start(self) -> Client:
+        self.root.mkdir(parents=True, exist_ok=True)
+        with _held(self.root / ".cluster.lock"):
+            return self._attach_to_found() or self._start()
+
+    def _attach_to_found(self) -> Client | None:
+        try:
+            found = read_json(self._file)
+            client = Client(str(found["address"]), timeout=ANSWER_WITHIN, set_as_default=False)
+        except (OSError, ValueError, KeyError):
+            return None
+        if client.scheduler_info().get("id") == found.get("id"):
+            return client
+        client.close()
+        return None
+
+    def _start(self) -> Client:
+        os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
+        cluster = SubprocessCluster(
+            host="127.0.0.1",
+            n_workers=max(1, min(MOST_WORKERS, (os.cpu_count() or 2) - 1)),
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={
+                "dashboard": False,
+                "preload": [str(Path(__file__).with_name("scheduler_setup.py"))],
+            },
+            worker_kwargs={
+                "env": {"PYTHONPATH": str(ROOT)},
+                "preload": ["explorer.runs.worker_setup"],
+            },
+        )
+        client = Client(cluster.scheduler_address, timeout=30, set_as_default=False)
+        identity = {"address": cluster.scheduler_address, "id": client.scheduler_info()["id"]}
+        write_json(self._file, identity, OWNER_ONLY)
+        self._started = cluster
+        return client
+
+    def _end_processes(self, client: Client) -> None:
+        self._file.unlink(missing_ok=True)
+        self._ask_runs_to_leave(client)
+        if self._started is None:
+            client.shutdown()
+        else:
+            self._drop_client()
+            self._started.close(timeout=10)
+
+    def _ask_runs_to_leave(self, client: Client) -> None:
+        """Give the workers a moment to write down where their runs stand."""
+        for name in _names(client):
+            with contextlib.suppress(RunError, OSError):
+                named(self.root, name).command("leave")
+        end = time.monotonic() + LEAVE_WITHIN
+        while _names(client) and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def _drop_client(self) -> None:
+        if self._client is not None:
+            with contextlib.suppress(OSError, TimeoutError):
+                self._client.close(timeout=2)
+            self._client = None
+
+
+@cache
+def cluster() -> Cluster:
+    """The one of this server."""
+    return Cluster(runs_root())
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """One server at a time looks for the cluster and starts it where there is none."""
+    lock = Lock(path)
+    if not lock.acquire(patience=60):
+        raise RunError("Another server has been starting the training cluster for a minute.")
+    with lock:
+        yield
+
+
+def _names(client: Client) -> set[str]:
+    """The runs that the cluster trains or will train."""
+    keys = (key.split("/") for key in client.run_on_scheduler(_list_keys()))
+    return {parts[1] for parts in keys if len(parts) == 3 and parts[0] == "train"}
+
+
+# What is sent to other processes are closures: Dask copies those whole, so a
+# worker needs no path to this project before it runs one.
+
+
+def _entry(root: str) -> Callable[[str], str]:
+    def train(folder: str) -> str:
+        import sys
+
+        if root not in sys.path:
+            sys.path.insert(0, root)
+        from explorer.runs.worker import work
+
+        return work(folder)
+
+    return train
+
+
+def _list_keys() -> Callable[[Any], list[str]]:
+    return lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks]
+
+
+def _count_clients() -> Callable[[Any], int]:
+    return lambda dask_scheduler: sum(
+        1 for name in dask_scheduler.clients if str(name).startswith("Client-")
+    )

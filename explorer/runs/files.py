@@ -1,0 +1,103 @@
+"""Small files that a reader never meets half-written, and a lock that dies with its holder."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+LARGEST_JSON = 8_000_000
+"""No status or spec is longer; what is longer was not written here."""
+
+
+def write_text(path: Path, text: str, mode: int = 0o666) -> None:
+    """Put `text` in the file at once: a reader meets the old text or the new one."""
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, values: object, mode: int = 0o666) -> None:
+    write_text(path, json.dumps(values, indent=1) + "\n", mode)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file. OSError when there is none, ValueError when it is no object."""
+    if path.stat().st_size > LARGEST_JSON:
+        raise ValueError(f"{path.name} is too large.")
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"{path.name} is nested too deep.") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{path.name} holds no object.")
+    return values
+
+
+class Lock:
+    """A file that one process holds. The kernel lets go of it when the holder dies, however."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: int | None = None
+
+    def acquire(self, patience: float = 0.0) -> bool:
+        """Take the lock, waiting at most `patience` seconds for whoever holds it."""
+        end = time.monotonic() + patience
+        while not self._take():
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _take(self) -> bool:
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process holds the lock; asking takes it from nobody."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+    return False

@@ -1,0 +1,56 @@
+"""How often something beside the training is worth its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Pace:
+    """Says when a thing is due again: never within `every` seconds of the last time,
+    and never so often that it takes more than `share` of the time that passes.
+    """
+
+    def __init__(self, every: float, share: float = 1.0) -> None:
+        self.every = every
+        self.share = share
+        self._next = 0.0
+
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._next
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Around the thing itself, so that its cost is known."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            ended = time.monotonic()
+            self._next = ended + max(self.every, (ended - began) * (1 / self.share - 1))
+
+
+class Speed:
+    """Steps per second: what the last seconds say, a little smoothed."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+        self._time = time.monotonic()
+        self.steps_per_second = 0.0
+
+    def update(self, step: int) -> float:
+        now = time.monotonic()
+        if step > self._step and now > self._time:
+            measured = (step - self._step) / (now - self._time)
+            former = self.steps_per_second or measured
+            self.steps_per_second = 0.5 * former + 0.5 * measured
+            self._step, self._time = step, now
+        return self.steps_per_second
+
+
+def is_snapshot_step(step: int) -> bool:
+    """0, 1, 2, 5, 10, 20, 50, 100 and so on: early steps change most."""
+    while step >= 10 and step % 10 == 0:
+        step //= 10
+    return step in (0, 1, 2, 5)

@@ -1,0 +1,170 @@
+"""Writes what a run's folder shows while it trains, each thing as often as it is worth."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from explorer.runs.files import write_json
+from explorer.runs.metrics import MetricsWriter, Row, cut_after
+from explorer.runs.pace import Pace, Speed, is_snapshot_step
+from explorer.runs.run import Run, step_folder, step_folders
+from explorer.runs.spec import TRAINING, RunSpec, Status
+from explorer.tasks import Task
+from models import Transformer, save_checkpoint
+from models.training import Report, TrainState
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One update as the one who drives the run sees it."""
+
+    report: Report
+    status: Status
+
+
+class Recorder:
+    """The pen of one worker, which alone writes this run."""
+
+    def __init__(
+        self, run: Run, spec: RunSpec, task: Task, model: Transformer, state: TrainState
+    ) -> None:
+        self.run, self.spec, self.task = run, spec, task
+        self.model, self.state = model, state
+        self.tokenizer = task.tokenizer.to_json()
+        self.status = _former_status(run).replace(
+            state=TRAINING, step=state.step, steps=spec.training.steps, message=""
+        )
+        cut_after(run.folder / "metrics.jsonl", state.step)
+        self.metrics = MetricsWriter(run.folder / "metrics.jsonl")
+        self.speed = Speed(state.step)
+        self.earlier_seconds = self.status.seconds
+        self.began = time.monotonic()
+        self.showing = Pace(every=0.25, share=0.02)
+        self.measuring = Pace(every=0.0, share=0.12)
+        self.refreshing = Pace(every=1.0, share=0.03)
+        self.keeping = Pace(every=5.0, share=0.03)
+
+    def begin(self) -> None:
+        """Show that a worker has the run, and the model as it is before the first update."""
+        self._show()
+        if self.state.step == 0:
+            self._measure()
+            self.metrics.add(Row(0, value=self.status.value))
+            self._snapshot()
+        self._show()
+
+    def record(self, report: Report) -> Progress:
+        """Note one update; measure, show and keep what is due."""
+        self.status = self.status.replace(step=report.step, loss=report.loss)
+        is_last = report.step >= self.spec.training.steps
+        is_landmark = is_snapshot_step(report.step) or is_last
+        is_measured = is_landmark or self.measuring.is_due()
+        if is_measured:
+            self._measure()
+        self.metrics.add(
+            Row(
+                report.step,
+                report.loss,
+                report.lr,
+                report.grad_norm,
+                self.status.value if is_measured else None,
+            )
+        )
+        if is_landmark:
+            self._snapshot()
+        elif self.refreshing.is_due():
+            with self.refreshing.timed():
+                self._refresh()
+        if self.keeping.is_due():
+            with self.keeping.timed():
+                self.keep()
+        if self.showing.is_due():
+            with self.showing.timed():
+                self._show()
+        return Progress(report, self.status)
+
+    @property
+    def has_reached_target(self) -> bool:
+        target, value = self.spec.stop_at, self.status.value
+        if target is None or value is None or self.state.step == 0:
+            return False
+        return value >= target if self.task.higher_is_better else value <= target
+
+    def end(self, state: str, message: str = "") -> Status:
+        """Keep what a resume needs, the model as it is now, and say how the run stands."""
+        self._measure()
+        self.keep()
+        self._refresh()
+        self._save(self.run.folder / "checkpoint")
+        self._show(state, message)
+        self.metrics.close()
+        return self.status
+
+    def keep(self) -> None:
+        """Write what a resume starts from; the one before stays until this one is whole."""
+        folder = step_folder(self.run.folder / "state", self.state.step)
+        self._save(folder, state=self.state)
+        _drop_all_but(self.run.folder / "state", 1)
+
+    def abandon(self) -> None:
+        """Close the files and leave the folder as it is."""
+        self.metrics.close()
+
+    def _measure(self) -> None:
+        with self.measuring.timed():
+            was_training = self.model.training
+            measured = self.task.measure(self.model)
+            self.model.train(was_training)
+        self.status = self.status.replace(measure=measured.name, value=float(measured.value))
+
+    def _snapshot(self) -> None:
+        self._save(step_folder(self.run.folder / "snapshots", self.state.step))
+
+    def _refresh(self) -> None:
+        self._save(step_folder(self.run.folder / "latest", self.state.step))
+        _drop_all_but(self.run.folder / "latest", 2)
+
+    def _save(self, folder: Path, state: TrainState | None = None) -> None:
+        folder.parent.mkdir(exist_ok=True)
+        save_checkpoint(
+            folder, self.model, tokenizer=self.tokenizer, run=self._how_made(), state=state
+        )
+
+    def _show(self, state: str = TRAINING, message: str = "") -> None:
+        self.metrics.flush()
+        self.status = self.status.replace(
+            state=state,
+            message=message,
+            seconds=self.earlier_seconds + time.monotonic() - self.began,
+            steps_per_second=self.speed.update(self.state.step) if state == TRAINING else 0.0,
+        )
+        write_json(self.run.folder / "status.json", self.status.to_dict())
+
+    def _how_made(self) -> dict[str, Any]:
+        """What `run.json` beside the weights says; enough to make them again."""
+        return {
+            "title": self.run.title,
+            "task": self.spec.task,
+            "example": self.task.example,
+            "weights_seed": self.spec.weights_seed,
+            "training": self.spec.training.to_dict(),
+            "steps": self.state.step,
+            "loss": self.status.loss,
+            "metrics": {self.status.measure: self.status.value},
+        }
+
+
+def _former_status(run: Run) -> Status:
+    try:
+        return run.status()
+    except ValueError:
+        return Status()
+
+
+def _drop_all_but(folder: Path, newest: int) -> None:
+    for _, old in step_folders(folder)[:-newest]:
+        shutil.rmtree(old, ignore_errors=True)

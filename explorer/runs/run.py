@@ -1,0 +1,216 @@
+"""A training run is a folder: one worker writes it, any number of pages read it.
+
+    spec.json        what was asked for          status.json      how far it has come
+    text             the reader's own text       control.json     what the worker should do
+    metrics.jsonl    one line each step          lock             held by the living worker
+    snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
+    latest/          the newest weights          state/           what a resume starts from
+    checkpoint/      the finished model, like any other
+
+Every file and folder appears whole, under its name, so a reader never meets a
+half-written one. The folder is all that is shared: a page that is reloaded, a
+server that is started again and a second machine find everything here.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from explorer.runs.files import is_held, read_json, write_json, write_text
+from explorer.runs.metrics import Metrics
+from explorer.runs.spec import INTERRUPTED, TRAINING, RunSpec, Status
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+STEP_NAME = re.compile(r"step-(\d{6,12})")
+COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
+
+
+class RunError(ValueError):
+    """A run cannot be made or read; the message is one sentence for the reader."""
+
+
+class Run:
+    """One run folder. Holds nothing but its path; every answer is read from the disk."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder).absolute()
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def title(self) -> str:
+        """The name as people read it: "reverse-2" is "Reverse 2"."""
+        return self.name.replace("-", " ").capitalize()
+
+    @property
+    def spec(self) -> RunSpec:
+        try:
+            return RunSpec.from_dict(read_json(self.folder / "spec.json"))
+        except OSError as error:
+            raise RunError(f"There is no run in the folder {self.name}.") from error
+        except (ValueError, TypeError) as error:
+            raise RunError(f"The run {self.name} cannot be read: {error}") from error
+
+    def text(self) -> str | None:
+        """The text the run learns from, where its task needs one."""
+        try:
+            return (self.folder / "text").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise RunError(f"The text of the run {self.name} cannot be read.") from error
+
+    def status(self) -> Status:
+        """How far the run has come. Training without a living worker is interrupted."""
+        try:
+            status = Status.from_dict(read_json(self.folder / "status.json"))
+        except OSError as error:
+            raise RunError(f"There is no run in the folder {self.name}.") from error
+        except (ValueError, TypeError) as error:
+            raise RunError(f"The status of the run {self.name} cannot be read.") from error
+        if status.state == TRAINING and not self.has_worker():
+            return self._status_after_worker(status)
+        return status
+
+    def has_worker(self) -> bool:
+        """Whether a living process is training this run."""
+        return is_held(self.folder / "lock")
+
+    def metrics(self) -> Metrics:
+        """The numbers so far; keep it and `update` it to follow the run."""
+        return Metrics(self.folder / "metrics.jsonl").update()
+
+    def command(self, word: str) -> None:
+        """Tell the worker: pause, resume, step (one update, then pause), stop."""
+        if word not in COMMANDS:
+            raise RunError(f"A run knows no command {word!r}.")
+        write_json(self.folder / "control.json", {"command": "train" if word == "resume" else word})
+
+    def commanded(self) -> str:
+        """What the worker was told last."""
+        try:
+            word = read_json(self.folder / "control.json").get("command")
+        except (OSError, ValueError):
+            return "train"
+        return str(word) if word in COMMANDS else "train"
+
+    def snapshots(self) -> list[tuple[int, Path]]:
+        """Step and checkpoint folder of every snapshot, the first one first."""
+        return step_folders(self.folder / "snapshots")
+
+    def latest(self) -> Path | None:
+        """The checkpoint folder of the newest weights there are."""
+        kept = [*self.snapshots(), *step_folders(self.folder / "latest")]
+        return max(kept)[1] if kept else None
+
+    def checkpoint(self) -> Path | None:
+        """The finished model, when there is one."""
+        folder = self.folder / "checkpoint"
+        return folder if (folder / "config.json").exists() else None
+
+    def _status_after_worker(self, status: Status) -> Status:
+        """Read once more: the worker may have said its last word before it let go."""
+        try:
+            again = Status.from_dict(read_json(self.folder / "status.json"))
+        except (OSError, ValueError, TypeError):
+            again = status
+        is_ended = again.state != TRAINING or self.has_worker()
+        return again if is_ended else again.replace(state=INTERRUPTED, steps_per_second=0.0)
+
+
+def create(root: Path, spec: RunSpec, text: str | None = None) -> Run:
+    """A new run, waiting for its worker, in the next free folder named after its task."""
+    if fault := spec.fault():
+        raise RunError(fault)
+    if not NAME.fullmatch(spec.task):
+        raise RunError(f"There is no task called {spec.task[:60]!r}.")
+    root = Path(root).absolute()
+    beside = root / f".new-{uuid.uuid4().hex}"
+    try:
+        beside.mkdir(parents=True)
+        write_json(beside / "spec.json", spec.to_dict())
+        write_json(beside / "status.json", Status(steps=spec.training.steps).to_dict())
+        if text is not None:
+            write_text(beside / "text", text)
+        return Run(_put_in_place(beside, root, spec.task))
+    except OSError as error:
+        raise RunError(f"The run cannot be written in {root}: {error.strerror}.") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def create_in(folder: Path, spec: RunSpec, text: str | None = None) -> Run:
+    """A new run in exactly this folder, which must not exist or be empty."""
+    if not NAME.fullmatch(folder.name):
+        raise RunError("A run's folder is named with letters, digits, dashes and underscores only.")
+    made = create(folder.parent, spec, text)
+    try:
+        made.folder.rename(folder)
+    except OSError as error:
+        shutil.rmtree(made.folder, ignore_errors=True)
+        raise RunError(f"The folder {folder} is not empty.") from error
+    return Run(folder)
+
+
+def named(root: Path, name: str) -> Run:
+    """The run called `name`. RunError for anything that is no name, a path above all."""
+    if not NAME.fullmatch(name) or not (Path(root) / name / "spec.json").is_file():
+        raise RunError(f"There is no run called {name[:60]!r}.")
+    return Run(Path(root) / name)
+
+
+def all_runs(root: Path) -> list[Run]:
+    """Every run under `root`, the newest first; damaged ones say so when they are read."""
+    return sorted(_runs_in(Path(root)), key=_began, reverse=True)
+
+
+def step_folders(folder: Path) -> list[tuple[int, Path]]:
+    """The subfolders called step-000123 with their steps, the smallest step first."""
+    try:
+        found = [(STEP_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
+    except OSError:
+        return []
+    return sorted((int(match[1]), path) for match, path in found if match)
+
+
+def step_folder(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:06d}"
+
+
+def _put_in_place(beside: Path, root: Path, task: str) -> Path:
+    number = 1 + max((_number(run.name, task) for run in _runs_in(root)), default=0)
+    while True:
+        try:
+            return beside.rename(root / f"{task[:50].rstrip('-')}-{number}")
+        except OSError:
+            if not (root / f"{task[:50].rstrip('-')}-{number}").exists():
+                raise
+            number += 1
+
+
+def _number(name: str, task: str) -> int:
+    stem, _, number = name.rpartition("-")
+    return int(number) if stem == task and number.isdecimal() else 0
+
+
+def _runs_in(root: Path) -> Iterator[Run]:
+    try:
+        folders = list(root.iterdir())
+    except OSError:
+        return
+    for folder in folders:
+        if NAME.fullmatch(folder.name) and (folder / "spec.json").is_file():
+            yield Run(folder)
+
+
+def _began(run: Run) -> tuple[int, str]:
+    try:
+        return (run.folder / "spec.json").stat().st_mtime_ns, run.name
+    except OSError:
+        return 0, run.name

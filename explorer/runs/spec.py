@@ -1,0 +1,127 @@
+"""What a run is asked to do, and how far it has come: plain data, one JSON file each."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from models.config import TransformerConfig
+from models.training import TrainConfig
+
+WAITING, TRAINING, PAUSED, STOPPED = "waiting", "training", "paused", "stopped"
+DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
+STATES = (WAITING, TRAINING, PAUSED, STOPPED, DONE, FAILED, INTERRUPTED)
+
+ACTIVE = (WAITING, TRAINING)
+"""States in which a worker has the run or will have it without being asked again."""
+
+RESUMABLE = (PAUSED, STOPPED, FAILED, INTERRUPTED)
+
+LARGEST_SEED = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything a training run follows from, a text of the reader's own aside.
+
+    `training.seed` draws the data, `weights_seed` the first weights, so that one
+    can be kept while the other changes. `stop_at` ends the run early, at the
+    first measurement that is as good.
+    """
+
+    task: str
+    model: TransformerConfig
+    training: TrainConfig
+    weights_seed: int = 0
+    stop_at: float | None = None
+
+    def fault(self) -> str | None:
+        """One sentence saying why this cannot be run, or None when it can."""
+        if not isinstance(self.task, str) or not self.task:
+            return "A run needs the name of a task."
+        if not isinstance(self.weights_seed, int) or not 0 <= self.weights_seed <= LARGEST_SEED:
+            return f"The seed of the weights must be between 0 and {LARGEST_SEED}."
+        if self.stop_at is not None and not _is_number(self.stop_at):
+            return "The value to stop at must be a number."
+        return self.model.fault() or self.training.fault()
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return plain | {"model": self.model.to_dict(), "training": self.training.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RunSpec:
+        """A spec from plain data. ValueError, in one sentence, when it is none."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(str(key) for key in values.keys() - known):
+            raise ValueError(f"The run has unknown keys: {', '.join(unknown[:5])[:200]}.")
+        if missing := sorted({"task", "model", "training"} - values.keys()):
+            raise ValueError(f"The run does not say its {' and '.join(missing)}.")
+        model = TransformerConfig.from_dict(values["model"])
+        training = TrainConfig.from_dict(values["training"])
+        spec = cls(**values | {"model": model, "training": training})
+        if fault := spec.fault():
+            raise ValueError(fault)
+        return spec
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run has come. `value` is the newest measurement on held-out data."""
+
+    state: str = WAITING
+    step: int = 0
+    steps: int = 0
+    loss: float | None = None
+    measure: str = ""
+    value: float | None = None
+    steps_per_second: float = 0.0
+    seconds: float = 0.0
+    message: str = ""
+
+    @property
+    def is_active(self) -> bool:
+        return self.state in ACTIVE
+
+    @property
+    def can_resume(self) -> bool:
+        return self.state in RESUMABLE
+
+    @property
+    def share(self) -> float:
+        """How much of the run is behind it, from 0 to 1."""
+        return min(1.0, self.step / self.steps) if self.steps > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the present pace; None while there is none."""
+        if self.state != TRAINING or self.steps_per_second <= 0:
+            return None
+        return max(0, self.steps - self.step) / self.steps_per_second
+
+    def replace(self, **changes: Any) -> Status:
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Status:
+        """A status from plain data; ValueError when a value is not of its kind."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        status = cls(**{name: value for name, value in values.items() if name in known})
+        if status.state not in STATES:
+            raise ValueError("The status is none that a run can have.")
+        numbers = (status.step, status.steps, status.steps_per_second, status.seconds)
+        optional = (status.loss, status.value)
+        if not all(_is_number(number) for number in numbers) or not all(
+            number is None or isinstance(number, int | float) for number in optional
+        ):
+            raise ValueError("The status has something else where a number belongs.")
+        return status
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,160 @@
+"""The one training loop behind the page, the command line and the cluster.
+
+`advance` is a generator: who drives it shows progress or not, and stops it by
+stopping. It obeys what the folder's control file says, keeps what a resume
+needs, and goes on from there to the bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from explorer.runs.files import Lock, write_json
+from explorer.runs.recorder import Progress, Recorder
+from explorer.runs.run import Run, RunError, step_folders
+from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec, Status
+from explorer.tasks import Task, task_of
+from models import Transformer, load_checkpoint
+from models.checkpoint import load_state
+from models.training import TrainState, train
+
+NICENESS = 10
+PATIENCE = 5.0
+"""Seconds to wait for another worker to let go of the run."""
+
+ENDINGS = {"pause": PAUSED, "step": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
+
+
+def work(folder: Path | str) -> str:
+    """Train the run in `folder` to its end, silently; the state it ended in."""
+    yield_the_machine()
+    run = Run(folder)
+    for _ in advance(run.folder):
+        pass
+    return run.status().state
+
+
+def advance(folder: Path | str, leave: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
+    """Train the run in `folder` from where it stands, one report after each update.
+
+    Ends when the run is done, when it is told to pause or stop, and soon after
+    `leave()` says so. A run that another living worker has is left alone. What
+    goes wrong is written in the run's status and raised as RunError.
+    """
+    run = Run(folder)
+    spec = run.spec
+    lock = Lock(run.folder / "lock")
+    if not lock.acquire(PATIENCE):
+        return
+    with lock:
+        try:
+            yield from _train(run, spec, leave)
+        except (ArithmeticError, OSError, RuntimeError, ValueError) as error:
+            message = f"The training ended with an error: {_first_line(error)}"
+            status = _status_of(run).replace(state=FAILED, message=message, steps_per_second=0.0)
+            with contextlib.suppress(OSError):
+                write_json(run.folder / "status.json", status.to_dict())
+            raise RunError(message) from error
+
+
+def yield_the_machine() -> None:
+    """One thread for torch, and the page before the training when both want a core."""
+    torch.set_num_threads(1)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+
+
+def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progress]:
+    task = task_of(spec.task, run.text())
+    model, state = _where_it_stands(run, spec, task)
+    recorder = Recorder(run, spec, task, model, state)
+    command = _Command(run)
+    try:
+        recorder.begin()
+        ending = ENDINGS.get(command.word) if command.word != "step" else None
+        updates = train(model, lambda step: task.batch(step, spec.training), spec.training, state)
+        while ending is None:
+            report = next(updates, None)
+            if report is None:
+                ending = DONE
+                break
+            if not math.isfinite(report.loss):
+                raise ArithmeticError(
+                    f"the loss is no number any more at step {report.step}; "
+                    "a smaller learning rate may help."
+                )
+            yield recorder.record(report)
+            if recorder.has_reached_target or report.step >= spec.training.steps:
+                ending = DONE
+            else:
+                ending = INTERRUPTED if leave() else ENDINGS.get(command.newest())
+    except GeneratorExit:
+        recorder.end(INTERRUPTED)
+        raise
+    except BaseException:
+        recorder.abandon()
+        raise
+    recorder.end(ending, _words_for_target(recorder) if ending == DONE else "")
+
+
+def _where_it_stands(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
+    """The newest whole state of the run, or a fresh model."""
+    for _, folder in reversed(step_folders(run.folder / "state")):
+        try:
+            model = load_checkpoint(folder).model
+            return model, load_state(folder, model, spec.training)
+        except (OSError, ValueError):
+            continue
+    needed = task.model.vocab_size
+    if spec.model.vocab_size < needed:
+        raise RunError(f"the task needs a vocabulary of {needed}, not {spec.model.vocab_size}.")
+    model = Transformer(spec.model, seed=spec.weights_seed)
+    return model, TrainState.fresh(model, spec.training)
+
+
+class _Command:
+    """The newest word of the control file, read again only when the file changed."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._path = run.folder / "control.json"
+        self._seen = self._stamp()
+        self.word = run.commanded()
+
+    def newest(self) -> str:
+        stamp = self._stamp()
+        if stamp != self._seen:
+            self._seen, self.word = stamp, self._run.commanded()
+        return self.word
+
+    def _stamp(self) -> tuple[int, int]:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return 0, 0
+        return found.st_ino, found.st_mtime_ns
+
+
+def _words_for_target(recorder: Recorder) -> str:
+    if not recorder.has_reached_target:
+        return ""
+    status = recorder.status
+    return f"Reached {status.measure} {status.value:.3g} on held-out data."
+
+
+def _status_of(run: Run) -> Status:
+    try:
+        return run.status()
+    except RunError:
+        return Status()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__)[:300]

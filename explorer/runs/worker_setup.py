@@ -1,0 +1,17 @@
+"""Run by every local worker at its start: what the first run would wait for is loaded now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from explorer.runs import worker as _worker  # noqa: F401
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by Dask. The first optimizer of a process takes as long as torch itself."""
+    torch.set_num_threads(1)
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    parameter.grad = torch.zeros(1)
+    torch.optim.AdamW([parameter]).step()

@@ -1,0 +1,25 @@
+"""Runs that the tests of this folder share: tiny ones, of a real task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from explorer.runs.run import Run, create
+from explorer.runs.spec import RunSpec
+from explorer.tasks import TASKS
+
+
+def tiny_spec(**training: Any) -> RunSpec:
+    """The reverse task with a model small enough for two milliseconds a step, and dropout."""
+    task = TASKS["reverse"]
+    model = task.model.replace(
+        d_model=16, n_heads=2, n_layers=1, n_encoder_layers=1, d_ff=16, dropout=0.1
+    )
+    settings: dict[str, Any] = {"steps": 12, "batch_size": 4, "warmup": 3, **training}
+    return RunSpec("reverse", model, task.training.replace(**settings), weights_seed=5)
+
+
+def tiny_run(root: Path, stop_at: float | None = None, **training: Any) -> Run:
+    return create(root, replace(tiny_spec(**training), stop_at=stop_at))

@@ -1,0 +1,141 @@
+"""The run folder as its readers see it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+
+from explorer.runs.files import Lock, write_json
+from explorer.runs.run import Run, RunError, all_runs, create, create_in, named
+from explorer.runs.spec import RunSpec, Status
+from explorer.tasks import TASKS
+from tests.runs.making import tiny_run, tiny_spec
+
+
+def test_a_new_run_says_what_was_asked_for_and_waits(tmp_path: Path) -> None:
+    run = create(tmp_path, tiny_spec(), text="To be")
+    assert run.name == "reverse-1"
+    assert run.title == "Reverse 1"
+    assert run.spec == tiny_spec()
+    assert run.text() == "To be"
+    assert run.status() == Status(state="waiting", steps=12)
+    assert run.latest() is None
+    assert run.checkpoint() is None
+    assert run.metrics().rows == []
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_runs_are_numbered_and_listed_newest_first(tmp_path: Path) -> None:
+    runs = [tiny_run(tmp_path) for _ in range(3)]
+    for age, run in enumerate(reversed(runs)):
+        os.utime(run.folder / "spec.json", (1000 - age, 1000 - age))
+    assert [run.name for run in all_runs(tmp_path)] == ["reverse-3", "reverse-2", "reverse-1"]
+    assert all_runs(tmp_path / "absent") == []
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "../secret", "/etc", "a/b", "", ".hidden", "reverse-1/..", "x" * 65, "a\0b", "é"]
+)
+def test_no_name_leads_out_of_the_folder_of_runs(tmp_path: Path, name: str) -> None:
+    tiny_run(tmp_path)
+    (tmp_path.parent / "secret").mkdir(exist_ok=True)
+    (tmp_path.parent / "secret" / "spec.json").write_text("{}")
+    with pytest.raises(RunError, match="There is no run called"):
+        named(tmp_path, name)
+    assert named(tmp_path, "reverse-1").spec == tiny_spec()
+
+
+def test_a_task_name_that_is_a_path_makes_no_folder(tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    with pytest.raises(RunError, match="no task called"):
+        create(root, dataclasses.replace(tiny_spec(), task="../outside"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_in_a_folder_of_ones_own(tmp_path: Path) -> None:
+    assert create_in(tmp_path / "Mine_2", tiny_spec()).folder == tmp_path / "Mine_2"
+    with pytest.raises(RunError, match="not empty"):
+        create_in(tmp_path / "Mine_2", tiny_spec())
+    with pytest.raises(RunError, match="letters, digits"):
+        create_in(tmp_path / "a b", tiny_spec())
+    assert [path.name for path in tmp_path.iterdir()] == ["Mine_2"]
+
+
+def test_what_makes_no_run_is_said_in_the_words_of_the_fault(tmp_path: Path) -> None:
+    model = TASKS["reverse"].model.replace(n_heads=7)
+    with pytest.raises(RunError, match="not divisible by n_heads 7"):
+        create(tmp_path, dataclasses.replace(tiny_spec(), model=model))
+    with pytest.raises(RunError, match="lr must be"):
+        create(tmp_path, tiny_spec(lr=-1.0))
+    with pytest.raises(RunError, match="seed of the weights"):
+        create(tmp_path, dataclasses.replace(tiny_spec(), weights_seed=-1))
+    with pytest.raises(RunError, match="stop at"):
+        create(tmp_path, dataclasses.replace(tiny_spec(), stop_at=float("nan")))
+
+
+def test_a_spec_survives_json_and_refuses_what_it_does_not_know() -> None:
+    spec = dataclasses.replace(tiny_spec(), stop_at=0.9)
+    assert RunSpec.from_dict(spec.to_dict()) == spec
+    with pytest.raises(ValueError, match="unknown keys: colour"):
+        RunSpec.from_dict(spec.to_dict() | {"colour": 1})
+    with pytest.raises(ValueError, match="does not say its model and task"):
+        RunSpec.from_dict({"training": {}})
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[]", "{" * 5000, '{"task": 1, "model": 2, "training": 3}', "\0\xff"]
+)
+def test_a_damaged_spec_is_one_sentence_and_the_other_runs_go_on(
+    tmp_path: Path, content: str
+) -> None:
+    damaged, whole = tiny_run(tmp_path), tiny_run(tmp_path)
+    (damaged.folder / "spec.json").write_text(content, encoding="latin-1")
+    with pytest.raises(RunError, match=r"^The run reverse-1 cannot be read: [^\n]+$"):
+        _ = damaged.spec
+    assert len(all_runs(tmp_path)) == 2
+    assert whole.spec == tiny_spec()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}x", '{"state": "flying"}', '{"step": "3"}', '{"step": NaN}', '{"loss": []}']
+)
+def test_a_damaged_status_is_one_sentence(tmp_path: Path, content: str) -> None:
+    run = tiny_run(tmp_path)
+    (run.folder / "status.json").write_text(content)
+    with pytest.raises(RunError, match="status of the run reverse-1 cannot be read"):
+        run.status()
+    with pytest.raises(RunError, match="There is no run in the folder"):
+        Run(tmp_path / "absent").status()
+
+
+def test_training_without_a_living_worker_is_interrupted(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    status = Status(state="training", step=5, steps=12, steps_per_second=10.0)
+    write_json(run.folder / "status.json", status.to_dict())
+    assert run.status().state == "interrupted"
+    assert run.status().can_resume
+    with Lock(run.folder / "lock") as lock:
+        assert lock.acquire()
+        assert run.status() == status
+        assert run.status().seconds_left == pytest.approx(0.7)
+        assert run.status().share == pytest.approx(5 / 12)
+
+
+def test_commands(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    assert run.commanded() == "train"
+    for word, heard in {
+        "pause": "pause",
+        "step": "step",
+        "stop": "stop",
+        "resume": "train",
+    }.items():
+        run.command(word)
+        assert run.commanded() == heard
+    with pytest.raises(RunError):
+        run.command("explode")
+    (run.folder / "control.json").write_text('{"command": ["rm"]}')
+    assert run.commanded() == "train"
