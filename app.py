@@ -33,7 +33,7 @@ def inline_scripts() -> str:
 
 POLICY = {
     "default-src": "'self'",
-    "script-src": f"'self' {inline_scripts()} blob:",
+    "script-src": f"'self' {inline_scripts()} 'wasm-unsafe-eval' blob:",
     "style-src": "'self' 'unsafe-inline'",
     "img-src": "'self' data: blob:",
     "font-src": "'self' data:",
