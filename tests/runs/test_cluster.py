@@ -1,0 +1,250 @@
+"""The processes that train: started, found again, ended, or somebody else's."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from explorer.runs import cluster as cluster_module
+from explorer.runs.cluster import Cluster
+from explorer.runs.files import read_json
+from explorer.runs.run import Run, RunError, named
+from tests.runs.making import tiny_run
+from tests.served import ROOT, processes_of, wait_until
+
+ENDLESS = 1_000_000
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of runs whose processes can be found by it, and are gone afterwards."""
+    root = tmp_path / "runs"
+    monkeypatch.setenv("EXPLORER_RUNS", str(root))
+    monkeypatch.delenv("DASK_ADDRESS", raising=False)
+    yield root
+    left = processes_of(root)
+    for process in left:
+        process.kill()
+    psutil.wait_procs(left, 10)
+
+
+def wait_for_step(run: Run, step: int) -> None:
+    wait_until(lambda: run.status().step >= step, f"step {step} of {run.name}")
+
+
+def test_a_local_cluster_trains_and_an_orderly_end_leaves_no_process(root: Path) -> None:
+    cluster = Cluster(root)
+    cluster.start().join()
+    short, endless, queued = (tiny_run(root, steps=n) for n in (12, ENDLESS, ENDLESS))
+    cluster.submit(short)
+    wait_until(lambda: short.status().state == "done", "the end of the short run")
+    for run in (endless, queued):
+        cluster.submit(run)
+    wait_for_step(endless, 5)
+    assert cluster.has(endless)
+    assert not cluster.has(short)
+
+    file = root / ".cluster.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    listening = [
+        connection.laddr.ip
+        for process in processes_of(root)
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert set(listening) == {"127.0.0.1"}
+
+    cluster.close()
+    wait_until(lambda: processes_of(root) == [], "the end of every process", seconds=5)
+    assert not file.exists()
+    assert endless.status().state == "interrupted"
+    assert [int(path.name[5:]) for path in (endless.folder / "state").iterdir()] == [
+        endless.status().step
+    ]
+    assert not queued.has_worker()
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+from explorer.runs.cluster import Cluster
+from explorer.runs.run import named
+root = Path(sys.argv[1])
+cluster = Cluster(root)
+cluster.submit(named(root, sys.argv[2]))
+print(cluster.address, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_killed_server_leaves_its_cluster_to_the_next_one(root: Path) -> None:
+    run = tiny_run(root, steps=ENDLESS)
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(root), run.name],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    address = server.stdout.readline().strip()
+    wait_for_step(run, 3)
+    server.kill()
+    server.wait()
+
+    reached = run.status().step
+    wait_for_step(run, reached + 5)
+    following = Cluster(root)
+    assert following.address == address
+    assert following.has(run)
+    assert run.status().state == "training"
+    run.command("pause")
+    wait_until(lambda: run.status().state == "paused", "the pause")
+    paused_at = run.status().step
+    run.command("resume")
+    following.submit(run)
+    wait_for_step(run, paused_at + 1)
+
+    following.close()
+    wait_until(lambda: processes_of(root) == [], "the end of every process")
+    assert run.status().state == "interrupted"
+
+
+def test_a_killed_worker_is_replaced_and_its_run_goes_on(root: Path) -> None:
+    cluster = Cluster(root)
+    run = tiny_run(root, steps=ENDLESS)
+    cluster.submit(run)
+    wait_for_step(run, 3)
+    worker = next(p for p in processes_of(root) if "--multiprocessing-fork" in p.cmdline())
+    worker.kill()
+    wait_until(lambda: not run.has_worker() or not worker.is_running(), "the end of the worker")
+    reached = run.status().step
+    wait_for_step(run, reached + 5)
+    assert run.status().state == "training"
+    cluster.close()
+
+
+def test_servers_that_start_at_once_share_one_cluster(root: Path) -> None:
+    clusters = [Cluster(root) for _ in range(3)]
+    for thread in [cluster.start() for cluster in clusters]:
+        thread.join()
+    assert len({cluster.address for cluster in clusters}) == 1
+    clusters[0].close()
+    run = tiny_run(root)
+    clusters[1].submit(run)
+    wait_until(lambda: run.status().state == "done", "the end of the run")
+    clusters[1].close()
+    clusters[2].close()
+    wait_until(lambda: processes_of(root) == [], "the end of every process")
+
+
+def test_an_address_that_no_longer_answers_is_replaced(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
+    root.mkdir()
+    (root / ".cluster.json").write_text('{"address": "tcp://127.0.0.1:9", "id": "Scheduler-x"}')
+    cluster = Cluster(root)
+    assert cluster.address != "tcp://127.0.0.1:9"
+    assert read_json(root / ".cluster.json")["address"] == cluster.address
+    cluster.close()
+
+
+def test_a_cluster_that_nobody_needs_ends_itself(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_CLUSTER_LONELY_SECONDS", "0.2")
+    run = tiny_run(root, steps=40)
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(root), run.name], cwd=ROOT, stdout=subprocess.DEVNULL
+    )
+    wait_for_step(run, 1)
+    server.kill()
+    server.wait()
+    wait_until(lambda: processes_of(root) == [], "the end of every process")
+    assert run.status().state == "done"
+
+
+@pytest.fixture
+def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
+    """A scheduler and two workers, started elsewhere, that know nothing of this project."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    address_file = elsewhere / "scheduler.json"
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
+    scheduler += ["--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1"]
+    worker += ["--no-dashboard", "--host", "127.0.0.1"]
+    with_file = ["--scheduler-file", str(address_file)]
+    commands = [scheduler + with_file, worker + with_file, worker + with_file]
+    started = []
+    for command in commands:
+        started.append(
+            subprocess.Popen(command, cwd=elsewhere, stderr=subprocess.DEVNULL, env=os.environ)
+        )
+        wait_until(address_file.exists, "the scheduler's file")
+    yield str(read_json(address_file)["address"])
+    for process in reversed(started):
+        process.terminate()
+    for process in started:
+        process.wait(30)
+
+
+def test_the_same_run_trains_on_a_cluster_given_by_its_address(
+    root: Path, somebody_elses: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_ADDRESS", somebody_elses)
+    cluster = Cluster(root)
+    cluster.connect().wait_for_workers(2, timeout=30)
+    runs = [tiny_run(root, steps=ENDLESS) for _ in range(2)]
+    for run in runs:
+        cluster.submit(run)
+    for run in runs:
+        wait_for_step(run, 3)
+    assert all(run.status().state == "training" for run in runs), "two workers, two runs at once"
+    for run in runs:
+        run.command("stop")
+        wait_until(lambda run=run: run.status().state == "stopped", "the stop")  # type: ignore[misc]
+        assert run.checkpoint() is not None
+    assert not (root / ".cluster.json").exists()
+    processes = len(processes_of(root))
+    cluster.close()
+    assert len(processes_of(root)) == processes, "somebody else's cluster is not ours to end"
+
+
+def test_an_address_where_nobody_answers_is_one_sentence(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
+    monkeypatch.setenv("DASK_ADDRESS", "tcp://127.0.0.1:9")
+    run = tiny_run(root)
+    cluster = Cluster(root)
+    cluster.start().join()
+    with pytest.raises(RunError, match="No Dask scheduler answers at tcp://127.0.0.1:9"):
+        cluster.submit(run)
+    assert not cluster.has(run)
+    cluster.close()
+    assert named(root, run.name).status().state == "waiting"
+
+
+def test_starting_keeps_nobody_waiting(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connecting, go_on = threading.Event(), threading.Event()
+
+    def connect(self: Cluster) -> None:
+        connecting.set()
+        go_on.wait(10)
+
+    monkeypatch.setattr(Cluster, "connect", connect)
+    thread = Cluster(root).start()
+    assert connecting.wait(10)
+    assert thread.is_alive()
+    assert thread.daemon
+    go_on.set()
+    thread.join(10)

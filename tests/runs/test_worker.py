@@ -1,0 +1,198 @@
+"""The training loop: what it writes, what it obeys, and that a resume is exact."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.runs.files import Lock
+from explorer.runs.run import Run, RunError, create
+from explorer.runs.worker import advance, work
+from models import load_checkpoint
+from tests.runs.making import tiny_run, tiny_spec
+from tests.served import ROOT, wait_until
+
+
+def drive(run: Run, steps: int | None = None) -> None:
+    """Advance the run by that many reports, or to its end."""
+    progress = advance(run.folder)
+    for count, _ in enumerate(progress, start=1):
+        if count == steps:
+            break
+    progress.close()  # type: ignore[attr-defined]
+
+
+def weights(folder: Path | None) -> dict[str, Tensor]:
+    assert folder is not None
+    return load_checkpoint(folder).model.state_dict()
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_run_leaves_everything_a_reader_looks_for(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    reports = list(advance(run.folder))
+    assert [progress.report.step for progress in reports] == list(range(1, 13))
+    status = run.status()
+    assert (status.state, status.step, status.share) == ("done", 12, 1.0)
+    assert status.measure == "exact match"
+    assert status.value is not None
+    assert [step for step, _ in run.snapshots()] == [0, 1, 2, 5, 10, 12]
+    metrics = run.metrics()
+    assert [step for step, _ in metrics.losses()] == list(range(1, 13))
+    assert {0, 1, 2, 5, 10, 12} <= {step for step, _ in metrics.values()}
+    checkpoint = run.checkpoint()
+    assert same(weights(checkpoint), weights(run.snapshots()[-1][1]))
+    assert same(weights(checkpoint), weights(run.latest()))
+    assert checkpoint is not None
+    made = load_checkpoint(checkpoint)
+    assert made.tokenizer is not None
+    assert made.run["task"] == "reverse"
+    assert made.run["steps"] == 12
+    assert made.run["training"] == run.spec.training.to_dict()
+    assert made.run["weights_seed"] == 5
+
+
+def test_a_finished_run_has_nothing_left_to_do(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    assert work(run.folder) == "done"
+    before = weights(run.checkpoint())
+    assert list(advance(run.folder)) == []
+    assert same(before, weights(run.checkpoint()))
+
+
+def test_a_resumed_run_is_the_uninterrupted_one_to_the_bit(tmp_path: Path) -> None:
+    whole, parted = tiny_run(tmp_path), tiny_run(tmp_path)
+    drive(whole)
+    drive(parted, steps=4)
+    assert parted.status().state == "interrupted"
+    drive(parted, steps=3)
+    drive(parted)
+    assert parted.status().state == "done"
+    assert same(weights(whole.checkpoint()), weights(parted.checkpoint()))
+    assert whole.metrics().losses() == parted.metrics().losses()
+    assert [step for step, _ in parted.snapshots()] == [0, 1, 2, 5, 10, 12]
+
+
+def start_worker(run: Run) -> subprocess.Popen[bytes]:
+    code = "import sys; from explorer.runs.worker import work; work(sys.argv[1])"
+    return subprocess.Popen([sys.executable, "-c", code, str(run.folder)], cwd=ROOT)
+
+
+def test_a_killed_process_leaves_what_it_reached_and_the_run_resumes(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, steps=100_000)
+    worker = start_worker(run)
+    wait_until(lambda: run.status().step > 20, "the twentieth step")
+    assert run.status().state == "training"
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    status = run.status()
+    assert status.state == "interrupted"
+    assert status.step > 20
+    assert status.steps_per_second == 0
+    kept = max(int(path.name[5:]) for path in (run.folder / "state").glob("step-*"))
+    few = dataclasses.replace(run.spec, training=run.spec.training.replace(steps=kept + 5))
+    whole = create(tmp_path / "whole", few)
+    drive(whole)
+    drive(run, steps=5)
+    assert run.status().step == kept + 5
+    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
+    assert [step for step, _ in run.metrics().losses()] == list(range(1, kept + 6))
+
+
+def test_a_state_that_is_damaged_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    drive(run, steps=3)
+    good = run.folder / "state" / "step-000003"
+    damaged = run.folder / "state" / "step-000007"
+    shutil.copytree(good, damaged)
+    (damaged / "state.safetensors").write_bytes(b"cut short")
+    drive(run, steps=1)
+    assert run.status().step == 4
+
+
+@pytest.mark.parametrize(("word", "state"), [("pause", "paused"), ("stop", "stopped")])
+def test_pause_and_stop_are_obeyed_at_the_next_update(
+    tmp_path: Path, word: str, state: str
+) -> None:
+    run = tiny_run(tmp_path)
+    for progress in advance(run.folder):
+        if progress.report.step == 3:
+            run.command(word)
+    assert (run.status().state, run.status().step) == (state, 3)
+    assert run.checkpoint() is not None
+    assert work(run.folder) == state
+    assert run.status().step == 3
+    run.command("resume")
+    assert work(run.folder) == "done"
+
+
+def test_a_step_is_one_update(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    for expected in (1, 2, 3):
+        run.command("step")
+        assert work(run.folder) == "paused"
+        assert run.status().step == expected
+    whole = tiny_run(tmp_path)
+    drive(whole)
+    run.command("resume")
+    work(run.folder)
+    assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
+
+
+def test_the_target_ends_the_run_early(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, stop_at=0.0)
+    assert work(run.folder) == "done"
+    assert run.status().step == 1
+    assert run.status().message.startswith("Reached exact match")
+
+
+def test_a_run_that_another_worker_has_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.runs.worker.PATIENCE", 0.05)
+    run = tiny_run(tmp_path)
+    with Lock(run.folder / "lock") as lock:
+        assert lock.acquire()
+        assert list(advance(run.folder)) == []
+    assert run.status().state == "waiting"
+
+
+def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(tmp_path: Path) -> None:
+    spec = tiny_spec(optimizer="sgd", lr=10.0, clip=0.0, warmup=0, steps=500)
+    run = create(
+        tmp_path, dataclasses.replace(spec, model=spec.model.replace(norm_position="post"))
+    )
+    run_ended = pytest.raises(RunError, match="loss is no number any more at step")
+    with run_ended:
+        work(run.folder)
+    status = run.status()
+    assert status.state == "failed"
+    assert "smaller learning rate" in status.message
+    assert "\n" not in status.message
+
+
+def test_a_task_that_wants_a_text_says_so(tmp_path: Path) -> None:
+    spec = dataclasses.replace(tiny_spec(), task="characters")
+    run = create(tmp_path, spec)
+    with pytest.raises(RunError, match="made of a text"):
+        work(run.folder)
+    assert run.status().state == "failed"
+
+
+def test_a_model_whose_vocabulary_is_too_small_for_the_task_is_refused(tmp_path: Path) -> None:
+    spec = tiny_spec()
+    small = spec.model.replace(vocab_size=8)
+    run = create(tmp_path, dataclasses.replace(spec, model=small))
+    with pytest.raises(RunError, match="needs a vocabulary of"):
+        work(run.folder)
