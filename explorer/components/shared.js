@@ -104,10 +104,10 @@ const css = ([r, g, b], alpha = 1) => `rgba(${r | 0},${g | 0},${b | 0},${alpha})
 const mixed = (a, b, t) => a.map((x, i) => x + (b[i] - x) * t);
 const brightness = ([r, g, b]) => (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
 
-// 256 colours along evenly spaced stops.
-function table(stops) {
-  return Array.from({length: 256}, (_, i) => {
-    const at = i / 255 * (stops.length - 1), left = Math.min(stops.length - 2, Math.floor(at));
+// Colours along evenly spaced stops: 256, or 255 where zero must be in the middle.
+function table(stops, size) {
+  return Array.from({length: size}, (_, i) => {
+    const at = i / (size - 1) * (stops.length - 1), left = Math.min(stops.length - 2, Math.floor(at));
     return mixed(stops[left], stops[left + 1], at - left);
   });
 }
@@ -133,7 +133,7 @@ function inkOf(root) {
     muted: rgb(colours.muted),
     accent: rgb(get("--st-primary-color", "#3b6fc4")),
     border: rgb(get("--st-border-color", dark ? "#333333" : "#dddddd")),
-    sequential: table(sequential), diverging: table(diverging),
+    sequential: table(sequential, 256), diverging: table(diverging, 255),
     sans: get("--st-font", "sans-serif"), mono: get("--st-code-font", "monospace"),
   };
 }
@@ -188,7 +188,7 @@ async function mount(component, selector, make, show) {
   }
   state.observer.observe(state.stage || root);
   const away = () => state.observer.disconnect();
-  const turn = ++state.turn;
+  const turn = ++state.turn, start = performance.now();
   state.component = component;
   if (state.bytes !== component.data) {
     const data = await unpack(component.data);
@@ -199,6 +199,7 @@ async function mount(component, selector, make, show) {
   root.style.setProperty("--muted", css(state.ink.muted));
   show(state);
   root.dataset.painted = String(turn);
+  performance.measure(component.name, {start});
   // A canvas does not wait for its fonts: paint again when they are there.
   Promise.all([`13px ${state.ink.mono}`, `13px ${state.ink.sans}`].map(f => document.fonts.load(f)))
     .then(fonts => fonts.flat().length && root.isConnected && show(state), () => {});

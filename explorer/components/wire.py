@@ -78,7 +78,7 @@ def encode(values: Tensor | Array) -> Coded:
 
     filled = np.where(finite, array, 0.0)
     codes = np.rint((filled - low) * (steps / (high - low)))
-    codes = np.clip(codes, 0, steps).astype("<u2")
+    codes = np.asarray(np.clip(codes, 0, steps).astype("<u2"))
     if steps == UNIT_STEPS:
         codes[(codes == 0) & (filled > 0)] = 1
     codes[np.isposinf(array)] = INFINITY

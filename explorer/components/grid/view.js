@@ -188,6 +188,8 @@ function show(state) {
   if (!stage.clientWidth) return;
   state.atlas = atlas(state);
   state.place = layout(state);
+  const {left, top, w, h, gap} = state.place;
+  state.root.dataset.cells = [left, top, w + gap, h + gap].join(" ");
   const n = data.pooled;
   state.root.querySelector(".notes").textContent =
     (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each scaled to its own largest weight";

@@ -7,7 +7,7 @@ function level(state, i) {
   const value = valueOf(state.codes[i], data);
   if (data.scale === "mask") return 150;
   if (data.scale === "diverging") {
-    return Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, value / data.top)));
+    return Math.round(127 + 127 * Math.max(-1, Math.min(1, value / data.top)));
   }
   const share = Math.max(0, Math.min(1, value / data.top));
   // Only a true zero has the page's colour; the smallest weight is a step above it.
@@ -32,7 +32,7 @@ function cells(state) {
       for (let row = y0; row < y1; row++) {
         for (let column = x0; column < x1; column++) {
           const i = row * m + column, at = i < total ? level(state, i) : -1;
-          const away = at < 0 ? -1 : data.scale === "diverging" ? Math.abs(at - 127.5) : at;
+          const away = at < 0 ? -1 : data.scale === "diverging" ? Math.abs(at - 127) : at;
           if (away > far) [best, far] = [at, away];
         }
       }
@@ -188,7 +188,8 @@ function overlay(state) {
 
 function legend(state) {
   const {data, ink, place, root} = state, box = root.querySelector(".legend");
-  const stops = coloursOf(state).filter((_, i) => i % 17 === 0).map(colour => css(colour));
+  const colours = coloursOf(state);
+  const stops = Array.from({length: 17}, (_, i) => css(colours[Math.round(i / 16 * (colours.length - 1))]));
   const bar = element("span", "bar"), parts = [];
   if (data.scale === "mask") {
     const on = element("span", "swatch");

@@ -160,6 +160,7 @@ function show(state) {
   // The words end where the picture ends.
   const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));
   state.root.style.setProperty("--figure", `${edge}px`);
+  state.root.dataset.cells = [state.place.left, state.place.band, state.place.cell].join(" ");
   legend(state);
   paint(state);
   overlay(state);

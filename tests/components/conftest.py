@@ -1,0 +1,53 @@
+"""The views in a real browser: one server for the demos, one visitor for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.visiting import Visitor
+from tests.served import Server
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE) and "open_demo" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def demos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The demo pages, served."""
+    runs = tmp_path_factory.mktemp("demos") / "runs"
+    with Server(runs, script=HERE / "demo.py") as server:
+        yield server
+        assert not server.tracebacks, server.tracebacks[0]
+
+
+OpenDemo = Callable[..., Page]
+
+
+@pytest.fixture
+def open_demo(browser: Browser, demos: Server) -> Iterator[OpenDemo]:
+    """Opens one demo and waits until its view is painted; nothing may go wrong meanwhile."""
+    visitors: list[Visitor] = []
+
+    def arrive(name: str, show: str, **how: object) -> Page:
+        visitor = Visitor(browser, demos.url, **how)  # type: ignore[arg-type]
+        visitors.append(visitor)
+        page = visitor.page
+        page.goto(f"{demos.url}/demo_{name}?show={show}")
+        page.locator(f".view.{name}[data-painted]").first.wait_for(state="attached")
+        return page
+
+    yield arrive
+    for visitor in visitors:
+        notes = visitor.notes
+        visitor.close()
+        assert not notes.errors, notes.errors
+        assert not notes.dialogs, notes.dialogs

@@ -1,0 +1,14 @@
+"""Every view on a page of its own: `streamlit run tests/components/demo.py`.
+
+Each page also runs alone, and takes what it shows from the address.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+HERE = Path(__file__).parent
+
+st.navigation([st.Page(path, title=path.stem) for path in sorted(HERE.glob("demo_*.py"))]).run()

@@ -1,0 +1,47 @@
+"""Matrices: ?show=words, strange, difference, scores, mask, rectangle, or a number of tokens."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from explorer.components import matrix
+from tests.components.samples import STRANGE, WORDS, attention, causal, heads
+
+st.set_page_config(layout="wide")
+st.title("Matrix")
+show = st.query_params.get("show", "words")
+n = len(WORDS)
+scores = 3 * torch.randn(n, n, generator=torch.Generator().manual_seed(1))
+
+if show == "words":
+    seed = st.slider("Seed", 0, 9, 0, key="seed")
+    matrix(attention(n, seed), WORDS, WORDS, key="m", allowed=causal(n))
+elif show == "strange":
+    matrix(attention(len(STRANGE)), STRANGE, STRANGE, key="m")
+elif show == "difference":
+    matrix(
+        scores[:9],
+        WORDS[:9],
+        WORDS,
+        key="m",
+        scale="diverging",
+        unit="difference",
+        sentence="{row} on {column}: {value}",
+    )
+elif show == "scores":
+    masked = scores.masked_fill(~causal(n), -torch.inf)
+    matrix(masked, WORDS, WORDS, key="m", scale="diverging", unit="score")
+elif show == "mask":
+    matrix(causal(n), WORDS, WORDS, key="m", scale="mask", unit="mask")
+elif show == "rectangle":
+    matrix(heads(5, 40), WORDS[:5], [f"token{i}" for i in range(40)], key="m")
+else:
+    size = int(show)
+    labels = [f"{WORDS[i % n]}{i}" for i in range(size)]
+    matrix(attention(size), labels, labels, key="m", allowed=causal(size))

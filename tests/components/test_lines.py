@@ -1,0 +1,107 @@
+"""The line view in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+
+from explorer.components import wire
+from explorer.components.lines import FAINT, encode
+from tests.components.conftest import OpenDemo
+from tests.components.samples import WORDS, heads
+
+
+def head(page: Page, number: int) -> Locator:
+    return page.get_by_role("button", name=f"head {number}", exact=True)
+
+
+def pressed(page: Page) -> list[bool]:
+    chips = page.locator(".lines .heads button")
+    return [chips.nth(i).get_attribute("aria-pressed") == "true" for i in range(chips.count())]
+
+
+def point(page: Page, row: int) -> None:
+    page.locator(".lines .stage").hover(position={"x": 20, "y": row * 24 + 12})
+
+
+def test_a_query_says_what_it_attends_to_most(open_demo: OpenDemo) -> None:
+    page = open_demo("lines", "words")
+    point(page, 5)
+    weights = heads(4, 12, 12)[:, 5]
+    best = int(weights.argmax())
+    expect(page.locator(".lines .sentence")).to_have_text(
+        f"sat attends most to {WORDS[best % 12]}: {weights.max():.3f}, head {best // 12}"
+    )
+
+
+def test_heads_toggle_isolate_and_come_back(open_demo: OpenDemo) -> None:
+    page = open_demo("lines", "words")
+    assert pressed(page) == [True] * 4
+    head(page, 1).click()
+    assert pressed(page) == [True, False, True, True]
+    page.wait_for_timeout(600)
+    head(page, 2).dblclick()
+    assert pressed(page) == [False, False, True, False]
+    page.wait_for_timeout(600)
+    head(page, 2).click()
+    assert pressed(page) == [False, False, True, False], "the last cannot be turned off"
+    page.wait_for_timeout(600)
+    head(page, 2).dblclick()
+    assert pressed(page) == [True] * 4
+
+
+def test_the_chosen_head_is_drawn_alone_and_follows_the_choice(open_demo: OpenDemo) -> None:
+    page = open_demo("lines", "cross")
+    assert pressed(page) == [False, True, False, False]
+    page.get_by_role("slider").press("ArrowRight")
+    expect(head(page, 2)).to_have_attribute("aria-pressed", "true")
+    assert pressed(page) == [False, False, True, False]
+
+
+def test_512_tokens_scroll_inside_the_view(open_demo: OpenDemo) -> None:
+    page = open_demo("lines", "512")
+    stage = page.locator(".lines .stage")
+    point(page, 0)
+    expect(page.locator(".lines .sentence")).to_contain_text("<s>0 attends most to")
+    stage.evaluate("stage => { stage.scrollTop = 24 * 500; }")
+    page.wait_for_timeout(100)
+    point(page, 0)
+    expect(page.locator(".lines .sentence")).to_contain_text("mat500 attends most to")
+
+
+def test_keyboard_walks_through_the_tokens(open_demo: OpenDemo) -> None:
+    page = open_demo("lines", "strange")
+    page.locator(".lines .stage").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".lines .sentence")).to_contain_text("<img")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".lines .sentence")).to_contain_text("is looked at most by")
+    page.keyboard.press("Escape")
+    expect(page.locator(".lines .sentence")).to_have_class("sentence idle")
+
+
+def test_faint_lines_of_long_inputs_are_not_sent() -> None:
+    labels = [str(i) for i in range(512)]
+    weights = heads(2, 512, 512)
+    message = encode(weights, labels, labels, key="l", words=("query", "key"))
+    header, planes = wire.unpack(message)
+    values = wire.decode(wire.codes_of(planes["values"], header["shape"]), header)
+    assert header["faint"] == FAINT
+    assert ((values == 0) | (values >= FAINT)).all()
+    assert len(message) < 400_000
+
+
+def test_short_inputs_are_sent_whole() -> None:
+    weights = torch.full((1, 2, 2), 0.001)
+    header, planes = wire.unpack(
+        encode(weights, ["a", "b"], ["a", "b"], key="l", words=("query", "key"))
+    )
+    assert header["faint"] == 0
+    assert (wire.codes_of(planes["values"], header["shape"]) == 10).all()
+
+
+def test_a_wrong_shape_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match="1 columns"):
+        encode(torch.zeros(1, 2, 2), ["a", "b"], ["a"], key="l", words=("query", "key"))

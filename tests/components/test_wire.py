@@ -1,0 +1,125 @@
+"""Numbers on their way to the browser: the round trip here and in a real Chromium."""
+
+from __future__ import annotations
+
+import base64
+import math
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Browser
+
+from explorer.components import wire
+from explorer.components.mounting import HERE, code, read, slim_js
+
+SEEDS = range(12)
+
+
+def weights(seed: int) -> torch.Tensor:
+    """Rows of attention, sharper with every seed."""
+    random = torch.Generator().manual_seed(seed)
+    size = int(torch.randint(1, 40, (), generator=random))
+    return (seed * torch.randn(size, size, generator=random)).softmax(-1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_weight_comes_back_to_half_a_ten_thousandth(seed: int) -> None:
+    sent = weights(seed)
+    coded = wire.encode(sent)
+    back = wire.decode(coded.codes, coded.header())
+    error = np.abs(back - sent.double().numpy())
+    assert error[sent.numpy() > 0.5e-4].max(initial=0) <= 0.5e-4 + 1e-9
+    assert error.max() < 1e-4
+    assert ((back > 0) == (sent.numpy() > 0)).all(), "small is not none"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("low", [-30.0, 0.0, 2.0])
+def test_any_range_comes_back_to_its_step_and_zero_exactly(seed: int, low: float) -> None:
+    random = torch.Generator().manual_seed(seed)
+    sent = low + (seed + 2) * 10 * torch.rand(9, 7, generator=random, dtype=torch.float64)
+    sent[0, 0] = 0
+    coded = wire.encode(sent)
+    back = wire.decode(coded.codes, coded.header())
+    step = (coded.high - coded.low) / coded.steps
+    assert np.abs(back - sent.numpy()).max() <= step / 2 + 1e-9
+    assert abs(back[0, 0]) < 1e-9
+
+
+def test_what_is_no_number_has_its_own_code() -> None:
+    sent = torch.tensor([0.25, math.nan, math.inf, -math.inf])
+    coded = wire.encode(sent)
+    assert coded.codes.tolist() == [2500, wire.ABSENT, wire.INFINITY, wire.MINUS_INFINITY]
+    back = wire.decode(coded.codes, coded.header())
+    assert np.isnan(back[1])
+    assert back[2] == np.inf
+    assert back[3] == -np.inf
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (1, 1), (3, 0)])
+def test_empty_and_tiny_arrays_travel(shape: tuple[int, int]) -> None:
+    coded = wire.encode(torch.zeros(shape))
+    message = wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
+    header, planes = wire.unpack(message)
+    assert wire.codes_of(planes["values"], header["shape"]).shape == shape
+
+
+def test_planes_and_flags_come_back() -> None:
+    codes = np.arange(65_536, dtype=np.uint16).reshape(256, 256)
+    flags = torch.rand(5, 13, generator=torch.Generator().manual_seed(0)) > 0.5
+    message = wire.pack({"a": "ü"}, {"codes": wire.plane(codes), "flags": wire.bits(flags)})
+    header, planes = wire.unpack(message)
+    assert header == {"a": "ü"}
+    assert (wire.codes_of(planes["codes"], [256, 256]) == codes).all()
+    unpacked = np.unpackbits(np.frombuffer(planes["flags"], np.uint8))[: 5 * 13]
+    assert (unpacked.reshape(5, 13).astype(bool) == flags.numpy()).all()
+
+
+def test_a_bfloat16_tensor_that_wants_gradients_is_taken() -> None:
+    sent = torch.rand(3, 3, dtype=torch.bfloat16).requires_grad_()
+    assert wire.encode(sent).codes.shape == (3, 3)
+
+
+READ = """
+async text => {
+  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  const header = await unpack(bytes);
+  return Array.from(joined(header.planes.values), code => {
+    const value = valueOf(code, header);
+    return [Number.isFinite(value) ? value : null, number(value, header)];
+  });
+}
+"""
+
+
+def shown(value: float) -> str:
+    """Three significant digits, four decimals at most: what the views print of a weight."""
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(value))
+    return f"{value:.{max(0, min(4, 2 - size))}f}"
+
+
+@pytest.mark.browser
+def test_the_browser_reads_what_python_wrote(browser: Browser) -> None:
+    page = browser.new_page()
+    page.add_script_tag(content="const THEME = {};\n" + slim_js(read(HERE / "shared.js")))
+    for seed in SEEDS:
+        sent = weights(seed)
+        coded = wire.encode(sent)
+        message = wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
+        got = page.evaluate(READ, base64.b64encode(message).decode())
+        expected = wire.decode(coded.codes, coded.header()).reshape(-1)
+        assert np.allclose([value for value, _ in got], expected, atol=1e-12)
+        assert [text for _, text in got] == [shown(value) for value in expected]
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["matrix", "grid", "lines", "chips"])
+def test_the_code_sent_keeps_every_statement(name: str) -> None:
+    sent = code(name)
+    assert "innerHTML" not in sent
+    assert "http" not in sent
+    assert "\n//" not in sent
+    assert f'export default publish("explorer_{name}"' in sent
