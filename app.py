@@ -5,6 +5,7 @@ Run it with `streamlit run app.py`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gc
 import hashlib
@@ -14,11 +15,15 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from explorer.runs.cluster import Cluster
 
 log = logging.getLogger("explorer")
 
@@ -70,52 +75,44 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-class Warmth:
+class WarmUp:
     """Loads what every page needs while the first visitor's browser loads the frame."""
 
     def __init__(self) -> None:
-        self.thread = threading.Thread(target=self._warm, name="warm-up", daemon=True)
-        self.cluster = None
-        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._load, name="warm-up", daemon=True)
+        self.cluster: Cluster | None = None
 
-    def _warm(self) -> None:
+    def _load(self) -> None:
         try:
             import torch
 
             torch.set_num_threads(1)
-            self._read_first_example()
-            self._start_cluster()
-        except Exception:  # noqa: BLE001 - without the warm-up the app is slower, not broken
-            log.exception("the warm-up ended early")
+            from explorer import session
+
+            session.warm_up()
+            from explorer.runs.cluster import cluster
+
+            self.cluster = cluster()
+            self.cluster.start()
+        except Exception:  # noqa: BLE001  (without it the app is slower, not broken)
+            log.exception("The warm-up ended early.")
+        # Nothing that was loaded is garbage: do not search through it after every run.
+        # No optimizer is made here, since only the workers train.
         gc.collect()
-        gc.freeze()  # nothing loaded so far is garbage; do not look at it after every run
+        gc.freeze()
 
-    def _read_first_example(self) -> None:
-        from explorer import library, reading
-
-        shelf = [entry for entry in library.entries() if not entry.fault]
-        names = [entry.name for entry in shelf]
-        if "translation" in names or names:
-            first = "translation" if "translation" in names else names[0]
-            reading.first_look(library.open_model(first))
-
-    def _start_cluster(self) -> None:
-        from explorer.runs.cluster import cluster
-
-        if not self.ended.is_set():
-            cluster().start()
-
-    def close(self) -> None:
-        self.ended.set()
-        self.thread.join(timeout=20)
+    def end(self) -> None:
+        self.thread.join(timeout=30)
+        if self.cluster is not None:
+            self.cluster.close()
 
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
-    warmth = Warmth()
-    warmth.thread.start()
+    warm_up = WarmUp()
+    warm_up.thread.start()
     yield
-    warmth.close()
+    await asyncio.to_thread(warm_up.end)
 
 
 app = st.App(

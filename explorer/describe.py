@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from models import Transformer, TransformerConfig
 
@@ -108,11 +109,21 @@ def _count(shapes: list[tuple[int, ...]]) -> int:
     return total
 
 
-def measured(run: Mapping[str, object]) -> str:
+def measured(run: Mapping[str, Any]) -> str:
     """What the model reaches on text it never saw, beside the baseline, as far as it is known."""
-    name, value = run.get("metric"), run.get("value")
-    if not isinstance(value, (int, float)):
+    found = _numbers(run.get("metrics"))
+    if not found:
         return "not measured"
-    text = f"{value:.3g} {name or ''}".strip()
-    baseline = run.get("baseline")
-    return f"{text} (baseline {baseline:.3g})" if isinstance(baseline, (int, float)) else text
+    name, value = found[0]
+    baseline = _numbers(run.get("baseline"))
+    beside = f", {baseline[0][0]} {baseline[0][1]:.3g}" if baseline else ""
+    return f"{name} {value:.3g}{beside}"
+
+
+def _numbers(values: Any) -> list[tuple[str, float]]:
+    """The named numbers of a record that somebody else may have written."""
+    if isinstance(values, (int, float)):
+        return [("baseline", float(values))]
+    if not isinstance(values, Mapping):
+        return []
+    return [(str(k), float(v)) for k, v in values.items() if isinstance(v, (int, float))]

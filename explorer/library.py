@@ -14,13 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from explorer.tasks import TASKS, Task
+from explorer.tasks import GIVEN, TASKS, Task
 from explorer.text import Tokenizer
 from models import Transformer, TransformerConfig, load_checkpoint
 from models.checkpoint import Checkpoint, CheckpointError, peek
 
 ROOT = Path(__file__).resolve().parent.parent
-SHIPPED = ROOT / "models" / "checkpoints"
 SHOWN_FIRST = (
     "translation",
     "shakespeare",
@@ -65,6 +64,12 @@ class Opened:
     run: Mapping[str, Any]
     task: Task | None
     example: str
+    expectation: str = ""
+
+
+def shipped_root() -> Path:
+    """Where the models that come with the app are kept."""
+    return Path(os.environ.get("EXPLORER_CHECKPOINTS") or ROOT / "models" / "checkpoints")
 
 
 def runs_root() -> Path:
@@ -89,7 +94,7 @@ def open_model(name: str, root: Path | None = None) -> Opened:
 
 
 def _folders(root: Path) -> Iterator[tuple[str, Path, str]]:
-    shipped = [path for path in _subfolders(SHIPPED) if (path / "config.json").exists()]
+    shipped = [path for path in _subfolders(shipped_root()) if (path / "config.json").exists()]
     order = {name: index for index, name in enumerate(SHOWN_FIRST)}
     for folder in sorted(shipped, key=lambda path: (order.get(path.name, 99), path.name)):
         yield folder.name, folder, "shipped"
@@ -123,23 +128,30 @@ def _entry(name: str, folder: Path, origin: str, stamp: tuple[int, ...]) -> Entr
         config, run = peek(folder)
     except (CheckpointError, OSError) as error:
         return Entry(name, name, folder, None, {}, origin, fault=str(error))
-    task = _task(name, run)
-    title = run.get("title") or (task.title if task else name)
+    kind = str(run.get("task", name))
+    task, given = TASKS.get(kind), GIVEN.get(kind)
+    title = run.get("title") or (task.title if task else given.title if given else name)
     example = run.get("example") or (task.example if task else ANY_EXAMPLE)
     return Entry(name, str(title), folder, config, run, origin, example=str(example))
-
-
-def _task(name: str, run: Mapping[str, Any]) -> Task | None:
-    return TASKS.get(str(run.get("task", name)))
 
 
 @lru_cache(maxsize=MODELS_KEPT)
 def _open(name: str, folder: Path, title: str, example: str, stamp: tuple[int, ...]) -> Opened:
     checkpoint, tokenizer = _load(name, folder)
     run = checkpoint.run or {}
-    model = checkpoint.model.eval().requires_grad_(False)
-    task = _task(name, run)
-    return Opened(name, title, model, checkpoint.config, tokenizer, run, task, example)
+    kind = str(run.get("task", name))
+    known = TASKS.get(kind) or GIVEN.get(kind)
+    return Opened(
+        name=name,
+        title=title,
+        model=checkpoint.model.eval().requires_grad_(False),
+        config=checkpoint.config,
+        tokenizer=tokenizer,
+        run=run,
+        task=TASKS.get(kind),
+        example=example,
+        expectation=known.expectation if known else "",
+    )
 
 
 def _load(name: str, folder: Path) -> tuple[Checkpoint, Tokenizer]:

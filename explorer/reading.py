@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from explorer.library import Opened
+from explorer.tasks import pattern_score
 from explorer.text import TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
@@ -56,6 +57,7 @@ class Answer:
     kind: str
     text: str
     guesses: tuple[Guess, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +179,8 @@ def read_batch(opened: Opened, texts: tuple[str, ...]) -> tuple[Reading, ...]:
             target=full[row][:-1],
             written=full[row][1:],
             trace=passed,
-            answer=Answer("text", opened.tokenizer.decode([t.id for t in answers[row]])),
-            notes=notes[row] + _unfinished(opened, answers[row]),
+            answer=_translation(opened, answers[row]),
+            notes=notes[row],
             row=row,
         )
         for row, text in enumerate(texts)
@@ -242,10 +244,12 @@ def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
     return answers
 
 
-def _unfinished(opened: Opened, answer: Sequence[Token]) -> tuple[str, ...]:
-    if answer[-1].id == opened.config.eos_id:
-        return ()
-    return (f"The answer was cut after {len(answer) - 1} tokens; the model had not ended it.",)
+def _translation(opened: Opened, written: Sequence[Token]) -> Answer:
+    text = opened.tokenizer.decode([token.id for token in written])
+    if written[-1].id == opened.config.eos_id:
+        return Answer("text", text)
+    note = f"Cut after {len(written) - 1} tokens: the model had not ended its answer."
+    return Answer("text", text, note=note)
 
 
 def _answer(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Answer:
@@ -283,17 +287,37 @@ def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
 
 @lru_cache(maxsize=READINGS_KEPT)
 def first_look(opened: Opened) -> tuple[str, int, int]:
-    """The part, layer and head worth seeing first: one that shows the task's own pattern.
+    """The part, layer and head worth seeing first: the one that shows the task's own pattern.
 
     Where no pattern is known, the head whose looks are the most decided.
     """
-    wanted = parts(opened.config)[-1]
+    part = parts(opened.config)[-1]
     try:
         reading = read(opened, opened.example)
-    except ReadingError:
-        return wanted.name, 0, 0
-    weights = reading.all_weights(wanted.name)
-    content = torch.tensor([not token.special for token in reading.columns(wanted.name)])
+        return _on_pattern(opened, reading) or _most_decided(reading, part)
+    except (ReadingError, ValueError):
+        return part.name, 0, 0
+
+
+def _on_pattern(opened: Opened, reading: Reading) -> tuple[str, int, int] | None:
+    if opened.task is None or not opened.task.pattern_site:
+        return None
+    stack, layer, attention = opened.task.pattern_site.split(".")[:3]
+    part = next((p for p in reading.parts if p.name == f"{stack}.{attention}"), None)
+    tokens = (reading.tokens, reading.target) if reading.source else (reading.tokens, ())
+    pattern = opened.task.pattern(*tokens)
+    if part is None or pattern is None or int(layer) >= part.layers:
+        return None
+    heads = reading.trace.weights(site(part.name, int(layer)))[reading.row]
+    if heads.shape[1:] != pattern.shape:
+        return None
+    scores = [pattern_score(weights, pattern) for weights in heads]
+    return part.name, int(layer), scores.index(max(scores))
+
+
+def _most_decided(reading: Reading, part: Part) -> tuple[str, int, int]:
+    weights = reading.all_weights(part.name)
+    content = torch.tensor([not token.special for token in reading.columns(part.name)])
     marks = weights[..., content].amax(dim=-1).mean(dim=-1)
     best = int(marks.flatten().argmax())
-    return wanted.name, best // wanted.heads, best % wanted.heads
+    return part.name, best // part.heads, best % part.heads

@@ -16,14 +16,15 @@ import streamlit as st
 from explorer import library, reading
 from explorer.library import Entry, LibraryError, Opened
 from explorer.reading import Part, Reading, ReadingError
+from models import TransformerConfig
 
 TEXT_LIMIT = 2_000
 """The sentence lives in the address, and an address must stay short enough to be sent."""
 
 FIRST_MODEL = "translation"
 NO_MODEL = (
-    "There is no trained model here yet. Make the ones that ship with the app by "
-    "`python -m explorer checkpoints`, or train one on the Train page."
+    "There is no trained model here yet. Train one on the Train page, or make those that "
+    "ship with the app: python -m explorer checkpoints."
 )
 
 
@@ -55,6 +56,12 @@ def draw() -> None:
         _draw_text(entry)
         _draw_notes(notes)
     st.session_state["_drawn_model"] = entry.name
+
+
+def warm_up() -> None:
+    """Read the first example, so that the first visitor finds it read."""
+    if shelf := _shelf():
+        _first_look(_first(shelf))
 
 
 def choice() -> Choice:
@@ -120,6 +127,8 @@ def choose_model(name: str) -> None:
         st.session_state["text"] = shelf[name].example
     part, layer, head = _first_look(shelf[name])
     st.session_state["part"] = part
+    if "scheme" in st.session_state:  # the Positions page opens with the model's own
+        st.session_state["scheme"] = _config(shelf[name]).positions
     look_at(layer, head)
 
 
@@ -149,9 +158,7 @@ def _draw_look(entry: Entry) -> None:
     _picker("Head", "head", range(named[name].heads), first_head)
 
 
-def _picker(
-    label: str, key: str, options: Sequence[Any], default: Any, name: Any = str
-) -> Any:
+def _picker(label: str, key: str, options: Sequence[Any], default: Any, name: Any = str) -> Any:
     if key in st.session_state and st.session_state[key] not in options:
         st.session_state[key] = default
     return st.segmented_control(
@@ -168,7 +175,7 @@ def _picker(
 
 def _draw_text(entry: Entry) -> None:
     st.text_input(
-        "Sentence",
+        "Your sentence",
         value=entry.example,
         max_chars=TEXT_LIMIT,
         key="text",
@@ -231,9 +238,13 @@ def _first(shelf: dict[str, Entry]) -> Entry:
     return shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
 
 
+def _config(entry: Entry) -> TransformerConfig:
+    assert entry.config is not None, "only models that can be opened are on the shelf"
+    return entry.config
+
+
 def _parts(entry: Entry) -> tuple[Part, ...]:
-    assert entry.config is not None
-    return reading.parts(entry.config)
+    return reading.parts(_config(entry))
 
 
 def _part(entry: Entry, name: str) -> Part:

@@ -71,6 +71,7 @@ def answer(reading: Reading, key: str = "answer") -> None:
             chips(reading.written, key=key)
         else:
             st.text(reading.answer.text)
+        notes([reading.answer.note] if reading.answer.note else [])
         return
     st.markdown("**The model expects next**" if kind == "next" else "**The model decides**")
     labels = [guess.label for guess in guesses]
@@ -83,17 +84,29 @@ def stepper(key: str, count: int) -> int:
     state = st.session_state
     if not 0 <= state.get(key, -1) < count:
         state[key] = max(0, min(state.get(key, 0), count - 1))
-    back, place, on = st.columns([1, 8, 1], vertical_alignment="bottom")
+    back, place, on = st.columns([2, 9, 2], vertical_alignment="bottom")
 
     def move(by: int) -> None:
         state[key] = max(0, min(count - 1, state[key] + by))
 
     at = state[key]
     back.button(
-        "Back", key=f"{key}_back", on_click=move, args=(-1,), shortcut="Left", disabled=at == 0
+        "Back",
+        key=f"{key}_back",
+        on_click=move,
+        args=(-1,),
+        shortcut="Left",
+        disabled=at == 0,
+        width="stretch",
     )
     on.button(
-        "Next", key=f"{key}_on", on_click=move, args=(1,), shortcut="Right", disabled=at == count - 1
+        "Next",
+        key=f"{key}_on",
+        on_click=move,
+        args=(1,),
+        shortcut="Right",
+        disabled=at == count - 1,
+        width="stretch",
     )
     if count > 1:
         place.slider("Step", 0, count - 1, key=key)

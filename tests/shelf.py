@@ -11,6 +11,7 @@ from models import Transformer, TransformerConfig, save_checkpoint
 WORDS = (
     "the a black white cat dog sleeps eats does not le la un chat chien noir dort ne pas".split()
 )
+NAMES = ("translation", "letters", "reviews", "reverse")
 TINY = TransformerConfig(d_model=16, n_layers=1, n_heads=2, d_ff=16, max_len=24)
 
 

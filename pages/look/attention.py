@@ -7,15 +7,15 @@ from explorer.components import grid
 from explorer.components import lines
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
-reading = session.reading_of_text()
-at = session.choice()
-weights = reading.all_weights(at.part)
-
 widgets.opening(
     "Attention",
     "Each small picture is one head: the darker a cell, the more the token of that row "
     "looks at the token of that column.",
 )
+at = session.choice()
+reading = session.reading_of_text()
+weights = reading.all_weights(at.part)
+
 overview, large = st.columns([2, 3], gap="large")
 with overview:
     st.markdown("**Every head** · layers down, heads across")

@@ -9,16 +9,16 @@ from models.attention import attention_weights
 
 HEIGHT = 330
 
-at, opened = session.choice(), session.opened()
 widgets.opening(
     "Masks",
     "A mask says who may look at whom: a hatched cell is forbidden, and its score "
     "is taken out before the weights are made.",
 )
+at, opened = session.choice(), session.opened()
 example = st.segmented_control(
     "Example",
     list(masks.EXAMPLES),
-    default=masks.YOURS,
+    default=masks.BATCH,
     key="example",
     required=True,
     bind="query-params",
@@ -50,7 +50,14 @@ if reading is not None:
     weights = reading.weights(at.part, at.layer, at.head)
     first, second, third = st.columns(3, gap="medium")
     draw(first, "Scores", scores, "scores", scale="diverging", unit="score")
-    draw(second, "Scores under the mask", scores, "masked", scale="diverging", unit="score",
-         allowed=shown.both)
+    draw(
+        second,
+        "Scores under the mask",
+        scores,
+        "masked",
+        scale="diverging",
+        unit="score",
+        allowed=shown.both,
+    )
     draw(third, "Weights: each row sums to 1", weights, "weights", allowed=shown.both, top=1.0)
 widgets.code(masking.causal_mask, masking.padding_mask, attention_weights)

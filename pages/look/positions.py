@@ -17,14 +17,13 @@ CODE = {
     "none": (positional.Positions,),
 }
 
-opened, head = session.opened(), session.choice().head
-own = opened.config.positions
-
 widgets.opening(
     "Positions",
     "Attention alone does not see the order of the words; this is what tells the model "
     "where each token stands.",
 )
+opened, head = session.opened(), session.choice().head
+own = opened.config.positions
 chosen = st.segmented_control(
     "Scheme",
     list(SCHEMES),
@@ -42,14 +41,18 @@ else:
 count = min(SHOWN, opened.config.max_len)
 shown = scheme(chosen, opened.model, count, head)
 if shown is None:
-    widgets.say("This model has no learned positions to show: choose a model that was trained "
-                "with them, or another scheme.")
+    widgets.say(
+        "This model has no learned positions to show: choose a model that was trained "
+        "with them, or another scheme."
+    )
     st.stop()
 places = [str(place) for place in range(count)]
 
 left, right = st.columns(2, gap="large")
 with left:
-    st.markdown("**What a position adds**" if chosen != "rotary" else "**A vector of ones, turned**")
+    st.markdown(
+        "**What a position adds**" if chosen != "rotary" else "**A vector of ones, turned**"
+    )
     if shown.table is None:
         widgets.say("Nothing is added to the tokens.")
     else:
@@ -86,7 +89,11 @@ with left:
     if shown.pairs:
         pair = st.slider("Pair of dimensions", 0, len(shown.pairs) - 1, 0, key="pair")
         rows = [
-            {"position": place, "value": float(shown.table[place, d]), "dimension": f"dimension {d}"}
+            {
+                "position": place,
+                "value": float(shown.table[place, d]),
+                "dimension": f"dimension {d}",
+            }
             for d in shown.pairs[pair]
             for place in range(count)
         ]

@@ -5,9 +5,7 @@ import streamlit as st
 from explorer import session, widgets
 from models.attention import MultiHeadAttention, attention_weights
 
-reading = session.reading_of_text()
 at = session.choice()
-
 widgets.opening(
     "At a glance",
     "Every row is a word that the model writes; the darker a cell, the more the model "
@@ -16,6 +14,7 @@ widgets.opening(
     else "Every row is a token of your sentence; the darker a cell, the more that token "
     "looks at the token above the column.",
 )
+reading = session.reading_of_text()
 picture, beside = st.columns([3, 2], gap="large")
 with picture:
     widgets.one_head(reading, key="start_head")

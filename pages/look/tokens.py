@@ -6,16 +6,22 @@ from explorer import session, widgets
 from explorer.components import chips
 from explorer.text import TextError, Tokenizer, steps
 
-reading = session.reading_of_text()
-tokenizer = session.opened().tokenizer
-
 widgets.opening(
     "Tokens",
     "A model reads numbers, not letters: your sentence is cut into pieces, "
     "and every piece has a number in the model's vocabulary.",
 )
-st.caption(f"What the model reads: {len(reading.tokens)} tokens of {tokenizer.vocab_size:,}")
-chips(reading.tokens, key="tokens_read")
+reading = session.reading_of_text()
+tokenizer = session.opened().tokenizer
+
+KINDS = {
+    "characters": "One token for each character: a small vocabulary, long sentences.",
+    "words": "One token for each word: short sentences, and no word that was never learnt.",
+    "bytes": "Common pieces are one token, and any text can be read, "
+    "because in the end everything is bytes.",
+}
+st.caption(f"{KINDS[tokenizer.kind]} The vocabulary has {tokenizer.vocab_size:,} tokens.")
+chips(reading.tokens, key="tokens_read", text=reading.text)
 widgets.notes(reading.notes)
 
 st.subheader("Step by step", anchor=False)
@@ -44,11 +50,4 @@ st.dataframe(
     hide_index=True,
     height=min(420, 38 + 35 * len(reading.tokens)),
 )
-KINDS = {
-    "characters": "One token for each character: a small vocabulary, long sentences.",
-    "words": "One token for each word: short sentences, and no word that was never learnt.",
-    "bytes": "Byte-level pairs: common pieces are one token, and any text can be read, "
-    "because in the end everything is bytes.",
-}
-st.markdown(KINDS[tokenizer.kind])
 widgets.code(Tokenizer.encode, steps)

@@ -18,8 +18,8 @@ opened = session.opened()
 st.subheader("What the chosen model is made of", anchor=False)
 st.text(opened.title)
 st.markdown(describe.in_words(opened.config))
-if opened.task is not None:
-    st.markdown(f"**What to look for.** {opened.task.expectation}")
+if opened.expectation:
+    st.markdown(f"**What to look for.** {opened.expectation}")
 lines = describe.ledger(opened.model)
 total = sum(line.count for line in lines)
 st.dataframe(

@@ -1,0 +1,145 @@
+"""Every page, alone and inside the app; and what is chosen once, on all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.shelf import shelf
+
+ROOT = Path(__file__).resolve().parents[2]
+SHELL = str(ROOT / "explorer" / "shell.py")
+PAGES = sorted(ROOT.glob("pages/*/*.py"))
+READING = [page for page in PAGES if page.stem in ("start", "tokens", "attention", "masks")]
+STRANGE = [
+    "",
+    "   ",
+    "a" * 100_000,
+    "word " * 300,
+    "😀🏳️‍🌈 cat",
+    "שלום עולם",
+    "\x00\x07\x1b[31m",
+    "<script>alert(1)</script>",
+    "![x](http://example.com/x.png) **b** $x$",
+    "a\u202eb\u200d",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+    yield
+
+
+def app(**address: str) -> AppTest:
+    """The app as it is opened by an address."""
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    return at.run()
+
+
+def inside(page: Path, **address: str) -> AppTest:
+    """One page, opened inside the app."""
+    return app(**address).switch_page(f"../pages/{page.parent.name}/{page.name}").run()
+
+
+def said(at: AppTest) -> str:
+    """Everything the page says in plain text."""
+    return "\n".join(text.value for text in at.text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_runs_alone(page: Path) -> None:
+    at = AppTest.from_file(str(page), default_timeout=60).run()
+    assert not at.exception
+    assert len(at.title) == 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_runs_inside_the_app(page: Path) -> None:
+    at = inside(page)
+    assert not at.exception
+    assert len(at.title) == 1
+    assert at.text_input(key="text").value == "the black cat sleeps"
+
+
+@pytest.mark.parametrize("model", ["letters", "reviews", "reverse"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_runs_with_every_kind_of_model(page: Path, model: str) -> None:
+    assert not inside(page, model=model).exception
+
+
+@pytest.mark.parametrize("part", ["Encoder", "Decoder", "Cross"])
+@pytest.mark.parametrize("page", READING, ids=lambda page: page.stem)
+def test_a_page_shows_every_kind_of_attention(page: Path, part: str) -> None:
+    at = inside(page, part=part)
+    assert not at.exception
+    assert at.get("segmented_control")[0].value == part or at.session_state["part"]
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=lambda text: repr(text[:12]))
+@pytest.mark.parametrize("page", READING, ids=lambda page: page.stem)
+def test_strange_text_is_shown_or_refused(page: Path, text: str) -> None:
+    at = inside(page)
+    at.text_input(key="text").set_value(text).run()
+    assert not at.exception
+    assert len(at.title) == 1
+    words = text[:12].strip()
+    assert not words or all(words not in prose.value for prose in at.markdown)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = shelf(tmp_path / "damaged")
+    (damaged / "reviews" / "model.safetensors").write_bytes(b"nonsense")
+    (damaged / "letters" / "config.json").write_text(json.dumps({"kind": "banana"}))
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(damaged))
+    at = inside(page, model="reviews")
+    assert not at.exception
+    if page in READING:
+        assert "The model reviews cannot be opened" in said(at)
+    at.selectbox(key="model").set_value("reverse").run()
+    assert not at.exception
+    assert "cannot be opened" not in said(at) or page.stem == "checkpoints"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_without_any_model_a_page_says_what_to_do(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "nothing"))
+    at = inside(page)
+    assert not at.exception
+    if page in READING:
+        assert "There is no trained model here yet" in said(at)
+
+
+def test_stepping_ends_in_what_the_model_reads() -> None:
+    at = inside(ROOT / "pages/look/tokens.py")
+    last = int(at.slider(key="step").max)
+    for _ in range(last):
+        at.button(key="step_on").click().run()
+    assert at.slider(key="step").value == last
+    assert at.button(key="step_on").disabled
+    assert "Add the special tokens" in said(at)
+
+
+def test_a_checkpoint_is_opened_by_its_button() -> None:
+    at = inside(ROOT / "pages/models/checkpoints.py")
+    at.button(key="open_reverse").click().run()
+    assert not at.exception
+    assert at.session_state["model"] == "reverse"
+    assert at.text_input(key="text").value == "31415"

@@ -1,0 +1,125 @@
+"""What is chosen once: it follows, it is in the address, and nonsense in there is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.shelf import shelf
+
+SHELL = str(Path(__file__).resolve().parent.parent / "explorer" / "shell.py")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+
+
+def app(**address: str) -> AppTest:
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    return at.run()
+
+
+def chosen(at: AppTest) -> dict[str, Any]:
+    return {key: at.session_state[key] for key in ("text", "model", "part", "layer", "head")}
+
+
+def said(at: AppTest) -> list[str]:
+    return [text.value for text in at.text if "showing" in text.value]
+
+
+def test_the_address_chooses() -> None:
+    at = app(model="letters", layer="1", head="3", text="a hat")
+    assert not at.exception
+    assert chosen(at) == {
+        "text": "a hat",
+        "model": "letters",
+        "part": "decoder.self_attn",
+        "layer": 1,
+        "head": 3,
+    }
+    assert said(at) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ({"head": "9"}, "Head “9” does not exist in this model; showing head"),
+        ({"head": "banana"}, "Head “banana” does not exist in this model; showing head"),
+        ({"layer": "-1"}, "Layer “-1” does not exist in this model; showing layer 0."),
+        ({"model": "nothing"}, "There is no model “nothing” here; showing translation."),
+        ({"model": "../x"}, "There is no model “../x” here; showing translation."),
+        ({"part": "Sideways"}, "This model has no attention “Sideways”; showing Cross."),
+        ({"model": "letters", "part": "Cross"}, "This model has no attention “Cross”"),
+    ],
+)
+def test_nonsense_in_the_address_is_said_once(address: dict[str, str], sentence: str) -> None:
+    at = app(**address)
+    assert not at.exception
+    (note,) = said(at)
+    assert note.startswith(sentence)
+    at.run()
+    assert said(at) == [note], "it stays until something else is chosen"
+    at.selectbox(key="model").set_value("reverse").run()
+    assert said(at) == []
+
+
+def test_nonsense_stays_what_it_is() -> None:
+    at = app(model="![x](http://example.com/x.png)", head="<script>")
+    assert not at.exception
+    assert len(said(at)) == 2
+    assert all("example.com" not in prose.value for prose in at.markdown)
+
+
+def test_another_model_brings_its_example_unless_something_was_typed() -> None:
+    at = app()
+    at.selectbox(key="model").set_value("reverse").run()
+    assert chosen(at)["text"] == "31415"
+    at.text_input(key="text").set_value("2718").run()
+    at.selectbox(key="model").set_value("letters").run()
+    assert chosen(at)["text"] == "2718"
+    assert not at.exception
+
+
+def test_another_model_starts_at_a_head_it_has() -> None:
+    at = app(model="letters", layer="1", head="3")
+    at.selectbox(key="model").set_value("reviews").run()
+    assert not at.exception
+    assert chosen(at)["part"] == "encoder.self_attn"
+    assert chosen(at)["layer"] == 0
+    assert chosen(at)["head"] in (0, 1)
+
+
+def test_the_choice_follows_from_page_to_page() -> None:
+    at = app(model="letters", layer="1", head="3", text="a hat")
+    for page in ("tokens", "masks", "attention", "start"):
+        at.switch_page(f"../pages/look/{page}.py").run()
+        assert not at.exception
+        assert chosen(at)["text"] == "a hat"
+        assert chosen(at)["head"] == 3
+
+
+def test_a_click_in_the_overview_chooses_the_head() -> None:
+    at = app(model="letters").switch_page("../pages/look/attention.py").run()
+    before = (chosen(at)["layer"], chosen(at)["head"])
+    picked = [1 - before[0], (before[1] + 1) % 4]
+    at.session_state["overview"] = {"picked": picked}
+    at.run()
+    assert not at.exception
+
+
+def test_a_very_long_address_is_bounded() -> None:
+    at = app(text="cat " * 30_000)
+    assert not at.exception
+    assert len(chosen(at)["text"]) <= 2_000
