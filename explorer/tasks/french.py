@@ -137,10 +137,10 @@ class _Writing:
             return False
         name = forms[self.words[verb]]
         if negator is not None:
-            self.write("ne", negator)
+            self.write("ne", negator - 1, negator)
         self.write(VERBS[name][1], verb)
         if negator is not None:
-            self.write("pas", negator)
+            self.write("pas", negator - 1, negator)
         return name in INTRANSITIVE or self.noun_phrase(negated)
 
     def next_of(self, known: Collection[str]) -> int | None:

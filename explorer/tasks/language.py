@@ -28,6 +28,7 @@ class LanguageTask(Task):
 
     training_ids: Ids
     held_out_ids: Ids
+    held_out: str = "the last tenth of the text"
     measured_windows: int = MEASURED_WINDOWS
     higher_is_better: bool = False
 

@@ -31,6 +31,7 @@ Words = Int[Tensor, "b t"]
 class LetterTask(Task):
     """Words of one to eight letters; what happens to them is `rewritten`."""
 
+    held_out: str = "one word in eight, chosen by a hash of its letters"
     pattern_site: str = "decoder.0.cross_attn"
 
     @abstractmethod

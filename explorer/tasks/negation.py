@@ -1,4 +1,8 @@
-"""Is the sentence positive? One adjective says so, and one small word turns it around."""
+"""Is the sentence positive? One adjective says so, and one small word turns it around.
+
+The neutral class makes the model look: with two classes it could call positive
+whatever shows no negative word.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,13 @@ SUBJECTS = ("film", "food", "room", "service", "book", "music", "hotel", "story"
 VERBS = ("is", "was", "seems")
 NEGATORS = ("", "not", "never")
 DEGREES = ("", "very", "really", "so")
+NEUTRAL = ("long", "short", "old", "new", "local", "modern", "foreign", "small")
 POSITIVE = ("good", "great", "lovely", "fine", "brilliant", "charming", "wonderful", "pleasant")
 NEGATIVE = ("bad", "awful", "boring", "poor", "dull", "terrible", "dreadful", "horrible")
 
-WORDS = ("the", *SUBJECTS, *VERBS, *NEGATORS, *DEGREES, *POSITIVE, *NEGATIVE)
-CLASSES = ("negative", "positive")
+ADJECTIVES = (*NEGATIVE, *NEUTRAL, *POSITIVE)
+WORDS = ("the", *SUBJECTS, *VERBS, *NEGATORS, *DEGREES, *ADJECTIVES)
+CLASSES = ("negative", "neutral", "positive")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,14 +43,14 @@ class Negation(Task):
 
     @cached_property
     def sentences(self) -> Batch:
-        """All of them in a fixed order: 1 is positive."""
+        """All of them in a fixed order."""
         texts, labels = [], []
         for subject, verb, negator, degree, adjective in product(
-            SUBJECTS, VERBS, NEGATORS, DEGREES, POSITIVE + NEGATIVE
+            SUBJECTS, VERBS, NEGATORS, DEGREES, ADJECTIVES
         ):
             texts.append(f"the {subject} {verb} {negator} {degree} {adjective}")
-            labels.append((adjective in POSITIVE) != bool(negator))
-        return Batch((rows_of(self.tokenizer, texts),), torch.tensor(labels).long())
+            labels.append(label_of(adjective, bool(negator)))
+        return Batch((rows_of(self.tokenizer, texts),), torch.tensor(labels))
 
     @cached_property
     def training_rows(self) -> Batch:
@@ -66,7 +72,7 @@ class Negation(Task):
         self, source: Sequence[Token], target: Sequence[Token] = ()
     ) -> Float[Tensor, "q k"] | None:
         """`<cls>` looks at the adjective and at the negator, all heads together."""
-        telling = {*POSITIVE, *NEGATIVE, *NEGATORS}
+        telling = {*ADJECTIVES, *NEGATORS}
         expected = torch.zeros(len(source), len(source))
         expected[0] = torch.tensor([float(token.label in telling) for token in source])
         return expected / expected.sum(-1, keepdim=True).clamp(min=1)
@@ -75,14 +81,20 @@ class Negation(Task):
         return Batch((self.sentences.inputs[0][chosen],), self.sentences.labels[chosen])
 
 
+def label_of(adjective: str, negated: bool) -> int:
+    """The number of the class: negation swaps positive and negative and leaves neutral alone."""
+    mood = (adjective in POSITIVE) - (adjective in NEGATIVE)
+    return 1 - mood if negated else 1 + mood
+
+
 def build() -> Negation:
     tokenizer = word_tokenizer([word for word in WORDS if word], CLASSIFIER, lowercase=True)
     return Negation(
         name="negation",
         title="Sentiment with negation",
         explanation=(
-            "The model says whether a short sentence is positive. Good is positive and not good "
-            "is negative, so neither word is enough alone."
+            "The model says whether a short sentence is positive, negative or neutral. Good is "
+            "positive and not good is negative, so neither word is enough alone."
         ),
         expectation=(
             "The first token, <cls>, looks at the adjective and at not or never, often with one "
@@ -104,10 +116,12 @@ def build() -> Negation:
             n_heads=2,
             d_ff=64,
             max_len=16,
-            n_classes=2,
+            n_classes=len(CLASSES),
             pad_id=tokenizer.pad_id,
         ),
         training=TrainConfig(steps=600, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
         goal=0.99,
+        held_out="one sentence in eight, chosen by a hash of its words",
+        classes=CLASSES,
         pattern_site="encoder.0.self_attn",
     )

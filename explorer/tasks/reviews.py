@@ -51,7 +51,6 @@ class ReviewTask(Task):
 
     training_rows: Batch
     held_out_batch: Batch
-    classes: tuple[str, ...]
     word_dropout: float = 0.15
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
@@ -99,11 +98,13 @@ def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
 
 
 def split(labelled: Labelled) -> tuple[Labelled, Labelled]:
-    """Training and held-out sentences, in an order that is always the same."""
+    """Training and held-out sentences, always the same ones, each class in its share of both."""
     order = sorted(labelled)
     random.Random(0).shuffle(order)
-    count = min(HELD_OUT, len(order) // 5)
-    return order[count:], order[:count]
+    order.sort(key=lambda item: item[1])
+    every = max(5, round(len(order) / HELD_OUT))
+    held_out = order[::every][:HELD_OUT]
+    return sorted(set(order) - set(held_out)), held_out
 
 
 def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ...]) -> ReviewTask:
@@ -137,6 +138,7 @@ def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ..
             steps=1000, batch_size=64, lr=2e-3, warmup=50, schedule="cosine", weight_decay=0.1
         ),
         goal=0.82,
+        held_out=f"{len(held_out)} sentences, each class in its share",
         training_rows=as_batch(tokenizer, training),
         held_out_batch=as_batch(tokenizer, held_out),
         classes=classes,

@@ -62,7 +62,7 @@ def from_text(text: str) -> LanguageTask:
             bos_id=tokenizer.bos_id,
         ),
         training=TrainConfig(
-            steps=4000, batch_size=32, lr=3e-3, warmup=200, schedule="cosine", weight_decay=0.1
+            steps=3200, batch_size=32, lr=3e-3, warmup=200, schedule="cosine", weight_decay=0.1
         ),
         goal=3.75,
         training_ids=training,

@@ -34,7 +34,8 @@ class Task(ABC):
     """One task: what it shows, what it is made of, and the defaults that learn it.
 
     `goal` is the held-out value that the default model and training reach.
-    `pattern_site` names the attention that `pattern` describes.
+    `held_out` says in words what training never sees. `pattern_site` names the
+    attention that `pattern` describes; `classes` names what a classifier tells apart.
     """
 
     name: str
@@ -47,7 +48,9 @@ class Task(ABC):
     training: TrainConfig
     goal: float
     higher_is_better: bool = True
+    held_out: str
     pattern_site: str = ""
+    classes: tuple[str, ...] = ()
 
     @property
     def example(self) -> str:

@@ -128,5 +128,6 @@ def build() -> TranslationTask:
         ),
         training=TrainConfig(steps=300, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.99,
+        held_out="every sentence with one of nine adjective-noun pairs",
         pattern_site="decoder.0.cross_attn",
     )
