@@ -11,4 +11,10 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 
-st.navigation([st.Page(path, title=path.stem) for path in sorted(HERE.glob("demo_*.py"))]).run()
+
+def index() -> None:
+    st.title("Views")
+
+
+demos = [st.Page(path, title=path.stem) for path in sorted(HERE.glob("demo_*.py"))]
+st.navigation([st.Page(index, title="Views", default=True), *demos]).run()

@@ -30,7 +30,7 @@ def test_a_weight_comes_back_to_half_a_ten_thousandth(seed: int) -> None:
     back = wire.decode(coded.codes, coded.header())
     error = np.abs(back - sent.double().numpy())
     assert error[sent.numpy() > 0.5e-4].max(initial=0) <= 0.5e-4 + 1e-9
-    assert error.max() < 1e-4
+    assert error.max() <= 1e-4 + 1e-9
     assert ((back > 0) == (sent.numpy() > 0)).all(), "small is not none"
 
 
