@@ -189,11 +189,12 @@ def weights_file(folder: Path) -> Path:
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:
+    text = read_text(folder, name)
     try:
-        values = json.loads(read_text(folder, name))
+        values = json.loads(text)
     except RecursionError as error:
         raise CheckpointError(f"{name} in {folder.name} is nested too deep.") from error
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # also an integer of thousands of digits
         raise CheckpointError(f"{name} in {folder.name} is not readable JSON.") from error
     if not isinstance(values, dict):
         raise CheckpointError(f"{name} in {folder.name} must be a JSON object.")

@@ -134,7 +134,9 @@ def choose_from(
     if temperature == 0:
         best = logits.argmax(-1, keepdim=True)
         return torch.zeros_like(logits).scatter(-1, best, 1.0)
-    probabilities = (logits / temperature).softmax(-1)
+    behind = logits - logits.max(-1, keepdim=True).values  # a tiny temperature then makes no NaN
+    smallest = torch.finfo(logits.dtype).tiny
+    probabilities = (behind / max(temperature, smallest)).softmax(-1)
     if top_k is not None:
         probabilities = keep_top_k(probabilities, top_k)
     if top_p is not None:

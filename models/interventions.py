@@ -36,6 +36,8 @@ class Scale:
     def __call__(self, value: Tensor) -> Tensor:
         if self.head is None:
             return value * self.factor
+        if value.dim() != 4:
+            raise EditError(f"{self.site} is not divided into heads.")
         check_index("head", self.head, value.shape[1], self.site)
         heads = torch.arange(value.shape[1], device=value.device) == self.head
         return torch.where(heads[:, None, None], value * self.factor, value)
@@ -64,6 +66,8 @@ class SetMask:
     allowed: tuple[tuple[bool, ...], ...]
 
     def __call__(self, value: Tensor) -> Tensor:
+        if len({len(row) for row in self.allowed}) > 1:
+            raise EditError(f"The rows of the mask for {self.site} are not equally long.")
         allowed = torch.tensor(self.allowed, dtype=torch.bool, device=value.device)
         if allowed.shape != value.shape[-2:]:
             ours, theirs = tuple(allowed.shape), tuple(value.shape[-2:])
@@ -82,6 +86,8 @@ class HideKey:
     key: int
 
     def __call__(self, value: Tensor) -> Tensor:
+        if not value.is_floating_point():
+            raise EditError(f"{self.site} holds no weights, so no key can be hidden there.")
         check_index("key", self.key, value.shape[-1], self.site)
         hidden = torch.arange(value.shape[-1], device=value.device) == self.key
         left = value.masked_fill(hidden, 0.0)

@@ -32,7 +32,7 @@ class PlainData:
         if not isinstance(values, dict):
             raise ValueError("The settings must be a JSON object of named values.")
         known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-        if unknown := sorted(str(key) for key in values.keys() - known):
+        if unknown := sorted(map(repr, values.keys() - known)):
             raise ValueError(f"There are unknown keys: {', '.join(unknown[:5])[:200]}.")
         settings = cls(**values)
         if fault := settings.fault():

@@ -10,7 +10,7 @@ pos_embed, final}`, `memory`,
 import fnmatch
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -25,7 +25,7 @@ CHEAP_SITES = ("*.positions", "*.q", "*.k", "*.v", "*.mask", "*.resid_*", "memor
 """Enough to derive the weights of any head, in memory that grows with tokens × layers."""
 
 
-@cache
+@lru_cache(maxsize=256)
 def _pattern(sites: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(fnmatch.translate, sites)) or r"(?!)")
 
@@ -56,7 +56,7 @@ class Recorder(Tap):
         if self._edited.match(site):
             for i, (edit, pattern) in enumerate(self._edits):
                 if pattern.match(site):
-                    value = edit(value)
+                    value = edited(edit, value, site)
                     self.fired.add(i)
             self.values[site] = value  # what was edited can no longer be derived
         elif self._sites.match(site):
@@ -66,6 +66,15 @@ class Recorder(Tap):
     def unfired(self) -> list[str]:
         """The sites of edits that met no value."""
         return [edit.site for i, (edit, _) in enumerate(self._edits) if i not in self.fired]
+
+
+def edited(edit: Edit, value: Tensor, site: str) -> Tensor:
+    """What the edit makes of the value; EditError unless it is of the same kind."""
+    result = edit(value)
+    if result.shape != value.shape or result.dtype != value.dtype:
+        theirs, ours = (f"{t.dtype} {tuple(t.shape)}" for t in (result, value))
+        raise EditError(f"An edit made {theirs} of {site}, which is {ours}.")
+    return result
 
 
 class Trace:

@@ -158,7 +158,7 @@ class Transformer(nn.Module):
             memory = self.encode(ids, source_keep, tap)
             return self.decode(target, memory, source_keep, target_keep, tap=tap)
         if target is not None:
-            raise ValueError(f"An {self.config.kind} alone reads one sequence, not two.")
+            raise ValueError(f"A model of kind {self.config.kind} reads one sequence, not two.")
         keep = keep_of(ids, self.config.pad_id) if keep is None else keep
         if self.config.kind == "decoder":
             return self.decode(ids, keep=keep, tap=tap)

@@ -63,7 +63,7 @@ def inputs_of(config: TransformerConfig, batch: int = 3, length: int = 6) -> tup
 
 def keeps_of(
     config: TransformerConfig, side: str, batch: int = 3, length: int = 6
-) -> dict[str, Tensor]:
+) -> dict[str, Any]:
     """Keyword arguments that pad all but the first sequence; the last one keeps nothing."""
     if side == "none":
         return {}

@@ -1,0 +1,117 @@
+"""Attention: the fused kernel, the watched steps and the formula are one thing."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.attention import (
+    MultiHeadAttention,
+    attention_scores,
+    attention_weights,
+    fused_attention,
+    repeat_groups,
+    scaled_dot_product_attention,
+)
+from tests.models.building import shake
+
+GENERATOR = torch.Generator().manual_seed(1)
+
+
+def normal(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=GENERATOR, dtype=torch.float64).requires_grad_()
+
+
+def some_mask() -> Tensor:
+    """For 5 queries and 7 keys: one row, and the whole second sequence, may see nothing."""
+    mask = torch.rand(2, 1, 5, 7, generator=GENERATOR) > 0.3
+    mask[0, :, 2] = False
+    mask[1] = False
+    return mask
+
+
+def test_the_formula_of_the_paper() -> None:
+    q, k, v = normal(1, 1, 5, 4), normal(1, 1, 7, 4), normal(1, 1, 7, 4)
+    out, weights = scaled_dot_product_attention(q, k, v)
+    for i in range(5):
+        exponents = [math.exp(q[0, 0, i].dot(k[0, 0, j]).item() / math.sqrt(4)) for j in range(7)]
+        expected = torch.tensor(exponents, dtype=torch.float64) / sum(exponents)
+        torch.testing.assert_close(weights[0, 0, i], expected)
+        torch.testing.assert_close(out[0, 0, i], expected @ v[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("groups", "masked", "biased"), list(product([4, 2, 1], [False, True], [False, True]))
+)
+def test_fused_is_watched(groups: int, masked: bool, biased: bool) -> None:
+    q, k, v = normal(2, 4, 5, 8), normal(2, groups, 7, 8), normal(2, groups, 7, 8)
+    mask = some_mask() if masked else None
+    bias = normal(1, 4, 5, 7).detach() if biased else None
+    fused = fused_attention(q, k, v, mask, bias)
+    watched, _ = scaled_dot_product_attention(q, k, v, mask, bias)
+    torch.testing.assert_close(fused, watched)
+    both = [torch.autograd.grad(out.square().sum(), (q, k, v)) for out in (fused, watched)]
+    for one, other in zip(*both, strict=True):
+        assert one.isfinite().all()
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_a_row_that_may_see_nothing_is_zero_in_every_precision(dtype: torch.dtype) -> None:
+    scores = (normal(2, 3, 5, 7) * 10).to(dtype).detach().requires_grad_()
+    weights = attention_weights(scores, some_mask())
+    assert (weights[0, :, 2] == 0).all()
+    assert (weights[1] == 0).all()
+    weights.square().sum().backward()
+    assert scores.grad is not None
+    assert scores.grad.isfinite().all()
+    assert (scores.grad[1] == 0).all()
+
+
+def test_rows_of_weights_sum_to_one_or_to_nothing() -> None:
+    mask = some_mask()
+    weights = attention_weights(normal(2, 3, 5, 7), mask, normal(1, 3, 5, 7))
+    sums = mask.any(-1).expand(2, 3, 5).double()
+    torch.testing.assert_close(weights.sum(-1), sums)
+    assert (weights[(~mask).expand_as(weights)] == 0).all()
+
+
+def test_groups_are_repeated_next_to_each_other() -> None:
+    x = normal(2, 2, 5, 3)
+    repeated = repeat_groups(x, 6)
+    assert torch.equal(repeated[:, :3], x[:, :1].expand(-1, 3, -1, -1))
+    assert torch.equal(repeated[:, 3:], x[:, 1:].expand(-1, 3, -1, -1))
+    assert repeat_groups(x, 2) is x
+
+
+def test_scores_scale() -> None:
+    q, k = normal(1, 2, 3, 4), normal(1, 2, 5, 4)
+    torch.testing.assert_close(attention_scores(q, k, 0.5), attention_scores(q, k, 1.0) / 2)
+
+
+def test_grouped_attention_is_attention_with_repeated_projections() -> None:
+    grouped = shake(MultiHeadAttention(12, 6, n_kv_heads=2))
+    whole = MultiHeadAttention(12, 6)
+    weights = grouped.state_dict()
+    for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
+        per_group = weights[name].unflatten(0, (2, 2))
+        weights[name] = per_group.repeat_interleave(3, dim=0).flatten(0, 1)
+    whole.load_state_dict(weights)
+    x = torch.randn(2, 5, 12, generator=GENERATOR)
+    torch.testing.assert_close(grouped(x), whole(x))
+
+
+def test_sizes() -> None:
+    assert sum(p.numel() for p in MultiHeadAttention(512, 8).parameters()) == 1_050_624
+    narrow = MultiHeadAttention(10, 3, d_head=4, qkv_bias=False, bias=False)
+    assert narrow(torch.zeros(2, 5, 10)).shape == (2, 5, 10)
+    assert all("bias" not in name for name, _ in narrow.named_parameters())
+
+
+def test_heads_must_divide_the_width() -> None:
+    with pytest.raises(ValueError, match="d_model 10 is not divisible by n_heads 3"):
+        MultiHeadAttention(10, 3)

@@ -1,0 +1,49 @@
+"""What was read is remembered, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from models.cache import KeyValueCache, LayerCache
+from tests.models.building import config_of, inputs_of, keep_of_lengths, shaken
+from tests.models.grid import WRITERS
+
+
+def test_a_layer_appends() -> None:
+    cache = LayerCache()
+    with pytest.raises(LookupError, match="run a pass"):
+        cache.read()
+    parts = [torch.full((1, 2, t, 3), float(t)) for t in (2, 1, 4)]
+    for part in parts:
+        cache.append(part, -part)
+    keys, values = cache.read()
+    assert torch.equal(keys, torch.cat(parts, 2))
+    assert torch.equal(values, -keys)
+
+
+def test_an_empty_cache_has_no_length() -> None:
+    cache = KeyValueCache.empty(3)
+    assert len(cache.blocks) == 3
+    assert cache.length == 0
+
+
+@WRITERS
+@pytest.mark.parametrize("pieces", [(1, 1, 1, 1, 1, 1), (4, 2), (1, 5)], ids=str)
+@pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
+def test_reading_in_pieces_is_reading_at_once(
+    kind: str, positions: str, pieces: tuple[int, ...], padded: bool
+) -> None:
+    config = config_of(kind, positions=positions, n_kv_heads=1, max_len=7)
+    model, (*source, target) = shaken(config), inputs_of(config, length=7 - (kind == "decoder"))
+    keep = keep_of_lengths([6, 3, 1] if padded else [6, 6, 6], 6, "left")
+    memory = model.encode(source[0]) if source else None
+    memory_keep = keep_of_lengths([7, 4, 2], 7) if source else None
+    at_once = model.decode(target, memory, memory_keep, keep)
+    cache, read, logits = KeyValueCache.empty(config.n_layers), 0, []
+    for size in pieces:
+        assert cache.length == read
+        piece = target[:, read : read + size]
+        read += size
+        logits.append(model.decode(piece, memory, memory_keep, keep[:, :read], cache))
+    torch.testing.assert_close(torch.cat(logits, 1)[keep], at_once[keep], rtol=0, atol=1e-10)

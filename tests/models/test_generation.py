@@ -1,0 +1,215 @@
+"""Writing: cached or not, alone or in a batch, it is the same text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.generation import Step, choice_fault, choose_from, generate, keep_top_k, keep_top_p
+from models.transformer import Transformer
+from tests.models.building import config_of, ids_of, keep_of_lengths, shake, shaken
+from tests.models.grid import WRITERS
+
+close = torch.testing.assert_close
+
+
+def writer(kind: str = "decoder", **changes: Any) -> Transformer:
+    return shaken(config_of(kind, **({"bos_id": 1} | changes)))
+
+
+def written(steps: list[Step]) -> Tensor:
+    return torch.stack([step.ids for step in steps], 1)
+
+
+@pytest.mark.parametrize("greedy", [True, False], ids=["greedy", "drawn"])
+@WRITERS
+def test_the_cache_changes_nothing(kind: str, positions: str, greedy: bool) -> None:
+    model = writer(kind, positions=positions, n_kv_heads=1)
+    prompt, keep = ids_of(3, 4), keep_of_lengths([4, 1, 3], 4, "left")
+    how: dict[str, Any] = {"keep": keep, "max_length": 8, "greedy": greedy, "seed": 3}
+    cached = list(generate(model, prompt, **how))
+    uncached = list(generate(model, prompt, **how, use_cache=False))
+    assert len(cached) == len(uncached) == 8
+    assert torch.equal(written(cached), written(uncached))
+    for one, other in zip(cached, uncached, strict=True):
+        close(one.probabilities, other.probabilities, rtol=0, atol=1e-10)
+
+
+@WRITERS
+def test_a_batch_is_its_texts_one_by_one(kind: str, positions: str) -> None:
+    model = writer(kind, positions=positions)
+    lengths, prompt = [5, 1, 3], ids_of(3, 5)
+    keep = keep_of_lengths(lengths, 5, "left")
+    together = written(list(generate(model, prompt * keep, max_length=6, greedy=True)))
+    for row, length in enumerate(lengths):
+        alone = generate(model, prompt[row : row + 1, 5 - length :], max_length=6, greedy=True)
+        assert torch.equal(written(list(alone))[0], together[row])
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_greedy_takes_the_likeliest_of_the_whole_pass(kind: str) -> None:
+    model, prompt = writer(kind), ids_of(2, 4)
+    begin = prompt if kind == "decoder" else torch.ones(2, 1, dtype=torch.long)
+    for step in generate(model, prompt, max_length=6, temperature=0):
+        inputs = (begin,) if kind == "decoder" else (prompt, begin)
+        keeps = {"keep": begin >= 0} if kind == "decoder" else {"target_keep": begin >= 0}
+        assert torch.equal(step.ids, model(*inputs, **keeps)[:, -1].argmax(-1))
+        begin = torch.cat((begin, step.ids[:, None]), 1)
+    assert torch.equal(begin, model.generate(prompt, max_length=6, greedy=True))
+
+
+def test_the_seed_decides_and_the_global_random_state_is_left_alone() -> None:
+    model, prompt = writer(), ids_of(3, 2)
+    before = torch.get_rng_state()
+    one = model.generate(prompt, max_length=12, seed=1)
+    torch.manual_seed(99)
+    assert torch.equal(one, model.generate(prompt, max_length=12, seed=1))
+    assert not torch.equal(one, model.generate(prompt, max_length=12, seed=2))
+    torch.set_rng_state(before)
+    model.generate(prompt)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def saying(ids: list[int], **changes: Any) -> Transformer:
+    """A decoder without positions that answers each token with a fixed next one."""
+    config = config_of("decoder", d_model=24, n_heads=2, positions="none", **changes)
+    model = Transformer(config.replace(d_ff=0, final_norm=False, vocab_size=len(ids)))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        model.last_stack.embedding.weight[: len(ids), : len(ids)] = torch.eye(len(ids))
+        weight: Any = model.head.weight if model.head is not None else None
+        for before, after in enumerate(ids):
+            weight[after, before] = 9.0
+    return model.eval()
+
+
+def test_writing_stops_at_the_end_token() -> None:
+    model = saying([0, 0, 3, 4, 5, 5], pad_id=0, eos_id=5)
+    prompt = torch.tensor([[4], [2], [3]])
+    steps = list(generate(model, prompt, greedy=True))
+    assert written(steps).tolist() == [[5, 0, 0], [3, 4, 5], [4, 5, 0]]
+    assert [step.finished.tolist() for step in steps] == [
+        [True, False, False],
+        [True, False, True],
+        [True, True, True],
+    ]
+
+
+def test_without_padding_a_finished_text_repeats_its_end() -> None:
+    model = saying([0, 0, 3, 4, 5, 1], pad_id=None, eos_id=5)
+    ids = model.generate(torch.tensor([[4], [2]]), greedy=True)
+    assert ids.tolist() == [[4, 5, 5, 5], [2, 3, 4, 5]]
+
+
+def test_an_encoder_decoder_begins_with_its_start_token() -> None:
+    for bos, start in ((2, 2), (None, 0)):
+        ids = writer("encoder-decoder", bos_id=bos).generate(ids_of(3, 4), max_length=5)
+        assert ids.shape == (3, 6)
+        assert (ids[:, 0] == start).all()
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+@WRITERS
+def test_writing_stops_where_positions_end(kind: str, positions: str, use_cache: bool) -> None:
+    model = writer(kind, positions=positions, max_len=7)
+    steps = list(generate(model, ids_of(2, 5), max_length=50, use_cache=use_cache))
+    assert len(steps) == (3 if kind == "decoder" else 7), (
+        "max_len tokens are read, one more written"
+    )
+    full = list(generate(model, ids_of(2, 7), max_length=1, use_cache=use_cache))
+    assert len(full) == 1
+
+
+def test_steps_come_as_they_are_made() -> None:
+    steps = generate(writer(), ids_of(1, 2), max_length=10)
+    first = next(steps)
+    close(first.probabilities.sum(-1), torch.ones(1).double())
+    assert first.ids.shape == first.finished.shape == (1,)
+    steps.close()  # type: ignore[attr-defined]
+
+
+def test_dropout_is_off_while_writing() -> None:
+    model = shake(Transformer(config_of("decoder", dropout=0.9))).train()
+    prompt = ids_of(2, 3)
+    assert torch.equal(model.generate(prompt, seed=1), model.generate(prompt, seed=1))
+    assert model.training
+
+
+LOGITS = torch.randn(6, 11, generator=torch.Generator().manual_seed(1)).double() * 2
+LOGITS[0] = 0.0
+LOGITS[1, 3:7] = LOGITS[1].max()
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 11, 40])
+def test_top_k_by_brute_force(k: int) -> None:
+    probabilities = LOGITS.softmax(-1)
+    for kept, row in zip(keep_top_k(probabilities, k), probabilities, strict=True):
+        assert (kept > 0).sum() == min(k, 11)
+        close(kept.sort(descending=True).values[:k], row.sort(descending=True).values[:k])
+        assert (kept[kept > 0] == row[kept > 0]).all()
+
+
+@pytest.mark.parametrize("p", [1e-9, 0.1, 0.5, 0.9, 0.999])
+def test_top_p_by_brute_force(p: float) -> None:
+    probabilities = LOGITS.softmax(-1)
+    for kept, row in zip(keep_top_p(probabilities, p), probabilities.tolist(), strict=True):
+        nucleus: list[int] = []
+        for token in sorted(range(11), key=lambda token: (-row[token], token)):
+            if sum(row[other] for other in nucleus) >= p:
+                break
+            nucleus.append(token)
+        assert kept.nonzero()[:, 0].tolist() == sorted(nucleus)
+        close(kept[nucleus], torch.tensor(row).double()[nucleus])
+
+
+def test_choosing() -> None:
+    close(choose_from(LOGITS), LOGITS.softmax(-1))
+    close(choose_from(LOGITS, 0.5), (2 * LOGITS).softmax(-1))
+    close(choose_from(LOGITS, top_p=1.0), LOGITS.softmax(-1))
+    expected = keep_top_p(keep_top_k((LOGITS / 2).softmax(-1), 5), 0.6)
+    close(choose_from(LOGITS, 2.0, 5, 0.6), expected / expected.sum(-1, keepdim=True))
+    assert choose_from(LOGITS, 0)[0].argmax() == 0
+    assert torch.equal(choose_from(LOGITS, 0).argmax(-1), LOGITS.argmax(-1))
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-38, 5e-324, 1e30])
+def test_extreme_temperatures_are_no_accident(temperature: float) -> None:
+    probabilities = choose_from(LOGITS.float(), temperature)
+    close(probabilities.sum(-1), torch.ones(6))
+    if temperature < 1e-9:
+        assert (probabilities.argmax(-1) == LOGITS.argmax(-1)).all()
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "max_length must be at least 1, not 0.": {"max_length": 0},
+    "temperature must be 0 or more, not -1.": {"temperature": -1},
+    "temperature must be 0 or more, not nan.": {"temperature": float("nan")},
+    "temperature must be 0 or more, not inf.": {"temperature": float("inf")},
+    "top_k must be at least 1, not 0.": {"top_k": 0},
+    "top_p must be above 0 and at most 1, not 0.": {"top_p": 0},
+    "top_p must be above 0 and at most 1, not 1.5.": {"top_p": 1.5},
+}
+
+
+@pytest.mark.parametrize(("sentence", "how"), REFUSED.items(), ids=REFUSED.keys())
+def test_choices_that_mean_nothing_are_refused_before_the_first_step(
+    sentence: str, how: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError) as refused:
+        generate(writer(), ids_of(1, 2), **how)
+    assert str(refused.value) == sentence
+    assert choice_fault(1, 1.0, 1, 1.0) is None
+
+
+def test_who_cannot_write_says_so() -> None:
+    ids = ids_of(1, 2)
+    for config in (config_of("encoder"), config_of("decoder", head="none")):
+        with pytest.raises(ValueError, match="Only a decoder with a language-model head"):
+            generate(Transformer(config), ids)
+    for prompt in (ids[:, :0], ids_of(1, 17)):
+        with pytest.raises(ValueError, match="A prompt has 1 to 16 tokens, not"):
+            generate(writer(), prompt)

@@ -1,0 +1,172 @@
+"""Edits: each does what it says, only that, and never silently nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from models.interventions import Edit, EditError, HideKey, Replace, Scale, SetMask
+from models.masking import causal_mask
+from models.trace import CHEAP_SITES, trace
+from tests.models.building import config_of, ids_of, inputs_of, keep_of_lengths, shaken
+
+CONFIG = config_of("decoder")
+MODEL = shaken(CONFIG)
+IDS = ids_of(2, 6)
+FIRST = "decoder.0.self_attn"
+LAST = "decoder.1.self_attn"
+PLAIN = trace(MODEL, IDS)
+TRIANGLE = tuple(tuple(row) for row in causal_mask(6)[0, 0].tolist())
+close = torch.testing.assert_close
+
+
+def edited(*edits: Edit, sites: tuple[str, ...] = ("*",)) -> Any:
+    return trace(MODEL, IDS, sites=sites, edits=edits)
+
+
+@pytest.mark.parametrize(
+    "site", [s for s in PLAIN.sites if "mask" not in s and "positions" not in s]
+)
+def test_every_site_can_be_edited(site: str) -> None:
+    """Half of any value: the site shows it, what came before is as it was."""
+    halved = edited(Scale(site, 0.5))
+    for name, value in PLAIN.values.items():
+        if name == site:
+            close(halved[name], value / 2)
+            break
+        assert torch.equal(halved[name], value), name
+    fused = edited(Scale(site, 0.5), sites=("logits",))
+    close(fused.output, halved.output)
+    if not site.endswith("bias"):  # half of no bias is none
+        assert not torch.allclose(halved.output, PLAIN.output)
+
+
+def test_what_was_edited_is_shown_whatever_is_recorded() -> None:
+    hidden = HideKey(f"{FIRST}.weights", 0)
+    everything, cheap = edited(hidden), edited(hidden, sites=CHEAP_SITES)
+    close(cheap.output, everything.output)
+    for attention in (FIRST, LAST):
+        close(cheap.weights(attention), everything.weights(attention))
+        close(cheap.weights(attention, head=1), everything.weights(attention, head=1))
+
+
+@pytest.mark.parametrize("site", ["scores", "bias", "q", "k", "mask"])
+def test_derived_weights_follow_an_edit(site: str) -> None:
+    edit: Edit = Scale(f"{FIRST}.{site}", 3.0)
+    if site == "mask":
+        edit = SetMask(f"{FIRST}.mask", ((True,) * 6,) * 6)
+    if site == "bias":
+        edit = Replace(f"{FIRST}.bias", torch.linspace(-2, 2, 6))
+    everything, cheap = edited(edit), edited(edit, sites=CHEAP_SITES)
+    close(cheap.weights(FIRST), everything[f"{FIRST}.weights"])
+    assert not torch.allclose(cheap.weights(FIRST), PLAIN.weights(FIRST))
+
+
+@pytest.mark.parametrize("head", range(CONFIG.n_heads))
+def test_ablating_a_head_is_zeroing_its_slice_of_the_output_projection(head: int) -> None:
+    ablated = edited(Scale(f"{LAST}.head_out", head=head))
+    other = shaken(CONFIG)
+    assert other.decoder is not None
+    width = CONFIG.head_width
+    with torch.no_grad():
+        weight: Any = other.decoder.get_submodule("blocks.1.self_attn.o_proj").weight
+        weight[:, head * width : (head + 1) * width] = 0
+    close(ablated.output, other(IDS))
+    close(ablated.output, edited(Scale(f"{LAST}.weights", head=head)).output)
+    for others in set(range(CONFIG.n_heads)) - {head}:
+        close(ablated[f"{LAST}.head_out"][:, others], PLAIN[f"{LAST}.head_out"][:, others])
+
+
+def test_hiding_a_key_renormalises_its_rows() -> None:
+    hidden = edited(HideKey(f"{FIRST}.weights", 0)).weights(FIRST)
+    before = PLAIN.weights(FIRST)
+    assert (hidden[..., 0] == 0).all()
+    assert (hidden[:, :, 0] == 0).all(), "the first query saw nothing else"
+    left = before.clone()
+    left[..., 0] = 0
+    close(hidden[:, :, 1:], left[:, :, 1:] / left[:, :, 1:].sum(-1, keepdim=True))
+
+
+def test_hiding_a_key_is_masking_it() -> None:
+    allowed = torch.tensor(TRIANGLE)
+    allowed[:, 2] = False
+    masked = SetMask(f"{FIRST}.mask", tuple(tuple(row) for row in allowed.tolist()))
+    close(edited(HideKey(f"{FIRST}.weights", 2)).output, edited(masked).output)
+
+
+def test_setting_the_mask_changes_only_what_it_should() -> None:
+    same = edited(SetMask("*.self_attn.mask", TRIANGLE))
+    close(same.output, PLAIN.output)
+    rows = [list(row) for row in TRIANGLE]
+    rows[3][1] = False
+    changed = edited(SetMask(f"{LAST}.mask", tuple(map(tuple, rows))))
+    untouched = [0, 1, 2, 4, 5]
+    close(changed.output[:, untouched], PLAIN.output[:, untouched])
+    assert not torch.allclose(changed.output[:, 3], PLAIN.output[:, 3])
+    assert (changed.weights(LAST)[:, :, 3, 1] == 0).all()
+
+
+def test_a_mask_may_be_set_over_padding() -> None:
+    keep = keep_of_lengths([6, 4], 6)
+    everything = SetMask("*.mask", ((True,) * 6,) * 6)
+    seen = trace(MODEL, IDS, keep=keep, edits=[everything])
+    assert (seen.weights(FIRST) > 0).all()
+    nothing = SetMask("*.mask", ((False,) * 6,) * 6)
+    blind = trace(MODEL, IDS, edits=[nothing])
+    assert (blind.weights(FIRST) == 0).all()
+    assert blind.output.isfinite().all()
+    close(blind.output, trace(MODEL, IDS, edits=[Scale("*.head_out")]).output)
+
+
+def test_patching_carries_a_pass_over() -> None:
+    other = trace(MODEL, ids_of(2, 6, seed=9))
+    patched = edited(Replace("decoder.1.resid_pre", other["decoder.1.resid_pre"]))
+    close(patched.output, other.output)
+    row = edited(Replace("decoder.1.resid_pre", other["decoder.1.resid_pre"][:1]))
+    close(row.output[0], other.output[0])
+
+
+def test_edits_are_made_in_their_order() -> None:
+    site = "decoder.0.mlp.hidden"
+    one = torch.ones(())
+    close(edited(Scale(site), Replace(site, one))[site], one.double().expand(2, 6, 20))
+    close(edited(Replace(site, one), Scale(site, 3))[site], (3 * one).double().expand(2, 6, 20))
+
+
+def test_cross_attention_can_be_edited() -> None:
+    config = config_of("encoder-decoder")
+    model, inputs = shaken(config), inputs_of(config)
+    blind = trace(model, *inputs, edits=[SetMask("*.cross_attn.mask", ((False,) * 6,) * 5)])
+    assert all((blind.weights(f"decoder.{i}.cross_attn") == 0).all() for i in range(2))
+    assert torch.equal(blind["memory"], trace(model, *inputs)["memory"])
+
+
+MISFITS: dict[str, Edit] = {
+    "is called decoder.7.mlp.out": Scale("decoder.7.mlp.out"),
+    "No site of this pass is called nonsense": Scale("nonsense"),
+    "has no head 3: there are 3": Scale(f"{FIRST}.head_out", head=3),
+    "has no head -1": Scale(f"{FIRST}.head_out", head=-1),
+    "is not divided into heads": Scale("decoder.0.mlp.out", head=1),
+    "has no key 6: there are 6": HideKey(f"{FIRST}.weights", 6),
+    "holds no weights": HideKey(f"{FIRST}.mask", 0),
+    "which is torch.bool": Scale(f"{FIRST}.mask"),
+    "which is torch.int64": Scale("decoder.positions"),
+    "which is torch.float64": SetMask(f"{FIRST}.weights", TRIANGLE),
+    "has the shape": Replace("decoder.0.resid_pre", torch.zeros(2, 7, 12)),
+    "covers \\(6, 6\\) queries and keys, not \\(5, 6\\)": SetMask(f"{FIRST}.mask", TRIANGLE[1:]),
+    "not equally long": SetMask(f"{FIRST}.mask", ((True,), (True, False))),
+}
+
+
+@pytest.mark.parametrize(("words", "edit"), MISFITS.items(), ids=MISFITS.keys())
+def test_an_edit_that_cannot_be_made_says_why(words: str, edit: Edit) -> None:
+    with pytest.raises(EditError, match=words):
+        edited(edit)
+
+
+def test_one_missed_edit_among_good_ones_is_told() -> None:
+    with pytest.raises(EditError, match=r"decoder\.9\.q"):
+        edited(Scale(f"{FIRST}.q"), Scale("decoder.9.q"))
+    assert edited(Scale("decoder.*.mlp.out")).sites == PLAIN.sites
