@@ -32,7 +32,7 @@ def free_port() -> int:
         return port
 
 
-def wait_until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], bool], what: str, seconds: float = 90) -> None:
     """Look again until it holds; AssertionError that says what did not come."""
     end = time.monotonic() + seconds
     while not holds():
@@ -114,10 +114,10 @@ class Server:
 
     @property
     def tracebacks(self) -> list[str]:
-        """The part of the log after every traceback."""
+        """The part of the log after every printed stack: of an error, or of a warning."""
         return [
             self.log[match.start() : match.start() + 4000]
-            for match in re.finditer("Traceback", self.log)
+            for match in re.finditer(r"Traceback|Stack \(most recent", self.log)
         ]
 
     def stop(self, with_signal: int = signal.SIGINT) -> None:

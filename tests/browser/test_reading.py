@@ -6,10 +6,11 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
+from tests.served import wait_until
 
 SENTENCE = "the white cat does not eat the red fish"
-HEAD = "head"
-GRID = "grid"
+HEAD = "attention_head"
+GRID = "overview"
 
 
 def test_the_start_page_is_alive_at_once(visitor: Visitor) -> None:
@@ -25,22 +26,17 @@ def test_a_typed_sentence_becomes_tokens(visitor: Visitor) -> None:
     for word in ("white", "fish"):
         expect(page.get_by_test_id("stMain").get_by_text(word, exact=True).first).to_be_visible()
     visitor.follow("Attention")
-    expect(page.get_by_label("Sentence", exact=True)).to_have_value(SENTENCE)
+    expect(page.get_by_label("Your sentence", exact=True)).to_have_value(SENTENCE)
     visitor.drawn()
 
 
 def test_a_click_on_the_grid_changes_the_picture(visitor: Visitor) -> None:
-    page = visitor.open("/attention?model=shakespeare&layer=0&head=0")
+    visitor.open("/attention?layer=0&head=0")
     before = visitor.picture(HEAD)
-    visitor.drawn(GRID)
-    box = visitor.widget(GRID).locator("canvas").bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.9)
-    visitor.asks(layer="1", head="3")
-    page.wait_for_function(
-        "([key, before]) => document.querySelector(`.st-key-${key} canvas`)", arg=[HEAD, before]
-    )
-    assert visitor.picture(HEAD) != before
+    visitor.pick(GRID, layer=0, head=2)
+    visitor.asks(head="2")
+    wait_until(lambda: visitor.picture(HEAD) != before, "another picture")
+    visitor.no_traceback()
 
 
 def test_a_reload_and_a_link_give_the_same_view(visitor: Visitor, visit: Visit) -> None:
@@ -57,4 +53,4 @@ def test_a_reload_and_a_link_give_the_same_view(visitor: Visitor, visit: Visit) 
     friend.page.goto(visitor.page.url)
     friend.rest()
     assert friend.picture(HEAD) == seen
-    expect(friend.page.get_by_label("Sentence", exact=True)).to_have_value(SENTENCE)
+    expect(friend.page.get_by_label("Your sentence", exact=True)).to_have_value(SENTENCE)

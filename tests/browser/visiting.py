@@ -13,6 +13,7 @@ from playwright.sync_api import (
     Dialog,
     Locator,
     Page,
+    Position,
     expect,
 )
 
@@ -40,7 +41,9 @@ class Notes:
             self.hosts.add(parts.netloc)
 
     def said(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        # On a deep link Streamlit's own page looks for its server under that address first.
+        is_probe = "/_stcore/" in str(message.location.get("url"))
+        if message.type == "error" and not is_probe:
             self.errors.append(message.text)
 
     def interrupted(self, dialog: Dialog) -> None:
@@ -67,7 +70,7 @@ class Visitor:
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
         )
-        self.context.set_default_timeout(30_000)
+        self.context.set_default_timeout(60_000)
         self.context.add_init_script(NOTE_VIOLATIONS)
         self.context.on("request", lambda request: self.notes.asked(request.url))
         self.context.on("console", self.notes.said)
@@ -82,7 +85,7 @@ class Visitor:
         self.rest()
         return self.page
 
-    def rest(self, seconds: float = 60) -> None:
+    def rest(self, seconds: float = 90) -> None:
         """Wait until the app has drawn something and its script has ended."""
         self.page.wait_for_selector(AT_REST, timeout=seconds * 1000, state="attached")
         expect(self.page.get_by_test_id("stMain").locator("h1").first).to_be_visible(
@@ -97,14 +100,14 @@ class Visitor:
 
     def titled(self, title: str) -> None:
         expect(self.page.get_by_role("heading", level=1)).to_have_text(
-            re.compile(title), timeout=30_000
+            re.compile(title), timeout=60_000
         )
 
     def drawn(self, key: str = "") -> None:
         """Wait until a canvas view (the one under this key, or any) has been painted."""
         place = f".st-key-{key} " if key else ""
         painted = self.page.locator(f"{place}[data-painted]").first
-        painted.wait_for(state="visible", timeout=30_000)
+        painted.wait_for(state="visible", timeout=60_000)
 
     def picture(self, key: str) -> str:
         """What is painted on the canvas under this key, as the browser would save it."""
@@ -113,9 +116,17 @@ class Visitor:
         url: str = canvas.evaluate("canvas => canvas.toDataURL()")
         return url
 
+    def pick(self, key: str, *, layer: int, head: int) -> None:
+        """Click the small picture of a head in the overview under this key."""
+        self.drawn(key)
+        view = self.widget(key).locator("[data-cells]")
+        left, top, wide, high = map(float, str(view.get_attribute("data-cells")).split())
+        at = Position(x=left + wide * (head + 0.4), y=top + high * (layer + 0.4))
+        view.locator("canvas").click(position=at)
+
     def type(self, text: str) -> None:
         """Put a sentence of one's own into the field on every page."""
-        field = self.page.get_by_label("Sentence", exact=True)
+        field = self.page.get_by_label("Your sentence", exact=True)
         field.fill(text)
         field.press("Enter")
 
@@ -131,7 +142,7 @@ class Visitor:
     def asks(self, **choices: str) -> None:
         """Wait until the address holds these choices."""
         wanted = choices.items()
-        wait_until(lambda: self.query().items() >= wanted, f"{choices} in {self.page.url}", 30)
+        wait_until(lambda: self.query().items() >= wanted, f"{choices} in {self.page.url}", 60)
 
     def widget(self, key: str) -> Locator:
         """What the app drew under this key."""
