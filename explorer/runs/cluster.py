@@ -44,6 +44,7 @@ class Cluster:
         self._guard = threading.RLock()
         self._client: Client | None = None
         self._started: Any = None
+        self._is_closed = False
 
     def start(self) -> threading.Thread:
         """Attach or start without keeping anybody waiting; a fault shows when a run is sent."""
@@ -54,6 +55,8 @@ class Cluster:
     def connect(self) -> Client:
         """The living connection: the one there is, or a new one to a cluster found or started."""
         with self._guard:
+            if self._is_closed:
+                raise RunError("This server is ending, so it trains nothing any more.")
             if self._client is None or self._client.status != "running":
                 self._drop_client()
                 self._client = self._attach_to_given() or self._attach_or_start()
@@ -65,6 +68,11 @@ class Cluster:
         key = f"train/{run.name}/{uuid.uuid4().hex}"
         future = client.submit(_entry(str(ROOT)), str(run.folder), key=key, pure=False)
         fire_and_forget(future)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether asking it something keeps nobody waiting."""
+        return self._client is not None and self._client.status == "running"
 
     def has(self, run: Run) -> bool:
         """Whether a worker has the run or will have it."""
@@ -85,6 +93,7 @@ class Cluster:
         after its workers have written down where their runs stand.
         """
         with self._guard:
+            self._is_closed = True
             if self._client is not None and not self.given_address:
                 with contextlib.suppress(OSError):
                     if self._client.run_on_scheduler(_count_clients()) <= 1:
@@ -172,10 +181,14 @@ class Cluster:
             self._client = None
 
 
-@cache
 def cluster() -> Cluster:
     """The one of this server."""
-    return Cluster(runs_root())
+    return _cluster_of(runs_root())
+
+
+@cache
+def _cluster_of(root: Path) -> Cluster:
+    return Cluster(root)
 
 
 @contextlib.contextmanager

@@ -150,6 +150,8 @@ class Recorder:
             "title": self.run.title,
             "task": self.spec.task,
             "example": self.task.example,
+            "classes": list(self.task.classes),
+            "held_out": self.task.held_out,
             "weights_seed": self.spec.weights_seed,
             "training": self.spec.training.to_dict(),
             "steps": self.state.step,
