@@ -27,6 +27,12 @@ from models.transformer import Transformer
 
 CONFIG, WEIGHTS, TOKENIZER, RUN = "config.json", "model.safetensors", "tokenizer.json", "run.json"
 STATE, STATE_WEIGHTS = "state.json", "state.safetensors"
+KEPT_BY = {
+    "adamw": {"step", "exp_avg", "exp_avg_sq"},
+    "adam": {"step", "exp_avg", "exp_avg_sq"},
+    "sgd": {"momentum_buffer"},
+}
+"""What each optimizer remembers of a parameter."""
 LARGEST_JSON = {CONFIG: 1 << 20, RUN: 1 << 20, STATE: 1 << 20, TOKENIZER: 32 << 20}
 """Bytes of each text file that are read at most."""
 
@@ -131,7 +137,7 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
     folder = Path(folder)
     state = TrainState.fresh(model, config)
     step = read_json(folder, STATE).get("step")
-    if not isinstance(step, int) or step < 0:
+    if type(step) is not int or step < 0:
         raise CheckpointError(f"{STATE} in {folder.name} names no step.")
     state.step = step
     try:
@@ -144,10 +150,21 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
                     if key.startswith(prefix)
                 }
                 if memory:
+                    check_memory(folder, memory, parameter, config)
                     state.optimizer.state[parameter] = memory
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{STATE_WEIGHTS} in {folder.name} is damaged.") from error
     return state
+
+
+def check_memory(
+    folder: Path, memory: dict[str, Tensor], parameter: Tensor, config: TrainConfig
+) -> None:
+    """CheckpointError unless this optimizer could have kept it for this parameter."""
+    shapes = {"step": ()}
+    fits = all(value.shape == shapes.get(key, parameter.shape) for key, value in memory.items())
+    if memory.keys() != KEPT_BY[config.optimizer] or not fits:
+        raise CheckpointError(f"{STATE_WEIGHTS} in {folder.name} is of another model or optimizer.")
 
 
 def optimizer_tensors(model: Transformer, state: TrainState) -> dict[str, Tensor]:
