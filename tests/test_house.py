@@ -21,7 +21,7 @@ MAY_KNOW = {
     "docs": ROOMS,
 }
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping"}
-ABOUT_THE_SCREEN = {"shell.py", "session.py", "widgets.py", "components"}
+ABOUT_THE_SCREEN = {"shell.py", "session.py", "widgets.py", "components", "training"}
 TOP = {
     ".ci",
     ".gitattributes",

@@ -1,0 +1,75 @@
+"""Which run is shown: it lives in the address as `run`, and is found again in its folder."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session
+from explorer.library import runs_root
+from explorer.runs.run import Run, RunError, all_runs, named
+from explorer.training.words import one_line
+
+RUNS_LISTED = 50
+
+
+def choose_run() -> Run | None:
+    """The list of runs, the newest first. Nothing chosen yet: the one that is training."""
+    runs = {run.name: run for run in all_runs(runs_root())[:RUNS_LISTED]}
+    asked = st.session_state.get("run") or st.query_params.get("run")
+    if asked is not None and asked not in runs:
+        runs |= _older(str(asked))
+    if asked is None and (active := _first_active(list(runs.values()))):
+        st.session_state["run"] = active.name
+    if st.session_state.get("run") not in runs:
+        st.session_state.pop("run", None)
+    name = st.selectbox(
+        "Run",
+        list(runs),
+        index=None,
+        format_func=lambda name: one_line(runs[name]) if name in runs else name,
+        key="run",
+        bind="query-params",
+        placeholder="No run yet" if not runs else "Choose an earlier run",
+        disabled=not runs,
+    )
+    return runs.get(str(name))
+
+
+def show_run(run: Run) -> None:
+    """Choose it; for callbacks, which run before the list is drawn."""
+    st.session_state["run"] = run.name
+
+
+def open_elsewhere(run: Run) -> None:
+    """The way from a run to the Attention page, with its model chosen there."""
+    if run.checkpoint() is None:
+        return
+    pages = st.session_state.get("_pages", {})
+    chosen = st.button(
+        f"Open {run.title} on the Attention page",
+        key="open_run",
+        icon=":material/arrow_forward:",
+        on_click=session.choose_model,
+        args=(run.name,),
+    )
+    if chosen and "attention" in pages:
+        st.switch_page(pages["attention"])
+
+
+def _older(name: str) -> dict[str, Run]:
+    """A run that the list is too short for, or the sentence that there is none."""
+    try:
+        return {name: named(runs_root(), name)}
+    except RunError as error:
+        session.say(str(error))
+        return {}
+
+
+def _first_active(runs: list[Run]) -> Run | None:
+    for run in runs[:10]:
+        try:
+            if run.status().is_active:
+                return run
+        except RunError:
+            continue
+    return None

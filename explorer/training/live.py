@@ -1,0 +1,122 @@
+"""A run as it goes on: how far, how fast, its curves, and its attention as it forms.
+
+It looks at the run's folder once a second. Nothing here trains or waits: a page that
+is reloaded, left or closed changes nothing, and comes back to the same run.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session
+from explorer.figures.progress import HEIGHT, held_out_curve, loss_curve
+from explorer.runs.cluster import cluster
+from explorer.runs.metrics import Metrics
+from explorer.runs.run import Run, RunError
+from explorer.runs.spec import WAITING, Status
+from explorer.tasks import TASKS
+from explorer.training import words
+from explorer.training.watching import watch
+
+EVERY = 1.0
+
+
+def show(run: Run) -> None:
+    """The run on screen; it follows by itself while there is something to follow."""
+    try:
+        is_active = _status(run).is_active
+    except RunError as error:
+        session.say(str(error))
+        return
+    st.fragment(_look, run_every=EVERY if is_active else None)(run, is_active)
+
+
+def _look(run: Run, was_active: bool) -> None:
+    try:
+        spec, status = run.spec, _status(run)
+    except RunError as error:
+        session.say(str(error))
+        return
+    if was_active and not status.is_active:
+        st.rerun()
+    _buttons(run, status)
+    st.progress(status.share, text=words.progress(status))
+    task = TASKS.get(spec.task)
+    metrics = _metrics(run)
+    loss, held_out = st.columns(2)
+    losses, values = metrics.losses(), metrics.values()
+    loss.vega_lite_chart(
+        loss_curve(losses, status.steps), height=HEIGHT, width="stretch", key="loss_curve"
+    )
+    is_share = "nats" not in status.measure
+    goal = spec.stop_at if spec.stop_at is not None else task.goal if task else None
+    held_out.vega_lite_chart(
+        held_out_curve(values, status.steps, status.measure or "value", goal, is_share),
+        height=HEIGHT,
+        width="stretch",
+        key="held_out_curve",
+    )
+    watch(run, spec)
+
+
+def _buttons(run: Run, status: Status) -> None:
+    state, pause, step, stop = st.columns([5, 2, 2, 2], vertical_alignment="center")
+    state.markdown(f"**{run.title}** · {words.SAID[status.state]}")
+    if status.message:
+        state.text(status.message)
+    if status.is_active:
+        pause.button("Pause", key="pause", on_click=_tell, args=(run, "pause"), width="stretch")
+    else:
+        pause.button(
+            "Resume",
+            key="resume",
+            on_click=_tell,
+            args=(run, "resume"),
+            width="stretch",
+            disabled=not status.can_resume,
+        )
+    step.button(
+        "Step",
+        key="step",
+        on_click=_tell,
+        args=(run, "step"),
+        width="stretch",
+        disabled=not status.can_resume,
+        help="One update, then pause",
+    )
+    stop.button(
+        "Stop",
+        key="stop",
+        on_click=_tell,
+        args=(run, "stop"),
+        width="stretch",
+        disabled=not status.is_active,
+    )
+    if fault := st.session_state.pop("_run_fault", None):
+        session.say(fault)
+
+
+def _tell(run: Run, word: str) -> None:
+    try:
+        run.command(word)
+        if word in ("resume", "step") and not run.has_worker():
+            cluster().submit(run)
+    except (RunError, OSError) as error:
+        st.session_state["_run_fault"] = str(error)
+
+
+def _status(run: Run) -> Status:
+    """The run's own word, unless it waits for a cluster that has never heard of it."""
+    status = run.status()
+    if status.state == WAITING and cluster().is_up and not cluster().has(run):
+        return status.replace(state="interrupted")
+    return status
+
+
+def _metrics(run: Run) -> Metrics:
+    """Kept for the session, so that only what is new is read."""
+    kept = st.session_state.get("_metrics")
+    if not isinstance(kept, Metrics) or kept.path != run.folder / "metrics.jsonl":
+        kept = Metrics(run.folder / "metrics.jsonl")
+        st.session_state["_metrics"] = kept
+    return kept.update()

@@ -1,0 +1,163 @@
+"""The attention of the reader's own sentence, through the newest weights of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer import library, session
+from explorer.components import matrix
+from explorer.library import LibraryError, Opened
+from explorer.reading import Reading, ReadingError, read_batch
+from explorer.runs.opening import open_folder
+from explorer.runs.run import Run, RunError
+from explorer.runs.spec import RunSpec
+from explorer.tasks import Task, pattern_score, task_of
+from explorer.text import TextError
+
+HEIGHT = 430
+LIMIT = 400
+BEST = "the best"
+
+
+@dataclass(frozen=True)
+class Look:
+    """One sentence through one set of weights, kept until either changes."""
+
+    folder: Path
+    text: str
+    opened: Opened
+    reading: Reading | None
+    fault: str
+
+
+def watch(run: Run, spec: RunSpec) -> None:
+    """The sentence, one head's attention, and what one expects to see beside it."""
+    try:
+        task = task_of(spec.task, run.text())
+    except (RunError, TextError) as error:
+        session.say(str(error))
+        return
+    _view(task, lambda text: _look(run, text))
+
+
+def preview(task: Task) -> None:
+    """The same through the finished model of this task that ships with the app."""
+    try:
+        opened = library.open_model(task.name)
+    except LibraryError:
+        st.markdown(f"Press **Start training**. {task.expectation}")
+        return
+    st.markdown("No run is shown yet. This is what a finished model of this task does.")
+    _view(task, lambda text: _read(Path(opened.name), text, opened))
+
+
+def _view(task: Task, look: Callable[[str], Look | None]) -> None:
+    sentence, head = st.columns([3, 2], vertical_alignment="bottom")
+    text = sentence.text_input(
+        "Your sentence",
+        value=task.example,
+        max_chars=LIMIT,
+        key=f"watched_{task.name}",
+        persist_state="session",
+    )
+    at = look(str(text))
+    if at is None:
+        st.caption("The attention appears with the first weights.")
+        return
+    if at.reading is None:
+        session.say(at.fault)
+        return
+    part, layer = _site(task, at.reading)
+    heads = [BEST, *map(str, range(at.reading.part(part).heads))]
+    chosen = head.segmented_control(
+        f"Head of layer {layer}",
+        heads,
+        default=BEST,
+        key=f"watched_head_{len(heads)}",
+        persist_state="session",
+    )
+    _draw(task, at.reading, part, layer, str(chosen or BEST))
+
+
+def _look(run: Run, text: str) -> Look | None:
+    """Read anew only when the weights or the sentence changed."""
+    kept = st.session_state.get("_look")
+    for _ in range(2):  # the newest weights may be replaced between the two lines
+        folder = run.latest()
+        if folder is None:
+            return None
+        if isinstance(kept, Look) and (kept.folder, kept.text) == (folder, text):
+            return kept
+        try:
+            opened = open_folder(folder)
+        except LibraryError:
+            continue
+        kept = st.session_state["_look"] = _read(folder, text, opened)
+        return kept
+    return kept if isinstance(kept, Look) else None
+
+
+def _read(folder: Path, text: str, opened: Opened) -> Look:
+    try:
+        return Look(folder, text, opened, read_batch.__wrapped__(opened, (text,))[0], "")
+    except ReadingError as error:
+        return Look(folder, text, opened, None, str(error))
+
+
+def _site(task: Task, reading: Reading) -> tuple[str, int]:
+    """Where the task's pattern is to be seen; else the last layer of the last attention."""
+    stack, _, rest = task.pattern_site.partition(".")
+    layer, _, attention = rest.partition(".")
+    for part in reading.parts:
+        if part.name == f"{stack}.{attention}" and layer.isdecimal():
+            return part.name, min(int(layer), part.layers - 1)
+    return reading.parts[-1].name, reading.parts[-1].layers - 1
+
+
+def _draw(task: Task, reading: Reading, part: str, layer: int, chosen: str) -> None:
+    expected = task.pattern(reading.source or reading.target, reading.target)
+    weights = reading.all_weights(part)[layer]
+    if expected is not None and expected.shape != weights.shape[1:]:
+        expected = None
+    scores = _scores(weights, expected)
+    head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
+    seen, hoped = st.columns(2)
+    with seen:
+        said = f"**Layer {layer}, head {head}**"
+        st.markdown(f"{said} · {scores[head]:.2f} on the pattern" if expected is not None else said)
+        _matrix(reading, part, layer, weights[head], "watched")
+    with hoped:
+        st.markdown("**What one expects**")
+        if expected is None:
+            st.markdown(task.expectation)
+        else:
+            _matrix(reading, part, layer, expected, "expected")
+    if expected is not None:
+        st.caption(task.expectation)
+    for note in reading.notes:
+        st.text(note)
+
+
+def _matrix(reading: Reading, part: str, layer: int, values: Tensor, key: str) -> None:
+    matrix(
+        values,
+        reading.rows(part),
+        reading.columns(part),
+        key=key,
+        allowed=reading.mask(part, layer),
+        height=HEIGHT,
+        top=1.0,
+    )
+
+
+def _scores(weights: Tensor, expected: Tensor | None) -> Tensor:
+    """How well each head does what is expected; how decided it is, where nothing is."""
+    if expected is None:
+        return weights.amax(dim=-1).mean(dim=-1)
+    return torch.tensor([pattern_score(head, expected) for head in weights])

@@ -1,0 +1,78 @@
+"""How a run is put into words."""
+
+from __future__ import annotations
+
+from explorer.runs.run import Run, RunError
+from explorer.runs.spec import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    PAUSED,
+    STOPPED,
+    TRAINING,
+    WAITING,
+    RunSpec,
+    Status,
+)
+from explorer.tasks import TASKS
+
+SAID = {
+    WAITING: "waiting for a free worker",
+    TRAINING: "training",
+    PAUSED: "paused",
+    STOPPED: "stopped",
+    DONE: "done",
+    FAILED: "failed",
+    INTERRUPTED: "interrupted: its process ended, what it reached is kept",
+}
+
+
+def progress(status: Status) -> str:
+    """Where the run stands, how fast it goes, how long it will take."""
+    parts = [f"Step {status.step:,} of {status.steps:,}"]
+    if status.state == TRAINING and status.steps_per_second > 0:
+        parts.append(f"{status.steps_per_second:.3g} steps/s")
+    left = status.seconds_left
+    if left is not None:
+        parts.append(f"{duration(left)} left")
+    elif status.seconds:
+        parts.append(f"{duration(status.seconds)} of training")
+    return " · ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """About how long, in the unit a person would use."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def one_line(run: Run) -> str:
+    """A run in the list: its name, its state and what it reached."""
+    try:
+        status = run.status()
+    except RunError:
+        return f"{run.title} · cannot be read"
+    state = status.state
+    parts = [run.title, state if state == DONE else f"{state} at step {status.step:,}"]
+    if state == DONE and status.value is not None:
+        parts.append(f"{status.measure} {status.value:.3g}")
+    return " · ".join(parts)
+
+
+def differs(spec: RunSpec) -> str:
+    """What was set otherwise than the task has it."""
+    task = TASKS.get(spec.task)
+    if task is None:
+        return ""
+    changed = [
+        f"{name} {was} → {now}"
+        for usual, asked in ((task.model, spec.model), (task.training, spec.training))
+        for (name, was), now in zip(usual.to_dict().items(), asked.to_dict().values(), strict=True)
+        if was != now
+    ]
+    if spec.weights_seed:
+        changed.append(f"weights seed {spec.weights_seed}")
+    return ", ".join(changed) or "the task's own settings"

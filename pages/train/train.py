@@ -1,0 +1,23 @@
+"""Train a model here, and watch its attention form."""
+
+import streamlit as st
+
+from explorer import training, widgets
+from models.training import learning_rate, train
+
+widgets.opening(
+    "Train",
+    "A small model learns a task in front of you; its attention is drawn as it forms.",
+)
+asked, seen = st.columns([2, 5], gap="large")
+with asked:
+    task = training.form()
+with seen:
+    run = training.choose_run()
+    if run is not None:
+        training.show(run)
+    elif task is not None:
+        training.preview(task)
+if run is not None:
+    training.open_elsewhere(run)
+widgets.code(train, learning_rate)
