@@ -94,7 +94,7 @@ class WarmUp:
 
             self.cluster = cluster()
             self.cluster.start()
-        except Exception:  # noqa: BLE001  (without it the app is slower, not broken)
+        except Exception:
             log.exception("The warm-up ended early.")
         # Nothing that was loaded is garbage: do not search through it after every run.
         # No optimizer is made here, since only the workers train.

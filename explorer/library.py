@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from explorer.tasks import GIVEN, TASKS, Task
 from explorer.text import Tokenizer
 from models import Transformer, TransformerConfig, load_checkpoint
@@ -49,6 +51,7 @@ class Entry:
     run: Mapping[str, Any]
     origin: str
     example: str = ""
+    parameters: int = 0
     fault: str | None = None
 
 
@@ -132,7 +135,14 @@ def _entry(name: str, folder: Path, origin: str, stamp: tuple[int, ...]) -> Entr
     task, given = TASKS.get(kind), GIVEN.get(kind)
     title = run.get("title") or (task.title if task else given.title if given else name)
     example = run.get("example") or (task.example if task else ANY_EXAMPLE)
-    return Entry(name, str(title), folder, config, run, origin, example=str(example))
+    return Entry(
+        name, str(title), folder, config, run, origin, str(example), _count_parameters(config)
+    )
+
+
+def _count_parameters(config: TransformerConfig) -> int:
+    with torch.device("meta"):  # the shapes alone, no numbers
+        return Transformer(config).n_parameters
 
 
 @lru_cache(maxsize=MODELS_KEPT)

@@ -56,5 +56,5 @@ def batch(opened: Opened, reading: Reading) -> Reading:
     content = [token for token in reading.tokens if token.end > token.start]
     shorter = reading.text[: content[(len(content) - 1) // 2].end]
     if not shorter.strip() or shorter == reading.text:
-        raise ReadingError("This sentence is too short to have a shorter one beside it: add a word.")
+        raise ReadingError("This sentence has no shorter one to be read beside: add a word.")
     return read_batch(opened, (reading.text, shorter))[1]

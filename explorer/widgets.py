@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer import describe, session, source
 from explorer.components import chips, matrix
@@ -14,16 +15,18 @@ from explorer.library import Entry
 from explorer.reading import Reading
 
 MATRIX_HEIGHT = 520
+WIDEST = 1160
+"""A picture and what stands beside it belong together, also on a wide screen."""
 
 WAYS = {
-    "tokens": "How the sentence becomes tokens",
-    "positions": "How the model knows the order of the words",
+    "start": "What it looks at",
+    "tokens": "From letters to tokens",
+    "positions": "How order gets in",
     "attention": "Every head of every layer",
     "masks": "Who may look at whom",
-    "train": "Train a model and watch its attention form",
-    "checkpoints": "Open another model",
+    "train": "Train one, and watch",
+    "checkpoints": "Other models",
 }
-
 
 say = session.say
 
@@ -32,6 +35,11 @@ def opening(title: str, sentence: str) -> None:
     """A page opens with its name and one sentence that says what one sees."""
     st.title(title, anchor=False)
     st.markdown(sentence)
+
+
+def side_by_side(*shares: int) -> list[DeltaGenerator]:
+    """Columns that do not drift apart on a wide screen."""
+    return st.container(width=WIDEST).columns(shares, gap="medium")
 
 
 def notes(sentences: Iterable[str]) -> None:
@@ -113,18 +121,22 @@ def stepper(key: str, count: int) -> int:
     return int(state[key])
 
 
+SHELF = (3, 3, 2, 3, 2)
+
+
 def shelf_row(entry: Entry, is_chosen: bool) -> None:
     """One model: what it is, what it reaches, and the button that opens it."""
-    name, about, figure, button = st.columns([3, 4, 3, 2], vertical_alignment="center")
+    name, about, size, figure, button = st.columns(SHELF, vertical_alignment="center")
     name.text(entry.title)
     if entry.config is None:
         about.text(entry.fault or "It cannot be opened.")
         return
     config = entry.config
     about.caption(f"{config.kind}, {config.n_layers} × {config.n_heads} heads")
+    size.caption(f"{entry.parameters:,} parameters")
     figure.caption(describe.measured(entry.run))
     button.button(
-        "Open here" if not is_chosen else "Chosen",
+        "Chosen" if is_chosen else "Open",
         key=f"open_{entry.name}",
         on_click=session.choose_model,
         args=(entry.name,),

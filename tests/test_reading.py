@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,8 +27,8 @@ def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 
 
 @pytest.fixture(params=NAMES)
-def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
-    yield library.open_model(request.param)
+def opened(request: pytest.FixtureRequest) -> Opened:
+    return library.open_model(request.param)
 
 
 def test_a_sentence_is_read_once(opened: Opened) -> None:
@@ -117,10 +117,8 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(opened: Opened, text: str)
 
 @pytest.mark.parametrize("text", ["😀 cat", "שלום", "\x00\x07", "<b>", "a\u202eb", "🏳️‍🌈"])
 def test_any_characters_are_read_or_refused(opened: Opened, text: str) -> None:
-    try:
+    with suppress(ReadingError):
         assert read(opened, text).tokens
-    except ReadingError as error:
-        assert str(error).endswith(".")
 
 
 def test_a_text_that_just_fits_is_read() -> None:

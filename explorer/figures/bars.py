@@ -3,53 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+
+from explorer.figures.frame import Spec, framed, told
+
+MONOSPACE = "'Source Code Pro', monospace"
+LONGEST = 18
 
 
-def bars(labels: Sequence[str], values: Sequence[float]) -> dict[str, Any]:
-    """A Vega-Lite chart of probabilities; labels stay in the order they come."""
+def bars(labels: Sequence[str], values: Sequence[float]) -> Spec:
+    """A Vega-Lite chart of probabilities; labels stay in the order they come.
+
+    The number stands with the label, so that the numbers are one column.
+    """
     rows = [
         {"label": label, "value": value, "said": f"{value:.3f}", "order": order}
         for order, (label, value) in enumerate(zip(labels, values, strict=True))
     ]
+    for row in rows:
+        row["shown"] = f"\u2068{_cut(str(row['label']))}\u2069  {row['said']}"
     # Two labels may look alike, so a bar stands by its order and is only named by its label.
-    names = "datum.value == null ? '' : data('labels')[datum.value].label"
-    y = {
+    names = "datum.value == null ? '' : data('labels')[datum.value].shown"
+    y: Spec = {
         "field": "order",
         "type": "ordinal",
-        "axis": {
-            "labelExpr": names,
-            "title": None,
-            "domain": False,
-            "ticks": False,
-            "labelLimit": 120,
-            "labelFont": "monospace",
-        },
+        "axis": {"labelExpr": names, "title": None, "labelLimit": 260, "labelFont": MONOSPACE},
     }
-    tooltip = [{"field": "label", "title": "token"}, {"field": "said", "title": "probability"}]
-    return {
-        "datasets": {"labels": rows},
-        "data": {"name": "labels"},
-        "encoding": {"y": y, "tooltip": tooltip},
-        "layer": [
-            {
-                "mark": {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.7}},
-                "encoding": {
-                    "x": {
-                        "field": "value",
-                        "type": "quantitative",
-                        "axis": None,
-                        "scale": {"domainMax": min(1.0, 1.25 * max(values, default=1.0))},
-                    }
-                },
-            },
-            {
-                "mark": {"type": "text", "align": "left", "dx": 4},
-                "encoding": {
-                    "x": {"field": "value", "type": "quantitative"},
-                    "text": {"field": "said"},
-                },
-            },
-        ],
-        "view": {"stroke": None},
+    x: Spec = {
+        "field": "value",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, max(values, default=0.0) or 1.0]},
     }
+    tooltip = [told("label", "token", places=None), told("said", "probability", places=None)]
+    return framed(
+        {
+            "datasets": {"labels": rows},
+            "data": {"name": "labels"},
+            "mark": {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.64}},
+            "encoding": {"y": y, "x": x, "tooltip": tooltip},
+        }
+    )
+
+
+def _cut(label: str) -> str:
+    half = LONGEST // 2
+    return label if len(label) <= LONGEST else f"{label[:half]}…{label[-half + 1 :]}"

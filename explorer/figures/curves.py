@@ -2,76 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
+from explorer.figures.frame import Spec, framed, quantity, ruler, told
+
+TOP = {"orient": "top", "title": None, "offset": 4}
 Row = Mapping[str, float | str]
 
 
-def waves(rows: Sequence[Row]) -> dict[str, Any]:
+def waves(rows: Sequence[Row]) -> Spec:
     """Lines over positions; a row has `position`, `value` and `dimension`."""
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "line", "point": {"size": 14}},
+    curve = {
+        "mark": {"type": "line", "interpolate": "monotone", "point": {"size": 18}},
         "encoding": {
-            "x": _axis("position"),
-            "y": _axis("value", zero=True),
-            "color": {"field": "dimension", "type": "nominal", "legend": {"orient": "top"}},
-            "tooltip": [
-                {"field": "dimension", "title": "dimension"},
-                {"field": "position"},
-                {"field": "value", "format": ".3f"},
-            ],
+            "y": quantity("value", domain=_around(float(row["value"]) for row in rows)),
+            "color": {"field": "dimension", "type": "nominal", "sort": None},
+            # Colour never speaks alone: the second of a pair is dashed.
+            "strokeDash": {"field": "dimension", "type": "nominal", "sort": None},
         },
     }
+    tooltip = [told("dimension", places=None), told("position", places=0), told("value")]
+    last = max((float(row["position"]) for row in rows), default=1.0)
+    return framed(
+        {
+            "data": {"values": list(rows)},
+            "encoding": {"x": quantity("position", domain=(0, last))},
+            "layer": [curve, ruler("position", tooltip)],
+        }
+    )
 
 
-def by_offset(rows: Sequence[tuple[int, float, float, float]], unit: str) -> dict[str, Any]:
+def by_offset(rows: Sequence[tuple[int, float, float, float]], unit: str) -> Spec:
     """The mean over all pairs that far apart, in the band of the smallest and the largest."""
     names = ("offset", "smallest", "mean", "largest")
     values = [dict(zip(names, row, strict=True)) for row in rows]
-    tooltip = [{"field": "offset"}]
-    tooltip += [{"field": name, "format": ".3f"} for name in ("smallest", "mean", "largest")]
-    y = {"field": "mean", "type": "quantitative", "title": unit}
-    return {
-        "data": {"values": values},
-        "encoding": {"x": _axis("offset", "distance of the two positions"), "tooltip": tooltip},
-        "layer": [
-            {
-                "mark": {"type": "area", "opacity": 0.25},
-                "encoding": {
-                    "y": {"field": "smallest", "type": "quantitative", "title": unit},
-                    "y2": {"field": "largest"},
-                },
+    tooltip = [told("offset", "distance", 0), *(told(name) for name in names[1:])]
+    reach = _around(number for row in rows for number in row[1:])
+    y = quantity("mean", unit, domain=reach)
+    return framed(
+        {
+            "data": {"values": values},
+            "encoding": {
+                "x": quantity("offset", "distance of the two positions", domain=(0, len(rows) - 1))
             },
-            {"mark": {"type": "line", "point": {"size": 14}}, "encoding": {"y": y}},
-        ],
-    }
+            "layer": [
+                {
+                    "mark": {"type": "area", "opacity": 0.18},
+                    "encoding": {
+                        "y": {**y, "field": "smallest"},
+                        "y2": {"field": "largest"},
+                    },
+                },
+                {
+                    "mark": {"type": "line", "point": {"size": 18}},
+                    "encoding": {"y": y},
+                },
+                ruler("offset", tooltip),
+            ],
+        }
+    )
 
 
-def slopes(values: Sequence[float], count: int) -> dict[str, Any]:
+def slopes(values: Sequence[float], count: int) -> Spec:
     """What each head takes off the score of a key, by its distance."""
     rows = [
         {"head": f"head {head}", "offset": offset, "bias": -slope * offset}
         for head, slope in enumerate(values)
         for offset in range(count)
     ]
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "line"},
-        "encoding": {
-            "x": _axis("offset", "distance of query and key"),
-            "y": {"field": "bias", "type": "quantitative", "title": "added to the score"},
-            "color": {"field": "head", "type": "nominal", "legend": {"orient": "top"}},
-            "tooltip": [{"field": "head"}, {"field": "offset"}, {"field": "bias", "format": ".3f"}],
-        },
-    }
+    tooltip = [told("head", places=None), told("offset", "distance", 0), told("bias")]
+    return framed(
+        {
+            "data": {"values": rows},
+            "encoding": {
+                "x": quantity("offset", "distance of query and key", domain=(0, count - 1))
+            },
+            "layer": [
+                {
+                    "mark": {"type": "line"},
+                    "encoding": {
+                        "y": quantity(
+                            "bias",
+                            "added to the score",
+                            domain=(-max(values, default=1.0) * (count - 1), 0),
+                        ),
+                        "color": {"field": "head", "type": "nominal", "sort": None},
+                    },
+                },
+                ruler("offset", tooltip),
+            ],
+        }
+    )
 
 
-def _axis(field: str, title: str | None = None, zero: bool = False) -> dict[str, Any]:
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title or field,
-        "scale": {"zero": zero, "nice": False},
-    }
+def _around(values: Iterable[float]) -> tuple[float, float]:
+    """A range that holds all values and zero, with a little room."""
+    found = [0.0, *values]
+    low, high = min(found), max(found)
+    room = 0.05 * ((high - low) or 1.0)
+    return low - room * (low < 0), high + room

@@ -3,36 +3,36 @@
 import streamlit as st
 
 from explorer import session, widgets
-from explorer.components import grid
-from explorer.components import lines
+from explorer.components import grid, lines
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
 widgets.opening(
     "Attention",
-    "Each small picture is one head: the darker a cell, the more the token of that row "
+    "Each small picture is one head: the stronger a cell, the more the token of that row "
     "looks at the token of that column.",
 )
 at = session.choice()
 reading = session.reading_of_text()
 weights = reading.all_weights(at.part)
 
-overview, large = st.columns([2, 3], gap="large")
+overview, large = widgets.side_by_side(2, 3)
 with overview:
     st.markdown("**Every head** · layers down, heads across")
     grid(weights, selected=(at.layer, at.head), key="overview", on_pick=session.look_at)
     widgets.answer(reading)
     widgets.notes(reading.notes)
 with large:
-    st.markdown(f"**Layer {at.layer}, head {at.head}**")
-    view = st.segmented_control(
-        "View",
-        ["Matrix", "Lines"],
-        default="Matrix",
-        key="view",
-        required=True,
-        label_visibility="collapsed",
-        bind="query-params",
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Layer {at.layer}, head {at.head}**", width="stretch")
+        view = st.segmented_control(
+            "View",
+            ["Matrix", "Lines"],
+            default="Matrix",
+            key="view",
+            required=True,
+            label_visibility="collapsed",
+            bind="query-params",
+        )
     if view == "Matrix":
         widgets.one_head(reading, key="attention_head")
     else:
@@ -42,6 +42,7 @@ with large:
             reading.columns(at.part),
             key="attention_lines",
             selected_head=at.head,
+            height=widgets.MATRIX_HEIGHT,
         )
 
 EXPLAINED = {

@@ -7,7 +7,7 @@ from explorer.components import matrix
 from models import masking
 from models.attention import attention_weights
 
-HEIGHT = 330
+HEIGHT = 350
 
 widgets.opening(
     "Masks",
@@ -49,7 +49,8 @@ if reading is not None:
     scores = reading.scores(at.part, at.layer, at.head)
     weights = reading.weights(at.part, at.layer, at.head)
     first, second, third = st.columns(3, gap="medium")
-    draw(first, "Scores", scores, "scores", scale="diverging", unit="score")
+    top = float(scores.abs().max())
+    draw(first, "Scores", scores, "scores", scale="diverging", unit="score", top=top)
     draw(
         second,
         "Scores under the mask",
@@ -57,6 +58,7 @@ if reading is not None:
         "masked",
         scale="diverging",
         unit="score",
+        top=top,
         allowed=shown.both,
     )
     draw(third, "Weights: each row sums to 1", weights, "weights", allowed=shown.both, top=1.0)

@@ -38,7 +38,7 @@ if chosen == own:
 else:
     st.caption(f"The chosen model uses {SCHEMES[own].lower()} positions. {EXPLANATIONS[chosen]}")
 
-count = min(SHOWN, opened.config.max_len)
+count = min(SHOWN, opened.config.max_len) if chosen == "learned" else SHOWN
 shown = scheme(chosen, opened.model, count, head)
 if shown is None:
     widgets.say(
@@ -67,7 +67,7 @@ with left:
             column_name="dimension",
             sentence="Position {row}, dimension {column}: {value}",
             unit="value",
-            height=460,
+            height=430,
         )
 with right:
     st.markdown("**Position against position**")
@@ -81,7 +81,7 @@ with right:
         column_name="position",
         sentence="Position {row} and position {column}: {value}",
         unit="bias" if chosen == "alibi" else "product",
-        height=460,
+        height=430,
     )
 
 left, right = st.columns(2, gap="large")

@@ -8,14 +8,14 @@ from models.attention import MultiHeadAttention, attention_weights
 at = session.choice()
 widgets.opening(
     "At a glance",
-    "Every row is a word that the model writes; the darker a cell, the more the model "
+    "Every row is a word that the model writes; the stronger a cell, the more the model "
     "looks at that word of your sentence while it writes."
     if at.part == "decoder.cross_attn"
-    else "Every row is a token of your sentence; the darker a cell, the more that token "
+    else "Every row is a token of your sentence; the stronger a cell, the more that token "
     "looks at the token above the column.",
 )
 reading = session.reading_of_text()
-picture, beside = st.columns([3, 2], gap="large")
+picture, beside = widgets.side_by_side(2, 1)
 with picture:
     widgets.one_head(reading, key="start_head")
 with beside:
@@ -25,8 +25,5 @@ with beside:
     st.markdown("**Type your own sentence above, or go on**")
     widgets.ways_on("tokens", "positions", "attention", "masks", "train")
 
-st.markdown(
-    "A row adds up to one: it is how this head divides its attention. "
-    "Point at a cell to read it, click it to hold it."
-)
+st.markdown(f"{session.opened().expectation} Every row adds up to one.")
 widgets.code(MultiHeadAttention.forward, attention_weights)

@@ -32,6 +32,7 @@ st.dataframe(
     height=min(460, 38 + 35 * (len(lines) + 1)),
     column_config={"parameters": st.column_config.NumberColumn(format="localized")},
 )
+widgets.ways_on("start", "attention")
 if source := opened.run.get("attribution"):
     st.caption("Trained on")
     st.text(str(source))
