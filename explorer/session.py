@@ -161,7 +161,7 @@ def _draw_look(entry: Entry) -> None:
 def _picker(label: str, key: str, options: Sequence[Any], default: Any, name: Any = str) -> Any:
     if key in st.session_state and st.session_state[key] not in options:
         st.session_state[key] = default
-    return st.segmented_control(
+    picked = st.segmented_control(
         label,
         options,
         default=default,
@@ -171,6 +171,7 @@ def _picker(label: str, key: str, options: Sequence[Any], default: Any, name: An
         wrap=True,
         bind="query-params",
     )
+    return default if picked is None else picked  # an empty value in the address picks nothing
 
 
 def _draw_text(entry: Entry) -> None:
