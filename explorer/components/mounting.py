@@ -80,8 +80,8 @@ class View:
         return result
 
 
-def component(name: str, **parts: str) -> Callable[..., Any]:
-    mount: Callable[..., Any] = st.components.v2.component(name, **parts)
+def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:
+    mount: Callable[..., Any] = st.components.v2.component(name, html=html, css=css, js=js)
     return mount
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 MOST_POINTS = 300
-HEIGHT = 190
+HEIGHT = 160
 
 Point = tuple[int, float]
 
@@ -65,7 +65,7 @@ def _curve(points: Sequence[Point], steps: int, title: str, zero: bool) -> dict[
                         "type": "quantitative",
                         "title": title,
                         "scale": {"zero": zero},
-                        "axis": {"minExtent": 32, "tickCount": 5},
+                        "axis": {"minExtent": 32, "tickCount": 4},
                     },
                     "tooltip": [
                         {"field": "step", "format": ",d"},

@@ -1,0 +1,72 @@
+"""Every chart is plain data that Vega-Lite's own schema accepts, and stands still."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import altair
+import pytest
+
+from explorer.figures.bars import bars
+from explorer.figures.curves import by_offset, slopes, waves
+from explorer.figures.frame import CONFIG
+from explorer.figures.learning import held_out, loss
+
+ROWS = [
+    {"position": p, "value": math.sin(p), "dimension": name}
+    for name in ("dimension 0", "dimension 1")
+    for p in range(9)
+]
+CHARTS = {
+    "bars": bars(["a", "a", "<script>"], [0.5, 0.3, 0.2]),
+    "no bars": bars([], []),
+    "all zero bars": bars(["a"], [0.0]),
+    "waves": waves(ROWS),
+    "no waves": waves([]),
+    "by offset": by_offset([(0, 1.0, 1.5, 2.0), (1, -1.0, 0.0, 1.0)], "product"),
+    "slopes": slopes([0.5, 0.25], 12),
+    "loss": loss(400, math.log(27)),
+    "losses": loss(400, run="run"),
+    "held out": held_out("exact match", 400, goal=0.99),
+    "held out of runs": held_out("nats per token", 400, domain=None, run="run"),
+}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_is_json_that_vega_lite_accepts(name: str) -> None:
+    spec = json.loads(json.dumps(CHARTS[name], allow_nan=False))
+    spec.setdefault("data", {"name": "given"})
+    altair.LayerChart.from_dict(spec) if "layer" in spec else altair.Chart.from_dict(spec)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_all_charts_share_one_frame(name: str) -> None:
+    assert CHARTS[name]["config"] is CONFIG
+
+
+def axes(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every x and y of a chart and of its layers."""
+    parts = [spec, *spec.get("layer", [])]
+    found = [part.get("encoding", {}).get(side) for part in parts for side in ("x", "y")]
+    return [axis for axis in found if axis and axis["type"] == "quantitative"]
+
+
+@pytest.mark.parametrize("name", ["waves", "by offset", "slopes", "loss", "held out"])
+def test_the_axes_are_fixed_before_the_data_comes(name: str) -> None:
+    assert all("domain" in axis["scale"] for axis in axes(CHARTS[name]))
+
+
+def test_bars_keep_equal_labels_apart_and_cut_long_ones() -> None:
+    chart = bars(["same", "same", "x" * 60], [0.5, 0.25, 0.125])
+    rows = chart["datasets"]["labels"]
+    assert [row["order"] for row in rows] == [0, 1, 2]
+    assert [row["said"] for row in rows] == ["0.500", "0.250", "0.125"]
+    assert "…" in rows[2]["shown"]
+    assert rows[2]["label"] == "x" * 60, "whole on hover"
+
+
+def test_charts_while_training_hold_no_data_of_their_own() -> None:
+    for chart in (loss(10), held_out("accuracy", 10)):
+        assert "data" not in chart

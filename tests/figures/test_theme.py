@@ -1,0 +1,105 @@
+"""One theme: the colours are even, readable, and the same on the page, in charts and views."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from itertools import pairwise
+from math import cos, hypot, radians, sin
+
+import pytest
+
+from explorer.figures import theme
+from explorer.figures.frame import MIDDLE
+from explorer.figures.oklab import channels, from_lch, linear, to_lch
+from tests.source import ROOT
+
+CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+
+
+def contrast(one: str, other: str) -> float:
+    """As the accessibility guidelines measure it."""
+
+    def luminance(colour: str) -> float:
+        red, green, blue = map(linear, channels(colour))
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def difference(one: str, other: str) -> float:
+    """How far apart two colours look, in OKLab."""
+    (l1, c1, h1), (l2, c2, h2) = to_lch(one), to_lch(other)
+    a = c1 * cos(radians(h1)) - c2 * cos(radians(h2))
+    b = c1 * sin(radians(h1)) - c2 * sin(radians(h2))
+    return hypot(l1 - l2, a, b)
+
+
+@pytest.mark.parametrize("mode", theme.MODES)
+def test_the_pages_theme_has_these_colours(mode: str) -> None:
+    page, colours = CONFIG["theme"][mode], theme.palette(mode)
+    assert page["backgroundColor"] == colours.background
+    assert page["secondaryBackgroundColor"] == colours.surface
+    assert page["textColor"] == colours.text
+    assert page["borderColor"] == colours.border
+    assert page["chartCategoricalColors"] == list(colours.series)
+    assert page["chartSequentialColors"] == theme.ten(colours.sequential)
+    assert page["chartDivergingColors"] == theme.ten(colours.diverging)
+
+
+@pytest.mark.parametrize("mode", theme.MODES)
+@pytest.mark.parametrize("ramp", ["sequential", "negative", "positive"])
+def test_equal_steps_look_equal(mode: str, ramp: str) -> None:
+    stops = getattr(theme.palette(mode), ramp)
+    assert stops[0] == theme.palette(mode).background
+    lightness = [to_lch(stop)[0] for stop in stops]
+    steps = [after - before for before, after in pairwise(lightness)]
+    assert max(steps) - min(steps) < 0.02, "the lightness falls or rises evenly"
+    seen = [difference(*pair) for pair in pairwise(stops)]
+    assert max(seen) < 2 * min(seen)
+
+
+@pytest.mark.parametrize("mode", theme.MODES)
+def test_text_can_be_read_and_series_can_be_seen(mode: str) -> None:
+    page, colours = CONFIG["theme"][mode], theme.palette(mode)
+    for ground in (colours.background, colours.surface):
+        assert contrast(colours.text, ground) >= 7
+        assert contrast(colours.muted, ground) >= 4.5
+        assert contrast(page["linkColor"], ground) >= 4.5
+    assert contrast(page["primaryColor"], "#ffffff") >= 4.5, "white words on a button"
+    assert contrast(page["primaryColor"], colours.background) >= 3
+    for series in colours.series:
+        assert contrast(series, colours.background) >= 3
+    assert contrast(MIDDLE, colours.background) >= 4
+
+
+@pytest.mark.parametrize("mode", theme.MODES)
+def test_the_two_sides_of_zero_differ_by_more_than_red_and_green(mode: str) -> None:
+    colours = theme.palette(mode)
+    for below, above in zip(colours.negative[3:], colours.positive[3:], strict=True):
+        blue_below, blue_above = channels(below)[2], channels(above)[2]
+        assert blue_above - blue_below > 0.15, "blue tells them apart for every reader"
+
+
+def test_the_views_get_the_same_colours() -> None:
+    sent = json.loads(theme.as_json())
+    for mode in theme.MODES:
+        assert sent[mode]["sequential"] == list(theme.palette(mode).sequential)
+        assert len(sent[mode]["diverging"]) % 2 == 1, "zero is in the middle"
+
+
+@pytest.mark.parametrize("colour", ["#000000", "#ffffff", "#d55e00", "#1b166c", "#808080"])
+def test_colours_survive_the_way_to_oklch_and_back(colour: str) -> None:
+    assert from_lch(*to_lch(colour)) == colour
+
+
+def test_an_unknown_mode_is_light() -> None:
+    assert theme.palette(None) is theme.palette("sepia") is theme.LIGHT
+
+
+def test_nothing_leaves_the_machine_and_only_it_may_ask() -> None:
+    assert CONFIG["browser"]["gatherUsageStats"] is False
+    assert CONFIG["server"]["address"] == "localhost"
+    assert "fontFaces" not in CONFIG["theme"]
+    assert "http" not in json.dumps(CONFIG)
