@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 MOST_POINTS = 300
-HEIGHT = 160
+HEIGHT = 180
 
 Point = tuple[int, float]
 
@@ -27,10 +27,10 @@ def held_out_curve(
     points: Sequence[Point], steps: int, name: str, goal: float | None, is_share: bool
 ) -> dict[str, Any]:
     """The measurements, each a dot, and the goal as a dashed line."""
-    chart = _curve(points[-MOST_POINTS:], steps, f"held-out {name}", zero=is_share)
+    chart = _curve(points[-MOST_POINTS:], steps, name, zero=is_share)
     chart["layer"][0]["mark"] |= {"point": {"size": 16}}
     if is_share:
-        chart["layer"][0]["encoding"]["y"]["scale"] = {"domain": [0, 1]}
+        chart["layer"][0]["encoding"]["y"]["scale"] = {"domain": [0, 1.05], "nice": False}
     if goal is not None:
         chart["layer"].append(
             {
@@ -58,7 +58,7 @@ def _curve(points: Sequence[Point], steps: int, title: str, zero: bool) -> dict[
                         "type": "quantitative",
                         "title": "step",
                         "scale": {"domain": [0, max(1, steps)], "nice": False},
-                        "axis": {"tickCount": 5, "format": ",d"},
+                        "axis": {"tickCount": 5, "format": ",d", "titlePadding": 2},
                     },
                     "y": {
                         "field": "value",

@@ -7,7 +7,7 @@ import streamlit as st
 from explorer import session
 from explorer.library import runs_root
 from explorer.runs.run import Run, RunError, all_runs, named
-from explorer.training.words import one_line
+from explorer.training import words
 
 RUNS_LISTED = 50
 
@@ -26,13 +26,39 @@ def choose_run() -> Run | None:
         "Run",
         list(runs),
         index=None,
-        format_func=lambda name: one_line(runs[name]) if name in runs else name,
         key="run",
         bind="query-params",
         placeholder="No run yet" if not runs else "Choose an earlier run",
         disabled=not runs,
     )
     return runs.get(str(name))
+
+
+def earlier_runs() -> None:
+    """Every run with how it stands and what was set otherwise; a click on its row shows it."""
+    runs = all_runs(runs_root())[:RUNS_LISTED]
+    if not runs:
+        return
+
+    def pick() -> None:
+        rows = st.session_state["earlier_runs"]["selection"]["rows"]
+        if rows and rows[0] < len(runs):
+            show_run(runs[rows[0]])
+
+    st.markdown("**Earlier runs** · click the box before a run to show it")
+    st.dataframe(
+        [words.row(run) for run in runs],
+        key="earlier_runs",
+        on_select=pick,
+        selection_mode="single-row",
+        hide_index=True,
+        width="stretch",
+        height=min(246, 37 + 35 * len(runs)),
+        column_config={
+            "step": st.column_config.NumberColumn(format="localized"),
+            "held out": st.column_config.NumberColumn(format="%.3g"),
+        },
+    )
 
 
 def show_run(run: Run) -> None:
@@ -48,12 +74,13 @@ def open_elsewhere(run: Run) -> None:
     chosen = st.button(
         f"Open {run.title} on the Attention page",
         key="open_run",
+        type="primary",
         icon=":material/arrow_forward:",
         on_click=session.choose_model,
         args=(run.name,),
     )
     if chosen and "attention" in pages:
-        st.switch_page(pages["attention"])
+        st.switch_page(pages["attention"], query_params={})  # None would refuse bound ones
 
 
 def _older(name: str) -> dict[str, Run]:

@@ -20,17 +20,14 @@ from explorer.training.choosing import show_run
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.training import OPTIMIZERS, SCHEDULES
 
-TITLES = {name: task.title for name, task in [*TASKS.items(), *GIVEN.items()]}
 BYTES_PER_CHARACTER = 4
 
 
 def form() -> Task | None:
     """Draw the form; the task that is chosen, or None while its text is missing."""
-    name = st.selectbox(
-        "Task", list(TITLES), format_func=TITLES.__getitem__, key="task", bind="query-params"
-    )
+    name = st.selectbox("Task", [*TASKS, *GIVEN], key="task", bind="query-params")
     known = TASKS.get(name) or GIVEN[name]
-    st.caption(known.explanation)
+    st.caption(f"**{known.title}.** {known.explanation}")
     text = _text_for(known) if isinstance(known, Given) else None
     if isinstance(known, Given) and text is None:
         st.button("Start training", type="primary", width="stretch", disabled=True)
@@ -115,7 +112,7 @@ def _model(task: Task) -> dict[str, Any]:
 
 def _training(task: Task) -> dict[str, Any]:
     at = task.training
-    with st.expander(f"Optimizer · {at.optimizer}, {at.steps:,} steps", expanded=False):
+    with st.expander(f"Optimizer · {at.steps:,} steps", expanded=False):
         draw = _Inputs(task.name)
         values: dict[str, Any] = {
             "lr": draw.number("Learning rate", "lr", at.lr, 0.0, 10.0, 1e-3, "%.2g"),

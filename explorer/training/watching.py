@@ -20,7 +20,7 @@ from explorer.runs.spec import RunSpec
 from explorer.tasks import Task, pattern_score, task_of
 from explorer.text import TextError
 
-HEIGHT = 430
+HEIGHT = 380
 LIMIT = 400
 BEST = "the best"
 
@@ -58,10 +58,10 @@ def preview(task: Task) -> None:
 
 
 def _view(task: Task, look: Callable[[str], Look | None]) -> None:
-    sentence, head = st.columns([3, 2], vertical_alignment="bottom")
+    sentence, head = st.columns(2, vertical_alignment="bottom")
     text = sentence.text_input(
-        "Your sentence",
-        value=task.example,
+        "Watch the attention of",
+        value=_first_text(task),
         max_chars=LIMIT,
         key=f"watched_{task.name}",
         persist_state="session",
@@ -79,10 +79,25 @@ def _view(task: Task, look: Callable[[str], Look | None]) -> None:
         f"Head of layer {layer}",
         heads,
         default=BEST,
+        required=True,
+        wrap=True,
         key=f"watched_head_{len(heads)}",
         persist_state="session",
     )
     _draw(task, at.reading, part, layer, str(chosen or BEST))
+
+
+def _first_text(task: Task) -> str:
+    """The reader's sentence, where this task's tokenizer knows every letter of it."""
+    text = session.choice().text
+    if not text or len(text) > LIMIT:
+        return task.example
+    try:
+        ids = task.tokenizer.ids(text)
+    except TextError:
+        return task.example
+    is_known = task.tokenizer.unk_id not in ids and len(ids) <= task.model.max_len
+    return text if is_known else task.example
 
 
 def _look(run: Run, text: str) -> Look | None:
@@ -145,12 +160,15 @@ def _draw(task: Task, reading: Reading, part: str, layer: int, chosen: str) -> N
 
 
 def _matrix(reading: Reading, part: str, layer: int, values: Tensor, key: str) -> None:
+    is_cross = part == "decoder.cross_attn"
     matrix(
         values,
         reading.rows(part),
         reading.columns(part),
         key=key,
         allowed=reading.mask(part, layer),
+        row_name="writes" if is_cross else "query",
+        column_name="looks at" if is_cross else "key",
         height=HEIGHT,
         top=1.0,
     )

@@ -37,6 +37,8 @@ def progress(status: Status) -> str:
         parts.append(f"{duration(left)} left")
     elif status.seconds:
         parts.append(f"{duration(status.seconds)} of training")
+    if status.value is not None:
+        parts.append(f"{status.measure} {status.value:.3g} on held-out data")
     return " · ".join(parts)
 
 
@@ -49,17 +51,20 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def one_line(run: Run) -> str:
-    """A run in the list: its name, its state and what it reached."""
+def row(run: Run) -> dict[str, object]:
+    """A run in the list of runs: how it stands, what it reached, what is special about it."""
     try:
-        status = run.status()
+        spec, status = run.spec, run.status()
     except RunError:
-        return f"{run.title} · cannot be read"
-    state = status.state
-    parts = [run.title, state if state == DONE else f"{state} at step {status.step:,}"]
-    if state == DONE and status.value is not None:
-        parts.append(f"{status.measure} {status.value:.3g}")
-    return " · ".join(parts)
+        return {"run": run.name, "state": "cannot be read"}
+    return {
+        "run": run.name,
+        "state": status.state,
+        "step": status.step,
+        "held out": status.value,
+        "of": status.measure,
+        "what differs": differs(spec),
+    }
 
 
 def differs(spec: RunSpec) -> str:

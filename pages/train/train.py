@@ -16,8 +16,8 @@ with seen:
     run = training.choose_run()
     if run is not None:
         training.show(run)
+        training.open_elsewhere(run)
     elif task is not None:
         training.preview(task)
-if run is not None:
-    training.open_elsewhere(run)
+training.earlier_runs()
 widgets.code(train, learning_rate)
