@@ -21,7 +21,7 @@ SMALL = TransformerConfig(
 def config_of(kind: str = "decoder", **changes: Any) -> TransformerConfig:
     """SMALL as another kind; an encoder-decoder has stacks of unequal depth and vocabulary."""
     if kind == "encoder-decoder":
-        changes = {"src_vocab_size": 17, "n_encoder_layers": 3} | changes
+        changes = {"src_vocab_size": 17, "n_encoder_layers": 1} | changes
     return SMALL.replace(kind=kind, **changes)
 
 

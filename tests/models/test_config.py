@@ -109,7 +109,7 @@ def test_unusual_models_run(config: TransformerConfig) -> None:
 
 def test_derived_sizes() -> None:
     config = config_of("encoder-decoder")
-    assert (config.kv_heads, config.head_width, config.encoder_layers) == (3, 4, 3)
+    assert (config.kv_heads, config.head_width, config.encoder_layers) == (3, 4, 1)
     assert config.stacks == ("encoder", "decoder")
     assert config_of("encoder").stacks == ("encoder",)
     other = config_of("decoder", n_kv_heads=1, d_head=6)

@@ -31,7 +31,7 @@ def test_stacks() -> None:
     both = Transformer(config_of("encoder-decoder"))
     assert both.encoder is not None
     assert both.decoder is not None
-    assert (len(both.encoder.blocks), len(both.decoder.blocks)) == (3, 2)
+    assert (len(both.encoder.blocks), len(both.decoder.blocks)) == (1, 2)
     assert both.last_stack is both.decoder
     assert not hasattr(both.encoder.blocks[0], "cross_attn")
 
