@@ -7,13 +7,21 @@ adds or becomes, `products` how two positions get on with each other.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from models import Transformer, TransformerConfig
-from models.positional import AlibiPositions, LearnedPositions, RotaryPositions, sinusoids
+from models.positional import (
+    AlibiPositions,
+    LearnedPositions,
+    Positions,
+    RotaryPositions,
+    sinusoids,
+)
 
 SCHEMES = {
     "sinusoidal": "Sinusoidal",
@@ -37,6 +45,18 @@ EXPLANATIONS = {
     "the sentence only shuffles the result.",
 }
 
+CODE: dict[str, Callable[..., Any]] = {
+    "sinusoidal": sinusoids,
+    "learned": LearnedPositions,
+    "rotary": RotaryPositions,
+    "alibi": AlibiPositions,
+    "none": Positions,
+}
+NO_TABLE = (
+    "This model has no learned positions to show: choose a model that was trained with them, "
+    "or another scheme."
+)
+
 
 @dataclass(frozen=True)
 class Scheme:
@@ -48,6 +68,23 @@ class Scheme:
     pairs: tuple[tuple[int, int], ...]
     wavelengths: tuple[float, ...] = ()
     slopes: tuple[float, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return "A vector of ones, turned" if self.name == "rotary" else "What a position adds"
+
+    @property
+    def unit(self) -> str:
+        return "bias" if self.name == "alibi" else "product"
+
+    def wave(self, pair: int) -> list[dict[str, float | str]]:
+        """One pair of dimensions over the positions, a row for each point."""
+        assert self.table is not None, "only a scheme with a table has pairs"
+        return [
+            {"position": place, "value": float(value), "dimension": f"dimension {dimension}"}
+            for dimension in self.pairs[pair]
+            for place, value in enumerate(self.table[:, dimension])
+        ]
 
     def against_offset(self) -> list[tuple[int, float, float, float]]:
         """Offset, smallest, mean and largest product of two positions that far apart."""
@@ -95,7 +132,7 @@ def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
     rotary = RotaryPositions(width, config.rope_theta)
     table = rotary.rotate(torch.ones(1, 1, len(places), width), places)[0, 0]
     pairs = tuple((i, i + width // 2) for i in range(width // 2))
-    waves = (2 * torch.pi / rotary.angles(torch.ones(1))[0]).tolist()
+    waves = (2 * torch.pi / rotary.angles(torch.tensor([1]))[0]).tolist()
     return Scheme("rotary", table, table @ table.T, pairs, tuple(waves))
 
 

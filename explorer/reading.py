@@ -200,7 +200,7 @@ def _encode(opened: Opened, text: str) -> tuple[Token, ...]:
     if len(tokens) > fit:
         last = max((token.end for token in tokens[: fit - 1]), default=0)
         raise ReadingError(
-            f"This text is {len(tokens):,} tokens long and {opened.title} reads at most {fit}: "
+            f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
             f"shorten it to about its first {last:,} characters."
         )
     return tokens

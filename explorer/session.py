@@ -178,17 +178,29 @@ def _draw_text(entry: Entry) -> None:
     st.text_input(
         "Your sentence",
         value=entry.example,
-        max_chars=TEXT_LIMIT,
         key="text",
+        on_change=_bound_text,
         placeholder="Type a sentence and press Enter",
         bind="query-params",
     )
 
 
+def _bound_text() -> None:
+    """Cut a text that is too long for the address; the browser alone would ignore it silently."""
+    length = len(st.session_state["text"] or "")
+    if length > TEXT_LIMIT:
+        st.session_state["text"] = st.session_state["text"][:TEXT_LIMIT]
+        st.session_state["_cut"] = (
+            f"Your text had {length:,} characters; the first {TEXT_LIMIT:,} are kept."
+        )
+
+
 def _draw_notes(notes: list[str]) -> None:
-    """What the address asked for in vain, until something else is chosen."""
+    """What was asked for in vain, until something else is chosen."""
     state = st.session_state
-    chosen = [state.get(key) for key in ("model", "part", "layer", "head")]
+    chosen = [state.get(key) for key in ("text", "model", "part", "layer", "head")]
+    if "_cut" in state:
+        notes = [*notes, state.pop("_cut")]
     if notes:
         state["_notes"] = (notes, chosen)
     kept, seen_at = state.get("_notes", ([], chosen))

@@ -35,14 +35,7 @@ def page(section: str, name: str) -> st.Page:
 
 def main() -> None:
     st.set_page_config(page_title="Attention explorer", layout="wide")
-    table = {
-        section: {
-            name: page(section, name)
-            for name in PAGES[section]
-            if (ROOT / "pages" / section.lower() / f"{name}.py").exists()
-        }
-        for section in PAGES
-    }
+    table = {section: {name: page(section, name) for name in PAGES[section]} for section in PAGES}
     chosen = st.navigation({section: list(pages.values()) for section, pages in table.items()})
     st.session_state["_pages"] = {name: p for pages in table.values() for name, p in pages.items()}
     session.draw()

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from torch import Tensor
 
 from explorer import describe, session, source
 from explorer.components import chips, matrix
@@ -67,6 +68,23 @@ def one_head(reading: Reading, key: str, height: int = MATRIX_HEIGHT) -> None:
         ),
         height=height,
         top=1.0,
+    )
+
+
+def places(values: Tensor, across: str, title: str, unit: str, key: str) -> None:
+    """Something that every position has: positions down, dimensions or positions across."""
+    st.markdown(f"**{title}**")
+    matrix(
+        values,
+        [str(row) for row in range(values.shape[0])],
+        [str(column) for column in range(values.shape[1])],
+        key=key,
+        scale="diverging",
+        row_name="position",
+        column_name=across,
+        sentence=f"Position {{row}}, {across} {{column}}: {{value}}",
+        unit=unit,
+        height=430,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from explorer.text import Tokenizer, byte_tokenizer, character_tokenizer, word_tokenizer
@@ -34,7 +35,7 @@ def put(
     name: str,
     tokenizer: Tokenizer,
     example: str,
-    run: dict[str, object] | None = None,
+    run: Mapping[str, object] | None = None,
     **changes: object,
 ) -> None:
     """One untrained model with its tokenizer."""

@@ -110,16 +110,17 @@ def test_the_choice_follows_from_page_to_page() -> None:
         assert chosen(at)["head"] == 3
 
 
-def test_a_click_in_the_overview_chooses_the_head() -> None:
-    at = app(model="letters").switch_page("../pages/look/attention.py").run()
-    before = (chosen(at)["layer"], chosen(at)["head"])
-    picked = [1 - before[0], (before[1] + 1) % 4]
-    at.session_state["overview"] = {"picked": picked}
-    at.run()
+def test_a_very_long_text_is_cut_and_said() -> None:
+    at = app()
+    at.text_input(key="text").set_value("cat " * 30_000).run()
     assert not at.exception
+    assert len(chosen(at)["text"]) == 2_000
+    assert "Your text had 120,000 characters; the first 2,000 are kept." in [
+        text.value for text in at.text
+    ]
 
 
 def test_a_very_long_address_is_bounded() -> None:
     at = app(text="cat " * 30_000)
     assert not at.exception
-    assert len(chosen(at)["text"]) <= 2_000
+    assert any("this model reads at most" in text.value for text in at.text)

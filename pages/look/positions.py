@@ -3,26 +3,18 @@
 import streamlit as st
 
 from explorer import session, widgets
-from explorer.components import matrix
 from explorer.figures.curves import by_offset, slopes, waves
-from explorer.positions import EXPLANATIONS, SCHEMES, scheme
-from models import positional
+from explorer.positions import CODE, EXPLANATIONS, NO_TABLE, SCHEMES, scheme
 
 SHOWN = 48
-CODE = {
-    "sinusoidal": (positional.sinusoids,),
-    "learned": (positional.LearnedPositions,),
-    "rotary": (positional.RotaryPositions,),
-    "alibi": (positional.AlibiPositions,),
-    "none": (positional.Positions,),
-}
+HEIGHT = 260
 
 widgets.opening(
     "Positions",
     "Attention alone does not see the order of the words; this is what tells the model "
     "where each token stands.",
 )
-opened, head = session.opened(), session.choice().head
+opened = session.opened()
 own = opened.config.positions
 chosen = st.segmented_control(
     "Scheme",
@@ -33,76 +25,37 @@ chosen = st.segmented_control(
     required=True,
     bind="query-params",
 )
-if chosen == own:
-    st.caption(f"The chosen model uses this scheme. {EXPLANATIONS[chosen]}")
-else:
-    st.caption(f"The chosen model uses {SCHEMES[own].lower()} positions. {EXPLANATIONS[chosen]}")
+uses = "this scheme" if chosen == own else f"another one: {SCHEMES[own]}"
+st.caption(f"{EXPLANATIONS[chosen]} The chosen model uses {uses}.")
 
 count = min(SHOWN, opened.config.max_len) if chosen == "learned" else SHOWN
-shown = scheme(chosen, opened.model, count, head)
+shown = scheme(chosen, opened.model, count, session.choice().head)
 if shown is None:
-    widgets.say(
-        "This model has no learned positions to show: choose a model that was trained "
-        "with them, or another scheme."
-    )
+    widgets.say(NO_TABLE)
     st.stop()
-places = [str(place) for place in range(count)]
 
-left, right = st.columns(2, gap="large")
-with left:
-    st.markdown(
-        "**What a position adds**" if chosen != "rotary" else "**A vector of ones, turned**"
-    )
-    if shown.table is None:
-        widgets.say("Nothing is added to the tokens.")
-    else:
-        dimensions = [str(dimension) for dimension in range(shown.table.shape[1])]
-        matrix(
-            shown.table,
-            places,
-            dimensions,
-            key="positions_table",
-            scale="diverging",
-            row_name="position",
-            column_name="dimension",
-            sentence="Position {row}, dimension {column}: {value}",
-            unit="value",
-            height=430,
+left, right = widgets.side_by_side(1, 1)
+if shown.table is not None:
+    with left:
+        widgets.places(shown.table, "dimension", shown.title, "value", key="positions_table")
+if chosen != "none":
+    with right if shown.table is not None else left:
+        widgets.places(
+            shown.products, "position", "Position against position", shown.unit, key="products"
         )
-with right:
-    st.markdown("**Position against position**")
-    matrix(
-        shown.products,
-        places,
-        places,
-        key="positions_products",
-        scale="diverging",
-        row_name="position",
-        column_name="position",
-        sentence="Position {row} and position {column}: {value}",
-        unit="bias" if chosen == "alibi" else "product",
-        height=430,
-    )
 
-left, right = st.columns(2, gap="large")
-with left:
-    if shown.pairs:
+if shown.slopes:
+    with right:
+        st.markdown("**What each head takes off**")
+        st.vega_lite_chart(slopes(shown.slopes, count), height=HEIGHT, key="slopes")
+elif shown.pairs:
+    left, right = widgets.side_by_side(1, 1)
+    with left:
         pair = st.slider("Pair of dimensions", 0, len(shown.pairs) - 1, 0, key="pair")
-        rows = [
-            {
-                "position": place,
-                "value": float(shown.table[place, d]),
-                "dimension": f"dimension {d}",
-            }
-            for d in shown.pairs[pair]
-            for place in range(count)
-        ]
-        st.vega_lite_chart(waves(rows), height=240, key="positions_waves")
+        st.vega_lite_chart(waves(shown.wave(pair)), height=HEIGHT, key="waves")
         if shown.wavelengths:
             st.caption(f"One turn takes {shown.wavelengths[pair]:,.3g} positions.")
-with right:
-    if shown.slopes:
-        st.vega_lite_chart(slopes(shown.slopes, count), height=240, key="positions_slopes")
-    elif chosen != "none":
-        st.vega_lite_chart(by_offset(shown.against_offset(), "product"), height=240)
-widgets.code(*CODE[chosen])
+    with right:
+        st.markdown("**The product by the distance of two positions**")
+        st.vega_lite_chart(by_offset(shown.against_offset(), "product"), height=HEIGHT)
+widgets.code(CODE[chosen])

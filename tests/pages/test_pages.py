@@ -83,7 +83,8 @@ def test_a_page_runs_with_every_kind_of_model(page: Path, model: str) -> None:
 def test_a_page_shows_every_kind_of_attention(page: Path, part: str) -> None:
     at = inside(page, part=part)
     assert not at.exception
-    assert at.get("segmented_control")[0].value == part or at.session_state["part"]
+    shown = {"Encoder": "encoder.self_attn", "Decoder": "decoder.self_attn"}
+    assert at.session_state["part"] == shown.get(part, "decoder.cross_attn")
 
 
 @pytest.mark.parametrize("text", STRANGE, ids=lambda text: repr(text[:12]))
@@ -133,6 +134,22 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
     assert at.slider(key="step").value == last
     assert at.button(key="step_on").disabled
     assert "Add the special tokens" in said(at)
+
+
+@pytest.mark.parametrize("scheme", ["Sinusoidal", "Learned", "Rotary", "ALiBi", "None"])
+@pytest.mark.parametrize("model", ["translation", "letters"])
+def test_every_scheme_of_positions_is_drawn(model: str, scheme: str) -> None:
+    at = inside(ROOT / "pages/look/positions.py", model=model, scheme=scheme)
+    assert not at.exception
+    assert ("no learned positions" in said(at)) == (scheme == "Learned")
+
+
+@pytest.mark.parametrize("example", ["I am a student", "Your sentence", "A padded batch"])
+@pytest.mark.parametrize("model", ["translation", "letters", "reviews"])
+def test_every_example_of_masks_is_drawn(model: str, example: str) -> None:
+    at = inside(ROOT / "pages/look/masks.py", model=model, example=example)
+    assert not at.exception
+    assert len(at.get("bidi_component")) == (3 if example == "I am a student" else 6)
 
 
 def test_a_checkpoint_is_opened_by_its_button() -> None:

@@ -1,0 +1,63 @@
+"""What the Positions page shows is what the core does."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explorer.positions import CODE, EXPLANATIONS, SCHEMES, learned_table, scheme
+from models import Transformer, TransformerConfig
+from models.config import POSITIONS
+
+SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
+
+
+def test_every_scheme_of_the_core_is_explained() -> None:
+    assert set(SCHEMES) == set(EXPLANATIONS) == set(CODE) == set(POSITIONS)
+
+
+def test_sinusoids_depend_on_the_distance_alone_and_learned_positions_do_not() -> None:
+    model = Transformer(SMALL.replace(positions="learned"))
+    sinusoidal, learned = scheme("sinusoidal", model, 20), scheme("learned", model, 20)
+    assert sinusoidal is not None
+    assert learned is not None
+    for _, smallest, mean, largest in sinusoidal.against_offset():
+        assert largest - smallest < 1e-4
+        assert smallest - 1e-4 <= mean <= largest + 1e-4
+    assert any(largest - smallest > 1e-2 for _, smallest, _, largest in learned.against_offset())
+
+
+def test_the_learned_table_is_the_models_own() -> None:
+    model = Transformer(SMALL.replace(positions="learned"))
+    found = scheme("learned", model, 7)
+    table = learned_table(model)
+    assert found is not None
+    assert found.table is not None
+    assert table is not None
+    assert torch.equal(found.table, table[:7])
+    assert scheme("learned", Transformer(SMALL), 7) is None
+
+
+def test_rotary_products_depend_on_the_distance_alone() -> None:
+    found = scheme("rotary", Transformer(SMALL), 20)
+    assert found is not None
+    for _, smallest, _, largest in found.against_offset():
+        assert largest - smallest < 1e-4
+
+
+def test_alibi_is_a_straight_line_for_each_head() -> None:
+    for head in range(2):
+        found = scheme("alibi", Transformer(SMALL), 9, head)
+        assert found is not None
+        assert float(found.products[8, 0]) == pytest.approx(-8 * found.slopes[head])
+        assert not found.products.diagonal().any()
+
+
+def test_a_wave_is_the_column_of_the_table() -> None:
+    found = scheme("sinusoidal", Transformer(SMALL), 20)
+    assert found is not None
+    rows = found.wave(0)
+    assert [row["value"] for row in rows[:20]] == pytest.approx(
+        torch.sin(torch.arange(20.0)).tolist(), abs=1e-5
+    )
+    assert found.wavelengths[0] == pytest.approx(2 * torch.pi)
