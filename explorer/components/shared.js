@@ -2,7 +2,6 @@
 // Python puts this file, with the colours of figures/theme.py, before each view.js.
 
 const INFINITE = 65533, MINUS_INFINITE = 65534, ABSENT = 65535;
-const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 
 // ---- the wire: see wire.py --------------------------------------------------------
 
@@ -187,7 +186,11 @@ async function mount(component, selector, make, show) {
     state.observer = new ResizeObserver(() => state.data && show(state));
   }
   state.observer.observe(state.stage || root);
-  const away = () => state.observer.disconnect();
+  if (state.chosen) document.addEventListener("explorer-choice", state.chosen);
+  const away = () => {
+    state.observer.disconnect();
+    document.removeEventListener("explorer-choice", state.chosen);
+  };
   const turn = ++state.turn, start = performance.now();
   state.component = component;
   if (state.bytes !== component.data) {

@@ -39,6 +39,12 @@ elif show == "scores":
     matrix(masked, WORDS, WORDS, key="m", scale="diverging", unit="score")
 elif show == "mask":
     matrix(causal(n), WORDS, WORDS, key="m", scale="mask", unit="mask")
+elif show == "narrow":
+    columns = st.columns(3, gap="medium")
+    for place, column, scale in zip("abc", columns, ("mask", "sequential", "mask"), strict=True):
+        with column:
+            values = causal(n) if scale == "mask" else attention(n)
+            matrix(values, WORDS, WORDS, key=f"m{place}", scale=scale, height=380)
 elif show == "rectangle":
     matrix(heads(5, 40), WORDS[:5], [f"token{i}" for i in range(40)], key="m")
 else:

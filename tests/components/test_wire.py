@@ -11,7 +11,7 @@ import torch
 from playwright.sync_api import Browser
 
 from explorer.components import wire
-from explorer.components.mounting import HERE, code, read, slim_js
+from explorer.components.mounting import HERE, read, slim_js
 
 SEEDS = range(12)
 
@@ -114,12 +114,3 @@ def test_the_browser_reads_what_python_wrote(browser: Browser) -> None:
         assert np.allclose([value for value, _ in got], expected, atol=1e-12)
         assert [text for _, text in got] == [shown(value) for value in expected]
     page.close()
-
-
-@pytest.mark.parametrize("name", ["matrix", "grid", "lines", "chips"])
-def test_the_code_sent_keeps_every_statement(name: str) -> None:
-    sent = code(name)
-    assert "innerHTML" not in sent
-    assert "http" not in sent
-    assert "\n//" not in sent
-    assert f'export default publish("explorer_{name}"' in sent

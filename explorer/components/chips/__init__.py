@@ -21,7 +21,7 @@ MOST = 4_000
 HTML = """
 <div class="view chips">
   <div class="text" dir="auto" hidden></div>
-  <div class="head"><div class="sentence idle"></div></div>
+  <div class="head"><div class="sentence idle" id="said"></div></div>
   <ol class="row"></ol>
   <div class="rest" hidden></div>
 </div>

@@ -18,7 +18,7 @@ function make(state) {
   state.row.addEventListener("keydown", event => walk(state, event));
   state.text.addEventListener("pointerover", event => lightSpan(state, event.target));
   state.text.addEventListener("pointerleave", () => light(state, null));
-  document.addEventListener("explorer-choice", () => root.isConnected && state.data && mark(state));
+  state.chosen = () => state.data && mark(state);
 }
 
 const placeOf = chip => chip ? Number(chip.dataset.place) : null;
@@ -98,6 +98,7 @@ function chip(state, label, place) {
   made.classList.toggle("muted", data.muted.includes(place));
   made.classList.toggle("pickable", data.pickable);
   made.dataset.place = place;
+  made.setAttribute("aria-describedby", "said");
   made.tabIndex = place === 0 ? 0 : -1;
   for (const piece of label.split(/([␣↵⇥]+)/).filter(Boolean)) {
     made.append(/^[␣↵⇥]+$/.test(piece) ? element("span", "space", piece) : piece);

@@ -21,7 +21,7 @@ function make(state) {
   });
   canvas.addEventListener("keydown", event => walk(state, event));
   canvas.addEventListener("blur", () => { state.walked = null; paint(state); });
-  document.addEventListener("explorer-choice", () => root.isConnected && state.data && choose(state));
+  state.chosen = () => state.data && choose(state);
 }
 
 const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);

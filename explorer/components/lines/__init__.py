@@ -26,7 +26,10 @@ HTML = """
 <div class="view lines">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="heads" role="group" aria-label="Heads drawn"></div>
-  <div class="stage" tabindex="0"><div class="length"></div><canvas role="img"></canvas></div>
+  <div class="stage" tabindex="0" role="group" aria-label="Tokens, arrow keys walk">
+    <div class="length"></div>
+    <canvas role="img"></canvas>
+  </div>
   <div class="foot"><span class="notes"></span></div>
 </div>
 """

@@ -24,9 +24,9 @@ function make(state) {
     later(state);
   });
   stage.addEventListener("keydown", event => walk(state, event));
-  document.addEventListener("explorer-choice", () => {
-    if (root.isConnected && state.data && choose(state)) { chips(state); later(state); }
-  });
+  state.chosen = () => {
+    if (state.data && choose(state)) { chips(state); later(state); }
+  };
 }
 
 const same = (a, b) => a === b || (a && b && a.side === b.side && a.at === b.at);

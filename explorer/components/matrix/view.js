@@ -157,9 +157,11 @@ function show(state) {
   canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} by ` +
     `${data.columns.length}. Arrow keys walk from cell to cell, Escape lets go.`);
   state.place = layout(state);
-  // The words end where the picture ends.
+  // The words end where the picture ends, and the last line stands right under it.
   const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));
   state.root.style.setProperty("--figure", `${edge}px`);
+  const below = state.stage.clientHeight - state.place.band - state.place.height - 8;
+  state.root.style.setProperty("--lift", `${-Math.max(0, Math.floor(below))}px`);
   state.root.dataset.cells = [state.place.left, state.place.band, state.place.cell].join(" ");
   legend(state);
   paint(state);
