@@ -105,7 +105,8 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
     try:
         with safe_open(weights_file(folder), framework="pt") as file:
             unused = compare(model, file)
-            model.to_empty(device="cpu")
+            # As `to_empty` does, whose way from meta tensors imports a computer algebra system.
+            model._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype))
             with torch.no_grad():
                 for name, parameter in model.named_parameters():
                     parameter.copy_(file.get_tensor(name))

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHELL = str(ROOT / "explorer" / "shell.py")
 PAGES = sorted(ROOT.glob("pages/*/*.py"))
 READING = [page for page in PAGES if page.stem in ("start", "tokens", "attention", "masks")]
+ALL_MASKS = ("mask_padding", "mask_causal", "mask_both", "scores", "masked", "weights")
 STRANGE = [
     "",
     "   ",
@@ -149,7 +150,10 @@ def test_every_scheme_of_positions_is_drawn(model: str, scheme: str) -> None:
 def test_every_example_of_masks_is_drawn(model: str, example: str) -> None:
     at = inside(ROOT / "pages/look/masks.py", model=model, example=example)
     assert not at.exception
-    assert len(at.get("bidi_component")) == (3 if example == "I am a student" else 6)
+    pictures = {"mask_padding", "mask_causal", "mask_both"}
+    if example != "I am a student":
+        pictures |= {"scores", "masked", "weights"}
+    assert pictures == {view.key for view in at.get("bidi_component")} & {*ALL_MASKS}
 
 
 def test_a_checkpoint_is_opened_by_its_button() -> None:
