@@ -65,7 +65,17 @@ def runs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def checkpoints() -> str:
     """What each shipped model reaches, beside its baseline, and whose text it learned from."""
-    return ""
+    lines = ["| Model | What it is | Held out | Baseline | Learned from |", "|---|---|---|---|---|"]
+    for name, run in runs():
+        config = json.loads((SHIPPED / name / "config.json").read_text("utf-8"))
+        kind = f"{config['kind']}, {config['n_layers']} × {config['n_heads']} heads"
+        reached = ", ".join(f"{metric} {value:.3f}" for metric, value in run["metrics"].items())
+        beaten = run.get("baseline")
+        baseline = f"{beaten['name']} {beaten['value']:.3f}" if beaten else "–"
+        source = run["data"].get("attribution") or "drawn from the seed"
+        size = f"{run['parameters']:,} parameters"
+        lines.append(f"| {run['title']} | {kind}, {size} | {reached} | {baseline} | {source} |")
+    return "\n".join(lines) + "\n"
 
 
 BLOCKS: dict[str, Callable[[], str]] = {"checkpoints": checkpoints, "tree": tree}

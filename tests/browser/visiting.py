@@ -87,10 +87,9 @@ class Visitor:
 
     def rest(self, seconds: float = 90) -> None:
         """Wait until the app has drawn something and its script has ended."""
+        title = self.page.get_by_test_id("stMain").locator("h1").first
+        expect(title).to_be_visible(timeout=seconds * 1000)
         self.page.wait_for_selector(AT_REST, timeout=seconds * 1000, state="attached")
-        expect(self.page.get_by_test_id("stMain").locator("h1").first).to_be_visible(
-            timeout=seconds * 1000
-        )
 
     def follow(self, title: str) -> None:
         """Click a page's name in the navigation and wait until that page is drawn."""
@@ -137,7 +136,8 @@ class Visitor:
 
     def query(self) -> dict[str, str]:
         """The choices in the address."""
-        return dict(parse_qsl(urlsplit(self.page.url).query))
+        here: str = self.page.evaluate("location.search")
+        return dict(parse_qsl(here.removeprefix("?")))
 
     def asks(self, **choices: str) -> None:
         """Wait until the address holds these choices."""
