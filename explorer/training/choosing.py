@@ -62,7 +62,7 @@ def earlier_runs() -> None:
 
 
 def show_run(run: Run) -> None:
-    """Choose it; for callbacks, which run before the list is drawn."""
+    """Choose it; to be called before the list is drawn."""
     st.session_state["run"] = run.name
 
 

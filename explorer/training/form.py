@@ -21,6 +21,8 @@ from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.training import OPTIMIZERS, SCHEDULES
 
 BYTES_PER_CHARACTER = 4
+MOST_PASTED = 200_000
+"""A pasted text travels with every click on the page; a file is sent once."""
 
 
 def form() -> Task | None:
@@ -45,16 +47,8 @@ def form() -> Task | None:
         session.say(str(error))
         start.button("Start training", type="primary", width="stretch", disabled=True)
         return task
-    start.button(
-        "Start training",
-        type="primary",
-        width="stretch",
-        key="start_training",
-        on_click=_start,
-        args=(spec, text),
-    )
-    if fault := st.session_state.pop("_start_fault", None):
-        session.say(fault)
+    if start.button("Start training", type="primary", width="stretch", key="start_training"):
+        _start(spec, text)
     return task
 
 
@@ -64,7 +58,7 @@ def _start(spec: RunSpec, text: str | None) -> None:
         show_run(run)
         cluster().submit(run)
     except (RunError, OSError) as error:
-        st.session_state["_start_fault"] = str(error)
+        session.say(str(error))
 
 
 def _text_for(given: Given) -> str | None:
@@ -74,10 +68,12 @@ def _text_for(given: Given) -> str | None:
         "Paste a text" if kind == "txt" else "Paste a table: columns text and label",
         key=f"pasted_{given.name}",
         height=140,
-        max_chars=MAX_CORPUS_CHARACTERS,
         persist_state="session",
     )
     file = st.file_uploader(f"or upload a .{kind} file", type=[kind], key=f"file_{given.name}")
+    if file is None and len(pasted) > MOST_PASTED:
+        session.say(f"Upload a file instead: {MOST_PASTED:,} characters are pasted at most.")
+        return None
     if file is None:
         return pasted or None
     if file.size > BYTES_PER_CHARACTER * MAX_CORPUS_CHARACTERS:

@@ -1,0 +1,172 @@
+"""The Train page without a browser: the form, the run it shows, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.runs.cluster import Cluster
+from explorer.runs.run import Run, all_runs
+from explorer.runs.worker import work
+from tests.runs.making import tiny_run
+from tests.served import ROOT
+
+PAGE = str(ROOT / "pages" / "train" / "train.py")
+
+
+class Desk:
+    """Stands in for the cluster: takes what it is sent and trains nothing."""
+
+    is_up = True
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def submit(self, run: Run) -> None:
+        self.sent.append(run.name)
+
+    def has(self, run: Run) -> bool:
+        return run.name in self.sent
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "none"))
+    desk = Desk()
+    monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: desk)
+    yield desk
+
+
+def page(**address: str) -> AppTest:
+    at = AppTest.from_file(PAGE, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def said(at: AppTest) -> str:
+    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
+
+
+def press(at: AppTest, key: str) -> AppTest:
+    at.button(key=key).click().run()
+    assert not at.exception
+    return at
+
+
+def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path: Path) -> None:
+    at = page()
+    at.number_input(key="reverse_layers").set_value(2)
+    at.number_input(key="reverse_lr").set_value(0.002)
+    at.selectbox(key="reverse_norm").set_value("rms")
+    at.toggle(key="reverse_stop_at_goal").set_value(True)
+    press(at, "start_training")
+    (run,) = all_runs(tmp_path)
+    assert desk.sent == [run.name] == ["reverse-1"]
+    spec = run.spec
+    assert (spec.model.n_layers, spec.model.norm, spec.training.lr) == (2, "rms", 0.002)
+    assert spec.stop_at == 0.99
+    assert at.session_state["run"] == "reverse-1"
+    assert "Reverse 1** · waiting" in said(at)
+    press(at, "pause")
+    assert run.commanded() == "pause"
+
+
+def test_a_fault_is_said_in_its_own_words_and_nothing_starts(desk: Desk, tmp_path: Path) -> None:
+    at = page()
+    at.number_input(key="reverse_heads").set_value(3).run()
+    assert not at.exception
+    assert "d_model 64 is not divisible by n_heads 3." in said(at)
+    starts = [button for button in at.button if button.label == "Start training"]
+    assert all(button.disabled for button in starts)
+    assert all_runs(tmp_path) == []
+
+
+def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    work(run.folder)
+    at = page(run=run.name)
+    text = said(at)
+    assert "Reverse 1** · done" in text
+    assert "on the pattern" in text
+    assert at.button(key="open_run").label == "Open Reverse 1 on the Attention page"
+    assert at.button(key="resume").disabled
+    at.text_input(key="watched_reverse").set_value("hello").run()
+    assert not at.exception
+    at.text_input(key="watched_reverse").set_value("a" * 300).run()
+    assert not at.exception
+    assert "tokens long" in said(at)
+
+
+def test_a_run_that_waits_or_trains_is_shown_without_being_asked_for(
+    desk: Desk, tmp_path: Path
+) -> None:
+    run = tiny_run(tmp_path)
+    desk.submit(run)
+    assert "Reverse 1** · waiting for a free worker" in said(page())
+
+
+def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_path: Path) -> None:
+    tiny_run(tmp_path)
+    at = page(run="reverse-1")
+    assert "interrupted" in said(at)
+    press(at, "resume")
+    assert desk.sent == ["reverse-1"]
+
+
+@pytest.mark.parametrize("name", ["nothing-9", "../../etc", "<script>", "x" * 3000])
+def test_an_address_that_names_no_run_is_one_sentence(desk: Desk, name: str) -> None:
+    assert "There is no run called" in said(page(run=name))
+
+
+@pytest.mark.parametrize("file", ["spec.json", "status.json"])
+def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(
+    desk: Desk, tmp_path: Path, file: str
+) -> None:
+    run, whole = tiny_run(tmp_path), tiny_run(tmp_path)
+    work(whole.folder)
+    (run.folder / file).write_text("{")
+    assert "reverse-1 cannot be read" in said(page(run=run.name))
+    assert "done" in said(page(run=whole.name))
+
+
+def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    work(run.folder)
+    newest = run.latest()
+    assert newest is not None
+    (newest / "model.safetensors").write_bytes(b"cut")
+    assert "Reverse 1** · done" in said(page(run=run.name))
+
+
+def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_path: Path) -> None:
+    at = page(task="characters")
+    assert [button.disabled for button in at.button if button.label == "Start training"] == [True]
+    at.text_area(key="pasted_characters").set_value("too short").run()
+    assert not at.exception
+    assert "The text has 9 characters" in said(at)
+    text = "the quick brown fox jumps over the lazy dog. " * 40
+    at.text_area(key="pasted_characters").set_value(text).run()
+    press(at, "start_training")
+    (run,) = all_runs(tmp_path)
+    assert run.text() == text
+    assert run.spec.task == "characters"
+    at.text_area(key="pasted_characters").set_value("x" * 300_000).run()
+    assert not at.exception
+    assert "Upload a file instead" in said(at)
+
+
+def test_a_cluster_that_does_not_answer_is_one_sentence(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.runs.cluster.ANSWER_WITHIN", 0.3)
+    away = Cluster(tmp_path, "tcp://127.0.0.1:9")
+    monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: away)
+    at = press(page(), "start_training")
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in said(at)
