@@ -45,6 +45,14 @@ class Entry:
     count: int
 
 
+def in_short(config: TransformerConfig) -> str:
+    """The config in a few words."""
+    layers = str(config.n_layers)
+    if config.kind == "encoder-decoder":
+        layers = f"{config.encoder_layers} + {config.n_layers}"
+    return f"{config.kind}, {layers} × {config.n_heads} heads"
+
+
 def in_words(config: TransformerConfig) -> str:
     """The config as one sentence."""
     layers = f"{config.n_layers}"
@@ -115,15 +123,20 @@ def measured(run: Mapping[str, Any]) -> str:
     if not found:
         return "not measured"
     name, value = found[0]
-    baseline = _numbers(run.get("baseline"))
-    beside = f", {baseline[0][0]} {baseline[0][1]:.3g}" if baseline else ""
-    return f"{name} {value:.3g}{beside}"
+    baseline = run.get("baseline")
+    if isinstance(baseline, Mapping) and isinstance(baseline.get("value"), (int, float)):
+        return f"{name} {value:.3g} ({baseline.get('name')}: {baseline['value']:.3g})"
+    return f"{name} {value:.3g}"
+
+
+def attribution(run: Mapping[str, Any]) -> str:
+    """Whose data the model was trained on."""
+    data = run.get("data")
+    return str(data.get("attribution") or "") if isinstance(data, Mapping) else ""
 
 
 def _numbers(values: Any) -> list[tuple[str, float]]:
     """The named numbers of a record that somebody else may have written."""
-    if isinstance(values, (int, float)):
-        return [("baseline", float(values))]
     if not isinstance(values, Mapping):
         return []
     return [(str(k), float(v)) for k, v in values.items() if isinstance(v, (int, float))]

@@ -50,9 +50,14 @@ class Entry:
     config: TransformerConfig | None
     run: Mapping[str, Any]
     origin: str
-    example: str = ""
+    examples: tuple[str, ...] = ()
     parameters: int = 0
     fault: str | None = None
+
+    @property
+    def example(self) -> str:
+        """What a new reader sees this model read."""
+        return self.examples[0] if self.examples else ANY_EXAMPLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +139,22 @@ def _entry(name: str, folder: Path, origin: str, stamp: tuple[int, ...]) -> Entr
     kind = str(run.get("task", name))
     task, given = TASKS.get(kind), GIVEN.get(kind)
     title = run.get("title") or (task.title if task else given.title if given else name)
-    example = run.get("example") or (task.example if task else ANY_EXAMPLE)
+    examples = [run.get("example"), *_texts(run.get("examples")), *(task.examples if task else ())]
     return Entry(
-        name, str(title), folder, config, run, origin, str(example), _count_parameters(config)
+        name=name,
+        title=str(title),
+        folder=folder,
+        config=config,
+        run=run,
+        origin=origin,
+        examples=tuple(dict.fromkeys(str(text) for text in examples if text)),
+        parameters=_count_parameters(config),
     )
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a record that somebody else may have written."""
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _count_parameters(config: TransformerConfig) -> int:
@@ -160,7 +177,7 @@ def _open(name: str, folder: Path, title: str, example: str, stamp: tuple[int, .
         run=run,
         task=TASKS.get(kind),
         example=example,
-        expectation=known.expectation if known else "",
+        expectation=str(run.get("expectation") or (known.expectation if known else "")),
     )
 
 

@@ -175,14 +175,25 @@ def _picker(label: str, key: str, options: Sequence[Any], default: Any, name: An
 
 
 def _draw_text(entry: Entry) -> None:
-    st.text_input(
-        "Your sentence",
-        value=entry.example,
-        key="text",
-        on_change=_bound_text,
-        placeholder="Type a sentence and press Enter",
-        bind="query-params",
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            "Your sentence",
+            value=entry.example,
+            key="text",
+            on_change=_bound_text,
+            placeholder="Type a sentence and press Enter",
+            bind="query-params",
+        )
+        st.menu_button(
+            "Examples",
+            [text for text in entry.examples if text.isprintable()],
+            key="example_text",
+            on_click=_take_example,
+        )
+
+
+def _take_example() -> None:
+    st.session_state["text"] = st.session_state["example_text"]
 
 
 def _bound_text() -> None:

@@ -139,20 +139,15 @@ def stepper(key: str, count: int) -> int:
     return int(state[key])
 
 
-SHELF = (3, 3, 2, 3, 2)
-
-
 def shelf_row(entry: Entry, is_chosen: bool) -> None:
     """One model: what it is, what it reaches, and the button that opens it."""
-    name, about, size, figure, button = st.columns(SHELF, vertical_alignment="center")
+    name, figure, button = st.columns([5, 5, 2], vertical_alignment="center")
     name.text(entry.title)
     if entry.config is None:
-        about.text(entry.fault or "It cannot be opened.")
+        figure.text(entry.fault or "It cannot be opened.")
         return
-    config = entry.config
-    about.caption(f"{config.kind}, {config.n_layers} × {config.n_heads} heads")
-    size.caption(f"{entry.parameters:,} parameters")
-    figure.caption(describe.measured(entry.run))
+    name.caption(f"{describe.in_short(entry.config)}, {entry.parameters:,} parameters")
+    figure.text(describe.measured(entry.run))
     button.button(
         "Chosen" if is_chosen else "Open",
         key=f"open_{entry.name}",

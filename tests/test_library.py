@@ -95,8 +95,8 @@ def test_the_config_in_words_says_the_sizes() -> None:
 
 
 def test_what_was_measured_is_shown_and_strange_records_are_not() -> None:
-    run = {"metrics": {"nats a token": 3.701}, "baseline": {"bigram": 4.13}}
-    assert describe.measured(run) == "nats a token 3.7, bigram 4.13"
+    run = {"metrics": {"nats a token": 3.701}, "baseline": {"name": "bigram", "value": 4.13}}
+    assert describe.measured(run) == "nats a token 3.7 (bigram: 4.13)"
     records: list[dict[str, object]] = [{}, {"metrics": []}, {"metrics": {"x": "y"}}]
     for strange in records:
         assert describe.measured(strange) == "not measured"

@@ -7,7 +7,7 @@ from explorer.components import matrix
 from models import masking
 from models.attention import attention_weights
 
-HEIGHT = 350
+HEIGHT = 330
 
 widgets.opening(
     "Masks",
@@ -42,7 +42,8 @@ def draw(column, title, values, key, **more):  # type: ignore[no-untyped-def]
 
 first, second, third = st.columns(3, gap="medium")
 draw(first, "Padding: no one looks at filler", shown.padding, "mask_padding", scale="mask")
-draw(second, "Causal: no one looks ahead", shown.causal, "mask_causal", scale="mask")
+ahead = "no one looks ahead" if not shown.causal.all() else "nothing lies ahead here"
+draw(second, f"Causal: {ahead}", shown.causal, "mask_causal", scale="mask")
 draw(third, "Both: what the model uses", shown.both, "mask_both", scale="mask")
 
 if reading is not None:

@@ -22,8 +22,8 @@ with beside:
     widgets.answer(reading)
     widgets.notes(reading.notes)
     st.space("small")
-    st.markdown("**Type your own sentence above, or go on**")
+    st.caption("Type your own sentence above, or go on.")
     widgets.ways_on("tokens", "positions", "attention", "masks", "train")
 
-st.markdown(f"{session.opened().expectation} Every row adds up to one.")
+st.text(f"{session.opened().expectation} Every row adds up to one.")
 widgets.code(MultiHeadAttention.forward, attention_weights)

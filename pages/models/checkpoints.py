@@ -10,7 +10,7 @@ widgets.opening(
 )
 chosen = session.choice().model
 shelf = library.entries()
-with st.container(height=min(440, 56 * len(shelf) + 20), key="shelf", border=True):
+with st.container(height=min(600, 84 * len(shelf) + 20), key="shelf", border=True):
     for entry in shelf:
         widgets.shelf_row(entry, is_chosen=entry.name == chosen)
 
@@ -19,7 +19,8 @@ st.subheader("What the chosen model is made of", anchor=False)
 st.text(opened.title)
 st.markdown(describe.in_words(opened.config))
 if opened.expectation:
-    st.markdown(f"**What to look for.** {opened.expectation}")
+    st.markdown("**What to look for**")
+    st.text(opened.expectation)
 lines = describe.ledger(opened.model)
 total = sum(line.count for line in lines)
 st.dataframe(
@@ -32,7 +33,6 @@ st.dataframe(
     height=min(460, 38 + 35 * (len(lines) + 1)),
     column_config={"parameters": st.column_config.NumberColumn(format="localized")},
 )
+if data := describe.attribution(opened.run):
+    st.text(data)
 widgets.ways_on("start", "attention")
-if source := opened.run.get("attribution"):
-    st.caption("Trained on")
-    st.text(str(source))
