@@ -166,6 +166,12 @@ def test_top_p_by_brute_force(p: float) -> None:
         close(kept[nucleus], torch.tensor(row).double()[nucleus])
 
 
+def test_top_p_stops_as_soon_as_it_is_reached() -> None:
+    halves = torch.tensor([[0.25, 0.5, 0.25]])
+    assert keep_top_p(halves, 0.5).tolist() == [[0, 0.5, 0]]
+    assert keep_top_p(halves, 0.75).tolist() == [[0.25, 0.5, 0]], "the lower id of equals"
+
+
 def test_choosing() -> None:
     close(choose_from(LOGITS), LOGITS.softmax(-1))
     close(choose_from(LOGITS, 0.5), (2 * LOGITS).softmax(-1))

@@ -72,6 +72,14 @@ def test_one_head_is_cut_out_of_all() -> None:
         assert torch.equal(seen.scores("decoder.1.self_attn", head=head), scores)
 
 
+def test_weights_follow_from_a_recorded_bias() -> None:
+    config = config_of("decoder", positions="alibi")
+    model, inputs = shaken(config), inputs_of(config)
+    kept = trace(model, *inputs, sites=("*.q", "*.k", "*.mask", "*.bias"))
+    site = "decoder.1.self_attn"
+    close(kept.weights(site, head=1), trace(model, *inputs).weights(site, head=1))
+
+
 def gradients(model: Transformer, output: Tensor) -> dict[str, Tensor]:
     model.zero_grad()
     output.square().sum().backward()
