@@ -171,6 +171,10 @@ function sized(canvas, width, height) {
   return [context, scale];
 }
 
+// The last line stands right under a picture that is less high than its stage.
+const lift = (state, used) => state.root.style.setProperty(
+  "--lift", `${-Math.max(0, Math.floor(state.stage.clientHeight - used))}px`);
+
 // One state per mounted view. The default export runs again with every change of the
 // data or of the theme: `make` runs once, `show` with every change and every resize.
 const mounted = new WeakMap();

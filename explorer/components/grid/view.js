@@ -189,6 +189,8 @@ function show(state) {
   state.atlas = atlas(state);
   state.place = layout(state);
   const {left, top, w, h, gap} = state.place;
+  const {room, large} = state.place;
+  lift(state, Math.max(top + data.shape[0] * (h + gap), room && large.y + large.h + 8));
   state.root.dataset.cells = [left, top, w + gap, h + gap].join(" ");
   const n = data.pooled;
   state.root.querySelector(".notes").textContent =

@@ -232,6 +232,7 @@ function show(state) {
   const label = Math.ceil(Math.min(longest + 16, width * 0.3));
   state.place = {width, label, left: label, right: width - label};
   const length = ROW * Math.max(data.rows.length, data.columns.length);
+  lift(state, length + 8);
   root.querySelector(".length").style.height = `${length}px`;
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
   canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +

@@ -56,8 +56,11 @@ function layout(state) {
   const {data, stage, ink} = state, width = stage.clientWidth, height = stage.clientHeight;
   const pen = state.picture.getContext("2d"), scale = Math.max(1, window.devicePixelRatio || 1);
   pen.font = `${LABEL}px ${ink.mono}`;
-  const widest = list => list.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
-  const longest = [widest(data.rows), widest(data.columns)];
+  const widths = list => list.map(text => pen.measureText(text).width);
+  const most = list => list.reduce((a, b) => Math.max(a, b), 0), across = widths(data.columns);
+  const longest = [most(widths(data.rows)), most(across)];
+  // Two labels lie side by side where half of each fits between their columns.
+  const apart = most(across.map((wide, i) => (wide + (across[i + 1] ?? 0)) / 2));
   const n = Math.max(1, data.rows.length), m = Math.max(1, data.columns.length);
 
   pen.font = `${SMALL}px ${ink.sans}`;
@@ -66,8 +69,8 @@ function layout(state) {
   // Column labels lie flat where they fit, then slant, then stand.
   const guess = band => Math.min((width - left - 2) / m, (height - band - 2) / n, LARGEST_CELL);
   const turned = Math.min(longest[1], 112);
-  let band = 40, angle = 0, right = 2;
-  if (longest[1] > guess(band) - 8) {
+  let band = 40, angle = 0, right = Math.max(2, (across.at(-1) ?? 0) / 2 - 8);
+  if (apart > guess(band) - 7) {
     const slant = turned * Math.SQRT1_2 + 18;
     angle = guess(slant) >= 17 ? -Math.PI / 4 : -Math.PI / 2;
     band = Math.max(40, angle > -1 ? slant : turned + 14);
@@ -157,11 +160,10 @@ function show(state) {
   canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} by ` +
     `${data.columns.length}. Arrow keys walk from cell to cell, Escape lets go.`);
   state.place = layout(state);
-  // The words end where the picture ends, and the last line stands right under it.
+  // The words end where the picture ends.
   const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));
   state.root.style.setProperty("--figure", `${edge}px`);
-  const below = state.stage.clientHeight - state.place.band - state.place.height - 8;
-  state.root.style.setProperty("--lift", `${-Math.max(0, Math.floor(below))}px`);
+  lift(state, state.place.band + state.place.height + 8);
   state.root.dataset.cells = [state.place.left, state.place.band, state.place.cell].join(" ");
   legend(state);
   paint(state);
