@@ -65,7 +65,10 @@ def letter_tokenizer() -> Tokenizer:
 
 
 def letter_model(tokenizer: Tokenizer) -> TransformerConfig:
-    """One encoder and one decoder layer: the smallest model with cross-attention."""
+    """One encoder and one decoder layer: the smallest model with cross-attention.
+
+    Embeddings are not scaled up, so that positions stand out from the letters.
+    """
     return TransformerConfig(
         kind="encoder-decoder",
         vocab_size=tokenizer.vocab_size,
@@ -74,6 +77,7 @@ def letter_model(tokenizer: Tokenizer) -> TransformerConfig:
         n_heads=4,
         d_ff=128,
         max_len=MAX_LETTERS + 1,
+        scale_embedding=False,
         pad_id=tokenizer.pad_id,
         bos_id=tokenizer.bos_id,
         eos_id=tokenizer.eos_id,

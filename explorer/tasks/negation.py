@@ -94,7 +94,8 @@ def build() -> Negation:
         title="Sentiment with negation",
         explanation=(
             "The model says whether a short sentence is positive, negative or neutral. Good is "
-            "positive and not good is negative, so neither word is enough alone."
+            "positive and not good is negative, so neither word is enough alone. The model has no "
+            "positions: in these sentences the order of the words says nothing."
         ),
         expectation=(
             "The first token, <cls>, looks at the adjective and at not or never, often with one "
@@ -114,12 +115,14 @@ def build() -> Negation:
             d_model=32,
             n_layers=1,
             n_heads=2,
-            d_ff=64,
+            d_ff=128,
             max_len=16,
+            positions="none",
+            scale_embedding=False,
             n_classes=len(CLASSES),
             pad_id=tokenizer.pad_id,
         ),
-        training=TrainConfig(steps=600, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
+        training=TrainConfig(steps=400, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
         goal=0.99,
         held_out="one sentence in eight, chosen by a hash of its words",
         classes=CLASSES,

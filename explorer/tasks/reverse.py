@@ -50,6 +50,6 @@ def build() -> Reverse:
         examples=("reverse", "stressed", "abcdefgh", "hello", "level"),
         tokenizer=tokenizer,
         model=letter_model(tokenizer),
-        training=TrainConfig(steps=400, batch_size=64, lr=3e-3, warmup=50),
+        training=TrainConfig(steps=300, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
         goal=0.99,
     )

@@ -51,6 +51,6 @@ def build() -> Sort:
         examples=("sorting", "zebra", "hgfedcba", "banana"),
         tokenizer=tokenizer,
         model=letter_model(tokenizer),
-        training=TrainConfig(steps=1500, batch_size=64, lr=3e-3, warmup=50),
+        training=TrainConfig(steps=1200, batch_size=64, lr=5e-3, warmup=50, schedule="linear"),
         goal=0.99,
     )

@@ -119,7 +119,7 @@ def build() -> TranslationTask:
             vocab_size=tokenizer.vocab_size,
             d_model=64,
             n_layers=1,
-            n_heads=4,
+            n_heads=2,
             d_ff=128,
             max_len=MAX_TOKENS,
             pad_id=tokenizer.pad_id,

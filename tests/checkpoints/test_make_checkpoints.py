@@ -1,0 +1,56 @@
+"""The command that makes the shipped models: the same twice, and clear about what it lacks."""
+
+from pathlib import Path
+
+import pytest
+
+from explorer import make_checkpoints
+from explorer.make_checkpoints import make
+from explorer.tasks import TASKS
+from explorer.tasks.recipes import RECIPES
+from explorer.text import TextError
+from models.training import TrainConfig
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three steps instead of hundreds."""
+    for name in ("reverse", "negation"):
+        task = TASKS[name]
+        monkeypatch.setitem(task.__dict__, "training", TrainConfig(steps=3, batch_size=8))
+
+
+@pytest.mark.usefixtures("short")
+def test_the_same_command_gives_the_same_weights(tmp_path: Path) -> None:
+    heard: list[tuple[str, int, int]] = []
+    for folder in ("one", "two"):
+        make(
+            ["reverse", "negation"],
+            out_dir=tmp_path / folder,
+            progress=lambda name, step, steps, loss: heard.append((name, step, steps)),
+        )
+    for name in ("reverse", "negation"):
+        for file in ("model.safetensors", "config.json", "tokenizer.json", "run.json"):
+            one, two = (tmp_path / folder / name / file for folder in ("one", "two"))
+            assert one.read_bytes() == two.read_bytes(), (name, file)
+    assert heard[:3] == [("reverse", 1, 3), ("reverse", 2, 3), ("reverse", 3, 3)]
+
+
+def test_what_is_missing_is_said_before_anything_is_trained(tmp_path: Path) -> None:
+    def never(*report: object) -> None:
+        raise AssertionError("training began")
+
+    with pytest.raises(TextError, match="No model called 'poetry' ships; there are reverse"):
+        make(["reverse", "poetry"], out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match=r"learns from shakespeare\.txt; name the folder"):
+        make(["reverse", "shakespeare"], out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match=r"reviews learns from sentiment\.csv"):
+        make(["reviews"], data_dir=tmp_path, out_dir=tmp_path, progress=never)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_recipe_names_its_data() -> None:
+    for recipe in RECIPES.values():
+        assert recipe.attribution
+        assert (recipe.file is None) == (recipe.baseline is None)
+    assert make_checkpoints.SHIPPED.name == "checkpoints"
