@@ -123,7 +123,7 @@ def choose_model(name: str) -> None:
     if name not in shelf:
         return
     st.session_state["model"] = name
-    if before is None or st.session_state.get("text") == before.example:
+    if before is None or st.session_state.get("text", before.example) in before.examples:
         st.session_state["text"] = shelf[name].example
     part, layer, head = _first_look(shelf[name])
     st.session_state["part"] = part

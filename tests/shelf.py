@@ -19,7 +19,8 @@ TINY = TransformerConfig(d_model=16, n_layers=1, n_heads=2, d_ff=16, max_len=24)
 def shelf(folder: Path) -> Path:
     """Models called translation, letters, reviews and reverse in this folder."""
     words = word_tokenizer(WORDS, SOURCE)
-    put(folder, "translation", words, "the black cat sleeps", kind="encoder-decoder")
+    more = {"examples": ["a white dog eats", "line one\nline two", 3]}
+    put(folder, "translation", words, "the black cat sleeps", more, kind="encoder-decoder")
     letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
     put(folder, "letters", letters, "the cat", kind="decoder", n_layers=2, n_heads=4)
     labelled = word_tokenizer(WORDS, CLASSIFIER)

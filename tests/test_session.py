@@ -92,6 +92,13 @@ def test_another_model_brings_its_example_unless_something_was_typed() -> None:
     assert not at.exception
 
 
+def test_an_example_that_was_picked_is_no_typed_text() -> None:
+    at = app()
+    at.text_input(key="text").set_value("a white dog eats").run()
+    at.selectbox(key="model").set_value("reverse").run()
+    assert chosen(at)["text"] == "31415"
+
+
 def test_another_model_starts_at_a_head_it_has() -> None:
     at = app(model="letters", layer="1", head="3")
     at.selectbox(key="model").set_value("reviews").run()
