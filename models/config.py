@@ -30,7 +30,7 @@ CHOICES = {
 LARGEST_SIZE = 1_000_000
 """No single size of a model may be larger: a config is read before it is trusted."""
 MOST_LAYERS = 1_000
-LARGEST_POSITION_TABLE = 100_000_000
+LARGEST_POSITION_TABLE = 25_000_000
 """Numbers in the table of sinusoids, which no file vouches for."""
 
 

@@ -154,7 +154,6 @@ class Trace:
         if f"{attention}.weights" in self:
             return self[f"{attention}.weights"][:, heads]
         mask = self.mask(attention)
-        mask = mask[:, heads] if mask.shape[1] > 1 else mask
         scores = self._scores(attention, heads)
         bias = self.bias(attention, heads)
         return attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))

@@ -157,7 +157,7 @@ class Transformer(nn.Module):
                 source_keep = keep_of(ids, self.config.pad_id)
             memory = self.encode(ids, source_keep, tap)
             return self.decode(target, memory, source_keep, target_keep, tap=tap)
-        if target is not None:
+        if not (target is None and source_keep is None and target_keep is None):
             raise ValueError(f"A model of kind {self.config.kind} reads one sequence, not two.")
         keep = keep_of(ids, self.config.pad_id) if keep is None else keep
         if self.config.kind == "decoder":
