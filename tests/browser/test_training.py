@@ -43,6 +43,7 @@ def steps_on(run: Run, further: int = 20) -> None:
 
 
 def press(visitor: Visitor, key: str) -> None:
+    visitor.rest()
     visitor.widget(key).get_by_role("button").click()
 
 
@@ -132,7 +133,7 @@ def test_a_killed_server_takes_no_run_with_it(browser: Browser, tmp_path: Path) 
         has_every_step(run)
         second.stop()
         assert not second.tracebacks, second.tracebacks[0]
-        assert not second.leftovers()
+        wait_until(lambda: not second.leftovers(), "the end of every process", 20)
     finally:
         first.clear()
         second.clear()
