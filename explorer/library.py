@@ -97,8 +97,13 @@ def open_model(name: str, root: Path | None = None) -> Opened:
     """The model called `name`, read once. LibraryError says in a sentence why not."""
     for entry in entries(root):
         if entry.name == name:
-            return _open(name, entry.folder, entry.title, entry.example, _stamp(entry.folder))
+            return open_entry(entry)
     raise LibraryError(f"There is no model called {name[:60]!r} here.")
+
+
+def open_entry(entry: Entry) -> Opened:
+    """The same for a model that was found on the shelf."""
+    return _open(entry.name, entry.folder, entry.title, entry.example, _stamp(entry.folder))
 
 
 def _folders(root: Path) -> Iterator[tuple[str, Path, str]]:
@@ -120,12 +125,12 @@ def _subfolders(folder: Path) -> list[Path]:
 
 def _stamp(folder: Path) -> tuple[int, ...]:
     """Changes when a file of the checkpoint does, so that a kept model is never a stale one."""
-    return tuple(_changed(folder / file) for file in FILES)
+    return tuple(_changed(f"{folder}/{file}") for file in FILES)
 
 
-def _changed(path: Path) -> int:
+def _changed(path: str) -> int:
     try:
-        return path.stat().st_mtime_ns
+        return os.stat(path).st_mtime_ns
     except OSError:
         return 0
 

@@ -42,7 +42,7 @@ class Choice:
 def draw() -> None:
     """The sentence at the top of the page; the model and where to look in the sidebar."""
     top = st.container(key="sentence")
-    shelf = _shelf()
+    shelf = st.session_state["_shelf"] = _look_at_the_shelf()
     if not shelf:
         return
     is_new = "_drawn_model" not in st.session_state
@@ -60,7 +60,7 @@ def draw() -> None:
 
 def warm_up() -> None:
     """Read the first example, so that the first visitor finds it read."""
-    if shelf := _shelf():
+    if shelf := _look_at_the_shelf():
         _first_look(_first(shelf))
 
 
@@ -81,9 +81,10 @@ def choice() -> Choice:
 def opened() -> Opened:
     """The chosen model; where it cannot be opened, the page says why and ends here."""
     try:
-        if not _shelf():
+        shelf = _shelf()
+        if not shelf:
             raise LibraryError(NO_MODEL)
-        return library.open_model(choice().model)
+        return library.open_entry(shelf[choice().model])
     except LibraryError as error:
         say(str(error))
         st.stop()
@@ -118,7 +119,7 @@ def look_at(layer: int, head: int) -> None:
 
 def choose_model(name: str) -> None:
     """Open another model: a typed text is kept, an untouched example is replaced."""
-    shelf = _shelf()
+    shelf = _look_at_the_shelf()  # a model may have been trained since the page was drawn
     before = shelf.get(st.session_state.get("_drawn_model", ""))
     if name not in shelf:
         return
@@ -255,6 +256,12 @@ def _address_notes_of(entry: Entry) -> list[str]:
 
 
 def _shelf() -> dict[str, Entry]:
+    """What could be opened when this run began; looked up now on a page run alone."""
+    found: dict[str, Entry] | None = st.session_state.get("_shelf")
+    return _look_at_the_shelf() if found is None else found
+
+
+def _look_at_the_shelf() -> dict[str, Entry]:
     return {entry.name: entry for entry in library.entries() if entry.config is not None}
 
 
@@ -277,7 +284,7 @@ def _part(entry: Entry, name: str) -> Part:
 
 def _first_look(entry: Entry) -> tuple[str, int, int]:
     try:
-        return reading.first_look(library.open_model(entry.name))
+        return reading.first_look(library.open_entry(entry))
     except LibraryError:
         return _parts(entry)[-1].name, 0, 0
 
