@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from explorer.library import Opened
-from explorer.tasks import pattern_score
 from explorer.text import TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
@@ -283,41 +282,3 @@ def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
         Guess(name(int(index)), float(value))
         for value, index in zip(top.values, top.indices, strict=True)
     )
-
-
-@lru_cache(maxsize=READINGS_KEPT)
-def first_look(opened: Opened) -> tuple[str, int, int]:
-    """The part, layer and head worth seeing first: the one that shows the task's own pattern.
-
-    Where no pattern is known, the head whose looks are the most decided.
-    """
-    part = parts(opened.config)[-1]
-    try:
-        reading = read(opened, opened.example)
-        return _on_pattern(opened, reading) or _most_decided(reading, part)
-    except (ReadingError, ValueError):
-        return part.name, 0, 0
-
-
-def _on_pattern(opened: Opened, reading: Reading) -> tuple[str, int, int] | None:
-    if opened.task is None or not opened.task.pattern_site:
-        return None
-    stack, layer, attention = opened.task.pattern_site.split(".")[:3]
-    part = next((p for p in reading.parts if p.name == f"{stack}.{attention}"), None)
-    tokens = (reading.tokens, reading.target) if reading.source else (reading.tokens, ())
-    pattern = opened.task.pattern(*tokens)
-    if part is None or pattern is None or int(layer) >= part.layers:
-        return None
-    heads = reading.trace.weights(site(part.name, int(layer)))[reading.row]
-    if heads.shape[1:] != pattern.shape:
-        return None
-    scores = [pattern_score(weights, pattern) for weights in heads]
-    return part.name, int(layer), scores.index(max(scores))
-
-
-def _most_decided(reading: Reading, part: Part) -> tuple[str, int, int]:
-    weights = reading.all_weights(part.name)
-    content = torch.tensor([not token.special for token in reading.columns(part.name)])
-    marks = weights[..., content].amax(dim=-1).mean(dim=-1)
-    best = int(marks.flatten().argmax())
-    return part.name, best // part.heads, best % part.heads

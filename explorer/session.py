@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import library, reading
+from explorer.first_look import first_look
 from explorer.library import Entry, LibraryError, Opened
 from explorer.reading import Part, Reading, ReadingError
 from models import TransformerConfig
@@ -284,7 +285,7 @@ def _part(entry: Entry, name: str) -> Part:
 
 def _first_look(entry: Entry) -> tuple[str, int, int]:
     try:
-        return reading.first_look(library.open_entry(entry))
+        return first_look(library.open_entry(entry))
     except LibraryError:
         return _parts(entry)[-1].name, 0, 0
 

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from explorer import library, masks, reading
+from explorer.first_look import first_look
 from explorer.library import Opened
-from explorer.reading import ReadingError, first_look, read, read_batch
+from explorer.reading import ReadingError, read, read_batch
 from tests.shelf import NAMES, shelf
 
 
