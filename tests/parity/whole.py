@@ -40,7 +40,8 @@ class Reference(nn.Module):
         super().__init__()
         weights = {name: value.detach().clone() for name, value in ours.state_dict().items()}
         self.config = ours.config
-        self.table = sinusoids(torch.arange(7), ours.config.d_model).to(weights["head.bias"].dtype)
+        dtype = weights["head.bias"].dtype
+        self.table = sinusoids(torch.arange(7), ours.config.d_model).float().to(dtype)
         self.transformer = transformer_reference(ours)
         self.source = nn.Parameter(weights["encoder.embedding.weight"])
         self.target = nn.Parameter(weights["decoder.embedding.weight"])
