@@ -25,7 +25,7 @@ def test_any_text_is_shown_or_refused(visit: Visit, text: str) -> None:
     own = set(visitor.notes.hosts)
     visitor.type(text)
     visitor.rest()
-    for title in ("Attention", "Masks", "Start"):
+    for title in ("Attention", "Masks", "At a glance"):
         visitor.follow(title)
         visitor.no_traceback()
     assert visitor.notes.dialogs == []
