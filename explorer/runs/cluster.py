@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, SubprocessCluster, fire_and_forget
+from distributed import Client, Future, SubprocessCluster, fire_and_forget
 
 from explorer.library import runs_root
 from explorer.runs.files import Lock, read_json, write_json
@@ -45,6 +45,7 @@ class Cluster:
         self._client: Client | None = None
         self._started: Any = None
         self._is_closed = False
+        self._sent: dict[str, Future] = {}
 
     def start(self) -> threading.Thread:
         """Attach or start without keeping anybody waiting; a fault shows when a run is sent."""
@@ -68,6 +69,7 @@ class Cluster:
         key = f"train/{run.name}/{uuid.uuid4().hex}"
         future = client.submit(_entry(str(ROOT)), str(run.folder), key=key, pure=False)
         fire_and_forget(future)
+        self._sent[run.name] = future
 
     @property
     def is_up(self) -> bool:
@@ -78,6 +80,10 @@ class Cluster:
         """Whether a worker has the run or will have it."""
         if run.has_worker():
             return True
+        sent = self._sent.get(run.name)
+        if sent is not None and not sent.done():
+            return True  # perhaps on its way to the scheduler
+        self._sent.pop(run.name, None)
         try:
             return run.name in _names(self.connect())
         except (OSError, RunError):
@@ -94,6 +100,7 @@ class Cluster:
         """
         with self._guard:
             self._is_closed = True
+            self._sent.clear()
             if self._client is not None and not self.given_address:
                 with contextlib.suppress(OSError):
                     if self._client.run_on_scheduler(_count_clients()) <= 1:
@@ -225,7 +232,10 @@ def _entry(root: str) -> Callable[[str], str]:
 
 
 def _list_keys() -> Callable[[Any], list[str]]:
-    return lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks]
+    ended = ("memory", "erred", "forgotten", "released")
+    return lambda dask_scheduler: [
+        str(key) for key, task in dask_scheduler.tasks.items() if task.state not in ended
+    ]
 
 
 def _count_clients() -> Callable[[Any], int]:

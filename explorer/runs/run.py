@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from explorer.runs.files import is_held, read_json, write_json, write_text
+from explorer.runs.files import Lock, is_held, read_json, write_json, write_text
 from explorer.runs.metrics import Metrics
 from explorer.runs.spec import INTERRUPTED, TRAINING, RunSpec, Status
 
@@ -68,15 +68,22 @@ class Run:
 
     def status(self) -> Status:
         """How far the run has come. Training without a living worker is interrupted."""
+        status = self.status_as_written()
+        if status.state == TRAINING and not self.has_worker():
+            # Read once more: the worker may have said its last word before it let go.
+            status = self.status_as_written()
+            if status.state == TRAINING and not self.has_worker():
+                return status.replace(state=INTERRUPTED, steps_per_second=0.0)
+        return status
+
+    def status_as_written(self) -> Status:
+        """What the last worker wrote, whether it still lives or not."""
         try:
-            status = Status.from_dict(read_json(self.folder / "status.json"))
+            return Status.from_dict(read_json(self.folder / "status.json"))
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.name}.") from error
         except (ValueError, TypeError) as error:
             raise RunError(f"The status of the run {self.name} cannot be read.") from error
-        if status.state == TRAINING and not self.has_worker():
-            return self._status_after_worker(status)
-        return status
 
     def has_worker(self) -> bool:
         """Whether a living process is training this run."""
@@ -100,6 +107,13 @@ class Run:
             return "train"
         return str(word) if word in COMMANDS else "train"
 
+    def mark(self, state: str) -> None:
+        """Set the state between two workers; what a living one says is left alone."""
+        with Lock(self.folder / "lock") as lock:
+            if lock.acquire(patience=2.0):
+                status = self.status_as_written().replace(state=state, message="")
+                write_json(self.folder / "status.json", status.to_dict())
+
     def snapshots(self) -> list[tuple[int, Path]]:
         """Step and checkpoint folder of every snapshot, the first one first."""
         return step_folders(self.folder / "snapshots")
@@ -113,15 +127,6 @@ class Run:
         """The finished model, when there is one."""
         folder = self.folder / "checkpoint"
         return folder if (folder / "config.json").exists() else None
-
-    def _status_after_worker(self, status: Status) -> Status:
-        """Read once more: the worker may have said its last word before it let go."""
-        try:
-            again = Status.from_dict(read_json(self.folder / "status.json"))
-        except (OSError, ValueError, TypeError):
-            again = status
-        is_ended = again.state != TRAINING or self.has_worker()
-        return again if is_ended else again.replace(state=INTERRUPTED, steps_per_second=0.0)
 
 
 def create(root: Path, spec: RunSpec, text: str | None = None) -> Run:

@@ -37,8 +37,8 @@ def _look(run: Run, was_active: bool) -> None:
     except RunError as error:
         session.say(str(error))
         return
-    if was_active and not status.is_active:
-        st.rerun()
+    if status.is_active != was_active:
+        st.rerun()  # the whole page, which decides anew whether to go on looking
     _buttons(run, status)
     st.progress(status.share, text=words.progress(status))
     task = TASKS.get(spec.task)
@@ -98,9 +98,15 @@ def _buttons(run: Run, status: Status) -> None:
 
 def _tell(run: Run, word: str) -> None:
     try:
+        former = run.status().state
         run.command(word)
-        if word in ("resume", "step") and not run.has_worker():
-            cluster().submit(run)
+        if word in ("resume", "step"):
+            run.mark(WAITING)
+            try:
+                cluster().submit(run)
+            except (RunError, OSError):
+                run.mark(former)
+                raise
     except (RunError, OSError) as error:
         st.session_state["_run_fault"] = str(error)
 

@@ -94,7 +94,8 @@ def test_live_training_with_the_page_open(browser: Browser, server: Server) -> N
     run = endless_run(server.runs)
     worker = next(p for p in server.leftovers() if "--multiprocessing-fork" in p.cmdline())
     visitor = Visitor(browser, server.url)
-    opened, closed = [], []
+    opened: list[Pace] = []
+    closed: list[Pace] = []
     for turn in range(ROUNDS):
         for is_open in (True, False) if turn % 2 else (False, True):
             if is_open:

@@ -227,7 +227,7 @@ def test_an_address_where_nobody_answers_is_one_sentence(
     run = tiny_run(root)
     cluster = Cluster(root)
     cluster.start().join()
-    with pytest.raises(RunError, match="No Dask scheduler answers at tcp://127.0.0.1:9"):
+    with pytest.raises(RunError, match="No Dask scheduler answers at tcp://"):
         cluster.submit(run)
     assert not cluster.has(run)
     cluster.close()

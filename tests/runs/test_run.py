@@ -139,3 +139,16 @@ def test_commands(tmp_path: Path) -> None:
         run.command("explode")
     (run.folder / "control.json").write_text('{"command": ["rm"]}')
     assert run.commanded() == "train"
+
+
+def test_a_state_is_marked_between_workers_only(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    written = Status(state="paused", step=5, steps=12, loss=1.5)
+    write_json(run.folder / "status.json", written.to_dict())
+    run.mark("waiting")
+    assert run.status() == written.replace(state="waiting")
+    write_json(run.folder / "status.json", written.to_dict())
+    with Lock(run.folder / "lock") as lock:
+        assert lock.acquire()
+        run.mark("waiting")
+    assert run.status() == written

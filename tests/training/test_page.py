@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,12 +32,12 @@ class Desk:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "none"))
     desk = Desk()
     monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: desk)
-    yield desk
+    return desk
 
 
 def page(**address: str) -> AppTest:
@@ -118,6 +117,18 @@ def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_pat
     assert "interrupted" in said(at)
     press(at, "resume")
     assert desk.sent == ["reverse-1"]
+    assert "waiting for a free worker" in said(at), "so the page goes on looking"
+
+
+def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    run.command("step")
+    work(run.folder)
+    at = page(run=run.name)
+    assert "Reverse 1** · paused" in said(at)
+    press(at, "step")
+    assert (run.commanded(), desk.sent) == ("step", ["reverse-1"])
+    assert "waiting for a free worker" in said(at)
 
 
 @pytest.mark.parametrize("name", ["nothing-9", "../../etc", "<script>", "x" * 3000])
