@@ -20,7 +20,7 @@ from explorer.runs.spec import RunSpec
 from explorer.tasks import Task, pattern_score, task_of
 from explorer.text import TextError
 
-HEIGHT = 380
+HEIGHT = 340
 LIMIT = 400
 BEST = "the best"
 
