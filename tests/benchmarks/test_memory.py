@@ -30,7 +30,7 @@ async def settled(server: Server, readers: list[Reader]) -> float:
         await reader.open()
         await reader.act()
         if reader.page:
-            for head in (1, 2, 3, 0):
+            for head in (1, 0, 1, 0):
                 await reader.pick_head(head)
     await asyncio.sleep(1)
     return float(psutil.Process(server.pid).memory_info().rss) / MEGABYTE
