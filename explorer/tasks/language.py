@@ -67,7 +67,7 @@ class LanguageTask(Task):
 def split(text: str) -> tuple[str, str]:
     """The first nine tenths and the rest, cut at the start of a line where one is near."""
     cut = len(text) * 9 // 10
-    line = text.find("\n", cut, cut + len(text) // 50)
+    line = text.find("\n", cut - 1, cut + len(text) // 50)
     cut = cut if line < 0 else line + 1
     return text[:cut], text[cut:]
 

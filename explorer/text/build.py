@@ -38,6 +38,12 @@ def word_tokenizer(
     return Tokenizer(library)
 
 
+def words_of(text: str) -> list[str]:
+    """The words and runs of punctuation that a word tokenizer would find, in their order."""
+    parts = pre_tokenizers.Whitespace().pre_tokenize_str(checked(text, MAX_CORPUS_CHARACTERS))
+    return [word for word, _ in parts]
+
+
 def byte_tokenizer(
     text: str, vocab_size: int, reads: Reads = DECODER, *, lowercase: bool = False
 ) -> Tokenizer:
