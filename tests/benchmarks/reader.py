@@ -105,8 +105,8 @@ class Reader:
         elif message.metadata.cacheable:
             self.cache[message.hash] = message
         kind = message.WhichOneof("type")
-        if kind == "new_session":
-            self.page_hash = message.new_session.page_script_hash
+        if kind == "navigation":
+            self.page_hash = message.navigation.page_script_hash
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             answer.elements.append(message.delta.new_element)
         elif kind == "script_finished":
