@@ -91,10 +91,10 @@ def ratio(d_model: int, dropout: float, rounds: int) -> float:
     return median(mine / reference for mine, reference in pairs)
 
 
-@pytest.mark.parametrize(("d_model", "rounds"), [(64, 9), (256, 5)])
+@pytest.mark.parametrize(("d_model", "rounds"), [(64, 5), (256, 3)])
 def test_training_step(d_model: int, rounds: int) -> None:
     torch.set_num_threads(1)
-    plain = ratio(d_model, 0.0, rounds=3)
+    plain = ratio(d_model, 0.0, rounds=1)
     measured = ratio(d_model, 0.1, rounds)
     name = f"training step, encoder-decoder 2+2, d {d_model}, {BATCH} × {TOKENS} tokens"
     report(
