@@ -104,13 +104,23 @@ def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progr
 
 
 def _where_it_stands(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
-    """The newest whole state of the run, or a fresh model."""
-    for _, folder in reversed(step_folders(run.folder / "state")):
+    """The newest whole state of the run, or a fresh model where there is none.
+
+    A run whose states are all damaged is not begun again: that would write over what
+    it has shown so far.
+    """
+    states = step_folders(run.folder / "state")
+    for _, folder in reversed(states):
         try:
             model = load_checkpoint(folder).model
             return model, load_state(folder, model, spec.training)
         except (OSError, ValueError):
             continue
+    if states:
+        raise RunError(
+            "what it reached is kept, but it cannot go on, "
+            f"since its state at step {states[-1][0]:,} is damaged."
+        )
     needed = task.model.vocab_size
     if spec.model.vocab_size < needed:
         raise RunError(f"the task needs a vocabulary of {needed}, not {spec.model.vocab_size}.")

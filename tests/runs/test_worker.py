@@ -120,6 +120,22 @@ def test_a_state_that_is_damaged_gives_way_to_the_one_before(tmp_path: Path) -> 
     assert run.status().step == 4
 
 
+def test_a_run_without_a_whole_state_keeps_what_it_has_and_does_not_begin_again(
+    tmp_path: Path,
+) -> None:
+    run = tiny_run(tmp_path)
+    drive(run, steps=3)
+    for file in (run.folder / "state" / "step-000003").iterdir():
+        file.write_bytes(b"cut short")
+    before, status = (run.folder / "metrics.jsonl").read_bytes(), run.status()
+    with pytest.raises(RunError, match=r"what it reached is kept, but it cannot go on.* step 3 "):
+        work(run.folder)
+    assert (run.folder / "metrics.jsonl").read_bytes() == before
+    assert (run.status().state, run.status().step) == ("failed", 3)
+    assert run.status().value == status.value
+    assert run.checkpoint() is not None
+
+
 @pytest.mark.parametrize(("word", "state"), [("pause", "paused"), ("stop", "stopped")])
 def test_pause_and_stop_are_obeyed_at_the_next_update(
     tmp_path: Path, word: str, state: str
