@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from dataclasses import dataclass
@@ -119,7 +120,10 @@ class Recorder:
             was_training = self.model.training
             measured = self.task.measure(self.model)
             self.model.train(was_training)
-        self.status = self.status.replace(measure=measured.name, value=float(measured.value))
+        value = float(measured.value)
+        self.status = self.status.replace(
+            measure=measured.name, value=value if math.isfinite(value) else None
+        )
 
     def _snapshot(self) -> None:
         self._save(step_folder(self.run.folder / "snapshots", self.state.step))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ ACTIVE = (WAITING, TRAINING)
 RESUMABLE = (PAUSED, STOPPED, FAILED, INTERRUPTED)
 
 LARGEST_SEED = 2**31 - 1
+
+MEASURE = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}|")
+"""What a measurement may be called: it stands where Markdown would be drawn."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +120,13 @@ class Status:
             raise ValueError("The status is none that a run can have.")
         numbers = (status.step, status.steps, status.steps_per_second, status.seconds)
         optional = (status.loss, status.value)
-        if not all(_is_number(number) for number in numbers) or not all(
-            number is None or isinstance(number, int | float) for number in optional
-        ):
+        known_numbers = [*numbers, *(number for number in optional if number is not None)]
+        if not all(_is_number(number) for number in known_numbers):
             raise ValueError("The status has something else where a number belongs.")
+        if not isinstance(status.message, str) or not isinstance(status.measure, str):
+            raise ValueError("The status has something else where a text belongs.")
+        if not MEASURE.fullmatch(status.measure):
+            raise ValueError("The status names a measurement as none is called.")
         return status
 
 

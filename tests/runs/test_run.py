@@ -100,7 +100,20 @@ def test_a_damaged_spec_is_one_sentence_and_the_other_runs_go_on(
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}x", '{"state": "flying"}', '{"step": "3"}', '{"step": NaN}', '{"loss": []}']
+    "content",
+    [
+        "",
+        "{}x",
+        '{"state": "flying"}',
+        '{"state": []}',
+        '{"step": "3"}',
+        '{"step": NaN}',
+        '{"loss": []}',
+        '{"value": Infinity}',
+        '{"measure": 5}',
+        '{"measure": "![](http://example.org/x.png)"}',
+        '{"message": {}}',
+    ],
 )
 def test_a_damaged_status_is_one_sentence(tmp_path: Path, content: str) -> None:
     run = tiny_run(tmp_path)
