@@ -31,7 +31,6 @@ class Look:
 
     folder: Path
     text: str
-    opened: Opened
     reading: Reading | None
     fault: str
 
@@ -103,6 +102,7 @@ def _first_text(task: Task) -> str:
 def _look(run: Run, text: str) -> Look | None:
     """Read anew only when the weights or the sentence changed."""
     kept = st.session_state.get("_look")
+    fault = ""
     for _ in range(2):  # the newest weights may be replaced between the two lines
         folder = run.latest()
         if folder is None:
@@ -111,18 +111,19 @@ def _look(run: Run, text: str) -> Look | None:
             return kept
         try:
             opened = open_folder(folder)
-        except LibraryError:
+        except LibraryError as error:
+            fault = str(error)
             continue
         kept = st.session_state["_look"] = _read(folder, text, opened)
         return kept
-    return kept if isinstance(kept, Look) else None
+    return Look(folder, text, None, fault)
 
 
 def _read(folder: Path, text: str, opened: Opened) -> Look:
     try:
-        return Look(folder, text, opened, read_batch.__wrapped__(opened, (text,))[0], "")
+        return Look(folder, text, read_batch.__wrapped__(opened, (text,))[0], "")
     except ReadingError as error:
-        return Look(folder, text, opened, None, str(error))
+        return Look(folder, text, None, str(error))
 
 
 def _site(task: Task, reading: Reading) -> tuple[str, int]:

@@ -148,12 +148,19 @@ def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(
 
 
 def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    work(run.folder)
+    run, other = tiny_run(tmp_path), tiny_run(tmp_path)
+    for each in (run, other):
+        work(each.folder)
     newest = run.latest()
     assert newest is not None
     (newest / "model.safetensors").write_bytes(b"cut")
-    assert "Reverse 1** · done" in said(page(run=run.name))
+    at = page(run=other.name)
+    assert "on the pattern" in said(at)
+    at.selectbox(key="run").set_value(run.name).run()
+    assert not at.exception
+    assert "Reverse 1** · done" in said(at)
+    assert "cannot be opened" in said(at)
+    assert "on the pattern" not in said(at), "that would be the other run's attention"
 
 
 def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_path: Path) -> None:
