@@ -19,7 +19,7 @@ from explorer.library import Opened
 from explorer.text import TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
-from models.generation import generate
+from models.generation import beginning, generate
 from models.trace import CHEAP_SITES, Trace
 
 READINGS_KEPT = 48
@@ -235,7 +235,7 @@ def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
     longest = max(2, min(opened.config.max_len, LONGEST_ANSWER))
     steps = generate(opened.model, source, max_length=longest, greedy=True)
     columns = [step.ids for step in steps]
-    start, end = opened.config.bos_id or 0, opened.config.eos_id
+    start, end = int(beginning(opened.model, source)[0, 0]), opened.config.eos_id
     answers = []
     for row in torch.stack(columns, dim=1).tolist():
         stop = row.index(end) + 1 if end in row else len(row)

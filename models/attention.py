@@ -159,8 +159,8 @@ def show_mask_and_bias(
     """Mask and bias as the tap leaves them; one that is absent is shown as what it stands for."""
     shape = (1, 1, q.shape[2], k.shape[2])
     if tap.wants("mask"):
-        everything = torch.ones((), dtype=torch.bool).expand(shape)  # a view: one byte
+        everything = q.new_ones((), dtype=torch.bool).expand(shape)  # a view: one byte
         mask = tap("mask", everything if mask is None else mask.expand(-1, -1, *shape[2:]))
     if tap.wants("bias"):
-        bias = tap("bias", torch.zeros((), dtype=q.dtype).expand(shape) if bias is None else bias)
+        bias = tap("bias", q.new_zeros(()).expand(shape) if bias is None else bias)
     return mask, bias

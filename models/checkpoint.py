@@ -143,16 +143,14 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
     state.step = step
     try:
         with safe_open(folder / STATE_WEIGHTS, framework="pt") as file:
-            for name, parameter in model.named_parameters():
-                prefix = f"{name}/"
-                memory = {
-                    key.removeprefix(prefix): file.get_tensor(key).clone()
-                    for key in file.keys()  # noqa: SIM118  (the file is no dict)
-                    if key.startswith(prefix)
-                }
-                if memory:
-                    check_memory(folder, memory, parameter, config)
-                    state.optimizer.state[parameter] = memory
+            kept: dict[str, dict[str, Tensor]] = {}
+            for key in file.keys():  # noqa: SIM118  (the file is no dict)
+                name, _, what = key.rpartition("/")
+                kept.setdefault(name, {})[what] = file.get_tensor(key).clone()
+            for name, parameter in model.named_parameters() if step else ():
+                memory = kept.get(name, {})
+                check_memory(folder, memory, parameter, config)
+                state.optimizer.state[parameter] = memory
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{STATE_WEIGHTS} in {folder.name} is damaged.") from error
     return state

@@ -1,5 +1,6 @@
 """Writing: one token after another, each drawn from what the model expects next."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,10 +10,30 @@ from torch import Tensor
 
 from models.cache import KeyValueCache
 from models.masking import keep_of
+from models.plain import PlainData, type_fault
 from models.transformer import Transformer, evaluating
 
-STRAY_START = 0
-"""What a model begins with when its config names no start token."""
+FIRST_OF_ALL = 0
+"""What a model begins with, or fills up with, when its config names no token for it."""
+
+
+@dataclass(frozen=True)
+class Sampling(PlainData):
+    """How the next token is chosen; a temperature of 0 takes the likeliest."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def fault(self) -> str | None:
+        """One sentence saying why nothing can be chosen like this, or None."""
+        if not 0 <= self.temperature < math.inf:
+            return f"temperature must be 0 or more, not {self.temperature}."
+        if self.top_k is not None and self.top_k < 1:
+            return f"top_k must be at least 1, not {self.top_k}."
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            return f"top_p must be above 0 and at most 1, not {self.top_p}."
+        return type_fault(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +69,11 @@ def generate(
     rest is drawn with `seed`. With the cache a step costs one token's pass, without it
     one pass over everything so far. ValueError for choices that mean nothing.
     """
-    if fault := choice_fault(max_length, temperature, top_k, top_p):
+    sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
+    if fault := sampling.fault():
         raise ValueError(fault)
+    if max_length < 1:
+        raise ValueError(f"max_length must be at least 1, not {max_length}.")
     if model.config.head != "language-model" or model.decoder is None:
         raise ValueError("Only a decoder with a language-model head can write.")
     if prompt.shape[1] > model.config.max_len or not prompt.numel():
@@ -59,9 +83,7 @@ def generate(
         prompt,
         keep_of(prompt, model.config.pad_id) if keep is None else keep,
         max_length,
-        0.0 if greedy else temperature,
-        top_k,
-        top_p,
+        sampling,
         torch.Generator().manual_seed(seed),
         use_cache,
     )
@@ -72,9 +94,7 @@ def _steps(
     prompt: Tensor,
     prompt_keep: Tensor | None,
     max_length: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
+    sampling: Sampling,
     generator: torch.Generator,
     use_cache: bool,
 ) -> Iterator[Step]:
@@ -85,17 +105,16 @@ def _steps(
     if config.kind == "encoder-decoder":
         with evaluating(model):
             memory, memory_keep = model.encode(prompt, prompt_keep), prompt_keep
-        start = STRAY_START if config.bos_id is None else config.bos_id
-        written, keep = torch.full((batch, 1), start), None
+        written, keep = beginning(model, prompt), None
     cache = KeyValueCache.empty(config.n_layers) if use_cache else None
-    finished = torch.zeros(batch, dtype=torch.bool)
-    filler = next(i for i in (config.pad_id, config.eos_id, STRAY_START) if i is not None)
+    finished = torch.zeros(batch, dtype=torch.bool, device=prompt.device)
+    filler = next(i for i in (config.pad_id, config.eos_id, FIRST_OF_ALL) if i is not None)
     unread = written
     for _ in range(min(max_length, config.max_len - written.shape[1] + 1)):
         keep_all = torch.ones_like(written, dtype=torch.bool) if keep is None else keep
         with evaluating(model):
             logits = model.decode(unread, memory, memory_keep, keep_all, cache)[:, -1]
-        probabilities = choose_from(logits, temperature, top_k, top_p)
+        probabilities = choose_from(logits, sampling)
         ids = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
         ids = torch.where(finished, filler, ids)
         if config.eos_id is not None:
@@ -104,7 +123,7 @@ def _steps(
         if finished.all():
             return
         written = torch.cat((written, ids[:, None]), 1)
-        keep = torch.cat((keep_all, torch.ones(batch, 1, dtype=torch.bool)), 1)
+        keep = torch.cat((keep_all, torch.ones_like(keep_all[:, :1])), 1)
         unread = written if cache is None else ids[:, None]
 
 
@@ -112,35 +131,34 @@ def written(
     model: Transformer, source: Int[Tensor, "b s"], max_length: int = 50, **how: object
 ) -> Int[Tensor, "b t"]:
     """All ids of `generate`, behind the prompt or the start token."""
-    begin = source
-    if model.config.kind == "encoder-decoder":
-        start = STRAY_START if model.config.bos_id is None else model.config.bos_id
-        begin = torch.full((len(source), 1), start)
     steps = generate(model, source, max_length=max_length, **how)  # type: ignore[arg-type]
-    return torch.cat([begin, *(step.ids[:, None] for step in steps)], 1)
+    return torch.cat([beginning(model, source), *(step.ids[:, None] for step in steps)], 1)
 
 
-def choose_from(
-    logits: Float[Tensor, "b v"],
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-) -> Float[Tensor, "b v"]:
+def beginning(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
+    """What stands there before the first step: the prompt, or the start token of two stacks."""
+    if model.config.kind != "encoder-decoder":
+        return prompt
+    start = FIRST_OF_ALL if model.config.bos_id is None else model.config.bos_id
+    return torch.full_like(prompt[:, :1], start)
+
+
+def choose_from(logits: Float[Tensor, "b v"], sampling: Sampling) -> Float[Tensor, "b v"]:
     """Probabilities to draw from: logits ÷ temperature, softmax, top-k, top-p, renormalised.
 
     Temperature 0 puts everything on the likeliest token, the lowest id of equals.
     Source of top-p: The Curious Case of Neural Text Degeneration (Holtzman et al. 2019).
     """
-    if temperature == 0:
+    if sampling.temperature == 0:
         best = logits.argmax(-1, keepdim=True)
         return torch.zeros_like(logits).scatter(-1, best, 1.0)
     behind = logits - logits.max(-1, keepdim=True).values  # a tiny temperature then makes no NaN
     smallest = torch.finfo(logits.dtype).tiny
-    probabilities = (behind / max(temperature, smallest)).softmax(-1)
-    if top_k is not None:
-        probabilities = keep_top_k(probabilities, top_k)
-    if top_p is not None:
-        probabilities = keep_top_p(probabilities, top_p)
+    probabilities = (behind / max(sampling.temperature, smallest)).softmax(-1)
+    if sampling.top_k is not None:
+        probabilities = keep_top_k(probabilities, sampling.top_k)
+    if sampling.top_p is not None:
+        probabilities = keep_top_p(probabilities, sampling.top_p)
     return probabilities / probabilities.sum(-1, keepdim=True)
 
 
@@ -158,18 +176,3 @@ def keep_top_p(probabilities: Float[Tensor, "b v"], p: float) -> Float[Tensor, "
     ranked = ranked.masked_fill(before >= p * total, 0.0)
     ranked[..., :1] = probabilities.max(-1, keepdim=True).values
     return torch.zeros_like(probabilities).scatter(-1, order, ranked)
-
-
-def choice_fault(
-    max_length: int, temperature: float, top_k: int | None, top_p: float | None
-) -> str | None:
-    """One sentence saying why these choices mean nothing, or None."""
-    if max_length < 1:
-        return f"max_length must be at least 1, not {max_length}."
-    if not 0 <= temperature < float("inf"):
-        return f"temperature must be 0 or more, not {temperature}."
-    if top_k is not None and top_k < 1:
-        return f"top_k must be at least 1, not {top_k}."
-    if top_p is not None and not 0 < top_p <= 1:
-        return f"top_p must be above 0 and at most 1, not {top_p}."
-    return None

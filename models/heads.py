@@ -51,7 +51,7 @@ def first_kept(x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None) -> F
     """The first real token, wherever the padding is."""
     if keep is None:
         return x[:, 0]
-    return x[torch.arange(len(x)), keep.int().argmax(-1)]
+    return x[torch.arange(len(x), device=x.device), keep.int().argmax(-1)]
 
 
 def mean_of_kept(

@@ -9,14 +9,17 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 
-def causal_mask(queries: int, keys: int | None = None) -> Bool[Tensor, "1 1 q k"]:
+def causal_mask(
+    queries: int, keys: int | None = None, device: torch.device | None = None
+) -> Bool[Tensor, "1 1 q k"]:
     """Each query sees itself and the keys before it.
 
     With more keys than queries, the queries are the last of them, as they are
     when earlier keys come from a cache.
     """
     keys = queries if keys is None else keys
-    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)[None, None]
+    everyone = torch.ones(queries, keys, dtype=torch.bool, device=device)
+    return everyone.tril(keys - queries)[None, None]
 
 
 def padding_mask(keep: Bool[Tensor, "b k"]) -> Bool[Tensor, "b 1 1 k"]:

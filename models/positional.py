@@ -21,7 +21,8 @@ def sinusoids(positions: Int[Tensor, "*t"], d_model: int) -> Float[Tensor, "*t d
     sine without its cosine.
     Source: Attention Is All You Need, section 3.5.
     """
-    pairs = torch.arange(0, d_model, 2, dtype=torch.float64)  # 2i, so the exponent below is 2i/d and not 4i/d
+    # These are 2i, so that the exponent below is 2i/d and not 4i/d.
+    pairs = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device)
     frequencies = torch.exp(pairs * (-math.log(10_000.0) / d_model))
     angles = positions[..., None] * frequencies  # (*t, ⌈d/2⌉)
     return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)[..., :d_model]
@@ -103,8 +104,8 @@ class RotaryPositions(Positions):
         self.theta = theta
 
     def angles(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t half"]:
-        exponents = torch.arange(0, self.d_head, 2, dtype=torch.float32) / self.d_head
-        return positions[..., None] * self.theta**-exponents
+        pairs = torch.arange(0, self.d_head, 2, dtype=torch.float32, device=positions.device)
+        return positions[..., None] * self.theta ** -(pairs / self.d_head)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], positions: Int[Tensor, "*t"]
@@ -142,7 +143,7 @@ class AlibiPositions(Positions):
     ) -> Float[Tensor, "#b h q k"]:
         distances = (queries[..., :, None] - keys[..., None, :]).abs()  # (q, k) or (b, q, k)
         distances = distances[None, None] if distances.dim() == 2 else distances[:, None]
-        return -self.slopes()[heads, None, None] * distances
+        return -self.slopes().to(distances.device)[heads, None, None] * distances
 
 
 def _build_sinusoidal(config: TransformerConfig) -> Positions:

@@ -61,7 +61,7 @@ class Stack(nn.Module):
             x = x + tap("pos_embed", position.expand_as(x))
         x = self.dropout(x)
         around = Surroundings(
-            mask=self.self_mask(ids.shape[1], past, keep),
+            mask=self.self_mask(ids, past, keep),
             bias=self.positions.bias(here, everywhere),
             rotate=partial(self.positions.rotate, positions=here),
             memory=memory,
@@ -72,9 +72,10 @@ class Stack(nn.Module):
         return tap("final", self.norm(x))
 
     def self_mask(
-        self, queries: int, past: int, keep: Bool[Tensor, "b k"] | None
+        self, ids: Int[Tensor, "b t"], past: int, keep: Bool[Tensor, "b k"] | None
     ) -> Bool[Tensor, "#b 1 #q k"] | None:
-        causal = causal_mask(queries, past + queries) if self.causal else None
+        queries = ids.shape[1]
+        causal = causal_mask(queries, past + queries, ids.device) if self.causal else None
         return both(causal, None if keep is None else padding_mask(keep))
 
 

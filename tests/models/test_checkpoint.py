@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from models import Transformer, load_checkpoint, save_checkpoint
 from models.checkpoint import CheckpointError, load_state, peek
@@ -162,6 +163,16 @@ def test_a_missing_or_foreign_state_is_told_in_a_sentence(tmp_path: Path) -> Non
     save_checkpoint(tmp_path / "two", model)
     with pytest.raises(CheckpointError, match=r"two has no readable state\.json"):
         load_state(tmp_path / "two", model, config)
+
+
+def test_a_state_that_forgot_a_parameter_is_refused(tmp_path: Path) -> None:
+    config = TrainConfig()
+    model = saved_state(tmp_path / "one", config)
+    file = tmp_path / "one" / "state.safetensors"
+    memory = load_file(file)
+    save_file({name: memory[name] for name in sorted(memory)[3:]}, file)
+    with pytest.raises(CheckpointError, match="of another model or optimizer"):
+        load_state(tmp_path / "one", model, config)
 
 
 def test_nothing_saved_is_pickled(tmp_path: Path) -> None:

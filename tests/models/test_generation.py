@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.generation import Step, choice_fault, choose_from, generate, keep_top_k, keep_top_p
+from models.generation import Sampling, Step, choose_from, generate, keep_top_k, keep_top_p
 from models.transformer import Transformer
 from tests.models.building import config_of, ids_of, keep_of_lengths, shake, shaken
 from tests.models.grid import WRITERS
@@ -173,18 +173,18 @@ def test_top_p_stops_as_soon_as_it_is_reached() -> None:
 
 
 def test_choosing() -> None:
-    close(choose_from(LOGITS), LOGITS.softmax(-1))
-    close(choose_from(LOGITS, 0.5), (2 * LOGITS).softmax(-1))
-    close(choose_from(LOGITS, top_p=1.0), LOGITS.softmax(-1))
+    close(choose_from(LOGITS, Sampling()), LOGITS.softmax(-1))
+    close(choose_from(LOGITS, Sampling(0.5)), (2 * LOGITS).softmax(-1))
+    close(choose_from(LOGITS, Sampling(top_p=1.0)), LOGITS.softmax(-1))
     expected = keep_top_p(keep_top_k((LOGITS / 2).softmax(-1), 5), 0.6)
-    close(choose_from(LOGITS, 2.0, 5, 0.6), expected / expected.sum(-1, keepdim=True))
-    assert choose_from(LOGITS, 0)[0].argmax() == 0
-    assert torch.equal(choose_from(LOGITS, 0).argmax(-1), LOGITS.argmax(-1))
+    close(choose_from(LOGITS, Sampling(2.0, 5, 0.6)), expected / expected.sum(-1, keepdim=True))
+    assert choose_from(LOGITS, Sampling(0))[0].argmax() == 0
+    assert torch.equal(choose_from(LOGITS, Sampling(0)).argmax(-1), LOGITS.argmax(-1))
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 1e-38, 5e-324, 1e30])
 def test_extreme_temperatures_are_no_accident(temperature: float) -> None:
-    probabilities = choose_from(LOGITS.float(), temperature)
+    probabilities = choose_from(LOGITS.float(), Sampling(temperature))
     close(probabilities.sum(-1), torch.ones(6))
     if temperature < 1e-9:
         assert (probabilities.argmax(-1) == LOGITS.argmax(-1)).all()
@@ -208,7 +208,7 @@ def test_choices_that_mean_nothing_are_refused_before_the_first_step(
     with pytest.raises(ValueError) as refused:
         generate(writer(), ids_of(1, 2), **how)
     assert str(refused.value) == sentence
-    assert choice_fault(1, 1.0, 1, 1.0) is None
+    assert Sampling(1.0, 1, 1.0).fault() is None
 
 
 def test_who_cannot_write_says_so() -> None:
