@@ -30,7 +30,7 @@ class Crowd:
 async def read(reader: Reader, begin: float, crowd: Crowd) -> None:
     """Change the head once a second, and wait for the picture of every head."""
     now = asyncio.get_running_loop().time
-    seen = await reader.pick_head(0)
+    seen = (await reader.pick_head(0)).picture()
     for turn in range(SECONDS):
         await asyncio.sleep(max(0.0, begin + turn - now()))
         answer = await reader.pick_head((turn + 1) % 2)
