@@ -34,6 +34,8 @@ SHOWN_FIRST = (
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "run.json")
 ANY_EXAMPLE = "To be, or not to be"
 MODELS_KEPT = 16
+TITLE_LIMIT, EXAMPLE_LIMIT, EXAMPLES_LIMIT = 80, 400, 24
+"""A record may have come from anywhere, and its words are shown in labels."""
 
 
 class LibraryError(ValueError):
@@ -49,7 +51,6 @@ class Entry:
     folder: Path
     config: TransformerConfig | None
     run: Mapping[str, Any]
-    origin: str
     examples: tuple[str, ...] = ()
     parameters: int = 0
     fault: str | None = None
@@ -88,8 +89,8 @@ def runs_root() -> Path:
 def entries(root: Path | None = None) -> list[Entry]:
     """Every model one could open: the shipped ones first, then runs, the newest first."""
     found: dict[str, Entry] = {}
-    for name, folder, origin in _folders(root or runs_root()):
-        found.setdefault(name, _entry(name, folder, origin, _stamp(folder)))
+    for name, folder in _folders(root or runs_root()):
+        found.setdefault(name, _entry(name, folder, _stamp(folder)))
     return list(found.values())
 
 
@@ -106,14 +107,35 @@ def open_entry(entry: Entry) -> Opened:
     return _open(entry.name, entry.folder, entry.title, entry.example, _stamp(entry.folder))
 
 
-def _folders(root: Path) -> Iterator[tuple[str, Path, str]]:
+def opened_from(
+    folder: Path, name: str, title: str | None = None, example: str | None = None
+) -> Opened:
+    """The model in a checkpoint folder, read anew; its own title and example unless given."""
+    checkpoint, tokenizer = _load(name, folder)
+    run = checkpoint.run or {}
+    kind = str(run.get("task", name))
+    task, known = TASKS.get(kind), TASKS.get(kind) or GIVEN.get(kind)
+    return Opened(
+        name=name,
+        title=title or str(run.get("title") or name),
+        model=checkpoint.model.eval().requires_grad_(False),
+        config=checkpoint.config,
+        tokenizer=tokenizer,
+        run=run,
+        task=task,
+        example=example or str(run.get("example") or (task.example if task else ANY_EXAMPLE)),
+        expectation=str(run.get("expectation") or (known.expectation if known else "")),
+    )
+
+
+def _folders(root: Path) -> Iterator[tuple[str, Path]]:
     shipped = [path for path in _subfolders(shipped_root()) if (path / "config.json").exists()]
     order = {name: index for index, name in enumerate(SHOWN_FIRST)}
     for folder in sorted(shipped, key=lambda path: (order.get(path.name, 99), path.name)):
-        yield folder.name, folder, "shipped"
+        yield folder.name, folder
     finished = [path for path in _subfolders(root) if (path / "checkpoint").is_dir()]
     for folder in sorted(finished, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-        yield folder.name, folder / "checkpoint", "run"
+        yield folder.name, folder / "checkpoint"
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -136,30 +158,32 @@ def _changed(path: str) -> int:
 
 
 @lru_cache(maxsize=512)
-def _entry(name: str, folder: Path, origin: str, stamp: tuple[int, ...]) -> Entry:
+def _entry(name: str, folder: Path, stamp: tuple[int, ...]) -> Entry:
     try:
         config, run = peek(folder)
     except (CheckpointError, OSError) as error:
-        return Entry(name, name, folder, None, {}, origin, fault=str(error))
+        return Entry(name, name, folder, None, {}, fault=str(error))
     kind = str(run.get("task", name))
     task, given = TASKS.get(kind), GIVEN.get(kind)
-    title = run.get("title") or (task.title if task else given.title if given else name)
-    examples = [run.get("example"), *_texts(run.get("examples")), *(task.examples if task else ())]
+    own = task.title if task else given.title if given else name
+    theirs = _texts([run.get("example")]) + _texts(run.get("examples"))
+    examples = [*theirs, *(task.examples if task else ())]
     return Entry(
         name=name,
-        title=str(title),
+        title="".join(_texts([run.get("title")], TITLE_LIMIT)) or own,
         folder=folder,
         config=config,
         run=run,
-        origin=origin,
-        examples=tuple(dict.fromkeys(str(text) for text in examples if text)),
+        examples=tuple(dict.fromkeys(examples)),
         parameters=_count_parameters(config),
     )
 
 
-def _texts(value: Any) -> list[str]:
-    """The texts of a record that somebody else may have written."""
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+def _texts(value: Any, longest: int = EXAMPLE_LIMIT) -> list[str]:
+    """The texts of a record that somebody else may have written: few, short, one line each."""
+    found = value[:EXAMPLES_LIMIT] if isinstance(value, list) else []
+    lines = [" ".join(text.splitlines())[:longest] for text in found if isinstance(text, str)]
+    return [line for line in lines if line.strip()]
 
 
 def _count_parameters(config: TransformerConfig) -> int:
@@ -169,21 +193,7 @@ def _count_parameters(config: TransformerConfig) -> int:
 
 @lru_cache(maxsize=MODELS_KEPT)
 def _open(name: str, folder: Path, title: str, example: str, stamp: tuple[int, ...]) -> Opened:
-    checkpoint, tokenizer = _load(name, folder)
-    run = checkpoint.run or {}
-    kind = str(run.get("task", name))
-    known = TASKS.get(kind) or GIVEN.get(kind)
-    return Opened(
-        name=name,
-        title=title,
-        model=checkpoint.model.eval().requires_grad_(False),
-        config=checkpoint.config,
-        tokenizer=tokenizer,
-        run=run,
-        task=TASKS.get(kind),
-        example=example,
-        expectation=str(run.get("expectation") or (known.expectation if known else "")),
-    )
+    return opened_from(folder, name, title, example)
 
 
 def _load(name: str, folder: Path) -> tuple[Checkpoint, Tokenizer]:
@@ -194,10 +204,16 @@ def _load(name: str, folder: Path) -> tuple[Checkpoint, Tokenizer]:
     if checkpoint.tokenizer is None:
         raise LibraryError(f"The model {name} has no tokenizer.json, so it cannot read a text.")
     try:
-        tokenizer = Tokenizer.from_json(checkpoint.tokenizer)
+        tokenizer = _tokenizer(checkpoint.tokenizer)
     except ValueError as error:
         raise LibraryError(f"The tokenizer of {name} cannot be opened: {error}") from error
     config = checkpoint.config
     if tokenizer.vocab_size > (config.src_vocab_size or config.vocab_size):
         raise LibraryError(f"The tokenizer of {name} knows more tokens than its model reads.")
     return checkpoint, tokenizer
+
+
+@lru_cache(maxsize=MODELS_KEPT)
+def _tokenizer(text: str) -> Tokenizer:
+    """Kept by its text: the checkpoints of one run all come with the same."""
+    return Tokenizer.from_json(text)

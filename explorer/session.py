@@ -13,10 +13,12 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import asked as asked_for
 from explorer import library, reading
 from explorer.first_look import first_look
 from explorer.library import Entry, LibraryError, Opened
 from explorer.reading import Part, Reading, ReadingError
+from explorer.text.literal import literal
 from models import TransformerConfig
 
 TEXT_LIMIT = 2_000
@@ -47,11 +49,10 @@ def draw() -> None:
     if not shelf:
         return
     is_new = "_drawn_model" not in st.session_state
-    notes = _address_notes(shelf) if is_new else []
+    asked = st.query_params.to_dict() if is_new else {}  # a widget drops what it cannot show
     with st.sidebar:
         entry = _draw_model(shelf)
-        if is_new:
-            notes += _address_notes_of(entry)
+        notes = _notes_on_address(asked, shelf, entry)
         _draw_look(entry)
     with top:
         _draw_text(entry)
@@ -188,7 +189,8 @@ def _draw_text(entry: Entry) -> None:
         )
         st.menu_button(
             "Examples",
-            [text for text in entry.examples if text.isprintable()],
+            list({literal(text): text for text in entry.examples}.values()),
+            format_func=literal,  # the words of others are never Markdown
             key="example_text",
             on_click=_take_example,
         )
@@ -203,9 +205,7 @@ def _bound_text() -> None:
     length = len(st.session_state["text"] or "")
     if length > TEXT_LIMIT:
         st.session_state["text"] = st.session_state["text"][:TEXT_LIMIT]
-        st.session_state["_cut"] = (
-            f"Your text had {length:,} characters; the first {TEXT_LIMIT:,} are kept."
-        )
+        st.session_state["_cut"] = asked_for.cut(length, TEXT_LIMIT)
 
 
 def _draw_notes(notes: list[str]) -> None:
@@ -224,36 +224,13 @@ def _draw_notes(notes: list[str]) -> None:
         del state["_notes"]
 
 
-def _address_notes(shelf: dict[str, Entry]) -> list[str]:
-    asked = st.query_params.get("model")
-    if asked is None or asked in shelf:
-        return []
-    shown = _first(shelf).name
-    damaged = {entry.name: entry.fault for entry in library.entries() if entry.fault}
-    if asked in damaged:
-        return [f"The model {asked} cannot be opened ({damaged[asked]}); showing {shown}."]
-    return [f"There is no model “{asked[:40]}” here; showing {shown}."]
-
-
-def _address_notes_of(entry: Entry) -> list[str]:
-    first_part, first_layer, first_head = _first_look(entry)
-    parts = {part.title: part for part in _parts(entry)}
-    asked = st.query_params.get("part")
-    notes = []
-    if asked is not None and asked not in parts:
-        shown = _part(entry, first_part).title
-        notes.append(f"This model has no attention “{asked[:40]}”; showing {shown}.")
-    part = parts.get(asked or "", _part(entry, first_part))
-    last = part.layers - 1
-    for key, count, first in (
-        ("layer", part.layers, min(first_layer, last)),
-        ("head", part.heads, first_head),
-    ):
-        asked = st.query_params.get(key)
-        if asked is not None and asked not in map(str, range(count)):
-            text = f"{key.capitalize()} “{asked[:20]}” does not exist in this model"
-            notes.append(f"{text}; showing {key} {first}.")
-    return notes
+def _notes_on_address(asked: dict[str, str], shelf: dict[str, Entry], entry: Entry) -> list[str]:
+    damaged = [each for each in library.entries() if each.fault] if asked else []
+    return [
+        *asked_for.text_notes(asked, TEXT_LIMIT),
+        *asked_for.model_notes(asked, shelf, damaged, _first(shelf).name),
+        *asked_for.look_notes(asked, _parts(entry), _first_look(entry)),
+    ]
 
 
 def _shelf() -> dict[str, Entry]:

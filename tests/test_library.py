@@ -9,6 +9,7 @@ import pytest
 
 from explorer import describe, library
 from explorer.library import LibraryError
+from explorer.tasks import TASKS
 from tests.shelf import NAMES, shelf
 
 
@@ -29,9 +30,8 @@ def test_shipped_models_and_runs_are_on_the_shelf(folder: Path, tmp_path: Path) 
     assert names()[0] == "translation"
     assert sorted(names()) == sorted(NAMES)
     (folder / "reverse").rename(run / "checkpoint")
-    found = {entry.name: entry.origin for entry in library.entries()}
-    assert found["reverse-1"] == "run"
-    assert "reverse" not in found
+    assert names()[-1] == "reverse-1"
+    assert "reverse" not in names()
     assert library.open_model("reverse-1").example == "31415"
 
 
@@ -100,3 +100,14 @@ def test_what_was_measured_is_shown_and_strange_records_are_not() -> None:
     records: list[dict[str, object]] = [{}, {"metrics": []}, {"metrics": {"x": "y"}}]
     for strange in records:
         assert describe.measured(strange) == "not measured"
+
+
+def test_a_record_from_anywhere_stays_short(folder: Path) -> None:
+    words = {"title": "a" * 200_000, "example": {"b": 1}, "examples": ["c" * 90_000, 3] * 4}
+    (folder / "letters" / "run.json").write_text(json.dumps(words))
+    (folder / "reverse" / "run.json").write_text(json.dumps({"title": ["x"], "example": "1\n2"}))
+    found = {entry.name: entry for entry in library.entries()}
+    assert found["letters"].title == "a" * library.TITLE_LIMIT
+    assert found["letters"].examples == ("c" * library.EXAMPLE_LIMIT,)
+    assert found["reverse"].example == "1 2"
+    assert found["reverse"].title == TASKS["reverse"].title

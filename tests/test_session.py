@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -130,4 +131,24 @@ def test_a_very_long_text_is_cut_and_said() -> None:
 def test_a_very_long_address_is_bounded() -> None:
     at = app(text="cat " * 30_000)
     assert not at.exception
+    assert "The text in the address had 120,000 characters; the first 2,000 are kept." in [
+        text.value for text in at.text
+    ]
     assert any("this model reads at most" in text.value for text in at.text)
+
+
+def test_examples_of_others_are_shown_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shelf(tmp_path / "theirs")
+    run = folder / "translation" / "run.json"
+    examples = ["**b** ![x](/x.png)", ":smile: $x$", "line one\n  line two", "line one\nline two"]
+    run.write_text(json.dumps({"example": "cat", "examples": examples}))
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
+    at = app()
+    assert not at.exception
+    (menu,) = (each for each in at.get("menu_button") if each.label == "Examples")
+    shown = [option.replace("\u2060", "") for option in menu.proto.options]
+    assert shown[:3] == ["cat", r"\*\*b\*\* \!\[x\]\(\/x\.png\)", r"\:smile\: \$x\$"]
+    assert shown[3] == "line one line two"
+    assert shown.count("line one line two") == 1

@@ -1,0 +1,53 @@
+"""What an address asks for in vain, each in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from explorer.library import Entry
+from explorer.reading import Part
+
+
+def cut(length: int, limit: int, whose: str = "Your text") -> str:
+    """That only the beginning of a text is kept."""
+    return f"{whose} had {length:,} characters; the first {limit:,} are kept."
+
+
+def text_notes(asked: Mapping[str, str], limit: int) -> list[str]:
+    length = len(asked.get("text", ""))
+    return [cut(length, limit, "The text in the address")] if length > limit else []
+
+
+def model_notes(
+    asked: Mapping[str, str], names: Iterable[str], damaged: Iterable[Entry], shown: str
+) -> list[str]:
+    """`damaged` are the models that stand on the shelf and cannot be opened."""
+    name = asked.get("model")
+    if name is None or name in names:
+        return []
+    for entry in damaged:
+        if entry.name == name:
+            return [f"The model {name} cannot be opened ({entry.fault}); showing {shown}."]
+    return [f"There is no model “{name[:40]}” here; showing {shown}."]
+
+
+def look_notes(
+    asked: Mapping[str, str], parts: Iterable[Part], first: tuple[str, int, int]
+) -> list[str]:
+    """`first` is the part, layer and head that are shown where nothing else is asked for."""
+    named = {part.title: part for part in parts}
+    part = next(each for each in named.values() if each.name == first[0])
+    notes, title = [], asked.get("part")
+    if title is not None and title not in named:
+        notes.append(f"This model has no attention “{title[:40]}”; showing {part.title}.")
+    part = named.get(title or "", part)
+    places = (
+        ("layer", part.layers, min(first[1], part.layers - 1)),
+        ("head", part.heads, first[2]),
+    )
+    for key, count, shown in places:
+        number = asked.get(key)
+        if number is not None and number not in map(str, range(count)):
+            text = f"{key.capitalize()} “{number[:20]}” does not exist in this model"
+            notes.append(f"{text}; showing {key} {shown}.")
+    return notes

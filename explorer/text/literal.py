@@ -1,0 +1,21 @@
+"""Somebody else's words where the screen expects Markdown: shown as they are, on one line."""
+
+from __future__ import annotations
+
+import re
+
+from explorer.text.labels import readable
+
+PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+JOINER = "\u2060"
+"""Nothing to see. It also ends what is looked for after Markdown was read, as in `:smile:`."""
+
+
+def literal(text: str, longest: int = 80) -> str:
+    """The text as a label that means nothing but itself; a line break is shown as ↵."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    plain = " ↵ ".join(line for line in lines if line)
+    if len(plain) > longest:
+        plain = plain[: longest - 1].rstrip() + "…"
+    visible = "".join(c if c.isprintable() else readable(c) for c in plain)
+    return PUNCTUATION.sub(lambda mark: f"\\{mark[0]}{JOINER}", visible)
