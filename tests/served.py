@@ -7,6 +7,7 @@ environment is how every process that belongs to it is found again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -20,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 
 import psutil
+
+from explorer.runs.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -51,6 +54,16 @@ def processes_of(runs: Path) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
+
+
+def worker_of(run: Run) -> psutil.Process:
+    """The process that trains this run: the one that has its lock open."""
+    lock = str(run.folder / "lock")
+    for process in processes_of(run.folder.parent):
+        with contextlib.suppress(psutil.Error):
+            if any(file.path == lock for file in process.open_files()):
+                return process
+    raise AssertionError(f"no process trains {run.name}")
 
 
 class Server:

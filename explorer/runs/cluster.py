@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import time
 import uuid
@@ -32,6 +33,8 @@ ANSWER_WITHIN = 5.0
 LEAVE_WITHIN = 5.0
 MOST_WORKERS = 4
 OWNER_ONLY = 0o600
+LOCAL = re.compile(r"tcp://127\.0\.0\.1:\d{1,5}")
+"""The only addresses that are believed from a file; any other is given in DASK_ADDRESS."""
 
 
 class Cluster:
@@ -74,19 +77,20 @@ class Cluster:
     @property
     def is_up(self) -> bool:
         """Whether asking it something keeps nobody waiting."""
-        return self._client is not None and self._client.status == "running"
+        return self._living_client() is not None
 
     def has(self, run: Run) -> bool:
-        """Whether a worker has the run or will have it."""
+        """Whether a worker has the run or will have it. A cluster that is not up has none."""
         if run.has_worker():
             return True
         sent = self._sent.get(run.name)
         if sent is not None and not sent.done():
             return True  # perhaps on its way to the scheduler
         self._sent.pop(run.name, None)
+        client = self._living_client()
         try:
-            return run.name in _names(self.connect())
-        except (OSError, RunError):
+            return client is not None and run.name in _names(client)
+        except OSError:
             return False
 
     @property
@@ -133,6 +137,8 @@ class Cluster:
     def _attach_to_found(self) -> Client | None:
         try:
             found = read_json(self._file)
+            if not LOCAL.fullmatch(str(found["address"])):
+                return None
             client = Client(str(found["address"]), timeout=ANSWER_WITHIN, set_as_default=False)
         except (OSError, ValueError, KeyError):
             return None
@@ -181,6 +187,10 @@ class Cluster:
         while _names(client) and time.monotonic() < end:
             time.sleep(0.02)
 
+    def _living_client(self) -> Client | None:
+        client = self._client  # read once: another thread may drop it
+        return client if client is not None and client.status == "running" else None
+
     def _drop_client(self) -> None:
         if self._client is not None:
             with contextlib.suppress(OSError, TimeoutError):
@@ -210,7 +220,10 @@ def _held(path: Path) -> Iterator[None]:
 
 def _names(client: Client) -> set[str]:
     """The runs that the cluster trains or will train."""
-    keys = (key.split("/") for key in client.run_on_scheduler(_list_keys()))
+    listed = client.sync(
+        client._run_on_scheduler, _list_keys(), callback_timeout=ANSWER_WITHIN
+    )  # what `run_on_scheduler` does, which would wait for ever
+    keys = (key.split("/") for key in listed)
     return {parts[1] for parts in keys if len(parts) == 3 and parts[0] == "train"}
 
 

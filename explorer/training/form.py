@@ -48,7 +48,8 @@ def form() -> Task | None:
         start.button("Start training", type="primary", width="stretch", disabled=True)
         return task
     if start.button("Start training", type="primary", width="stretch", key="start_training"):
-        _start(spec, text)
+        with start, st.spinner("Starting the training processes …"):
+            _start(spec, text)
     return task
 
 

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,10 +16,12 @@ import pytest
 
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
-from explorer.runs.files import read_json
+from explorer.runs.files import read_json, write_json
 from explorer.runs.run import Run, RunError, named
 from tests.runs.making import tiny_run
-from tests.served import ROOT, processes_of, wait_until
+from tests.served import ROOT, processes_of, wait_until, worker_of
+
+pytestmark = pytest.mark.timeout(300)
 
 ENDLESS = 1_000_000
 
@@ -63,7 +66,7 @@ def test_a_local_cluster_trains_and_an_orderly_end_leaves_no_process(root: Path)
     assert set(listening) == {"127.0.0.1"}
 
     cluster.close()
-    wait_until(lambda: processes_of(root) == [], "the end of every process", seconds=5)
+    wait_until(lambda: processes_of(root) == [], "the end of every process")
     assert not file.exists()
     assert endless.status().state == "interrupted"
     assert [int(path.name[5:]) for path in (endless.folder / "state").iterdir()] == [
@@ -122,7 +125,7 @@ def test_a_killed_worker_is_replaced_and_its_run_goes_on(root: Path) -> None:
     run = tiny_run(root, steps=ENDLESS)
     cluster.submit(run)
     wait_for_step(run, 3)
-    worker = next(p for p in processes_of(root) if "--multiprocessing-fork" in p.cmdline())
+    worker = worker_of(run)
     worker.kill()
     wait_until(lambda: not run.has_worker() or not worker.is_running(), "the end of the worker")
     reached = run.status().step
@@ -155,6 +158,49 @@ def test_an_address_that_no_longer_answers_is_replaced(
     assert cluster.address != "tcp://127.0.0.1:9"
     assert read_json(root / ".cluster.json")["address"] == cluster.address
     cluster.close()
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://192.0.2.1:8786", "tls://127.0.0.1:9", "inproc://1", "tcp://127.0.0.1:9/x", 7]
+)
+def test_an_address_of_elsewhere_is_not_believed_from_a_file(
+    root: Path, address: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*_: object, **__: object) -> None:
+        raise AssertionError("nobody is asked there")
+
+    monkeypatch.setattr(cluster_module, "Client", connect)
+    root.mkdir()
+    write_json(root / ".cluster.json", {"address": address, "id": "Scheduler-x"})
+    assert Cluster(root)._attach_to_found() is None
+
+
+def test_a_scheduler_that_hangs_keeps_nobody_waiting(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(root)
+    run = tiny_run(root)
+    assert not cluster.has(run), "nothing is started to ask it"
+    assert not cluster.is_up
+    assert processes_of(root) == []
+    cluster.connect()
+    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
+    scheduler = next(p for p in processes_of(root) if _listens_at(p, cluster.address))
+    scheduler.suspend()
+    try:
+        began = time.monotonic()
+        assert not cluster.has(run)
+        assert time.monotonic() - began < 10
+    finally:
+        scheduler.resume()
+    monkeypatch.undo()
+    cluster.close()
+
+
+def _listens_at(process: psutil.Process, address: str) -> bool:
+    port = int(address.rpartition(":")[2])
+    listening = [c for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    return any(connection.laddr.port == port for connection in listening)
 
 
 def test_a_cluster_that_nobody_needs_ends_itself(
