@@ -13,7 +13,7 @@ from explorer.runs.files import write_json
 from explorer.runs.metrics import MetricsWriter, Row, cut_after
 from explorer.runs.pace import Pace, Speed, is_snapshot_step
 from explorer.runs.run import Run, step_folder, step_folders
-from explorer.runs.spec import TRAINING, RunSpec, Status
+from explorer.runs.spec import DONE, TRAINING, RunSpec, Status
 from explorer.tasks import Task
 from models import Transformer, save_checkpoint
 from models.training import Report, TrainState
@@ -39,6 +39,8 @@ class Recorder:
         self.status = _former_status(run).replace(
             state=TRAINING, step=state.step, steps=spec.training.steps, message=""
         )
+        if (self.status.measured_at or 0) > state.step:  # of steps that a kill has undone
+            self.status = self.status.replace(value=None, measured_at=None)
         cut_after(run.folder / "metrics.jsonl", state.step)
         self.metrics = MetricsWriter(run.folder / "metrics.jsonl")
         self.speed = Speed(state.step)
@@ -100,7 +102,7 @@ class Recorder:
         self._measure()
         self.keep()
         self._refresh()
-        self._save(self.run.folder / "checkpoint")
+        self._save(self.run.folder / "checkpoint", is_finished=state == DONE)
         self._show(state, message)
         self.metrics.close()
         return self.status
@@ -122,7 +124,9 @@ class Recorder:
             self.model.train(was_training)
         value = float(measured.value)
         self.status = self.status.replace(
-            measure=measured.name, value=value if math.isfinite(value) else None
+            measure=measured.name,
+            value=value if math.isfinite(value) else None,
+            measured_at=self.state.step,
         )
 
     def _snapshot(self) -> None:
@@ -132,11 +136,12 @@ class Recorder:
         self._save(step_folder(self.run.folder / "latest", self.state.step))
         _drop_all_but(self.run.folder / "latest", 2)
 
-    def _save(self, folder: Path, state: TrainState | None = None) -> None:
+    def _save(
+        self, folder: Path, state: TrainState | None = None, is_finished: bool = False
+    ) -> None:
         folder.parent.mkdir(exist_ok=True)
-        save_checkpoint(
-            folder, self.model, tokenizer=self.tokenizer, run=self._how_made(), state=state
-        )
+        made = self._how_made(is_finished)
+        save_checkpoint(folder, self.model, tokenizer=self.tokenizer, run=made, state=state)
 
     def _show(self, state: str = TRAINING, message: str = "") -> None:
         self.metrics.flush()
@@ -148,10 +153,15 @@ class Recorder:
         )
         write_json(self.run.folder / "status.json", self.status.to_dict())
 
-    def _how_made(self) -> dict[str, Any]:
-        """What `run.json` beside the weights says; enough to make them again."""
+    def _how_made(self, is_finished: bool) -> dict[str, Any]:
+        """What `run.json` beside the weights says; enough to make them again.
+
+        Weights of a run that is not done are called by their step, and a measurement
+        that is older than they are says of which step it is.
+        """
+        name = self.run.name
         return {
-            "title": self.run.title,
+            "title": name if is_finished else f"{name} at step {self.state.step:,}",
             "task": self.spec.task,
             "example": self.task.example,
             "classes": list(self.task.classes),
@@ -160,7 +170,9 @@ class Recorder:
             "training": self.spec.training.to_dict(),
             "steps": self.state.step,
             "loss": self.status.loss,
+            "is_finished": is_finished,
             "metrics": {self.status.measure: self.status.value},
+            "measured_at": self.status.measured_at,
         }
 
 

@@ -44,11 +44,6 @@ class Run:
         return self.folder.name
 
     @property
-    def title(self) -> str:
-        """The name as people read it: "reverse-2" is "Reverse 2"."""
-        return self.name.replace("-", " ").capitalize()
-
-    @property
     def spec(self) -> RunSpec:
         try:
             return RunSpec.from_dict(read_json(self.folder / "spec.json"))

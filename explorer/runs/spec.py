@@ -73,7 +73,9 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run has come. `value` is the newest measurement on held-out data."""
+    """How far a run has come. `value` is the newest measurement on held-out data, which
+    was taken of the weights of step `measured_at`.
+    """
 
     state: str = WAITING
     step: int = 0
@@ -81,6 +83,7 @@ class Status:
     loss: float | None = None
     measure: str = ""
     value: float | None = None
+    measured_at: int | None = None
     steps_per_second: float = 0.0
     seconds: float = 0.0
     message: str = ""
@@ -119,7 +122,7 @@ class Status:
         if status.state not in STATES:
             raise ValueError("The status is none that a run can have.")
         numbers = (status.step, status.steps, status.steps_per_second, status.seconds)
-        optional = (status.loss, status.value)
+        optional = (status.loss, status.value, status.measured_at)
         known_numbers = [*numbers, *(number for number in optional if number is not None)]
         if not all(_is_number(number) for number in known_numbers):
             raise ValueError("The status has something else where a number belongs.")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from explorer import session
 from explorer.library import runs_root
 from explorer.runs.run import Run, RunError, all_runs, named
 from explorer.training import words
+from explorer.training.standing import status_of
+from models.checkpoint import CheckpointError, peek
 
 RUNS_LISTED = 50
 
@@ -68,11 +73,16 @@ def show_run(run: Run) -> None:
 
 def open_elsewhere(run: Run) -> None:
     """The way from a run to the Attention page, with its model chosen there."""
-    if run.checkpoint() is None:
+    folder = run.checkpoint()
+    if folder is None:
+        return
+    try:
+        _, made = peek(folder)
+    except (CheckpointError, OSError):
         return
     pages = st.session_state.get("_pages", {})
     chosen = st.button(
-        f"Open {run.title} on the Attention page",
+        f"Open {_said(run, made)} on the Attention page",
         key="open_run",
         type="primary",
         icon=":material/arrow_forward:",
@@ -81,6 +91,13 @@ def open_elsewhere(run: Run) -> None:
     )
     if chosen and "attention" in pages:
         st.switch_page(pages["attention"], query_params={})  # None would refuse bound ones
+
+
+def _said(run: Run, made: Mapping[str, Any]) -> str:
+    """The run, and the step where its weights are not those of its end."""
+    step = made.get("steps")
+    is_of_end = made.get("is_finished") is True or not isinstance(step, int)
+    return run.name if is_of_end else f"step {step:,} of {run.name}"
 
 
 def _older(name: str) -> dict[str, Run]:
@@ -95,7 +112,7 @@ def _older(name: str) -> dict[str, Run]:
 def _first_active(runs: list[Run]) -> Run | None:
     for run in runs[:10]:
         try:
-            if run.status().is_active:
+            if status_of(run).is_active:
                 return run
         except RunError:
             continue

@@ -16,6 +16,7 @@ from explorer.runs.run import Run, RunError
 from explorer.runs.spec import WAITING, Status
 from explorer.tasks import TASKS
 from explorer.training import words
+from explorer.training.standing import status_of
 from explorer.training.watching import watch
 
 EVERY = 1.0
@@ -24,7 +25,7 @@ EVERY = 1.0
 def show(run: Run) -> None:
     """The run on screen; it follows by itself while there is something to follow."""
     try:
-        is_active = _status(run).is_active
+        is_active = status_of(run).is_active
     except RunError as error:
         session.say(str(error))
         return
@@ -33,7 +34,7 @@ def show(run: Run) -> None:
 
 def _look(run: Run, was_active: bool) -> None:
     try:
-        spec, status = run.spec, _status(run)
+        spec, status = run.spec, status_of(run)
     except RunError as error:
         session.say(str(error))
         return
@@ -61,7 +62,7 @@ def _look(run: Run, was_active: bool) -> None:
 
 def _buttons(run: Run, status: Status) -> None:
     state, pause, step, stop = st.columns([5, 2, 2, 2], vertical_alignment="center")
-    state.markdown(f"**{run.title}** · {words.SAID[status.state]}")
+    state.markdown(f"**{run.name}** · {words.SAID[status.state]}")
     if status.message:
         state.text(status.message)
     if status.is_active:
@@ -109,14 +110,6 @@ def _tell(run: Run, word: str) -> None:
                 raise
     except (RunError, OSError) as error:
         st.session_state["_run_fault"] = str(error)
-
-
-def _status(run: Run) -> Status:
-    """The run's own word, unless it waits for a cluster that has never heard of it."""
-    status = run.status()
-    if status.state == WAITING and cluster().is_up and not cluster().has(run):
-        return status.replace(state="interrupted")
-    return status
 
 
 def _metrics(run: Run) -> Metrics:

@@ -15,6 +15,7 @@ from explorer.runs.spec import (
     Status,
 )
 from explorer.tasks import TASKS
+from explorer.training.standing import status_of
 
 SAID = {
     WAITING: "waiting for a free worker",
@@ -38,7 +39,8 @@ def progress(status: Status) -> str:
     elif status.seconds:
         parts.append(f"{duration(status.seconds)} of training")
     if status.value is not None:
-        parts.append(f"{status.measure} {status.value:.3g} on held-out data")
+        at = "" if status.measured_at is None else f" at step {status.measured_at:,}"
+        parts.append(f"{status.measure} {status.value:.3g} on held-out data{at}")
     return " · ".join(parts)
 
 
@@ -54,7 +56,7 @@ def duration(seconds: float) -> str:
 def row(run: Run) -> dict[str, object]:
     """A run in the list of runs: how it stands, what it reached, what is special about it."""
     try:
-        spec, status = run.spec, run.status()
+        spec, status = run.spec, status_of(run)
     except RunError:
         return {"run": run.name, "state": "cannot be read"}
     return {

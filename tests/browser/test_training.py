@@ -49,7 +49,7 @@ def press(visitor: Visitor, key: str) -> None:
 
 def shows(visitor: Visitor, run: Run, state: str = "") -> None:
     """The page shows this run, in this state."""
-    text = re.compile(f"{run.title} · .*{state}", re.IGNORECASE)
+    text = re.compile(f"{run.name} · .*{state}", re.IGNORECASE)
     expect(visitor.page.get_by_test_id("stMain").get_by_text(text).first).to_be_visible()
 
 
@@ -72,7 +72,7 @@ def test_reverse_is_trained_to_the_end_and_opened(trainee: Visitor, fresh_server
     trainee.drawn("attention_head")
     trainee.no_traceback()
     trainee.follow("Checkpoints")
-    expect(trainee.page.get_by_text(run.title).first).to_be_visible()
+    expect(trainee.page.get_by_text(run.name).first).to_be_visible()
 
 
 def test_a_reload_and_a_page_change_lose_nothing(trainee: Visitor, fresh_server: Server) -> None:

@@ -18,7 +18,6 @@ from tests.runs.making import tiny_run, tiny_spec
 def test_a_new_run_says_what_was_asked_for_and_waits(tmp_path: Path) -> None:
     run = create(tmp_path, tiny_spec(), text="To be")
     assert run.name == "reverse-1"
-    assert run.title == "Reverse 1"
     assert run.spec == tiny_spec()
     assert run.text() == "To be"
     assert run.status() == Status(state="waiting", steps=12)

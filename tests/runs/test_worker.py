@@ -58,7 +58,10 @@ def test_a_run_leaves_everything_a_reader_looks_for(tmp_path: Path) -> None:
     made = load_checkpoint(checkpoint)
     assert made.tokenizer is not None
     assert made.run["task"] == "reverse"
-    assert made.run["steps"] == 12
+    assert (made.run["title"], made.run["steps"]) == ("reverse-1", 12)
+    for step, folder in run.snapshots():
+        of_step = load_checkpoint(folder).run
+        assert (of_step["title"], of_step["measured_at"]) == (f"reverse-1 at step {step}", step)
     assert made.run["training"] == run.spec.training.to_dict()
     assert made.run["weights_seed"] == 5
 
@@ -145,7 +148,9 @@ def test_pause_and_stop_are_obeyed_at_the_next_update(
         if progress.report.step == 3:
             run.command(word)
     assert (run.status().state, run.status().step) == (state, 3)
-    assert run.checkpoint() is not None
+    checkpoint = run.checkpoint()
+    assert checkpoint is not None
+    assert load_checkpoint(checkpoint).run["title"] == "reverse-1 at step 3"
     assert work(run.folder) == state
     assert run.status().step == 3
     run.command("resume")

@@ -72,7 +72,7 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path:
     assert (spec.model.n_layers, spec.model.norm, spec.training.lr) == (2, "rms", 0.002)
     assert spec.stop_at == 0.99
     assert at.session_state["run"] == "reverse-1"
-    assert "Reverse 1** · waiting" in said(at)
+    assert "reverse-1** · waiting" in said(at)
     press(at, "pause")
     assert run.commanded() == "pause"
 
@@ -92,9 +92,9 @@ def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path
     work(run.folder)
     at = page(run=run.name)
     text = said(at)
-    assert "Reverse 1** · done" in text
+    assert "reverse-1** · done" in text
     assert "on the pattern" in text
-    assert at.button(key="open_run").label == "Open Reverse 1 on the Attention page"
+    assert at.button(key="open_run").label == "Open reverse-1 on the Attention page"
     assert at.button(key="resume").disabled
     at.text_input(key="watched_reverse").set_value("hello").run()
     assert not at.exception
@@ -108,13 +108,14 @@ def test_a_run_that_waits_or_trains_is_shown_without_being_asked_for(
 ) -> None:
     run = tiny_run(tmp_path)
     desk.submit(run)
-    assert "Reverse 1** · waiting for a free worker" in said(page())
+    assert "reverse-1** · waiting for a free worker" in said(page())
 
 
 def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_path: Path) -> None:
     tiny_run(tmp_path)
     at = page(run="reverse-1")
     assert "interrupted" in said(at)
+    assert list(at.dataframe[0].value["state"]) == ["interrupted"]
     press(at, "resume")
     assert desk.sent == ["reverse-1"]
     assert "waiting for a free worker" in said(at), "so the page goes on looking"
@@ -125,7 +126,8 @@ def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> N
     run.command("step")
     work(run.folder)
     at = page(run=run.name)
-    assert "Reverse 1** · paused" in said(at)
+    assert "reverse-1** · paused" in said(at)
+    assert at.button(key="open_run").label == "Open step 1 of reverse-1 on the Attention page"
     press(at, "step")
     assert (run.commanded(), desk.sent) == ("step", ["reverse-1"])
     assert "waiting for a free worker" in said(at)
@@ -158,7 +160,7 @@ def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Pa
     assert "on the pattern" in said(at)
     at.selectbox(key="run").set_value(run.name).run()
     assert not at.exception
-    assert "Reverse 1** · done" in said(at)
+    assert "reverse-1** · done" in said(at)
     assert "cannot be opened" in said(at)
     assert "on the pattern" not in said(at), "that would be the other run's attention"
 

@@ -16,6 +16,8 @@ def test_progress_says_where_how_fast_and_how_long() -> None:
     status = Status("training", 120, 400, measure="exact match", value=0.25, steps_per_second=31.24)
     said = words.progress(status)
     assert said == "Step 120 of 400 · 31.2 steps/s · 9 s left · exact match 0.25 on held-out data"
+    later = words.progress(status.replace(measured_at=100))
+    assert later.endswith("exact match 0.25 on held-out data at step 100")
     assert words.progress(Status("done", 400, 400, seconds=12.3)) == (
         "Step 400 of 400 · 12 s of training"
     )
