@@ -1,7 +1,7 @@
 """Train, resume, generate and make the shipped checkpoints from the command line.
 
-A run that is trained here is the same folder that the app writes, so the app
-shows it while it trains and opens it afterwards.
+A run that is trained here is the same folder that the app writes. In the folder of
+the runs the app shows it while it trains and opens it afterwards.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def train(asked: argparse.Namespace) -> None:
 def resume(asked: argparse.Namespace) -> None:
     run = Run(asked.folder)
     if run.status().is_active and run.has_worker():
-        raise RunError(f"{run.title} is being trained by another process.")
+        raise RunError(f"{run.name} is being trained by another process.")
     run.command("resume")
     _show_training(run)
 
@@ -105,7 +105,7 @@ def _show_training(run: Run) -> None:
     total = run.spec.training.steps
     with (
         _asked_to_leave() as leave,
-        tqdm(total=total, initial=status.step, desc=run.title, unit="step") as bar,
+        tqdm(total=total, initial=status.step, desc=run.name, unit="step") as bar,
     ):
         for progress in advance(run.folder, leave.is_set):
             now = progress.status
@@ -113,10 +113,18 @@ def _show_training(run: Run) -> None:
             bar.set_postfix_str(f"loss {progress.report.loss:.3f}, {value}", refresh=False)
             bar.update(progress.report.step - bar.n)
     ended = run.status()
-    print(f"{run.title} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
+    print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
     if ended.value is not None:
         print(f"Held out: {ended.measure} {ended.value:.3f}.")
     print(run.checkpoint() or run.folder)
+    print(_where_to_see(run))
+
+
+def _where_to_see(run: Run) -> str:
+    """The app looks in one folder of runs; what lies elsewhere is not shown by itself."""
+    if run.folder.parent.resolve() == runs_root().resolve():
+        return f"It opens in the app as {run.name}."
+    return f"To open it in the app, start the app with EXPLORER_RUNS={run.folder.parent}."
 
 
 @contextmanager
@@ -156,7 +164,12 @@ def _parser() -> argparse.ArgumentParser:
     make.set_defaults(command=train)
     make.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
     make.add_argument("--text", type=Path, metavar="FILE", help="what the task learns from")
-    make.add_argument("--out", type=Path, metavar="FOLDER", help="where the run is written")
+    make.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="where the run is written, if not with the others",
+    )
     for name in ("layers", "heads", "d-model", "d-ff", "steps", "batch-size", "warmup"):
         make.add_argument(f"--{name}", type=int, metavar="N")
     for name in ("lr", "dropout", "label-smoothing", "weight-decay", "stop-at"):

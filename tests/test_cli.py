@@ -30,9 +30,10 @@ def test_train_writes_a_run_that_the_library_opens(
     wishes = "--steps 6 --lr 0.01 --schedule cosine --seed 3 --weights-seed 4 --norm rms".split()
     assert main(["train", "reverse", *TINY, *wishes]) == 0
     said = capsys.readouterr()
-    assert "Reverse 1 is done at step 6 of 6." in said.out
+    assert "reverse-1 is done at step 6 of 6." in said.out
     assert "Held out: exact match" in said.out
     assert "6/6" in said.err, "the progress bar"
+    assert said.out.splitlines()[-1] == "It opens in the app as reverse-1."
     spec = named(root, "reverse-1").spec
     assert (spec.weights_seed, spec.training.seed, spec.training.lr) == (4, 3, 0.01)
     assert (spec.model.norm, spec.model.d_model, spec.model.n_heads) == ("rms", 16, 2)
@@ -50,7 +51,8 @@ def test_a_text_of_ones_own_is_learnt_and_continued(
     command = ["train", "characters", "--text", str(text), "--steps", "3", "--out", str(out)]
     assert main([*command, *TINY]) == 0
     assert (out / "text").read_text() == text.read_text()
-    capsys.readouterr()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"To open it in the app, start the app with EXPLORER_RUNS={tmp_path}."
     write = ["generate", str(out), "the qu", "--max-length", "5", "--seed", "1"]
     assert main(write) == 0
     first = capsys.readouterr().out
@@ -66,7 +68,7 @@ def test_a_text_of_ones_own_is_learnt_and_continued(
 
 def test_generate_lets_an_encoder_decoder_answer(capsys: pytest.CaptureFixture[str]) -> None:
     main(["train", "reverse", *TINY, "--steps", "2"])
-    folder = capsys.readouterr().out.splitlines()[-1]
+    folder = capsys.readouterr().out.splitlines()[-2]
     assert main(["generate", folder, "hello", "--top-k", "3", "--top-p", "0.9"]) == 0
     assert capsys.readouterr().out
 
