@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from explorer.library import Entry
-from explorer.reading import Part
+from explorer.parts import Part
 
 
 def cut(length: int, limit: int, whose: str = "Your text") -> str:

@@ -7,7 +7,8 @@ from functools import lru_cache
 import torch
 
 from explorer.library import MODELS_KEPT, Opened
-from explorer.reading import Part, Reading, ReadingError, parts, read, site
+from explorer.parts import Part, parts, site
+from explorer.reading import Reading, ReadingError, read
 from explorer.tasks import pattern_score
 
 
@@ -23,6 +24,15 @@ def first_look(opened: Opened) -> tuple[str, int, int]:
         return _on_pattern(opened, reading) or _most_decided(reading, part)
     except (ReadingError, ValueError):
         return part.name, 0, 0
+
+
+def is_expected_in(opened: Opened, part: str) -> bool:
+    """Whether what the task expects is to be seen in this kind of attention."""
+    site_of = opened.task.pattern_site if opened.task else ""
+    if not site_of:
+        return len(parts(opened.config)) == 1
+    stack, _, attention = site_of.split(".")[:3]
+    return part == f"{stack}.{attention}"
 
 
 def _on_pattern(opened: Opened, reading: Reading) -> tuple[str, int, int] | None:

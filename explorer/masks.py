@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.library import Opened
+from explorer.parts import WORDS
 from explorer.reading import Reading, ReadingError, read_batch
 from explorer.text import Token
 from models.masking import causal_mask, padding_mask
@@ -24,13 +25,17 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Masks:
-    """True = may look; the three have the same shape, (rows, columns)."""
+    """True = may look; the three have the same shape, (rows, columns).
+
+    `both` is what the pass itself used; the other two say where it comes from.
+    """
 
     rows: Sequence[Token | str]
     columns: Sequence[Token | str]
     padding: Tensor
     causal: Tensor
     both: Tensor
+    ahead: str
 
 
 def student() -> Masks:
@@ -38,17 +43,34 @@ def student() -> Masks:
     words = ("<s>", "I", "am", "a", "student")
     causal = causal_mask(len(words))[0, 0]
     everything = torch.ones_like(causal)
-    return Masks(words, words, everything, causal, causal & everything)
+    return Masks(words, words, everything, causal, causal, WORDS["decoder.self_attn"].ahead)
 
 
-def of(reading: Reading, part: str) -> Masks:
+def of(reading: Reading, part: str, layer: int = 0) -> Masks:
     """The masks of one kind of attention in this reading."""
     rows, columns = reading.rows(part), reading.columns(part)
     keep = torch.tensor([[token.id != reading.config.pad_id for token in columns]])
     padding = padding_mask(keep)[0, 0].expand(len(rows), -1)
     looks_back = part == "decoder.self_attn"
     causal = causal_mask(len(rows))[0, 0] if looks_back else torch.ones_like(padding)
-    return Masks(rows, columns, padding, causal, padding & causal)
+    both = reading.mask(part, layer)
+    return Masks(rows, columns, padding, causal, both, WORDS[part].ahead)
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The way of one head from scores to weights. `adds_bias`: the scores include positions."""
+
+    scores: Tensor
+    weights: Tensor
+    adds_bias: bool
+
+
+def pictures(reading: Reading, part: str, layer: int, head: int) -> Pictures:
+    """What the softmax is given before the mask, and what it makes of it."""
+    scores, bias = reading.scores(part, layer, head), reading.bias(part, layer, head)
+    added = scores if bias is None else scores + bias
+    return Pictures(added, reading.weights(part, layer, head), bias is not None)
 
 
 def batch(opened: Opened, reading: Reading) -> Reading:

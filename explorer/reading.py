@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from explorer.library import Opened
+from explorer.parts import Part, parts, site
 from explorer.text import TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
@@ -29,16 +30,6 @@ ANSWERS_SHOWN = 8
 
 class ReadingError(ValueError):
     """A text cannot be read by a model; the message is one sentence that says what to do."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One kind of attention in a model: who asks, whom it may look at, how many heads."""
-
-    name: str
-    title: str
-    layers: int
-    heads: int
 
 
 @dataclass(frozen=True)
@@ -100,12 +91,17 @@ class Reading:
         return self.target if part == "decoder.self_attn" else self.source
 
     def weights(self, part: str, layer: int, head: int) -> Tensor:
-        """How much each row looks at each column; every row sums to one."""
+        """How much each row looks at each column; a row sums to one, or to zero if it sees none."""
         return self.trace.weights(site(part, layer), head=head)[self.row]
 
     def scores(self, part: str, layer: int, head: int) -> Tensor:
-        """Scaled q·k of one head, before any mask."""
+        """Scaled q·k of one head, before any bias and mask."""
         return self.trace.scores(site(part, layer), head=head)[self.row]
+
+    def bias(self, part: str, layer: int, head: int) -> Tensor | None:
+        """What positions add to the scores before the softmax; None where they add nothing."""
+        bias = self.trace.bias(site(part, layer), slice(head, head + 1))
+        return None if bias is None else bias.expand(self.row + 1, -1, -1, -1)[self.row, 0]
 
     def mask(self, part: str, layer: int = 0) -> Tensor:
         """Which columns each row may look at. True = may look."""
@@ -117,24 +113,6 @@ class Reading:
         """Weights of every head of every layer, (layers, heads, rows, columns)."""
         layers = range(self.part(part).layers)
         return torch.stack([self.trace.weights(site(part, layer))[self.row] for layer in layers])
-
-
-def site(part: str, layer: int) -> str:
-    """The name under which the core shows one layer's attention."""
-    stack, attention = part.split(".")
-    return f"{stack}.{layer}.{attention}"
-
-
-def parts(config: TransformerConfig) -> tuple[Part, ...]:
-    """The kinds of attention that a model has, in the order they run."""
-    heads, layers = config.n_heads, config.n_layers
-    if config.kind == "encoder":
-        return (Part("encoder.self_attn", "Encoder", layers, heads),)
-    decoder = Part("decoder.self_attn", "Decoder", layers, heads)
-    if config.kind == "decoder":
-        return (decoder,)
-    encoder = Part("encoder.self_attn", "Encoder", config.encoder_layers, heads)
-    return (encoder, decoder, Part("decoder.cross_attn", "Cross", layers, heads))
 
 
 @lru_cache(maxsize=READINGS_KEPT)

@@ -17,7 +17,8 @@ from explorer import asked as asked_for
 from explorer import library, reading
 from explorer.first_look import first_look
 from explorer.library import Entry, LibraryError, Opened
-from explorer.reading import Part, Reading, ReadingError
+from explorer.parts import Part, parts
+from explorer.reading import Reading, ReadingError
 from explorer.text.literal import literal
 from models import TransformerConfig
 
@@ -253,7 +254,7 @@ def _config(entry: Entry) -> TransformerConfig:
 
 
 def _parts(entry: Entry) -> tuple[Part, ...]:
-    return reading.parts(_config(entry))
+    return parts(_config(entry))
 
 
 def _part(entry: Entry, name: str) -> Part:

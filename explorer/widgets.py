@@ -13,9 +13,13 @@ from explorer import describe, session, source
 from explorer.components import chips, matrix
 from explorer.figures.bars import bars
 from explorer.library import Entry
+from explorer.masks import Masks, Pictures
 from explorer.reading import Reading
 
 MATRIX_HEIGHT = 520
+SMALL_WIDTH, SMALL_HEIGHT = 440, 380
+"""A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
+
 WIDEST = 1160
 """A picture and what stands beside it belong together, also on a wide screen."""
 
@@ -52,23 +56,48 @@ def notes(sentences: Iterable[str]) -> None:
 def one_head(reading: Reading, key: str, height: int = MATRIX_HEIGHT) -> None:
     """The chosen head, large: queries down, keys across."""
     at = session.choice()
-    writes = at.part == "decoder.cross_attn"
+    words = reading.part(at.part).words
     matrix(
         reading.weights(at.part, at.layer, at.head),
         reading.rows(at.part),
         reading.columns(at.part),
         key=key,
         allowed=reading.mask(at.part, at.layer),
-        row_name="writes" if writes else "query",
-        column_name="looks at" if writes else "key",
-        sentence=(
-            "Writing {row}, the model looks at {column}: {value}"
-            if writes
-            else "{row} attends to {column}: {value}"
-        ),
+        row_name=words.row,
+        column_name=words.column,
+        sentence=words.cell,
         height=height,
         top=1.0,
     )
+
+
+def three_masks(shown: Masks) -> None:
+    """Where the mask of a pass comes from, and the mask itself."""
+    with st.container(horizontal=True, gap="medium"):
+        for title, values, key in (
+            ("Padding: no one looks at filler", shown.padding, "mask_padding"),
+            (shown.ahead, shown.causal, "mask_causal"),
+            ("Both: what the model uses", shown.both, "mask_both"),
+        ):
+            _masked(shown, title, values, key, scale="mask")
+
+
+def through_a_mask(shown: Masks, made: Pictures) -> None:
+    """The scores of one head, the same under the mask, and the weights they become."""
+    what = "Scores with the bias of the distance" if made.adds_bias else "Scores"
+    signed: dict[str, Any] = {"scale": "diverging", "unit": "score"}
+    signed["top"] = float(made.scores.abs().max())
+    with st.container(horizontal=True, gap="medium"):
+        _masked(shown, what, made.scores, "scores", **signed)
+        _masked(shown, "Under the mask", made.scores, "masked", allowed=shown.both, **signed)
+        title = "Weights: each row sums to 1"
+        _masked(shown, title, made.weights, "weights", allowed=shown.both, top=1.0)
+
+
+def _masked(shown: Masks, title: str, values: Tensor, key: str, **more: Any) -> None:
+    with st.container(width=SMALL_WIDTH):
+        st.markdown(f"**{title}**")
+        matrix(values, shown.rows, shown.columns, key=key, height=SMALL_HEIGHT, **more)
 
 
 def places(values: Tensor, across: str, title: str, unit: str, key: str) -> None:

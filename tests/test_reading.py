@@ -9,16 +9,23 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer import library, masks, reading
+from explorer import library, masks
 from explorer.first_look import first_look
 from explorer.library import Opened
+from explorer.parts import parts, site
 from explorer.reading import ReadingError, read, read_batch
-from tests.shelf import NAMES, shelf
+from explorer.text import byte_tokenizer
+from explorer.text.special import DECODER
+from models import trace
+from tests.shelf import NAMES, put, shelf
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
+    made = shelf(tmp_path_factory.mktemp("checkpoints"))
+    far = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
+    put(made, "far", far, "the cat", kind="decoder", n_heads=4, positions="alibi")
+    return made
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +66,21 @@ def test_the_masks_shown_are_the_masks_used(opened: Opened) -> None:
     for found in (whole, masks.batch(opened, whole)):
         for part in found.parts:
             shown = masks.of(found, part.name)
+            assert torch.equal(shown.both, shown.padding & shown.causal)
             assert torch.equal(shown.both, found.mask(part.name))
             assert not found.weights(part.name, 0, 0)[~shown.both].any()
+
+
+def test_what_is_shown_of_a_head_becomes_its_weights(opened: Opened) -> None:
+    with_bias = library.open_model("far") if opened.name == "letters" else opened
+    for model in {opened, with_bias}:
+        whole = read(model, model.example)
+        for found in (whole, masks.batch(model, whole)):
+            for part in found.parts:
+                made = masks.pictures(found, part.name, part.layers - 1, part.heads - 1)
+                hidden = made.scores.masked_fill(~found.mask(part.name), -torch.inf)
+                torch.testing.assert_close(torch.softmax(hidden, -1), made.weights)
+                assert made.adds_bias == (model.config.positions == "alibi")
 
 
 def test_padding_changes_no_weight(opened: Opened) -> None:
@@ -76,7 +96,7 @@ def test_padding_changes_no_weight(opened: Opened) -> None:
 
 def found_part(opened: Opened) -> str:
     """The attention over what was typed."""
-    return reading.parts(opened.config)[0].name
+    return parts(opened.config)[0].name
 
 
 def test_many_threads_read_what_one_reads(opened: Opened) -> None:
@@ -131,4 +151,7 @@ def test_a_text_that_just_fits_is_read() -> None:
 
 def test_the_first_look_exists(opened: Opened) -> None:
     part, layer, head = first_look(opened)
-    assert read(opened, opened.example).weights(part, layer, head).shape
+    found = read(opened, opened.example)
+    ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
+    watched = trace(opened.model, *ids)[f"{site(part, layer)}.weights"]
+    torch.testing.assert_close(found.weights(part, layer, head), watched[0, head])

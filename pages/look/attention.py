@@ -45,11 +45,5 @@ with large:
             height=widgets.MATRIX_HEIGHT,
         )
 
-EXPLAINED = {
-    "encoder.self_attn": "The encoder looks at the whole sentence, before and after each token.",
-    "decoder.self_attn": "The decoder looks back only: cells to the right of a token are hatched.",
-    "decoder.cross_attn": "A row is the step that writes the word on its left, "
-    "and the columns are the sentence that the encoder has read.",
-}
-st.markdown(f"{EXPLAINED[at.part]} Every row adds up to one.")
+st.markdown(f"{reading.part(at.part).words.explanation} Every row adds up to one.")
 widgets.code(MultiHeadAttention.forward, scaled_dot_product_attention)

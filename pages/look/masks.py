@@ -3,11 +3,8 @@
 import streamlit as st
 
 from explorer import masks, session, widgets
-from explorer.components import matrix
 from models import masking
 from models.attention import attention_weights
-
-HEIGHT = 330
 
 widgets.opening(
     "Masks",
@@ -30,37 +27,13 @@ else:
     if example == masks.BATCH:
         whole = reading
         reading = session.or_say(lambda: masks.batch(opened, whole))
-    shown = masks.of(reading, at.part)
+    shown = masks.of(reading, at.part, at.layer)
 st.caption(masks.EXAMPLES[example])
 
-
-def draw(column, title, values, key, **more):  # type: ignore[no-untyped-def]
-    with column:
-        st.markdown(f"**{title}**")
-        matrix(values, shown.rows, shown.columns, key=key, height=HEIGHT, **more)
-
-
-first, second, third = st.columns(3, gap="medium")
-draw(first, "Padding: no one looks at filler", shown.padding, "mask_padding", scale="mask")
-ahead = "no one looks ahead" if not shown.causal.all() else "nothing lies ahead here"
-draw(second, f"Causal: {ahead}", shown.causal, "mask_causal", scale="mask")
-draw(third, "Both: what the model uses", shown.both, "mask_both", scale="mask")
-
+widgets.three_masks(shown)
 if reading is not None:
-    scores = reading.scores(at.part, at.layer, at.head)
-    weights = reading.weights(at.part, at.layer, at.head)
-    first, second, third = st.columns(3, gap="medium")
-    top = float(scores.abs().max())
-    draw(first, "Scores", scores, "scores", scale="diverging", unit="score", top=top)
-    draw(
-        second,
-        "Scores under the mask",
-        scores,
-        "masked",
-        scale="diverging",
-        unit="score",
-        top=top,
-        allowed=shown.both,
-    )
-    draw(third, "Weights: each row sums to 1", weights, "weights", allowed=shown.both, top=1.0)
+    made = masks.pictures(reading, at.part, at.layer, at.head)
+    if made.adds_bias:
+        st.caption("ALiBi lowers the score of a far key before the softmax: the scores include it.")
+    widgets.through_a_mask(shown, made)
 widgets.code(masking.causal_mask, masking.padding_mask, attention_weights)

@@ -3,18 +3,14 @@
 import streamlit as st
 
 from explorer import session, widgets
+from explorer.first_look import is_expected_in
+from explorer.parts import WORDS
 from models.attention import MultiHeadAttention, attention_weights
 
 at = session.choice()
-widgets.opening(
-    "At a glance",
-    "Every row is a word that the model writes; the stronger a cell, the more the model "
-    "looks at that word of your sentence while it writes."
-    if at.part == "decoder.cross_attn"
-    else "Every row is a token of your sentence; the stronger a cell, the more that token "
-    "looks at the token above the column.",
-)
-reading = session.reading_of_text()
+words = WORDS[at.part]
+widgets.opening("At a glance", words.opening)
+reading, opened = session.reading_of_text(), session.opened()
 picture, beside = widgets.side_by_side(2, 1)
 with picture:
     widgets.one_head(reading, key="start_head")
@@ -25,5 +21,6 @@ with beside:
     st.caption("Type your own sentence above, or go on.")
     widgets.ways_on("tokens", "positions", "attention", "masks", "train")
 
-st.text(f"{session.opened().expectation} Every row adds up to one.")
+expected = opened.expectation if is_expected_in(opened, at.part) else ""
+st.text(f"{expected or words.explanation} Every row adds up to one.")
 widgets.code(MultiHeadAttention.forward, attention_weights)
