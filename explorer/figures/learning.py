@@ -7,11 +7,25 @@ before the first step, so nothing moves while the points come.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from explorer.figures.frame import Spec, framed, quantity, ruler, told
+
+MOST_POINTS = 300
+HEIGHT = 180
+
+Point = tuple[int, float]
+
+
+def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
+    """At most that many points: each the mean of its neighbours, at the step of the last."""
+    size = -(-len(points) // most) if points else 1
+    groups = [points[start : start + size] for start in range(0, len(points), size)]
+    return [(group[-1][0], sum(value for _, value in group) / len(group)) for group in groups]
 
 
 def loss(steps: int, highest: float | None = None, *, run: str | None = None) -> Spec:
-    """The loss of a table with `step` and `loss`, and its mean over 15 reports.
+    """The loss of a table with `step` and `loss`, and its mean over 15 rows.
 
     `highest` is the loss to expect at the start, ln of the vocabulary. With `run` the
     table's column of that name keeps several runs apart.
@@ -24,7 +38,7 @@ def loss(steps: int, highest: float | None = None, *, run: str | None = None) ->
     if run:
         mean["groupby"] = [run]
         colour = {"color": {"field": run, "type": "nominal", "sort": None}}
-    tooltip = [told("step", places=0), told("loss"), told("mean", "mean of 15 reports")]
+    tooltip = [told("step", places=0), told("loss"), told("mean", "smoothed")]
     return framed(
         {
             "transform": [mean],
@@ -56,9 +70,11 @@ def held_out(
     colour = {"color": {"field": run, "type": "nominal", "sort": None}} if run else {}
     titled = f"{name}, goal {goal:g}" if goal is not None else name
     x = _steps(steps)
+    y = quantity("value", titled, domain=domain)
+    y["scale"]["clamp"] = True
     line: Spec = {
         "mark": {"type": "line", "interpolate": "step-after", "point": {"size": 24}},
-        "encoding": {"x": x, "y": quantity("value", titled, domain=domain), **colour},
+        "encoding": {"x": x, "y": y, **colour},
     }
     pointer = ruler("step", [told("step", places=0), told("value", name)])
     pointer["encoding"]["x"] = x

@@ -7,6 +7,7 @@ for every model that is ever trained on it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,6 +57,11 @@ class Task(ABC):
     def example(self) -> str:
         """The text that a new reader sees first."""
         return self.examples[0]
+
+    @property
+    def measured_between(self) -> tuple[float, float]:
+        """A share, or the nats of each token from none to those of a blind guess."""
+        return (0.0, 1.0) if self.higher_is_better else (0.0, math.log(self.model.vocab_size))
 
     @abstractmethod
     def batch(self, step: int, training: TrainConfig) -> Batch:

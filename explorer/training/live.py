@@ -6,15 +6,19 @@ is reloaded, left or closed changes nothing, and comes back to the same run.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import streamlit as st
 
 from explorer import session
-from explorer.figures.progress import HEIGHT, held_out_curve, loss_curve
+from explorer.figures.learning import HEIGHT, MOST_POINTS, held_out, loss, thinned
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run, RunError
-from explorer.runs.spec import WAITING, Status
-from explorer.tasks import TASKS
+from explorer.runs.spec import WAITING, RunSpec, Status
+from explorer.tasks import Task, task_of
+from explorer.text import TextError
 from explorer.training import words
 from explorer.training.standing import status_of
 from explorer.training.watching import watch
@@ -42,22 +46,42 @@ def _look(run: Run, was_active: bool) -> None:
         st.rerun()  # the whole page, which decides anew whether to go on looking
     _buttons(run, status)
     st.progress(status.share, text=words.progress(status))
-    task = TASKS.get(spec.task)
+    try:
+        task = task_of(spec.task, run.text())
+    except (RunError, TextError) as error:
+        session.say(str(error))
+        return
+    _curves(run, spec, status, task)
+    watch(run, task)
+
+
+def _curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
+    """The loss and the held-out figure so far, on axes that stand still."""
     metrics = _metrics(run)
-    loss, held_out = st.columns(2)
-    losses, values = metrics.losses(), metrics.values()
-    loss.vega_lite_chart(
-        loss_curve(losses, status.steps), height=HEIGHT, width="stretch", key="loss_curve"
+    left, right = st.columns(2)
+    left.vega_lite_chart(
+        _table("loss", thinned(metrics.losses())),
+        loss(status.steps, math.log(spec.model.vocab_size)),
+        height=HEIGHT,
+        width="stretch",
+        key="loss_curve",
     )
-    is_share = "nats" not in status.measure
-    goal = spec.stop_at if spec.stop_at is not None else task.goal if task else None
-    held_out.vega_lite_chart(
-        held_out_curve(values, status.steps, status.measure or "value", goal, is_share),
+    right.vega_lite_chart(
+        _table("value", metrics.values()[-MOST_POINTS:]),
+        held_out(
+            status.measure or "held out",
+            status.steps,
+            goal=task.goal if spec.stop_at is None else spec.stop_at,
+            domain=task.measured_between,
+        ),
         height=HEIGHT,
         width="stretch",
         key="held_out_curve",
     )
-    watch(run, spec)
+
+
+def _table(name: str, points: Sequence[tuple[int, float]]) -> dict[str, list[float]]:
+    return {"step": [step for step, _ in points], name: [value for _, value in points]}
 
 
 def _buttons(run: Run, status: Status) -> None:

@@ -15,9 +15,8 @@ from explorer.components import matrix
 from explorer.library import LibraryError, Opened
 from explorer.reading import Reading, ReadingError, read_batch
 from explorer.runs.opening import open_folder
-from explorer.runs.run import Run, RunError
-from explorer.runs.spec import RunSpec
-from explorer.tasks import Task, pattern_score, task_of
+from explorer.runs.run import Run
+from explorer.tasks import Task, pattern_score
 from explorer.text import TextError
 
 HEIGHT = 340
@@ -35,13 +34,8 @@ class Look:
     fault: str
 
 
-def watch(run: Run, spec: RunSpec) -> None:
+def watch(run: Run, task: Task) -> None:
     """The sentence, one head's attention, and what one expects to see beside it."""
-    try:
-        task = task_of(spec.task, run.text())
-    except (RunError, TextError) as error:
-        session.say(str(error))
-        return
     _view(task, lambda text: _look(run, text))
 
 
@@ -58,14 +52,9 @@ def preview(task: Task) -> None:
 
 def _view(task: Task, look: Callable[[str], Look | None]) -> None:
     sentence, head = st.columns(2, vertical_alignment="bottom")
-    text = sentence.text_input(
-        "Watch the attention of",
-        value=_first_text(task),
-        max_chars=LIMIT,
-        key=f"watched_{task.name}",
-        persist_state="session",
-    )
-    at = look(str(text))
+    with sentence:
+        text = _sentence(task)
+    at = look(text)
     if at is None:
         st.caption("The attention appears with the first weights.")
         return
@@ -86,17 +75,37 @@ def _view(task: Task, look: Callable[[str], Look | None]) -> None:
     _draw(task, at.reading, part, layer, str(chosen or BEST))
 
 
-def _first_text(task: Task) -> str:
-    """The reader's sentence, where this task's tokenizer knows every letter of it."""
-    text = session.choice().text
-    if not text or len(text) > LIMIT:
-        return task.example
+def _sentence(task: Task) -> str:
+    """The reader's own sentence, chosen once for every page; another where it cannot be read."""
+    own = session.choice().text
+    why_not = _why_not(task, own)
+    if own and not why_not:
+        st.caption("Your sentence is watched.")
+        return own
+    if own:
+        st.caption(f"{why_not}, so another is watched.")
+    text = st.text_input(
+        "Watch the attention of",
+        value=task.example,
+        max_chars=LIMIT,
+        key=f"watched_{task.name}",
+        persist_state="session",
+    )
+    return str(text)
+
+
+def _why_not(task: Task, text: str) -> str:
+    """Why the model of this task cannot read the sentence; nothing where it can."""
+    too_long = "Your sentence is longer than this task's model reads"
+    if len(text) > LIMIT:
+        return too_long
     try:
         ids = task.tokenizer.ids(text)
     except TextError:
-        return task.example
-    is_known = task.tokenizer.unk_id not in ids and len(ids) <= task.model.max_len
-    return text if is_known else task.example
+        return too_long
+    if task.tokenizer.unk_id in ids:
+        return "Not all of your sentence is in this task's vocabulary"
+    return too_long if len(ids) > task.model.max_len else ""
 
 
 def _look(run: Run, text: str) -> Look | None:

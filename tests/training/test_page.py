@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, all_runs
 from explorer.runs.worker import work
+from explorer.tasks import TASKS
 from tests.runs.making import tiny_run
 from tests.served import ROOT
 
@@ -96,6 +97,26 @@ def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path
     assert "on the pattern" in text
     assert at.button(key="open_run").label == "Open reverse-1 on the Attention page"
     assert at.button(key="resume").disabled
+
+
+def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
+    desk: Desk, tmp_path: Path
+) -> None:
+    run = tiny_run(tmp_path)
+    work(run.folder)
+    at = AppTest.from_file(PAGE, default_timeout=60)
+    at.query_params["run"] = run.name
+    at.session_state["text"] = "hello"
+    at.run()
+    assert not at.exception
+    assert "Your sentence is watched." in said(at)
+    assert not [box for box in at.text_input if box.label == "Watch the attention of"]
+    at.session_state["text"] = "a" * 300
+    assert "longer than this task's model reads, so another is watched" in said(at.run())
+    at.session_state["text"] = "HELLO, *you*"
+    assert "Not all of your sentence is in this task's vocabulary" in said(at.run())
+    assert "on the pattern" in said(at)
+    assert at.text_input(key="watched_reverse").value == TASKS["reverse"].example
     at.text_input(key="watched_reverse").set_value("hello").run()
     assert not at.exception
     at.text_input(key="watched_reverse").set_value("a" * 300).run()
