@@ -31,10 +31,10 @@ def test_a_typed_sentence_becomes_tokens(visitor: Visitor) -> None:
 
 
 def test_a_click_on_the_grid_changes_the_picture(visitor: Visitor) -> None:
-    visitor.open("/attention?layer=0&head=0")
+    page = visitor.open("/attention?model=shakespeare&layer=0&head=0")
     before = visitor.picture(HEAD)
-    visitor.pick(GRID, layer=0, head=2)
-    visitor.asks(head="2")
+    visitor.pick(GRID, layer=1, head=2)
+    expect(page.get_by_text("Layer 1, head 2", exact=True)).to_be_visible()
     wait_until(lambda: visitor.picture(HEAD) != before, "another picture")
     visitor.no_traceback()
 
