@@ -36,4 +36,5 @@ if reading is not None:
     if made.adds_bias:
         st.caption("ALiBi lowers the score of a far key before the softmax: the scores include it.")
     widgets.through_a_mask(shown, made)
+    widgets.notes(reading.notes)
 widgets.code(masking.causal_mask, masking.padding_mask, attention_weights)

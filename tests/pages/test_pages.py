@@ -8,25 +8,32 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.shelf import shelf
+from explorer.parts import WORDS
+from explorer.tasks import TASKS
+from explorer.text import word_tokenizer
+from explorer.text.special import DECODER
+from tests.shelf import WORDS as WORDS_KNOWN
+from tests.shelf import put, shelf
 
 ROOT = Path(__file__).resolve().parents[2]
 SHELL = str(ROOT / "explorer" / "shell.py")
 PAGES = sorted(ROOT.glob("pages/*/*.py"))
 READING = [page for page in PAGES if page.stem in ("start", "tokens", "attention", "masks")]
 ALL_MASKS = ("mask_padding", "mask_causal", "mask_both", "scores", "masked", "weights")
-STRANGE = [
-    "",
-    "   ",
-    "a" * 100_000,
-    "word " * 300,
-    "😀🏳️‍🌈 cat",
-    "שלום עולם",
-    "\x00\x07\x1b[31m",
-    "<script>alert(1)</script>",
-    "![x](http://example.com/x.png) **b** $x$",
-    "a\u202eb\u200d",
-]
+NOTHING = "There is nothing to read yet: type a sentence."
+UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
+STRANGE = {  # and what every page says of it
+    "": NOTHING,
+    "   ": NOTHING,
+    "a" * 100_000: "Your text had 100,000 characters; the first 2,000 are kept.",
+    "word " * 300: "This text is 301 tokens long and this model reads at most 24",
+    "😀🏳️‍🌈 cat": f"{UNKNOWN}“😀",
+    "שלום עולם": f"{UNKNOWN}“שלום”",
+    "\x00\x07\x1b[31m": f"{UNKNOWN}“<U+0000>",
+    "<script>alert(1)</script>": f"{UNKNOWN}“<”, “script”",
+    "![x](http://example.com/x.png) **b** $x$": f"{UNKNOWN}“!",
+    "a\u202eb\u200d": UNKNOWN,
+}
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +102,7 @@ def test_strange_text_is_shown_or_refused(page: Path, text: str) -> None:
     at.text_input(key="text").set_value(text).run()
     assert not at.exception
     assert len(at.title) == 1
+    assert STRANGE[text] in said(at)
     words = text[:12].strip()
     assert not words or all(words not in prose.value for prose in at.markdown)
 
@@ -154,6 +162,32 @@ def test_every_example_of_masks_is_drawn(model: str, example: str) -> None:
     if example != "I am a student":
         pictures |= {"scores", "masked", "weights"}
     assert pictures == {view.key for view in at.get("bidi_component")} & {*ALL_MASKS}
+
+
+def test_the_expectation_is_said_where_it_is_to_be_seen() -> None:
+    start = ROOT / "pages/look/start.py"
+    expected = TASKS["translation"].expectation
+    assert expected in said(inside(start, part="Cross"))
+    at = inside(start, part="Encoder")
+    assert expected not in said(at)
+    assert WORDS["encoder.self_attn"].explanation in said(at)
+
+
+@pytest.mark.parametrize("part", ["Encoder", "Cross"])
+def test_where_there_is_no_causal_mask_none_is_claimed(part: str) -> None:
+    at = inside(ROOT / "pages/look/masks.py", part=part)
+    assert any(prose.value.startswith("**No causal mask here: ") for prose in at.markdown)
+
+
+def test_the_scores_of_alibi_include_its_bias(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = word_tokenizer(WORDS_KNOWN, DECODER)
+    put(tmp_path / "far", "far", words, "the cat", kind="decoder", positions="alibi")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "far"))
+    at = inside(ROOT / "pages/look/masks.py", model="far")
+    assert not at.exception
+    assert any("ALiBi lowers" in caption.value for caption in at.caption)
 
 
 def test_a_checkpoint_is_opened_by_its_button() -> None:
