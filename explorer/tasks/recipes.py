@@ -35,7 +35,15 @@ class Recipe:
     file: str | None = None
     attribution: str = NO_DATA
     weights_seed: int = 0
+    classes: tuple[str, ...] = ()
+    """What the file's labels mean, where it has only numbers."""
     baseline: Callable[[str], Baseline] | None = None
+
+    @property
+    def command(self) -> str:
+        """What makes this model again."""
+        data = f" --data FOLDER_WITH_{self.file}" if self.file else ""
+        return f"python -m explorer checkpoints --only {self.name}{data}"
 
     def task(self, text: str | None) -> Task:
         """The task, measured on everything that is held out."""
@@ -65,6 +73,12 @@ RECIPES = {
         Recipe("negation", weights_seed=1),
         Recipe("translation"),
         Recipe("shakespeare", "shakespeare.txt", SHAKESPEARE, baseline=bigram),
-        Recipe("reviews", "sentiment.csv", KOTZIAS, baseline=naive_bayes),
+        Recipe(
+            "reviews",
+            "sentiment.csv",
+            KOTZIAS,
+            classes=("negative", "positive"),
+            baseline=naive_bayes,
+        ),
     )
 }
