@@ -24,6 +24,8 @@ PAGES = {
     "Train": {"train": "Train"},
     "Models": {"checkpoints": "Checkpoints"},
 }
+HEADINGS = {"Look": "Attention explorer"}
+"""The name of the app stands over its first pages, drawn with them: nothing moves."""
 
 
 def page(section: str, name: str) -> st.Page:
@@ -36,7 +38,8 @@ def page(section: str, name: str) -> st.Page:
 def main() -> None:
     st.set_page_config(page_title="Attention explorer", layout="wide")
     table = {section: {name: page(section, name) for name in PAGES[section]} for section in PAGES}
-    chosen = st.navigation({section: list(pages.values()) for section, pages in table.items()})
+    headed = {HEADINGS.get(section, section): list(table[section].values()) for section in table}
+    chosen = st.navigation(headed)
     st.session_state["_pages"] = {name: p for pages in table.values() for name, p in pages.items()}
     session.draw()
     chosen.run()

@@ -12,14 +12,17 @@ from torch import Tensor
 from explorer import describe, session, source
 from explorer.components import chips, matrix
 from explorer.figures.bars import bars
+from explorer.figures.curves import by_offset, slopes, waves
 from explorer.library import Entry
 from explorer.masks import Masks, Pictures
+from explorer.positions import Scheme
 from explorer.reading import Reading
 
 MATRIX_HEIGHT = 520
-SMALL_WIDTH, SMALL_HEIGHT = 440, 380
+SMALL_WIDTH, SMALL_HEIGHT = 396, 370
 """A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
 
+CURVE_HEIGHT = 260
 WIDEST = 1160
 """A picture and what stands beside it belong together, also on a wide screen."""
 
@@ -71,36 +74,72 @@ def one_head(reading: Reading, key: str, height: int = MATRIX_HEIGHT) -> None:
     )
 
 
-def three_masks(shown: Masks) -> None:
-    """Where the mask of a pass comes from, and the mask itself."""
+def masks(shown: Masks, made: Pictures | None) -> None:
+    """Where the mask of a pass comes from; then one head from its scores to its weights."""
     with st.container(horizontal=True, gap="medium"):
-        for title, values, key in (
-            ("Padding: no one looks at filler", shown.padding, "mask_padding"),
-            (shown.ahead, shown.causal, "mask_causal"),
-            ("Both: what the model uses", shown.both, "mask_both"),
-        ):
-            _masked(shown, title, values, key, scale="mask")
-
-
-def through_a_mask(shown: Masks, made: Pictures) -> None:
-    """The scores of one head, the same under the mask, and the weights they become."""
-    what = "Scores with the bias of the distance" if made.adds_bias else "Scores"
-    signed: dict[str, Any] = {"scale": "diverging", "unit": "score"}
-    signed["top"] = float(made.scores.abs().max())
-    with st.container(horizontal=True, gap="medium"):
+        _masked(shown, "Padding: no one looks at filler", shown.padding, "mask_padding", "mask")
+        _masked(shown, shown.ahead, shown.causal, "mask_causal", "mask")
+        _masked(shown, "Both: what the model uses", shown.both, "mask_both", "mask")
+        if made is None:
+            return
+        what = "Scores with the bias of the distance" if made.adds_bias else "Scores"
+        signed: dict[str, Any] = {"scale": "diverging", "unit": "score"}
+        signed["top"] = float(made.scores.abs().max())
+        under: dict[str, Any] = {"allowed": shown.both}
         _masked(shown, what, made.scores, "scores", **signed)
-        _masked(shown, "Under the mask", made.scores, "masked", allowed=shown.both, **signed)
+        _masked(shown, "The same under the mask", made.scores, "masked", **signed, **under)
         title = "Weights: each row sums to 1"
-        _masked(shown, title, made.weights, "weights", allowed=shown.both, top=1.0)
+        _masked(shown, title, made.weights, "weights", top=1.0, **under)
 
 
-def _masked(shown: Masks, title: str, values: Tensor, key: str, **more: Any) -> None:
+def _masked(
+    shown: Masks, title: str, values: Tensor, key: str, scale: str = "sequential", **more: Any
+) -> None:
     with st.container(width=SMALL_WIDTH):
         st.markdown(f"**{title}**")
-        matrix(values, shown.rows, shown.columns, key=key, height=SMALL_HEIGHT, **more)
+        labels = shown.rows, shown.columns
+        matrix(values, *labels, key=key, scale=scale, height=SMALL_HEIGHT, **more)
 
 
-def places(values: Tensor, across: str, title: str, unit: str, key: str) -> None:
+def positions(shown: Scheme) -> None:
+    """What a scheme does to every position, and what follows for two of them."""
+    if shown.name == "none":
+        return
+    pictures = [("position", "Position against position", shown.unit, "products", shown.products)]
+    if shown.table is not None:
+        table = ("dimension", shown.title, "value", "positions_table", shown.table)
+        pictures.insert(0, table)
+    curves = [_slopes] if shown.slopes else [_waves, _by_offset] if shown.pairs else []
+    places = side_by_side(1, 1)
+    for picture, place in zip(pictures, places, strict=False):
+        with place:
+            _places(*picture)
+    if len(pictures) + len(curves) > len(places):
+        places = side_by_side(1, 1)
+    for curve, place in zip(reversed(curves), reversed(places), strict=False):
+        with place:
+            curve(shown)
+
+
+def _slopes(shown: Scheme) -> None:
+    st.markdown("**What each head takes off**")
+    spec = slopes(shown.slopes, len(shown.products))
+    st.vega_lite_chart(spec, height=CURVE_HEIGHT, key="slopes")
+
+
+def _waves(shown: Scheme) -> None:
+    pair = st.slider("Pair of dimensions", 0, len(shown.pairs) - 1, 0, key="pair")
+    st.vega_lite_chart(waves(shown.wave(pair)), height=CURVE_HEIGHT, key="waves")
+    if shown.wavelengths:
+        st.caption(f"One turn takes {shown.wavelengths[pair]:,.3g} positions.")
+
+
+def _by_offset(shown: Scheme) -> None:
+    st.markdown("**The product by the distance of two positions**")
+    st.vega_lite_chart(by_offset(shown.against_offset(), "product"), height=CURVE_HEIGHT)
+
+
+def _places(across: str, title: str, unit: str, key: str, values: Tensor) -> None:
     """Something that every position has: positions down, dimensions or positions across."""
     st.markdown(f"**{title}**")
     matrix(
@@ -120,7 +159,7 @@ def places(values: Tensor, across: str, title: str, unit: str, key: str) -> None
 def answer(reading: Reading, key: str = "answer") -> None:
     """What the model makes of the sentence."""
     kind, guesses = reading.answer.kind, reading.answer.guesses
-    if kind == "text":
+    if kind == "text" and (reading.written or reading.answer.text):
         st.markdown("**The model writes**")
         if reading.written:
             chips(reading.written, key=key)
@@ -128,7 +167,12 @@ def answer(reading: Reading, key: str = "answer") -> None:
             st.text(reading.answer.text)
         notes([reading.answer.note] if reading.answer.note else [])
         return
+    if not guesses:
+        st.text("This model has no head: it gives vectors, not an answer.")
+        return
     st.markdown("**The model expects next**" if kind == "next" else "**The model decides**")
+    if kind == "next":
+        st.caption(f"The {len(guesses)} likeliest tokens.")
     labels = [guess.label for guess in guesses]
     spec = bars(labels, [guess.probability for guess in guesses])
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key=key)

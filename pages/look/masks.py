@@ -30,11 +30,12 @@ else:
     shown = masks.of(reading, at.part, at.layer)
 st.caption(masks.EXAMPLES[example])
 
-widgets.three_masks(shown)
-if reading is not None:
+if reading is None:
+    widgets.masks(shown, None)
+else:
     made = masks.pictures(reading, at.part, at.layer, at.head)
     if made.adds_bias:
         st.caption("ALiBi lowers the score of a far key before the softmax: the scores include it.")
-    widgets.through_a_mask(shown, made)
+    widgets.masks(shown, made)
     widgets.notes(reading.notes)
 widgets.code(masking.causal_mask, masking.padding_mask, attention_weights)

@@ -190,6 +190,25 @@ def test_the_scores_of_alibi_include_its_bias(
     assert any("ALiBi lowers" in caption.value for caption in at.caption)
 
 
+def test_what_is_cut_is_said() -> None:
+    at = inside(ROOT / "pages/look/start.py", model="letters")
+    assert "The 8 likeliest tokens." in [caption.value for caption in at.caption]
+    at = inside(ROOT / "pages/look/positions.py")
+    assert "Shown are the first 48 positions." in [caption.value for caption in at.caption]
+
+
+def test_a_model_without_a_head_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = word_tokenizer(WORDS_KNOWN, DECODER)
+    put(tmp_path / "bare", "bare", words, "the cat", kind="decoder", head="none")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "bare"))
+    at = inside(ROOT / "pages/look/start.py", model="bare")
+    assert not at.exception
+    assert all("The model writes" not in prose.value for prose in at.markdown)
+    assert "it gives vectors" in said(at)
+
+
 def test_a_checkpoint_is_opened_by_its_button() -> None:
     at = inside(ROOT / "pages/models/checkpoints.py")
     at.button(key="open_reverse").click().run()

@@ -1,0 +1,54 @@
+"""Every answer carries the security headers, and nothing but the headers is touched."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocket
+
+import app
+
+
+async def _talk(socket: WebSocket) -> None:
+    await socket.accept()
+    await socket.send_text("hello")
+    await socket.close()
+
+
+@pytest.fixture
+def client() -> TestClient:
+    theirs = {"X-Content-Type-Options": "anything"}
+    routes = [
+        Route("/plain", lambda request: PlainTextResponse("words", headers=theirs)),
+        Route("/parts", lambda request: StreamingResponse(iter(["a", "b"]))),
+        Route("/broken", lambda request: 1 / 0),
+        WebSocketRoute("/socket", _talk),
+    ]
+    inside = Starlette(routes=routes)
+    return TestClient(app.SecurityHeaders(inside), raise_server_exceptions=False)
+
+
+@pytest.mark.parametrize("path", ["/plain", "/parts", "/nothing", "/broken"])
+def test_every_answer_carries_the_headers(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    for name, value in app.HEADERS.items():
+        assert answer.headers.get_list(name) == [value]
+
+
+def test_the_words_and_the_socket_are_left_alone(client: TestClient) -> None:
+    assert client.get("/parts").text == "ab"
+    with client.websocket_connect("/socket") as socket:
+        assert socket.receive_text() == "hello"
+
+
+def test_the_policy_names_no_other_host() -> None:
+    assert "http" not in app.HEADERS["Content-Security-Policy"]
+    assert "'unsafe-inline'" not in app.POLICY["script-src"]
+
+
+def test_the_app_wears_them() -> None:
+    names = [getattr(each.cls, "__name__", "") for each in app.app._user_middleware]
+    assert app.SecurityHeaders.__name__ in names
