@@ -111,7 +111,7 @@ def _why_not(task: Task, text: str) -> str:
 def _look(run: Run, text: str) -> Look | None:
     """Read anew only when the weights or the sentence changed."""
     kept = st.session_state.get("_look")
-    fault = ""
+    look: Look | None = None
     for _ in range(2):  # the newest weights may be replaced between the two lines
         folder = run.latest()
         if folder is None:
@@ -121,11 +121,11 @@ def _look(run: Run, text: str) -> Look | None:
         try:
             opened = open_folder(folder)
         except LibraryError as error:
-            fault = str(error)
+            look = Look(folder, text, None, str(error))
             continue
         kept = st.session_state["_look"] = _read(folder, text, opened)
         return kept
-    return Look(folder, text, None, fault)
+    return look
 
 
 def _read(folder: Path, text: str, opened: Opened) -> Look:

@@ -17,34 +17,45 @@ HERE = Path(__file__).parent
 MEASURING = "EXPLORER_MEASURING"
 
 
+FIGURES = pytest.StashKey[list[str]]()
+
+
+class Measured(pytest.Item):
+    """Stands in the report for a benchmark that a second pytest runs.
+
+    It asks for no fixture, so no server and no browser of this process runs beside
+    the ones that are measured.
+    """
+
+    def runtest(self) -> None:
+        child = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", self.nodeid],
+            env={**os.environ, MEASURING: "1"},
+            cwd=self.config.rootpath,
+            capture_output=True,
+            text=True,
+        )
+        figures = [line for line in child.stdout.splitlines() if ": measured " in line]
+        print("\n".join(figures))
+        if child.returncode:
+            pytest.fail(child.stdout[-6000:] + child.stderr[-2000:], pytrace=False)
+        self.config.stash.setdefault(FIGURES, []).extend(figures)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mine = [item for item in items if item.path.is_relative_to(HERE)]
+    others = [item for item in items if item not in mine]
     for item in mine:
         item.add_marker(pytest.mark.bench)
         item.add_marker(pytest.mark.timeout(600))
-    items[:] = [item for item in items if item not in mine] + mine
+    items[:] = others + (mine if os.environ.get(MEASURING) else [_measured(item) for item in mine])
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    if os.environ.get(MEASURING) or not pyfuncitem.get_closest_marker("bench"):
-        return None
-    child = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", pyfuncitem.nodeid],
-        env={**os.environ, MEASURING: "1"},
-        cwd=pyfuncitem.config.rootpath,
-        capture_output=True,
-        text=True,
-    )
-    figures = [line for line in child.stdout.splitlines() if ": measured " in line]
-    print("\n".join(figures))
-    if child.returncode:
-        pytest.fail(child.stdout[-6000:] + child.stderr[-2000:], pytrace=False)
-    pyfuncitem.config.stash.setdefault(FIGURES, []).extend(figures)
-    return True
-
-
-FIGURES = pytest.StashKey[list[str]]()
+def _measured(item: pytest.Item) -> pytest.Item:
+    assert item.parent is not None
+    stand_in: pytest.Item = Measured.from_parent(item.parent, name=item.name)
+    stand_in.own_markers.extend(item.own_markers)
+    return stand_in
 
 
 def pytest_terminal_summary(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import psutil
 import pytest
@@ -19,13 +20,15 @@ from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
 from tests.benchmarks.figure import report
 from tests.browser.visiting import Visitor
-from tests.served import Server, wait_until
+from tests.served import Server, wait_until, worker_of
 
 BAR = 0.9
 ROUNDS = 6
 SECONDS = 4.0
 SETTLE = 1.5
 GOAL = 0.99
+QUIET = 0.3
+"""Cores that others may take; with more, the clock tells of them and not of the page."""
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ class Pace:
     by_clock: float
     by_core: float
     cores_of_page: float
+    cores_of_others: float
 
 
 def pace(run: Run, worker: psutil.Process, page: list[psutil.Process]) -> Pace:
@@ -48,12 +52,13 @@ def pace(run: Run, worker: psutil.Process, page: list[psutil.Process]) -> Pace:
     time.sleep(SETTLE)
     metrics = run.metrics()
     first, begun = metrics.rows[-1].step, time.monotonic()
-    at_work, at_page = seconds_on_a_core([worker]), seconds_on_a_core(page)
+    at_work, at_page, at_all = seconds_on_a_core([worker]), seconds_on_a_core(page), busy()
     time.sleep(SECONDS)
     steps, seconds = metrics.update().rows[-1].step - first, time.monotonic() - begun
     worked = seconds_on_a_core([worker]) - at_work
     drew = seconds_on_a_core(page) - at_page
-    return Pace(steps / seconds, steps / worked, drew / seconds)
+    others = max(0.0, busy() - at_all - worked - drew)
+    return Pace(steps / seconds, steps / worked, drew / seconds, others / seconds)
 
 
 def seconds_on_a_core(processes: list[psutil.Process]) -> float:
@@ -63,6 +68,17 @@ def seconds_on_a_core(processes: list[psutil.Process]) -> float:
             times = process.cpu_times()
             total += times.user + times.system
     return total
+
+
+def busy() -> float:
+    """Seconds that anybody on this machine has had a core."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - _counted_twice(times))
+
+
+def _counted_twice(times: Any) -> float:
+    """Guests are in the user's time already."""
+    return float(getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0))
 
 
 def page_processes(server: Server) -> list[psutil.Process]:
@@ -87,12 +103,12 @@ def endless_run(runs: Path) -> Run:
 def test_live_training_with_the_page_open(browser: Browser, server: Server) -> None:
     """One run that never pauses; the page comes and goes, the order turned every round.
 
-    The training process keeps a core to itself as long as the page and its server fit
-    on the others, so its pace is counted by its time on a core, and the page is
-    asserted to fit: neighbours on a busy machine count for nothing in either.
+    Steps by the training's own time on a core are asserted always: neighbours on a busy
+    machine count for nothing in them. Steps by the clock, which the bar is about, are
+    printed always and asserted where the machine was quiet enough for them to mean it.
     """
     run = endless_run(server.runs)
-    worker = next(p for p in server.leftovers() if "--multiprocessing-fork" in p.cmdline())
+    worker = worker_of(run)
     visitor = Visitor(browser, server.url)
     opened: list[Pace] = []
     closed: list[Pace] = []
@@ -109,15 +125,17 @@ def test_live_training_with_the_page_open(browser: Browser, server: Server) -> N
     times = median(o.by_core / c.by_core for o, c in zip(opened, closed, strict=True))
     clock = median(o.by_clock / c.by_clock for o, c in zip(opened, closed, strict=True))
     cores = median(each.cores_of_page for each in opened)
+    others = median(each.cores_of_others for each in opened + closed)
     report(
         "live training with the page open",
-        f"{times:.2f} times the steps ({clock:.2f} by the clock; page and server took "
-        f"{cores:.2f} cores)",
+        f"{clock:.2f} times the steps by the clock, {times:.2f} by time on a core "
+        f"(page and server took {cores:.2f} cores, others {others:.2f})",
         "the same run with no page",
-        f"{BAR:g} times",
+        f"{BAR:g} times by time on a core, and by the clock where others take less than "
+        f"{QUIET:g} cores",
     )
     assert times >= BAR
-    assert cores < 1, "the page leaves the training no core on a machine of two"
+    assert clock >= BAR or others >= QUIET
 
 
 def test_reverse_from_the_click_to_nearly_always_right(browser: Browser, server: Server) -> None:
