@@ -19,7 +19,7 @@ from explorer.positions import Scheme
 from explorer.reading import Reading
 
 MATRIX_HEIGHT = 520
-SMALL_WIDTH, SMALL_HEIGHT = 396, 370
+SMALL_WIDTH, SMALL_HEIGHT = 384, 370
 """A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
 
 CURVE_HEIGHT = 260
@@ -76,7 +76,7 @@ def one_head(reading: Reading, key: str, height: int = MATRIX_HEIGHT) -> None:
 
 def masks(shown: Masks, made: Pictures | None) -> None:
     """Where the mask of a pass comes from; then one head from its scores to its weights."""
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="small"):
         _masked(shown, "Padding: no one looks at filler", shown.padding, "mask_padding", "mask")
         _masked(shown, shown.ahead, shown.causal, "mask_causal", "mask")
         _masked(shown, "Both: what the model uses", shown.both, "mask_both", "mask")
