@@ -2,9 +2,10 @@
 
 One from which training can go on also has state.safetensors and state.json. Nothing in
 it is pickled. A folder is written beside its place and then renamed: a reader finds the
-old one, the new one or, for an instant between, none, but never half of one. It is not trusted: its config is bounded and must be a model, the
-model is built without memory, every name and shape is compared with the file, and only
-then are numbers read, as copies, since a mapped file cut short later kills the process.
+old one, the new one or, for an instant between, none, but never half of one. It is not
+trusted: its config is bounded and must be a model, the model is built without memory,
+every name and shape is compared with the file, and only then are numbers read, as
+copies, since a mapped file cut short later kills the process.
 """
 
 import json
