@@ -37,7 +37,7 @@ MODULES = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class Line:
     """One line of the ledger: a part of the model, its tensors, how many numbers they hold."""
 
     part: str
@@ -73,12 +73,12 @@ def in_words(config: TransformerConfig) -> str:
     )
 
 
-def ledger(model: Transformer) -> list[Entry]:
+def ledger(model: Transformer) -> list[Line]:
     """Every parameter once, grouped by the part it belongs to; the counts sum to the total."""
     shapes: dict[str, list[tuple[int, ...]]] = {}
     for name, parameter in model.named_parameters():
         shapes.setdefault(_part(name), []).append(tuple(parameter.shape))
-    return [Entry(part, _formula(found), _count(found)) for part, found in shapes.items()]
+    return [Line(part, _formula(found), _count(found)) for part, found in shapes.items()]
 
 
 def _part(name: str) -> str:

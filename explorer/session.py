@@ -149,6 +149,7 @@ def _draw_model(shelf: dict[str, Entry]) -> Entry:
         bind="query-params",
         on_change=lambda: choose_model(st.session_state["model"]),
     )
+    st.caption(literal(shelf[name].title))  # the address holds the short name
     return shelf[name]
 
 

@@ -17,6 +17,7 @@ from explorer.library import Entry
 from explorer.masks import Masks, Pictures
 from explorer.positions import Scheme
 from explorer.reading import Reading
+from explorer.text.literal import literal
 
 MATRIX_HEIGHT = 520
 SMALL_WIDTH, SMALL_HEIGHT = 384, 370
@@ -219,7 +220,8 @@ def shelf_row(entry: Entry, is_chosen: bool) -> None:
     if entry.config is None:
         figure.text(entry.fault or "It cannot be opened.")
         return
-    name.caption(f"{describe.in_short(entry.config)}, {entry.parameters:,} parameters")
+    size = f"{describe.in_short(entry.config)}, {entry.parameters:,} parameters"
+    name.caption(f"{literal(entry.name)} · {size}")
     figure.text(describe.measured(entry.run))
     button.button(
         "Chosen" if is_chosen else "Open",

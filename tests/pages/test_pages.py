@@ -190,6 +190,13 @@ def test_the_scores_of_alibi_include_its_bias(
     assert any("ALiBi lowers" in caption.value for caption in at.caption)
 
 
+def test_a_model_has_its_title_beside_its_name() -> None:
+    at = inside(ROOT / "pages/models/checkpoints.py", model="letters")
+    captions = [caption.value for caption in at.caption]
+    assert "Letters" in captions
+    assert any(caption.startswith("letters · decoder") for caption in captions)
+
+
 def test_what_is_cut_is_said() -> None:
     at = inside(ROOT / "pages/look/start.py", model="letters")
     assert "The 8 likeliest tokens." in [caption.value for caption in at.caption]
