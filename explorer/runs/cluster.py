@@ -107,7 +107,7 @@ class Cluster:
             self._sent.clear()
             if self._client is not None and not self.given_address:
                 with contextlib.suppress(OSError):
-                    if self._client.run_on_scheduler(_count_clients()) <= 1:
+                    if _ask(self._client, _count_clients()) <= 1:
                         self._end_processes(self._client)
             self._drop_client()
             if self._started is not None:
@@ -218,12 +218,14 @@ def _held(path: Path) -> Iterator[None]:
         yield
 
 
+def _ask(client: Client, question: Callable[[Any], Any]) -> Any:
+    """What `run_on_scheduler` answers; that one would wait for ever where nobody does."""
+    return client.sync(client._run_on_scheduler, question, callback_timeout=ANSWER_WITHIN)
+
+
 def _names(client: Client) -> set[str]:
     """The runs that the cluster trains or will train."""
-    listed = client.sync(
-        client._run_on_scheduler, _list_keys(), callback_timeout=ANSWER_WITHIN
-    )  # what `run_on_scheduler` does, which would wait for ever
-    keys = (key.split("/") for key in listed)
+    keys = (key.split("/") for key in _ask(client, _list_keys()))
     return {parts[1] for parts in keys if len(parts) == 3 and parts[0] == "train"}
 
 

@@ -206,7 +206,7 @@ def _listens_at(process: psutil.Process, address: str) -> bool:
 def test_a_cluster_that_nobody_needs_ends_itself(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EXPLORER_CLUSTER_LONELY_SECONDS", "0.2")
+    monkeypatch.setenv("EXPLORER_CLUSTER_LONELY_SECONDS", "8")  # a slow start takes seconds
     run = tiny_run(root, steps=40)
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(root), run.name], cwd=ROOT, stdout=subprocess.DEVNULL
