@@ -11,6 +11,7 @@ from tests.served import wait_until
 SENTENCE = "the white cat does not eat the red fish"
 HEAD = "attention_head"
 GRID = "overview"
+LINES = "attention_lines"
 
 
 def test_the_start_page_is_alive_at_once(visitor: Visitor) -> None:
@@ -36,6 +37,18 @@ def test_a_click_on_the_grid_changes_the_picture(visitor: Visitor) -> None:
     visitor.pick(GRID, layer=1, head=2)
     expect(page.get_by_text("Layer 1, head 2", exact=True)).to_be_visible()
     wait_until(lambda: visitor.picture(HEAD) != before, "another picture")
+    visitor.no_traceback()
+
+
+def test_the_lines_view_draws_the_chosen_head(visitor: Visitor) -> None:
+    page = visitor.open("/attention?layer=0")
+    page.get_by_test_id("stMain").get_by_role("radio", name="Lines").click()
+    visitor.asks(view="Lines")
+    before = visitor.picture(LINES)
+    visitor.pick(GRID, layer=0, head=0)
+    visitor.asks(head="0", view="Lines")
+    wait_until(lambda: visitor.picture(LINES) != before, "the lines of another head")
+    expect(visitor.widget(HEAD)).to_have_count(0)
     visitor.no_traceback()
 
 
