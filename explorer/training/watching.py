@@ -170,15 +170,16 @@ def _draw(task: Task, reading: Reading, part: str, layer: int, chosen: str) -> N
 
 
 def _matrix(reading: Reading, part: str, layer: int, values: Tensor, key: str) -> None:
-    is_cross = part == "decoder.cross_attn"
+    words = reading.part(part).words
     matrix(
         values,
         reading.rows(part),
         reading.columns(part),
         key=key,
         allowed=reading.mask(part, layer),
-        row_name="writes" if is_cross else "query",
-        column_name="looks at" if is_cross else "key",
+        row_name=words.row,
+        column_name=words.column,
+        sentence=words.cell,
         height=HEIGHT,
         top=1.0,
     )
