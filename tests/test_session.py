@@ -147,7 +147,8 @@ def test_examples_of_others_are_shown_as_they_are_written(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
     at = app()
     assert not at.exception
-    (menu,) = (each for each in at.get("menu_button") if each.label == "Examples")
+    menus: Any = at.get("menu_button")
+    (menu,) = (each for each in menus if each.label == "Examples")
     shown = [option.replace("\u2060", "") for option in menu.proto.options]
     assert shown[:3] == ["cat", r"\*\*b\*\* \!\[x\]\(\/x\.png\)", r"\:smile\: \$x\$"]
     assert shown[3] == "line one line two"
