@@ -9,7 +9,7 @@ import torch
 from explorer.library import MODELS_KEPT, Opened
 from explorer.parts import Part, parts, site
 from explorer.reading import Reading, ReadingError, read
-from explorer.tasks import pattern_score
+from explorer.tasks import pattern_of, pattern_score
 
 
 @lru_cache(maxsize=MODELS_KEPT)
@@ -40,12 +40,12 @@ def _on_pattern(opened: Opened, reading: Reading) -> tuple[str, int, int] | None
         return None
     stack, layer, attention = opened.task.pattern_site.split(".")[:3]
     part = next((p for p in reading.parts if p.name == f"{stack}.{attention}"), None)
-    tokens = (reading.tokens, reading.target) if reading.source else (reading.tokens, ())
-    pattern = opened.task.pattern(*tokens)
-    if part is None or pattern is None or int(layer) >= part.layers:
+    written = reading.target if reading.source else ()
+    if part is None or int(layer) >= part.layers:
         return None
     heads = reading.trace.weights(site(part.name, int(layer)))[reading.row]
-    if heads.shape[1:] != pattern.shape:
+    pattern = pattern_of(opened.task, reading.tokens, written, heads.shape[1:])
+    if pattern is None:
         return None
     scores = [pattern_score(weights, pattern) for weights in heads]
     return part.name, int(layer), scores.index(max(scores))

@@ -6,6 +6,15 @@
 
 from explorer.tasks.builtin import TASKS
 from explorer.tasks.given import GIVEN, Given, task_of
-from explorer.tasks.task import Measurement, Task, pattern_score
+from explorer.tasks.task import Measurement, Task, pattern_of, pattern_score
 
-__all__ = ["GIVEN", "TASKS", "Given", "Measurement", "Task", "pattern_score", "task_of"]
+__all__ = [
+    "GIVEN",
+    "TASKS",
+    "Given",
+    "Measurement",
+    "Task",
+    "pattern_of",
+    "pattern_score",
+    "task_of",
+]

@@ -88,6 +88,15 @@ def generator(seed: int, step: int) -> torch.Generator:
     return torch.Generator().manual_seed((seed * 1_000_003 + step * 7_919 + 17) % 2**63)
 
 
+def pattern_of(
+    task: Task, source: Sequence[Token], target: Sequence[Token], shape: Sequence[int]
+) -> Float[Tensor, "q k"] | None:
+    """The task's pattern where it expects something of a map of this shape, else None."""
+    pattern = task.pattern(source, target)
+    expects = pattern is not None and pattern.shape == tuple(shape) and bool(pattern.any())
+    return pattern if expects else None
+
+
 def pattern_score(weights: Float[Tensor, "q k"], pattern: Float[Tensor, "q k"]) -> float:
     """How much of the attention lies where it was expected, averaged over the expecting rows."""
     expecting = pattern.sum(-1) > 0

@@ -16,7 +16,7 @@ from explorer.library import LibraryError, Opened
 from explorer.reading import Reading, ReadingError, read_batch
 from explorer.runs.opening import open_folder
 from explorer.runs.run import Run
-from explorer.tasks import Task, pattern_score
+from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
 
 HEIGHT = 340
@@ -146,10 +146,9 @@ def _site(task: Task, reading: Reading) -> tuple[str, int]:
 
 
 def _draw(task: Task, reading: Reading, part: str, layer: int, chosen: str) -> None:
-    expected = task.pattern(reading.source or reading.target, reading.target)
     weights = reading.all_weights(part)[layer]
-    if expected is not None and expected.shape != weights.shape[1:]:
-        expected = None
+    written = reading.target if reading.source else ()
+    expected = pattern_of(task, reading.tokens, written, weights.shape[1:])
     scores = _scores(weights, expected)
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     seen, hoped = st.columns(2)
