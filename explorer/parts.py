@@ -34,7 +34,7 @@ WORDS = {
     ),
     "decoder.self_attn": Words(
         **SELF,
-        explanation="The decoder looks back only: cells to the right of a token are hatched.",
+        explanation="The decoder looks back only: a token sees itself and the tokens before it.",
         ahead="Causal: no one looks ahead",
     ),
     "decoder.cross_attn": Words(

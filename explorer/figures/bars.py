@@ -32,7 +32,7 @@ def bars(labels: Sequence[str], values: Sequence[float]) -> Spec:
         "field": "value",
         "type": "quantitative",
         "axis": None,
-        "scale": {"domain": [0, max(values, default=0.0) or 1.0]},
+        "scale": {"domain": [0, 1]},
     }
     tooltip = [told("label", "token", places=None), told("said", "probability", places=None)]
     return framed(

@@ -103,8 +103,8 @@ def build() -> TranslationTask:
             "verb. Some pairs of adjective and noun never occur in training."
         ),
         expectation=(
-            "Cross-attention follows the meaning, so it crosses where the word order does: chat "
-            "looks at cat before noir looks at black. The article also looks at its noun."
+            "Cross-attention follows the meaning, so it crosses where the word order does: most "
+            "adjectives stand behind their noun in French and before it in English."
         ),
         examples=(
             "the black cat does not see the white house",

@@ -16,7 +16,7 @@ tokenizer = session.opened().tokenizer
 
 KINDS = {
     "characters": "One token for each character: a small vocabulary, long sentences.",
-    "words": "One token for each word: short sentences, and no word that was never learnt.",
+    "words": "One token for each word; a word that was not learnt is read as unknown.",
     "bytes": "Common pieces are one token, and any text can be read, "
     "because in the end everything is bytes.",
 }
