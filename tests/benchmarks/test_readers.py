@@ -11,7 +11,8 @@ from tests.benchmarks.reader import Reader
 from tests.served import Server
 
 READERS = 50
-SECONDS = 15
+CROWDS = 3
+SECONDS = 10
 BAR = 0.250
 
 
@@ -22,9 +23,12 @@ class Crowd:
     seconds: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
+    @property
+    def p95(self) -> float:
+        return quantile(self.seconds, 0.95)
+
     def __str__(self) -> str:
-        half, most = quantile(self.seconds, 0.5), quantile(self.seconds, 0.95)
-        return f"p50 {milliseconds(half)}, p95 {milliseconds(most)}"
+        return f"p50 {milliseconds(quantile(self.seconds, 0.5))}, p95 {milliseconds(self.p95)}"
 
 
 async def read(reader: Reader, begin: float, crowd: Crowd) -> None:
@@ -62,15 +66,17 @@ async def crowd_of(count: int, url: str) -> Crowd:
 
 
 def test_fifty_readers(tmp_path: Path) -> None:
+    """Three crowds, one after another; the middle one counts, whatever a neighbour did meanwhile."""
     with Server(tmp_path / "runs") as server:
         alone = asyncio.run(crowd_of(1, server.url))
-        together = asyncio.run(crowd_of(READERS, server.url))
+        crowds = [asyncio.run(crowd_of(READERS, server.url)) for _ in range(CROWDS)]
         assert not server.tracebacks, server.tracebacks[0]
+    together = sorted(crowds, key=lambda crowd: crowd.p95)[CROWDS // 2]
     report(
         f"{READERS} readers changing heads once a second",
-        str(together),
+        f"{together} (p95 of each crowd: {', '.join(milliseconds(each.p95) for each in crowds)})",
         f"one reader with {alone}",
         f"p95 {milliseconds(BAR)} and no error",
     )
-    assert not alone.failures + together.failures
-    assert quantile(together.seconds, 0.95) <= BAR
+    assert not [failure for crowd in (alone, *crowds) for failure in crowd.failures]
+    assert together.p95 <= BAR
