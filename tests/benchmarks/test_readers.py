@@ -66,7 +66,7 @@ async def crowd_of(count: int, url: str) -> Crowd:
 
 
 def test_fifty_readers(tmp_path: Path) -> None:
-    """Three crowds, one after another; the middle one counts, whatever a neighbour did meanwhile."""
+    """Three crowds in turn; the middle one counts, whatever a neighbour did meanwhile."""
     with Server(tmp_path / "runs") as server:
         alone = asyncio.run(crowd_of(1, server.url))
         crowds = [asyncio.run(crowd_of(READERS, server.url)) for _ in range(CROWDS)]
