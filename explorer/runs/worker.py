@@ -24,7 +24,7 @@ from models import Transformer, load_checkpoint
 from models.checkpoint import load_state
 from models.training import TrainState, train
 
-NICENESS = 5
+NICENESS = 1
 PATIENCE = 5.0
 """Seconds to wait for another worker to let go of the run."""
 
