@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from models.families import FAMILIES
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 SHIPPED = ROOT / "models" / "checkpoints"
@@ -78,7 +80,16 @@ def checkpoints() -> str:
     return "\n".join(lines) + "\n"
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"checkpoints": checkpoints, "tree": tree}
+def families() -> str:
+    """The `model_type`s that open, in the order of their table."""
+    return ", ".join(f"`{name}`" for name in FAMILIES) + ".\n"
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "checkpoints": checkpoints,
+    "families": families,
+    "tree": tree,
+}
 
 
 def filled(text: str) -> str:

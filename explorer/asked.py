@@ -31,6 +31,19 @@ def model_notes(
     return [f"There is no model “{name[:40]}” here; showing {shown}."]
 
 
+def gone(name: str, shown: str) -> str:
+    """That the model on screen is no longer there."""
+    return f"The model {name[:60]} is no longer there; showing {shown}."
+
+
+def no_model_in(place: str) -> str:
+    """That a place named at the start of the app holds no model."""
+    return (
+        f"EXPLORER_MODELS names {place[-60:]}, where there is no model: it takes a folder with a "
+        "config.json, or a folder of such folders."
+    )
+
+
 def look_notes(
     asked: Mapping[str, str], parts: Iterable[Part], first: tuple[str, int, int]
 ) -> list[str]:

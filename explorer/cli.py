@@ -1,4 +1,4 @@
-"""Train, resume, generate and make the shipped checkpoints from the command line.
+"""Train, resume, generate, export, and make or add models from the command line.
 
 A run that is trained here is the same folder that the app writes. In the folder of
 the runs the app shows it while it trains and opens it afterwards.
@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from explorer import make_checkpoints
+from explorer import examples_added, exporting, make_checkpoints
 from explorer.library import runs_root
 from explorer.runs.asking import Wishes, spec_of
 from explorer.runs.opening import open_folder
@@ -26,6 +26,7 @@ from explorer.runs.worker import advance
 from explorer.tasks import GIVEN, TASKS, task_of
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.generation import generate
+from models.presets import LIKE
 from models.training import OPTIMIZERS, SCHEDULES
 
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
@@ -78,6 +79,16 @@ def write(asked: argparse.Namespace) -> None:
     if opened.config.kind == "decoder":
         written = opened.tokenizer.ids(asked.prompt) + written
     print(opened.tokenizer.decode(written))
+
+
+def export(asked: argparse.Namespace) -> None:
+    opened = open_folder(asked.folder)
+    family = exporting.to_folder(opened, asked.out)
+    print(f"{asked.out} is a {family} folder, which the reference library opens.")
+
+
+def example(asked: argparse.Namespace) -> None:
+    print(f"{examples_added.add()} is on the shelf of the app, as {examples_added.NAME}.")
 
 
 def checkpoints(asked: argparse.Namespace) -> None:
@@ -174,6 +185,7 @@ def _parser() -> argparse.ArgumentParser:
         make.add_argument(f"--{name}", type=int, metavar="N")
     for name in ("lr", "dropout", "label-smoothing", "weight-decay", "stop-at"):
         make.add_argument(f"--{name}", type=float, metavar="X")
+    make.add_argument("--like", choices=LIKE, help="built like a published family")
     make.add_argument("--norm", choices=NORMS)
     make.add_argument("--norm-position", choices=NORM_POSITIONS)
     make.add_argument("--positions", choices=POSITIONS)
@@ -196,6 +208,14 @@ def _parser() -> argparse.ArgumentParser:
     text.add_argument("--top-k", type=int, metavar="N")
     text.add_argument("--top-p", type=float, metavar="X")
     text.add_argument("--seed", type=int, default=0, metavar="N")
+
+    out = commands.add_parser("export", help="write a model as the folder of a published family")
+    out.set_defaults(command=export)
+    out.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
+    out.add_argument("out", type=Path, metavar="OUT", help="where the published folder is written")
+
+    more = commands.add_parser("example", help=f"fetch {examples_added.WHAT}")
+    more.set_defaults(command=example)
 
     ship = commands.add_parser("checkpoints", help="train the models that ship with the app")
     ship.set_defaults(command=checkpoints)

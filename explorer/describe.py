@@ -15,6 +15,7 @@ KINDS = {
 }
 HEADS = {
     "language-model": "names a token at every position",
+    "masked-language-model": "names the token behind every mask",
     "classifier": "puts the whole text into a class",
     "none": "has no head",
 }
@@ -22,12 +23,16 @@ POSITIONS = {
     "sinusoidal": "sinusoidal positions",
     "learned": "learned positions",
     "rotary": "rotary positions",
+    "relative": "relative positions",
     "alibi": "ALiBi",
     "none": "no positions",
 }
+WHERE = {"pre": "before", "post": "after", "sandwich": "before and after"}
 MODULES = {
     "embedding": "token embedding",
-    "positions": "learned positions",
+    "positions": "table of positions",
+    "segments": "sentence embedding",
+    "embedding_norm": "norm of the embedding",
     "self_attn": "self-attention",
     "cross_attn": "cross-attention",
     "mlp": "feed-forward",
@@ -61,16 +66,47 @@ def in_words(config: TransformerConfig) -> str:
     heads = f"{config.n_heads} heads of {config.head_width}"
     if config.kv_heads != config.n_heads:
         heads += f" sharing {config.kv_heads} keys and values"
-    feed_forward = f"a feed-forward layer of {config.d_ff}" if config.d_ff else "attention only"
+    feed_forward = f"a feed-forward layer of {config.d_ff:,}" if config.d_ff else "attention only"
     activation = f" ({'gated ' if config.gated else ''}{config.activation})" if config.d_ff else ""
     norm = {"layer": "layer norm", "rms": "RMS norm"}[config.norm]
-    where = {"pre": "before", "post": "after"}[config.norm_position]
+    where = WHERE[config.norm_position]
     return (
         f"It is {KINDS[config.kind]}, and {HEADS[config.head]}: {layers} "
-        f"layer{'' if layers == '1' else 's'} of {heads}, width {config.d_model}, {feed_forward}"
+        f"layer{'' if layers == '1' else 's'} of {heads}, width {config.d_model:,}, {feed_forward}"
         f"{activation}, {POSITIONS[config.positions]}, {norm} {where} each part. "
-        f"It reads at most {config.max_len:,} tokens."
+        f"It reads at most {config.max_len:,} tokens.{_besides(config)}"
     )
+
+
+def _besides(config: TransformerConfig) -> str:
+    """What few models have, as a sentence of its own."""
+    said = {
+        "the head is the token embedding": config.tie_embeddings and "language" in config.head,
+        "both stacks read one embedding": config.share_embeddings,
+        f"{config.n_segments} sentences are told apart": config.n_segments,
+        "the embedding is normed": config.embedding_norm,
+        "attention and feed-forward stand side by side": config.parallel,
+        "queries and keys are normed": config.qk_norm,
+        f"scores stay within ±{config.attention_cap or 0:g}": config.attention_cap,
+        f"logits stay within ±{config.logit_cap or 0:g}": config.logit_cap,
+        _windows(config): any(config.windows),
+        _scaling(config): config.rope_scaling,
+    }
+    found = [words for words, holds in said.items() if holds]
+    return f" Besides, {', '.join(found)}." if found else ""
+
+
+def _windows(config: TransformerConfig) -> str:
+    """How many layers look back only so far."""
+    sizes = sorted({window for window in config.windows if window})
+    some = sum(1 for window in config.windows if window)
+    back = " or ".join(f"{size:,}" for size in sizes)
+    return f"{some} of {len(config.windows)} layers look back at most {back} tokens"
+
+
+def _scaling(config: TransformerConfig) -> str:
+    scaling = config.rope_scaling
+    return f"rotations are stretched {scaling.factor:g} times ({scaling.kind})" if scaling else ""
 
 
 def ledger(model: Transformer) -> list[Line]:

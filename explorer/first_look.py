@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import torch
 
-from explorer.library import MODELS_KEPT, Opened
+from explorer.kept import kept
+from explorer.library import Opened
 from explorer.parts import Part, parts, site
 from explorer.reading import Reading, ReadingError, read
 from explorer.tasks import pattern_of, pattern_score
 
 
-@lru_cache(maxsize=MODELS_KEPT)
 def first_look(opened: Opened) -> tuple[str, int, int]:
     """The part, layer and head worth seeing first: the one that shows the task's own pattern.
 
     Where no pattern is known, the head whose looks are the most decided.
     """
+    return kept(opened, "first look", lambda: _look(opened))
+
+
+def _look(opened: Opened) -> tuple[str, int, int]:
     part = parts(opened.config)[-1]
     try:
         reading = read(opened, opened.example)
@@ -54,6 +56,8 @@ def _on_pattern(opened: Opened, reading: Reading) -> tuple[str, int, int] | None
 def _most_decided(reading: Reading, part: Part) -> tuple[str, int, int]:
     weights = reading.all_weights(part.name)
     content = torch.tensor([not token.special for token in reading.columns(part.name)])
+    if content[1:].any():
+        content[0] = False  # many heads rest on the first token when they find nothing
     marks = weights[..., content].amax(dim=-1).mean(dim=-1)
     best = int(marks.flatten().argmax())
     return part.name, best // part.heads, best % part.heads

@@ -1,25 +1,34 @@
-"""The models a reader can open: those that ship with the app and those trained here.
+"""The models a reader can open: those that ship, those trained here, and those of others.
 
-Looking a model up reads only its config and how it was made; weights are read
-when it is opened. Both are kept until the files on disk change, so every page
-may ask for them on every run.
+Looking a model up reads only its config, how it was made and the names of its weights;
+the weights are read when it is opened. Both are kept until the files on disk change, so
+every page may ask for them on every run.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
+from cachetools import LRUCache, cached
 
+from explorer import places
+from explorer.examples import examples_for
+from explorer.examples_added import examples_root
 from explorer.tasks import GIVEN, TASKS, Task
-from explorer.text import Tokenizer
+from explorer.text import AnyTokenizer, TextError
+from explorer.tokenizing import tokenizer_of
 from models import Transformer, TransformerConfig, load_checkpoint
 from models.checkpoint import Checkpoint, CheckpointError, peek
+from models.contents import check, inspect
+from models.described import OURS
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN_FIRST = (
@@ -31,9 +40,11 @@ SHOWN_FIRST = (
     "induction",
     "induction-control",
 )
-FILES = ("config.json", "model.safetensors", "tokenizer.json", "run.json")
+FILES_STAMPED = 1000
+Stamp = tuple[tuple[str, int, int], ...]
 ANY_EXAMPLE = "To be, or not to be"
-MODELS_KEPT = 16
+WEIGHTS_KEPT = 4_000_000_000
+"""Bytes of all opened models together; the largest one may still be opened alone."""
 TITLE_LIMIT, EXAMPLE_LIMIT, EXAMPLES_LIMIT = 80, 400, 24
 """A record may have come from anywhere, and its words are shown in labels."""
 
@@ -54,6 +65,12 @@ class Entry:
     examples: tuple[str, ...] = ()
     parameters: int = 0
     fault: str | None = None
+    origin: str = "shipped"
+    """"shipped", "named" (at the start of the app), "added" (by the command for examples),
+    "run" or "brought" (by this reader)."""
+    family: str = OURS
+    bytes: int = 0
+    """What the files of weights take on disk."""
 
     @property
     def example(self) -> str:
@@ -69,11 +86,17 @@ class Opened:
     title: str
     model: Transformer
     config: TransformerConfig
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
     run: Mapping[str, Any]
     task: Task | None
     example: str
     expectation: str = ""
+    family: str = OURS
+
+    @property
+    def bytes(self) -> int:
+        """What its weights take in memory."""
+        return sum(parameter.nbytes for parameter in self.model.parameters())
 
 
 def shipped_root() -> Path:
@@ -86,12 +109,35 @@ def runs_root() -> Path:
     return Path(os.environ.get("EXPLORER_RUNS") or ROOT / "runs")
 
 
-def entries(root: Path | None = None) -> list[Entry]:
-    """Every model one could open: the shipped ones first, then runs, the newest first."""
+def uploads_root() -> Path:
+    """Where uploaded models are kept for a while."""
+    return runs_root() / ".uploads"
+
+
+def uploaded(name: str) -> Path | None:
+    """The folder of an upload, for those who know its name."""
+    return places.uploaded(name, uploads_root())
+
+
+def entries(root: Path | None = None, brought: Sequence[Path] = ()) -> list[Entry]:
+    """Every model one could open; `brought` are folders that only this reader knows.
+
+    First what was named at the start of the app and what the reader brought, then the
+    shipped ones, then runs, the newest first. A name that is taken gets a number.
+    """
     found: dict[str, Entry] = {}
-    for name, folder in _folders(root or runs_root()):
-        found.setdefault(name, _entry(name, folder, _stamp(folder)))
+    for origin, name, folder in _folders(root or runs_root(), brought):
+        if any(entry.folder == folder for entry in found.values()):
+            continue
+        copies = (name if i == 1 else f"{name} ({i})" for i in range(1, len(found) + 2))
+        free = next(each for each in copies if each not in found)
+        found[free] = _entry(origin, free, folder, _stamp(folder))
     return list(found.values())
+
+
+def look_at(folder: Path) -> Entry:
+    """A folder of somebody else's, as it would stand on the shelf."""
+    return _entry("brought", places.name_of(folder), folder, _stamp(folder))
 
 
 def open_model(name: str, root: Path | None = None) -> Opened:
@@ -104,7 +150,10 @@ def open_model(name: str, root: Path | None = None) -> Opened:
 
 def open_entry(entry: Entry) -> Opened:
     """The same for a model that was found on the shelf."""
-    return _open(entry.name, entry.folder, entry.title, entry.example, _stamp(entry.folder))
+    try:
+        return _open(entry.name, entry.folder, entry.title, entry.example, _stamp(entry.folder))
+    except MemoryError as error:
+        raise LibraryError(f"There is not enough memory to open {entry.name}.") from error
 
 
 def opened_from(
@@ -125,17 +174,25 @@ def opened_from(
         task=task,
         example=example or str(run.get("example") or (task.example if task else ANY_EXAMPLE)),
         expectation=str(run.get("expectation") or (known.expectation if known else "")),
+        family=checkpoint.family,
     )
 
 
-def _folders(root: Path) -> Iterator[tuple[str, Path]]:
+def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Path]]:
+    """Origin, name and folder of everything that might be a model."""
+    for folder in brought:
+        yield "brought", places.name_of(folder), folder
+    for folder in places.named_folders():
+        yield "named", places.name_of(folder), folder
     shipped = [path for path in _subfolders(shipped_root()) if (path / "config.json").exists()]
     order = {name: index for index, name in enumerate(SHOWN_FIRST)}
     for folder in sorted(shipped, key=lambda path: (order.get(path.name, 99), path.name)):
-        yield folder.name, folder
+        yield "shipped", folder.name, folder
+    for folder in sorted(_subfolders(examples_root())):
+        yield "added", folder.name, folder
     finished = [path for path in _subfolders(root) if (path / "checkpoint").is_dir()]
     for folder in sorted(finished, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-        yield folder.name, folder / "checkpoint"
+        yield "run", folder.name, folder / "checkpoint"
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -145,29 +202,43 @@ def _subfolders(folder: Path) -> list[Path]:
         return []
 
 
-def _stamp(folder: Path) -> tuple[int, ...]:
+def _stamp(folder: Path) -> Stamp:
     """Changes when a file of the checkpoint does, so that a kept model is never a stale one."""
-    return tuple(_changed(f"{folder}/{file}") for file in FILES)
-
-
-def _changed(path: str) -> int:
     try:
-        return os.stat(path).st_mtime_ns
+        with os.scandir(folder) as found:
+            return tuple(sorted(map(_changed, islice(found, FILES_STAMPED))))
     except OSError:
-        return 0
+        return ()
+
+
+def _changed(file: os.DirEntry[str]) -> tuple[str, int, int]:
+    try:
+        seen = file.stat()
+        return file.name, seen.st_mtime_ns, seen.st_size
+    except OSError:
+        return file.name, 0, 0
 
 
 @lru_cache(maxsize=512)
-def _entry(name: str, folder: Path, stamp: tuple[int, ...]) -> Entry:
+def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> Entry:
     try:
         config, run = peek(folder)
+        family = OURS
+        if origin in ("named", "brought", "added"):
+            found = inspect(folder)
+            check(found)
+            config, family = found.config, found.family
+            if config.patch_size:
+                raise CheckpointError("It reads images, for which there is no view here yet.")
     except (CheckpointError, OSError) as error:
-        return Entry(name, name, folder, None, {}, fault=str(error))
+        fault = str(error)
+        return Entry(name, name, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder))
     kind = str(run.get("task", name))
     task, given = TASKS.get(kind), GIVEN.get(kind)
     own = task.title if task else given.title if given else name
     theirs = _texts([run.get("example")]) + _texts(run.get("examples"))
-    examples = [*theirs, *(task.examples if task else ())]
+    usual = examples_for(config, family, folder) if family != OURS else ()
+    examples = [*theirs, *(task.examples if task else usual)]
     return Entry(
         name=name,
         title="".join(_texts([run.get("title")], TITLE_LIMIT)) or own,
@@ -176,7 +247,19 @@ def _entry(name: str, folder: Path, stamp: tuple[int, ...]) -> Entry:
         run=run,
         examples=tuple(dict.fromkeys(examples)),
         parameters=_count_parameters(config),
+        origin=origin,
+        family=family,
+        bytes=_bytes(folder),
     )
+
+
+def _bytes(folder: Path) -> int:
+    """What the weights take on disk; known without reading them."""
+    try:
+        files = [path for path in folder.iterdir() if path.suffix == ".safetensors"]
+        return sum(path.stat().st_size for path in files)
+    except OSError:
+        return 0
 
 
 def _texts(value: Any, longest: int = EXAMPLE_LIMIT) -> list[str]:
@@ -191,29 +274,19 @@ def _count_parameters(config: TransformerConfig) -> int:
         return Transformer(config).n_parameters
 
 
-@lru_cache(maxsize=MODELS_KEPT)
-def _open(name: str, folder: Path, title: str, example: str, stamp: tuple[int, ...]) -> Opened:
+@cached(
+    LRUCache(WEIGHTS_KEPT, getsizeof=lambda opened: min(opened.bytes, WEIGHTS_KEPT)), lock=Lock()
+)
+def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> Opened:
     return opened_from(folder, name, title, example)
 
 
-def _load(name: str, folder: Path) -> tuple[Checkpoint, Tokenizer]:
+def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
     try:
         checkpoint = load_checkpoint(folder)
     except (CheckpointError, OSError) as error:
         raise LibraryError(f"The model {name} cannot be opened: {error}") from error
-    if checkpoint.tokenizer is None:
-        raise LibraryError(f"The model {name} has no tokenizer.json, so it cannot read a text.")
     try:
-        tokenizer = _tokenizer(checkpoint.tokenizer)
-    except ValueError as error:
-        raise LibraryError(f"The tokenizer of {name} cannot be opened: {error}") from error
-    config = checkpoint.config
-    if tokenizer.vocab_size > (config.src_vocab_size or config.vocab_size):
-        raise LibraryError(f"The tokenizer of {name} knows more tokens than its model reads.")
-    return checkpoint, tokenizer
-
-
-@lru_cache(maxsize=MODELS_KEPT)
-def _tokenizer(text: str) -> Tokenizer:
-    """Kept by its text: the checkpoints of one run all come with the same."""
-    return Tokenizer.from_json(text)
+        return checkpoint, tokenizer_of(checkpoint)
+    except TextError as error:
+        raise LibraryError(f"The model {name} cannot read a text: {error}") from error

@@ -49,7 +49,8 @@ def student() -> Masks:
 def of(reading: Reading, part: str, layer: int = 0) -> Masks:
     """The masks of one kind of attention in this reading."""
     rows, columns = reading.rows(part), reading.columns(part)
-    keep = torch.tensor([[token.id != reading.config.pad_id for token in columns]])
+    pad = reading.config.pad_id  # some decoders begin with it
+    keep = torch.tensor([[i == 0 or token.id != pad for i, token in enumerate(columns)]])
     padding = padding_mask(keep)[0, 0].expand(len(rows), -1)
     looks_back = part == "decoder.self_attn"
     causal = causal_mask(len(rows))[0, 0] if looks_back else torch.ones_like(padding)

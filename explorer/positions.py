@@ -19,6 +19,7 @@ from models.positional import (
     AlibiPositions,
     LearnedPositions,
     Positions,
+    RelativePositions,
     RotaryPositions,
     sinusoids,
 )
@@ -27,6 +28,7 @@ SCHEMES = {
     "sinusoidal": "Sinusoidal",
     "learned": "Learned",
     "rotary": "Rotary",
+    "relative": "Relative",
     "alibi": "ALiBi",
     "none": "None",
 }
@@ -39,6 +41,8 @@ EXPLANATIONS = {
     "rotary": "Nothing is added. Each pair of numbers in a query or key is turned by an angle "
     "that grows with the position; shown is a vector of ones as it is turned. "
     "The product of a query and a key then depends on their distance alone.",
+    "relative": "Nothing is added to the tokens. The score of a key gets a number that was trained "
+    "for its distance, one per head; near distances have a number each, far ones share.",
     "alibi": "Nothing is added to the tokens. The score of a far key is lowered in proportion "
     "to its distance, in every head with another slope.",
     "none": "The model is not told where a token stands. Without a causal mask, shuffling "
@@ -49,11 +53,12 @@ CODE: dict[str, Callable[..., Any]] = {
     "sinusoidal": sinusoids,
     "learned": LearnedPositions,
     "rotary": RotaryPositions,
+    "relative": RelativePositions,
     "alibi": AlibiPositions,
     "none": Positions,
 }
 NO_TABLE = (
-    "This model has no learned positions to show: choose a model that was trained with them, "
+    "This model has no such trained positions to show: choose a model that was trained with them, "
     "or another scheme."
 )
 
@@ -75,7 +80,7 @@ class Scheme:
 
     @property
     def unit(self) -> str:
-        return "bias" if self.name == "alibi" else "product"
+        return "bias" if self.name in ("relative", "alibi") else "product"
 
     def wave(self, pair: int) -> list[dict[str, float | str]]:
         """One pair of dimensions over the positions, a row for each point."""
@@ -99,7 +104,15 @@ def learned_table(model: Transformer) -> Tensor | None:
     """The trained positions of a model, or None when it has none."""
     for stack in (model.encoder, model.decoder):
         if stack is not None and isinstance(stack.positions, LearnedPositions):
-            return stack.positions.table.weight.detach()
+            return stack.positions.table.weight.detach()[stack.positions.offset :]
+    return None
+
+
+def relative_positions(model: Transformer) -> RelativePositions | None:
+    """The trained distances of a model, the decoder's before the encoder's."""
+    for stack in (model.decoder, model.encoder):
+        if stack is not None and isinstance(stack.positions, RelativePositions):
+            return stack.positions
     return None
 
 
@@ -113,6 +126,12 @@ def scheme(name: str, model: Transformer, count: int, head: int = 0) -> Scheme |
         return None if table is None else _added(name, table[:count])
     if name == "rotary":
         return _turned(config, places)
+    if name == "relative":
+        relative = relative_positions(model)
+        if relative is None:
+            return None
+        bias = relative.bias(places, places).detach()[0, head % config.n_heads]
+        return Scheme(name, None, bias, ())
     if name == "alibi":
         alibi = AlibiPositions(config.n_heads)
         bias = alibi.bias(places, places)[0, head % config.n_heads]
@@ -126,13 +145,17 @@ def _added(name: str, table: Tensor, wavelengths: tuple[float, ...] = ()) -> Sch
 
 
 def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
-    width = config.head_width - config.head_width % 2
+    width = config.rotary_width - config.rotary_width % 2
     if width == 0:
         return None
-    rotary = RotaryPositions(width, config.rope_theta)
-    table = rotary.rotate(torch.ones(1, 1, len(places), width), places)[0, 0]
-    pairs = tuple((i, i + width // 2) for i in range(width // 2))
-    waves = (2 * torch.pi / rotary.angles(torch.tensor([1]))[0]).tolist()
+    rotary = RotaryPositions(
+        width, config.rope_theta, config.pairs or "halves", config.rope_scaling
+    )
+    table = rotary.rotation(places)(torch.ones(1, 1, len(places), width))[0, 0]
+    halves = rotary.pairs == "halves"
+    step, gap = (1, width // 2) if halves else (2, 1)
+    pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
+    waves = (2 * torch.pi / rotary.frequencies()).tolist()
     return Scheme("rotary", table, table @ table.T, pairs, tuple(waves))
 
 

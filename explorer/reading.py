@@ -8,13 +8,14 @@ sessions may look at the same one at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from explorer.answers import Answer, answer_of, masks_in, written_answer
+from explorer.kept import kept
 from explorer.library import Opened
 from explorer.parts import Part, parts, site
 from explorer.text import TextError, Token
@@ -23,31 +24,11 @@ from models import TransformerConfig, trace
 from models.generation import beginning, generate
 from models.trace import CHEAP_SITES, Trace
 
-READINGS_KEPT = 48
 LONGEST_ANSWER = 64
-ANSWERS_SHOWN = 8
 
 
 class ReadingError(ValueError):
     """A text cannot be read by a model; the message is one sentence that says what to do."""
-
-
-@dataclass(frozen=True)
-class Guess:
-    """One thing a model considers, with its probability."""
-
-    label: str
-    probability: float
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came out. `kind` is "text" (written), "next" (the next token) or "classes"."""
-
-    kind: str
-    text: str
-    guesses: tuple[Guess, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +49,34 @@ class Reading:
     answer: Answer
     notes: tuple[str, ...] = ()
     row: int = 0
+    pair: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """What the recorded pass takes in memory; streams that are one tensor count once."""
+        held = {value.data_ptr(): value.nbytes for value in self.trace.values.values()}
+        return sum(held.values())
 
     @property
     def tokens(self) -> tuple[Token, ...]:
         """What the typed text became."""
         return self.source or self.target
+
+    @property
+    def typed(self) -> str:
+        """What was typed, a second text in a line of its own."""
+        return f"{self.text}\n{self.pair}" if self.pair else self.text
+
+    @property
+    def placed(self) -> tuple[Token, ...]:
+        """The tokens of what was typed, with their places in all of it."""
+        behind = len(self.text) + 1
+        return tuple(
+            replace(token, start=behind + token.start, end=behind + token.end)
+            if token.second and token.end > token.start
+            else token
+            for token in self.tokens
+        )
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -115,21 +119,52 @@ class Reading:
         return torch.stack([self.trace.weights(site(part, layer))[self.row] for layer in layers])
 
 
-@lru_cache(maxsize=READINGS_KEPT)
-def read(opened: Opened, text: str) -> Reading:
-    """The model's reading of the text, made once. ReadingError says in a sentence why not."""
-    return read_batch(opened, (text,))[0]
+def read(opened: Opened, text: str, pair: str = "") -> Reading:
+    """The model's reading of the text, or pair of texts, made once.
+
+    ReadingError says in a sentence why not.
+    """
+    return read_batch(opened, (text,), pair)[0]
 
 
-@lru_cache(maxsize=READINGS_KEPT)
-def read_batch(opened: Opened, texts: tuple[str, ...]) -> tuple[Reading, ...]:
-    """Several texts in one pass: the shorter ones are padded to the length of the longest."""
-    encoded = [_encode(opened, text) for text in texts]
-    notes = [_unknown(opened, text, tokens) for text, tokens in zip(texts, encoded, strict=True)]
+def read_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[Reading, ...]:
+    """Several texts in one pass: the shorter ones are padded to the length of the longest.
+
+    Made once and kept; `fresh_batch` makes it in any case.
+    """
+    return kept(
+        opened,
+        (texts, pair),
+        lambda: fresh_batch(opened, texts, pair),
+        lambda made: made[0].bytes,
+    )
+
+
+def fresh_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[Reading, ...]:
+    """The same, made now. Cost grows with tokens × layers, and tokens² in time."""
+    try:
+        return _batch(opened, texts, pair)
+    except TextError as error:  # a stranger's tokenizer may fail at any word
+        raise ReadingError(str(error)) from error
+
+
+def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, ...]:
+    encoded = [_encode(opened, text, pair) for text in texts]
+    notes = [
+        _unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
+    ]
     inputs = _padded(opened, encoded)
     ids = _ids(inputs)
     if opened.config.kind != "encoder-decoder":
-        passed = trace(opened.model, ids, sites=CHEAP_SITES)
+        most = max(opened.config.n_segments - 1, 0)  # a stranger's tokenizer may count further
+        segments = torch.tensor([[min(token.segment, most) for token in row] for row in inputs])
+        passed = trace(
+            opened.model,
+            ids,
+            segments=segments if opened.config.n_segments else None,
+            read_at=_shown(opened, encoded),
+            sites=CHEAP_SITES,
+        )
         is_encoder = opened.config.kind == "encoder"
         return tuple(
             Reading(
@@ -139,9 +174,10 @@ def read_batch(opened: Opened, texts: tuple[str, ...]) -> tuple[Reading, ...]:
                 target=() if is_encoder else tokens,
                 written=(),
                 trace=passed,
-                answer=_answer(opened, passed.output[row], encoded[row]),
+                answer=answer_of(opened, passed.output[row], encoded[row]),
                 notes=notes[row],
                 row=row,
+                pair=pair,
             )
             for row, (text, tokens) in enumerate(zip(texts, inputs, strict=True))
         )
@@ -156,7 +192,7 @@ def read_batch(opened: Opened, texts: tuple[str, ...]) -> tuple[Reading, ...]:
             target=full[row][:-1],
             written=full[row][1:],
             trace=passed,
-            answer=_translation(opened, answers[row]),
+            answer=written_answer(opened, answers[row]),
             notes=notes[row],
             row=row,
         )
@@ -164,11 +200,11 @@ def read_batch(opened: Opened, texts: tuple[str, ...]) -> tuple[Reading, ...]:
     )
 
 
-def _encode(opened: Opened, text: str) -> tuple[Token, ...]:
+def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
     if not text.strip():
         raise ReadingError("There is nothing to read yet: type a sentence.")
     try:
-        tokens = opened.tokenizer.encode(text)
+        tokens = opened.tokenizer.encode(text, pair) if pair else opened.tokenizer.encode(text)
     except TextError as error:
         raise ReadingError(str(error)) from error
     if all(token.special and token.start == token.end for token in tokens):
@@ -180,18 +216,35 @@ def _encode(opened: Opened, text: str) -> tuple[Token, ...]:
             f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
             f"shorten it to about its first {last:,} characters."
         )
+    known = opened.config.src_vocab_size or opened.config.vocab_size
+    if stray := next((token for token in tokens if token.id >= known), None):
+        raise ReadingError(
+            f"“{stray.label[:20]}” is token {stray.id:,}, but this model knows {known:,}: its "
+            "tokenizer belongs to another model."
+        )
     return tokens
 
 
-def _unknown(opened: Opened, text: str, tokens: Sequence[Token]) -> tuple[str, ...]:
+def _shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
+    """Where the words that a model expects are shown: what is not looked at is not computed."""
+    if len(encoded) > 1 or not opened.config.head.endswith("language-model"):
+        return slice(None)
+    if opened.config.kind == "decoder":
+        return slice(-1, None)
+    masks = masks_in(opened, encoded[0])
+    return slice(masks[0], masks[0] + 1) if masks else slice(None)
+
+
+def _unknown(opened: Opened, text: str, pair: str, tokens: Sequence[Token]) -> tuple[str, ...]:
     """One sentence that names what the tokenizer has no token for."""
     unknown = [t for t in tokens if t.id == opened.tokenizer.unk_id and t.end > t.start]
-    words = list(dict.fromkeys(text[token.start : token.end] for token in unknown))
+    words = list(dict.fromkeys((pair if t.second else text)[t.start : t.end] for t in unknown))
     if not words:
         return ()
     named = ", ".join(f"“{readable(word[:20])}”" for word in words[:5])
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
-    return (f"Not in this model's vocabulary, so read as <unk>: {named}{more}.",)
+    name = unknown[0].label
+    return (f"Not in this model's vocabulary, so read as {name}: {named}{more}.",)
 
 
 def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
@@ -213,50 +266,10 @@ def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
     longest = max(2, min(opened.config.max_len, LONGEST_ANSWER))
     steps = generate(opened.model, source, max_length=longest, greedy=True)
     columns = [step.ids for step in steps]
-    start, end = int(beginning(opened.model, source)[0, 0]), opened.config.eos_id
+    start = int(beginning(opened.model, source)[0, 0])
+    ends = {opened.config.eos_id, *opened.config.more_eos_ids}
     answers = []
     for row in torch.stack(columns, dim=1).tolist():
-        stop = row.index(end) + 1 if end in row else len(row)
+        stop = next((i + 1 for i, token_id in enumerate(row) if token_id in ends), len(row))
         answers.append(tuple(opened.tokenizer.token(i) for i in [start, *row[:stop]]))
     return answers
-
-
-def _translation(opened: Opened, written: Sequence[Token]) -> Answer:
-    text = opened.tokenizer.decode([token.id for token in written])
-    if written[-1].id == opened.config.eos_id:
-        return Answer("text", text)
-    note = f"Cut after {len(written) - 1} tokens: the model had not ended its answer."
-    return Answer("text", text, note=note)
-
-
-def _answer(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Answer:
-    """The answer of a model of one stack; `output` may go on behind the tokens, over padding."""
-    if opened.config.head == "none":
-        return Answer("text", "")
-    if opened.config.head == "classifier":
-        names = class_names(opened)
-        guesses = _best(output, names.__getitem__)
-        return Answer("classes", guesses[0].label, guesses)
-    if opened.config.kind == "encoder":
-        ids = output[: len(tokens)].argmax(dim=-1).tolist()
-        return Answer("text", opened.tokenizer.decode(ids))
-    guesses = _best(output[len(tokens) - 1], opened.tokenizer.label)
-    return Answer("next", guesses[0].label, guesses)
-
-
-def class_names(opened: Opened) -> list[str]:
-    """What the classes of a classifier are called."""
-    named = opened.run.get("classes")
-    count = opened.config.n_classes
-    if isinstance(named, Sequence) and len(named) == count:
-        return [str(name) for name in named]
-    return [f"class {index}" for index in range(count)]
-
-
-def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
-    chances = torch.softmax(logits.float(), dim=-1)
-    top = chances.topk(min(ANSWERS_SHOWN, len(chances)))
-    return tuple(
-        Guess(name(int(index)), float(value))
-        for value, index in zip(top.values, top.indices, strict=True)
-    )

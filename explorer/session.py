@@ -1,6 +1,6 @@
 """What the reader has chosen, once for every page, and kept in the address.
 
-The choices are widgets bound to the query parameters `text`, `model`, `part`,
+The choices are widgets bound to the query parameters `text`, `pair`, `model`, `part`,
 `layer` and `head`: a link or a reload gives the same view, and what an address
 asks for that does not exist is said in one sentence and replaced.
 """
@@ -14,18 +14,19 @@ from typing import Any
 import streamlit as st
 
 from explorer import asked as asked_for
-from explorer import library, reading
+from explorer import library, places, reading, shelves
+from explorer.describe import in_short
 from explorer.first_look import first_look
 from explorer.library import Entry, LibraryError, Opened
 from explorer.parts import Part, parts
 from explorer.reading import Reading, ReadingError
 from explorer.text.literal import literal
 from models import TransformerConfig
+from models.described import OURS
 
 TEXT_LIMIT = 2_000
 """The sentence lives in the address, and an address must stay short enough to be sent."""
 
-FIRST_MODEL = "translation"
 NO_MODEL = (
     "There is no trained model here yet. Train one on the Train page, or make those that "
     "ship with the app: python -m explorer checkpoints."
@@ -37,6 +38,7 @@ class Choice:
     """Everything that is chosen once."""
 
     text: str
+    pair: str
     model: str
     part: str
     layer: int
@@ -46,14 +48,20 @@ class Choice:
 def draw() -> None:
     """The sentence at the top of the page; the model and where to look in the sidebar."""
     top = st.container(key="sentence")
-    shelf = st.session_state["_shelf"] = _look_at_the_shelf()
+    _choose_what_was_brought()
+    shelf = st.session_state["_shelf"] = shelves.look()
     if not shelf:
         return
     is_new = "_drawn_model" not in st.session_state
     asked = st.query_params.to_dict() if is_new else {}  # a widget drops what it cannot show
+    before = st.session_state.get("_drawn_model", "")
     with st.sidebar:
         entry = _draw_model(shelf)
         notes = _notes_on_address(asked, shelf, entry)
+        if before and before not in shelf:
+            notes = [*notes, asked_for.gone(before, entry.name)]
+        if is_new:
+            notes = [*notes, *map(asked_for.no_model_in, places.empty_places())]
         _draw_look(entry)
     with top:
         _draw_text(entry)
@@ -63,28 +71,35 @@ def draw() -> None:
 
 def warm_up() -> None:
     """Read the first example, so that the first visitor finds it read."""
-    if shelf := _look_at_the_shelf():
-        _first_look(_first(shelf))
+    if shelf := shelves.look():
+        _first_look(shelves.first(shelf))
 
 
 def choice() -> Choice:
     """What is chosen now; the defaults where nothing was drawn, as on a page run alone."""
-    shelf, state = _shelf(), st.session_state
+    shelf, state = shelves.seen(), st.session_state
     if not shelf:
-        return Choice("", "", "decoder.self_attn", 0, 0)
-    entry = shelf.get(state.get("model", ""), _first(shelf))
+        return Choice("", "", "", "decoder.self_attn", 0, 0)
+    entry = shelf.get(state.get("model", ""), shelves.first(shelf))
     part, layer, head = _first_look(entry)
     part = _one_of(state.get("part"), [each.name for each in _parts(entry)], part)
     layer = _one_of(state.get("layer"), range(_part(entry, part).layers), layer)
     head = _one_of(state.get("head"), range(_part(entry, part).heads), head)
     text = state.get("text", entry.example)
-    return Choice(str(text or "")[:TEXT_LIMIT], entry.name, part, layer, head)
+    pair = state.get("pair") if reads_pairs(entry) else ""
+    text, pair = (str(each or "")[:TEXT_LIMIT] for each in (text, pair))
+    return Choice(text, pair, entry.name, part, layer, head)
+
+
+def reads_pairs(entry: Entry) -> bool:
+    """Whether its family was made to read one sentence or two."""
+    return entry.family != OURS and _config(entry).kind == "encoder"
 
 
 def opened() -> Opened:
     """The chosen model; where it cannot be opened, the page says why and ends here."""
     try:
-        shelf = _shelf()
+        shelf = shelves.seen()
         if not shelf:
             raise LibraryError(NO_MODEL)
         return library.open_entry(shelf[choice().model])
@@ -96,7 +111,8 @@ def opened() -> Opened:
 def reading_of_text() -> Reading:
     """The chosen model's reading of the sentence; where there is none, the page says why."""
     model = opened()
-    return or_say(lambda: reading.read(model, choice().text))
+    chosen = choice()
+    return or_say(lambda: reading.read(model, chosen.text, chosen.pair))
 
 
 def or_say(make: Callable[[], Reading]) -> Reading:
@@ -122,7 +138,7 @@ def look_at(layer: int, head: int) -> None:
 
 def choose_model(name: str) -> None:
     """Open another model: a typed text is kept, an untouched example is replaced."""
-    shelf = _look_at_the_shelf()  # a model may have been trained since the page was drawn
+    shelf = shelves.look()  # a model may have been trained since the page was drawn
     before = shelf.get(st.session_state.get("_drawn_model", ""))
     if name not in shelf:
         return
@@ -136,9 +152,17 @@ def choose_model(name: str) -> None:
     look_at(layer, head)
 
 
+def _choose_what_was_brought() -> None:
+    """A page that brought a model asks for it here, before the widget that shows it is drawn."""
+    folder = st.session_state.pop("_open", None)
+    for entry in shelves.look().values() if folder else ():
+        if entry.folder == folder:
+            choose_model(entry.name)
+
+
 def _draw_model(shelf: dict[str, Entry]) -> Entry:
     names = list(shelf)
-    first = _first(shelf)
+    first = shelves.first(shelf)
     if st.session_state.get("model", first.name) not in shelf:
         st.session_state["model"] = first.name
     name = st.selectbox(
@@ -149,8 +173,9 @@ def _draw_model(shelf: dict[str, Entry]) -> Entry:
         bind="query-params",
         on_change=lambda: choose_model(st.session_state["model"]),
     )
-    st.caption(literal(shelf[name].title))  # the address holds the short name
-    return shelf[name]
+    entry = shelf[name]  # the address holds the short name
+    st.caption(literal(entry.title if entry.title != name else in_short(_config(entry))))
+    return entry
 
 
 def _draw_look(entry: Entry) -> None:
@@ -189,6 +214,14 @@ def _draw_text(entry: Entry) -> None:
             placeholder="Type a sentence and press Enter",
             bind="query-params",
         )
+        if reads_pairs(entry):
+            st.text_input(
+                "Second sentence",
+                key="pair",
+                max_chars=TEXT_LIMIT,
+                placeholder="None",
+                bind="query-params",
+            )
         st.menu_button(
             "Examples",
             list({literal(text): text for text in entry.examples}.values()),
@@ -213,7 +246,7 @@ def _bound_text() -> None:
 def _draw_notes(notes: list[str]) -> None:
     """What was asked for in vain, until something else is chosen."""
     state = st.session_state
-    chosen = [state.get(key) for key in ("text", "model", "part", "layer", "head")]
+    chosen = [state.get(key) for key in ("text", "pair", "model", "part", "layer", "head")]
     if "_cut" in state:
         notes = [*notes, state.pop("_cut")]
     if notes:
@@ -227,26 +260,12 @@ def _draw_notes(notes: list[str]) -> None:
 
 
 def _notes_on_address(asked: dict[str, str], shelf: dict[str, Entry], entry: Entry) -> list[str]:
-    damaged = [each for each in library.entries() if each.fault] if asked else []
+    damaged = [e for e in shelves.entries() if e.fault] if asked else []
     return [
         *asked_for.text_notes(asked, TEXT_LIMIT),
-        *asked_for.model_notes(asked, shelf, damaged, _first(shelf).name),
+        *asked_for.model_notes(asked, shelf, damaged, shelves.first(shelf).name),
         *asked_for.look_notes(asked, _parts(entry), _first_look(entry)),
     ]
-
-
-def _shelf() -> dict[str, Entry]:
-    """What could be opened when this run began; looked up now on a page run alone."""
-    found: dict[str, Entry] | None = st.session_state.get("_shelf")
-    return _look_at_the_shelf() if found is None else found
-
-
-def _look_at_the_shelf() -> dict[str, Entry]:
-    return {entry.name: entry for entry in library.entries() if entry.config is not None}
-
-
-def _first(shelf: dict[str, Entry]) -> Entry:
-    return shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
 
 
 def _config(entry: Entry) -> TransformerConfig:

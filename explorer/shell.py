@@ -26,6 +26,8 @@ PAGES = {
 }
 HEADINGS = {"Look": "Attention explorer"}
 """The name of the app stands over its first pages, drawn with them: nothing moves."""
+SIDEBAR_WIDTH = 320
+"""Six layers or heads stand in a row, so twelve are two even ones."""
 
 
 def page(section: str, name: str) -> st.Page:
@@ -36,7 +38,9 @@ def page(section: str, name: str) -> st.Page:
 
 
 def main() -> None:
-    st.set_page_config(page_title="Attention explorer", layout="wide")
+    st.set_page_config(
+        page_title="Attention explorer", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH
+    )
     table = {section: {name: page(section, name) for name in PAGES[section]} for section in PAGES}
     headed = {HEADINGS.get(section, section): list(table[section].values()) for section in table}
     chosen = st.navigation(headed)

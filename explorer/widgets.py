@@ -9,11 +9,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
-from explorer import describe, session, source
+from explorer import session, source
 from explorer.components import chips, matrix
 from explorer.figures.bars import bars
 from explorer.figures.curves import by_offset, slopes, waves
-from explorer.library import Entry
 from explorer.masks import Masks, Pictures
 from explorer.positions import Scheme
 from explorer.reading import Reading
@@ -35,6 +34,12 @@ WAYS = {
     "masks": "Who may look at whom",
     "train": "Train one, and watch",
     "checkpoints": "Other models",
+}
+
+EXPECTS = {
+    "next": "The model expects next",
+    "mask": "The model expects behind the mask",
+    "classes": "The model decides",
 }
 
 say = session.say
@@ -129,7 +134,7 @@ def _slopes(shown: Scheme) -> None:
 
 
 def _waves(shown: Scheme) -> None:
-    pair = st.slider("Pair of dimensions", 0, len(shown.pairs) - 1, 0, key="pair")
+    pair = st.slider("Pair of dimensions", 0, len(shown.pairs) - 1, 0, key="dimensions")
     st.vega_lite_chart(waves(shown.wave(pair)), height=CURVE_HEIGHT, key="waves")
     if shown.wavelengths:
         st.caption(f"One turn takes {shown.wavelengths[pair]:,.3g} positions.")
@@ -168,12 +173,15 @@ def answer(reading: Reading, key: str = "answer") -> None:
             st.text(reading.answer.text)
         notes([reading.answer.note] if reading.answer.note else [])
         return
+    if kind == "mask" and not guesses:
+        st.text(reading.answer.note)
+        return
     if not guesses:
         st.text("This model has no head: it gives vectors, not an answer.")
         return
-    st.markdown("**The model expects next**" if kind == "next" else "**The model decides**")
-    if kind == "next":
-        st.caption(f"The {len(guesses)} likeliest tokens.")
+    st.markdown(f"**{EXPECTS[kind]}**")
+    if kind != "classes":
+        st.caption(f"The {len(guesses)} likeliest tokens. {literal(reading.answer.note)}")
     labels = [guess.label for guess in guesses]
     spec = bars(labels, [guess.probability for guess in guesses])
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key=key)
@@ -211,26 +219,6 @@ def stepper(key: str, count: int) -> int:
     if count > 1:
         place.slider("Step", 0, count - 1, key=key)
     return int(state[key])
-
-
-def shelf_row(entry: Entry, is_chosen: bool) -> None:
-    """One model: what it is, what it reaches, and the button that opens it."""
-    name, figure, button = st.columns([5, 5, 2], vertical_alignment="center")
-    name.text(entry.title)
-    if entry.config is None:
-        figure.text(entry.fault or "It cannot be opened.")
-        return
-    size = f"{describe.in_short(entry.config)}, {entry.parameters:,} parameters"
-    name.caption(f"{literal(entry.name)} · {size}")
-    figure.text(describe.measured(entry.run))
-    button.button(
-        "Chosen" if is_chosen else "Open",
-        key=f"open_{entry.name}",
-        on_click=session.choose_model,
-        args=(entry.name,),
-        disabled=is_chosen,
-        width="stretch",
-    )
 
 
 def ways_on(*names: str) -> None:

@@ -6,7 +6,6 @@ Source: Attention Is All You Need, section 3.2.
 """
 
 import math
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +13,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from models.cache import LayerCache
+from models.normalization import RMSNorm
+from models.positional import Rotation
 from models.tap import NO_TAP, Tap
 
 Mask = Bool[Tensor, "#b #h #q #k"]
@@ -21,10 +22,17 @@ Bias = Float[Tensor, "#b #h #q #k"]
 
 
 def attention_scores(
-    q: Float[Tensor, "b h q d"], k: Float[Tensor, "b g k d"], scale: float
+    q: Float[Tensor, "b h q d"],
+    k: Float[Tensor, "b g k d"],
+    scale: float,
+    cap: float | None = None,
 ) -> Float[Tensor, "b h q k"]:
-    """q·k × scale for every pair. Cost grows with b · h · q · k · d."""
-    return (q * scale) @ repeat_groups(k, q.shape[1]).mT
+    """q·k × scale for every pair, bent to stay between ± `cap`. Cost grows with b · h · q · k · d.
+
+    Source of the cap: Gemma 2 (Gemma Team 2024), section 2.
+    """
+    scores = (q * scale) @ repeat_groups(k, q.shape[1]).mT
+    return scores if cap is None else cap * (scores / cap).tanh()
 
 
 def attention_weights(
@@ -33,14 +41,17 @@ def attention_weights(
     """Softmax of the scores over the keys that may be seen; a row that may see none is all zeros.
 
     Masked scores become the lowest finite number, not −∞, so that an all-masked row
-    stays free of NaN, forward and backward, until the last line makes it zero.
+    stays free of NaN, forward and backward, until the last line makes it zero. Where a
+    row sees something, the softmax of what it may not see is exactly zero.
     """
     if bias is not None:
         scores = scores + bias
     if mask is None:
         return scores.softmax(-1)
     lowest = torch.finfo(scores.dtype).min
-    return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
+    weights = scores.masked_fill(~mask, lowest).softmax(-1)
+    sees_something = mask.any(-1, keepdim=True)
+    return weights if sees_something.all() else weights * sees_something
 
 
 def repeat_groups(x: Float[Tensor, "b g k d"], n_heads: int) -> Float[Tensor, "b h k d"]:
@@ -56,6 +67,7 @@ def scaled_dot_product_attention(
     mask: Mask | None = None,
     bias: Bias | None = None,
     scale: float | None = None,
+    cap: float | None = None,
     tap: Tap = NO_TAP,
 ) -> tuple[Float[Tensor, "b h q d"], Float[Tensor, "b h q k"]]:
     """softmax(QKᵀ / √d + bias) V and the weights themselves, every step shown to the tap.
@@ -63,7 +75,7 @@ def scaled_dot_product_attention(
     Memory grows with h · q · k. Source: Attention Is All You Need, equation 1.
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    scores = tap("scores", attention_scores(q, k, scale))
+    scores = tap("scores", attention_scores(q, k, scale, cap))
     weights = tap("weights", attention_weights(scores, mask, bias))
     return weights @ repeat_groups(v, q.shape[1]), weights
 
@@ -89,7 +101,9 @@ class MultiHeadAttention(nn.Module):
 
     With `memory` the keys and values come from there (cross-attention), else from `x`.
     `n_kv_heads` below `n_heads` shares keys and values between heads (grouped-query
-    attention, Ainslie et al. 2023). ValueError when the heads do not divide the width.
+    attention, Ainslie et al. 2023); `qk_norm`, when it is a number, norms every query and
+    key with this ε (Query-Key Normalization for Transformers, Henry et al. 2020). `scale`
+    stands for 1/√d. ValueError when the heads do not divide the width.
     Source: Attention Is All You Need, section 3.2.2.
     """
 
@@ -101,6 +115,9 @@ class MultiHeadAttention(nn.Module):
         d_head: int | None = None,
         qkv_bias: bool = True,
         bias: bool = True,
+        scale: float | None = None,
+        cap: float | None = None,
+        qk_norm: float | None = None,
     ) -> None:
         super().__init__()
         if d_head is None and d_model % n_heads:
@@ -108,10 +125,14 @@ class MultiHeadAttention(nn.Module):
         self.n_heads = n_heads
         self.n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         self.d_head = d_model // n_heads if d_head is None else d_head
+        self.scale = self.d_head**-0.5 if scale is None else scale
+        self.cap = cap
         self.q_proj = nn.Linear(d_model, n_heads * self.d_head, bias=qkv_bias)
         self.k_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.v_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.o_proj = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
+        self.q_norm = nn.Identity() if qk_norm is None else RMSNorm(self.d_head, qk_norm)
+        self.k_norm = nn.Identity() if qk_norm is None else RMSNorm(self.d_head, qk_norm)
 
     def forward(
         self,
@@ -119,18 +140,20 @@ class MultiHeadAttention(nn.Module):
         memory: Float[Tensor, "b s D"] | None = None,
         mask: Mask | None = None,
         bias: Bias | None = None,
-        rotate: Callable[[Tensor], Tensor] | None = None,
+        rotate: Rotation | None = None,
         cache: LayerCache | None = None,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b q D"]:
-        q = self.split(self.q_proj(x))
+        q = self.q_norm(self.split(self.q_proj(x)))
         k, v = self.keys_and_values(x, memory, rotate, cache)
         q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
         mask, bias = show_mask_and_bias(mask, bias, q, k, tap)
-        if tap.wants("scores") or tap.wants("weights"):
-            head_out, _ = scaled_dot_product_attention(q, k, v, mask, bias, tap=tap)
+        if tap.wants("scores") or tap.wants("weights") or self.cap is not None:
+            head_out, _ = scaled_dot_product_attention(
+                q, k, v, mask, bias, self.scale, self.cap, tap
+            )
         else:
-            head_out = fused_attention(q, k, v, mask, bias)
+            head_out = fused_attention(q, k, v, mask, bias, self.scale)
         head_out = tap("head_out", head_out)
         return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
 
@@ -138,14 +161,14 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Tensor,
         memory: Tensor | None,
-        rotate: Callable[[Tensor], Tensor] | None,
+        rotate: Rotation | None,
         cache: LayerCache | None,
     ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
         """Keys and values of everything to look at, the earlier ones from the cache."""
-        if memory is not None and cache is not None and cache.keys is not None:
+        if memory is not None and cache is not None and cache.length:
             return cache.read()  # the memory does not change while the decoder writes
         looked_at = x if memory is None else memory
-        k, v = self.split(self.k_proj(looked_at)), self.split(self.v_proj(looked_at))
+        k, v = self.k_norm(self.split(self.k_proj(looked_at))), self.split(self.v_proj(looked_at))
         k = k if rotate is None else rotate(k)
         return (k, v) if cache is None else cache.append(k, v)
 

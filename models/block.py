@@ -1,7 +1,7 @@
 """One layer of a stack: attention, a look at the source where there is one, feed-forward."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -11,61 +11,82 @@ from models.cache import BlockCache
 from models.config import TransformerConfig
 from models.feed_forward import FeedForward
 from models.normalization import NORMS
+from models.positional import Rotation
 from models.tap import NO_TAP, Tap
 
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """What every block of a stack shares in one pass."""
+    """What every block of a stack shares in one pass.
 
-    mask: Mask | None = None
+    `masks` has one mask per window that occurs in the stack.
+    """
+
+    masks: Mapping[int, Mask | None] = field(default_factory=lambda: {0: None})
     bias: Bias | None = None
-    rotate: Callable[[Tensor], Tensor] | None = None
+    rotate: Rotation | None = None
     memory: Float[Tensor, "b s d"] | None = None
     memory_mask: Bool[Tensor, "#b 1 1 s"] | None = None
 
 
 class Residual(nn.Module):
-    """Add and norm around one sub-layer: the only place that knows pre-norm from post-norm.
+    """Add and norm around one sub-layer: the only place that knows where the norms stand.
 
-    Sources: Attention Is All You Need, section 3.1 (post); On Layer Normalization in the
-    Transformer Architecture (Xiong et al. 2020), figure 1 (pre).
+    The sub-layer reads the stream it is added to, or an earlier one (`reads`). Sources:
+    Attention Is All You Need, section 3.1 (post); On Layer Normalization in the
+    Transformer Architecture (Xiong et al. 2020), figure 1 (pre); CogView (Ding et al.
+    2021), section 2.4 (sandwich).
     """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.pre = config.norm_position == "pre"
-        self.norm = NORMS[config.norm](config.d_model, config.norm_eps)
+        norm = NORMS[config.norm]
+        self.where = config.norm_position
+        self.norm = norm(config.d_model, config.norm_eps)
+        sandwich = self.where == "sandwich"
+        self.out_norm = norm(config.d_model, config.norm_eps) if sandwich else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, x: Float[Tensor, "b t d"], layer: Callable[[Tensor], Tensor]
+        self,
+        x: Float[Tensor, "b t d"],
+        layer: Callable[[Tensor], Tensor],
+        reads: Float[Tensor, "b t d"] | None = None,
     ) -> Float[Tensor, "b t d"]:
-        if self.pre:
-            return x + self.dropout(layer(self.norm(x)))
-        return self.norm(x + self.dropout(layer(x)))
+        if self.where == "post":
+            return self.norm(x + self.dropout(layer(x)))
+        return x + self.dropout(self.out_norm(layer(self.norm(x if reads is None else reads))))
+
+
+def build_attention(config: TransformerConfig) -> MultiHeadAttention:
+    return MultiHeadAttention(
+        config.d_model,
+        config.n_heads,
+        config.n_kv_heads,
+        config.d_head,
+        qkv_bias=config.qkv_bias,
+        bias=config.has_out_bias,
+        scale=config.scale,
+        cap=config.attention_cap,
+        qk_norm=config.norm_eps if config.qk_norm else None,
+    )
 
 
 class Block(nn.Module):
-    """Self-attention, cross-attention where there is a memory to look at, feed-forward."""
+    """Self-attention, cross-attention where there is a memory to look at, feed-forward.
 
-    def __init__(self, config: TransformerConfig, cross: bool = False) -> None:
+    `window` is how far self-attention looks back. In a parallel block the feed-forward
+    layer reads what self-attention reads (GPT-J, Wang and Komatsuzaki 2021).
+    """
+
+    def __init__(self, config: TransformerConfig, cross: bool = False, window: int = 0) -> None:
         super().__init__()
-
-        def attention() -> MultiHeadAttention:
-            return MultiHeadAttention(
-                config.d_model,
-                config.n_heads,
-                config.n_kv_heads,
-                config.d_head,
-                config.qkv_bias,
-                config.bias,
-            )
-
-        self.self_attn = attention()
+        self.window = window
+        self.parallel = config.parallel
+        self.self_attn = build_attention(config)
         self.self_residual = Residual(config)
         if cross:
-            self.cross_attn = attention()
+            self.cross_attn = build_attention(config)
             self.cross_residual = Residual(config)
         if config.d_ff:
             self.mlp = FeedForward(
@@ -73,10 +94,12 @@ class Block(nn.Module):
                 config.d_ff,
                 config.activation,
                 config.gated,
-                config.bias,
+                config.has_mlp_bias,
                 config.dropout,
             )
             self.mlp_residual = Residual(config)
+            if config.shared_norm:
+                self.mlp_residual.norm = self.self_residual.norm
         self.has_cross = cross
         self.has_mlp = config.d_ff > 0
 
@@ -89,18 +112,19 @@ class Block(nn.Module):
     ) -> Float[Tensor, "b t d"]:
         def look_at_each_other(x: Tensor) -> Tensor:
             past = None if cache is None else cache.self_attn
-            scope = tap.at("self_attn")
-            return self.self_attn(x, None, around.mask, around.bias, around.rotate, past, scope)
+            mask, scope = around.masks[self.window], tap.at("self_attn")
+            return self.self_attn(x, None, mask, around.bias, around.rotate, past, scope)
 
         def look_at_memory(x: Tensor) -> Tensor:
             seen = None if cache is None else cache.cross_attn
             scope = tap.at("cross_attn")
             return self.cross_attn(x, around.memory, around.memory_mask, cache=seen, tap=scope)
 
-        x = tap("resid_pre", x)
+        x = before = tap("resid_pre", x)
         x = tap("resid_mid", self.self_residual(x, look_at_each_other))
         if self.has_cross:
             x = tap("resid_cross", self.cross_residual(x, look_at_memory))
         if self.has_mlp:
-            x = self.mlp_residual(x, lambda x: self.mlp(x, tap.at("mlp")))
+            reads = before if self.parallel else None
+            x = self.mlp_residual(x, lambda x: self.mlp(x, tap.at("mlp")), reads)
         return tap("resid_post", x)

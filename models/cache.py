@@ -5,31 +5,61 @@ The caller of a pass owns the cache; the model stores nothing.
 
 from dataclasses import dataclass, field
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 
 @dataclass
-class LayerCache:
-    """Keys and values of one attention layer, (b, g, k, d) each; None before the first pass."""
+class Growing:
+    """A tensor that gets longer in its third dimension, of which the first `length` are filled.
 
-    keys: Float[Tensor, "b g k d"] | None = None
-    values: Float[Tensor, "b g k d"] | None = None
+    There is room for as many again whenever it is full, so that what is held is copied
+    only when that many have come.
+    """
+
+    room: Float[Tensor, "b g room d"] | None = None
+    length: int = 0
+
+    def read(self) -> Float[Tensor, "b g k d"]:
+        if self.room is None:
+            raise LookupError("The cache is empty: run a pass with it first.")
+        return self.room[:, :, : self.length]
+
+    def append(self, new: Float[Tensor, "b g t d"]) -> Float[Tensor, "b g k d"]:
+        """Everything so far, the new ones included."""
+        begin, end = self.length, self.length + new.shape[2]
+        if self.room is None:
+            self.room = new
+        else:
+            if end > self.room.shape[2]:
+                held = self.read()
+                self.room = new.new_empty(*new.shape[:2], 2 * end, new.shape[3])
+                self.room[:, :, :begin] = held
+            self.room[:, :, begin:end] = new
+        self.length = end
+        return self.read()
+
+
+@dataclass
+class LayerCache:
+    """Keys and values of one attention layer."""
+
+    keys: Growing = field(default_factory=Growing)
+    values: Growing = field(default_factory=Growing)
+
+    @property
+    def length(self) -> int:
+        """Tokens read so far."""
+        return self.keys.length
 
     def read(self) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
-        if self.keys is None or self.values is None:
-            raise LookupError("The cache is empty: run a pass with it first.")
-        return self.keys, self.values
+        return self.keys.read(), self.values.read()
 
     def append(
         self, k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]
     ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
-        """Everything seen so far, these included. Memory and copying grow with the tokens held."""
-        if self.keys is not None and self.values is not None:
-            k, v = torch.cat((self.keys, k), 2), torch.cat((self.values, v), 2)
-        self.keys, self.values = k, v
-        return k, v
+        """Everything seen so far, these included. Memory grows with the tokens held."""
+        return self.keys.append(k), self.values.append(v)
 
 
 @dataclass
@@ -53,5 +83,4 @@ class KeyValueCache:
     @property
     def length(self) -> int:
         """Tokens read so far."""
-        keys = self.blocks[0].self_attn.keys
-        return 0 if keys is None else keys.shape[2]
+        return self.blocks[0].self_attn.length

@@ -12,34 +12,41 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from models.config import TransformerConfig
+from models.contents import check, inspect, read_weights
+from models.described import describe
+from models.files import (
+    CONFIG,
+    RUN,
+    STATE,
+    TOKENIZER,
+    CheckpointError,
+    is_there,
+    read_json,
+    read_text,
+    title,
+)
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
 from models.transformer import Transformer
+from models.weights import STATE_WEIGHTS, WEIGHTS, open_file
 
-CONFIG, WEIGHTS, TOKENIZER, RUN = "config.json", "model.safetensors", "tokenizer.json", "run.json"
-STATE, STATE_WEIGHTS = "state.json", "state.safetensors"
 KEPT_BY = {
     "adamw": {"step", "exp_avg", "exp_avg_sq"},
     "adam": {"step", "exp_avg", "exp_avg_sq"},
     "sgd": {"momentum_buffer"},
 }
 """What each optimizer remembers of a parameter."""
-LARGEST_JSON = {CONFIG: 1 << 20, RUN: 1 << 20, STATE: 1 << 20, TOKENIZER: 32 << 20}
-"""Bytes of each text file that are read at most."""
-
-
-class CheckpointError(ValueError):
-    """Why a folder cannot be opened, in one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +71,7 @@ def save_checkpoint(
     state: TrainState | None = None,
 ) -> None:
     """Write the folder, in place of one that is there. `tokenizer` is a tokenizer.json's text."""
-    folder = Path(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        beside.chmod(0o755)
+    with in_place_of(Path(folder)) as beside:
         (beside / CONFIG).write_text(model.config.to_json())
         (beside / RUN).write_text(json.dumps(run or {}, indent=2) + "\n")
         if tokenizer is not None:
@@ -79,6 +82,16 @@ def save_checkpoint(
         if state is not None:
             save_file(optimizer_tensors(model, state), beside / STATE_WEIGHTS)
             (beside / STATE).write_text(json.dumps({"step": state.step}) + "\n")
+
+
+@contextmanager
+def in_place_of(folder: Path) -> Iterator[Path]:
+    """A folder to write into, which takes the place of this one when everything is written."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        beside.chmod(0o755)
+        yield beside
         replace_folder(beside, folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -94,44 +107,38 @@ def replace_folder(new: Path, old: Path) -> None:
 
 
 def load_checkpoint(folder: str | Path) -> Checkpoint:
-    """Open a folder; the model is in eval mode. CheckpointError says in one sentence why not.
+    """Open a folder of ours or of a published family; the model is in eval mode.
 
-    Time and memory grow with the file; nothing is allocated before names and shapes agree.
+    CheckpointError says in one sentence why not. Time and memory grow with the files;
+    nothing is allocated before names and shapes agree. Weights are kept in 32 bits.
     """
-    folder = Path(folder)
-    config, run = peek(folder)
+    found = inspect(folder)
+    check(found)
+    if found.copies:
+        found = inspect(folder, numbers=True)
+        check(found)
     with torch.device("meta"):
-        model = Transformer(config)
-    tokenizer = read_text(folder, TOKENIZER) if (folder / TOKENIZER).is_file() else None
-    try:
-        with safe_open(weights_file(folder), framework="pt") as file:
-            unused = compare(model, file)
-            # As `to_empty` does, whose way from meta tensors imports a computer algebra system.
-            model._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype))
-            with torch.no_grad():
-                for name, parameter in model.named_parameters():
-                    parameter.copy_(file.get_tensor(name))
-    except (SafetensorError, OSError, RuntimeError) as error:
-        raise CheckpointError(f"{WEIGHTS} in {folder.name} is damaged or cut short.") from error
+        model = Transformer(found.config)
+    text = read_text(found.folder, TOKENIZER) if is_there(found.folder, TOKENIZER) else None
+    read_weights(found, model)
     for module in model.modules():
         if isinstance(module, Positions):
             module.reset_buffers()
-    return Checkpoint(folder, model.eval(), config, tokenizer, run, unused=unused)
+    return Checkpoint(
+        found.folder,
+        model.eval(),
+        found.config,
+        tokenizer=text,
+        run=found.run,
+        family=found.family,
+        unused=found.unused,
+    )
 
 
 def peek(folder: str | Path) -> tuple[TransformerConfig, dict[str, Any]]:
-    """Config and run record of a folder, without reading a weight."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise CheckpointError(f"There is no checkpoint folder {folder.name}.")
-    try:
-        config = TransformerConfig.from_json(read_text(folder, CONFIG))
-    except CheckpointError:
-        raise
-    except ValueError as error:
-        raise CheckpointError(f"{CONFIG} in {folder.name} is no model: {error}") from error
-    run = read_json(folder, RUN) if (folder / RUN).is_file() else {}
-    return config, run
+    """Config and run record of a folder, without a look at its weights."""
+    described = describe(Path(folder))
+    return described.config, described.run
 
 
 def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> TrainState:
@@ -140,20 +147,17 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
     state = TrainState.fresh(model, config)
     step = read_json(folder, STATE).get("step")
     if type(step) is not int or step < 0:
-        raise CheckpointError(f"{STATE} in {folder.name} names no step.")
+        raise CheckpointError(f"{STATE} in {title(folder)} names no step.")
     state.step = step
-    try:
-        with safe_open(folder / STATE_WEIGHTS, framework="pt") as file:
-            kept: dict[str, dict[str, Tensor]] = {}
-            for key in file.keys():  # noqa: SIM118  (the file is no dict)
-                name, _, what = key.rpartition("/")
-                kept.setdefault(name, {})[what] = file.get_tensor(key).clone()
-            for name, parameter in model.named_parameters() if step else ():
-                memory = kept.get(name, {})
-                check_memory(folder, memory, parameter, config)
-                state.optimizer.state[parameter] = memory
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{STATE_WEIGHTS} in {folder.name} is damaged.") from error
+    kept: dict[str, dict[str, Tensor]] = {}
+    memory = open_file(folder, STATE_WEIGHTS)
+    with memory.reading() as read:
+        for key in memory.names:
+            name, _, what = key.rpartition("/")
+            kept.setdefault(name, {})[what] = read(key).clone()
+    for name, parameter in model.named_parameters() if step else ():
+        check_memory(folder, kept.get(name, {}), parameter, config)
+        state.optimizer.state[parameter] = kept[name]
     return state
 
 
@@ -164,7 +168,9 @@ def check_memory(
     shapes = {"step": ()}
     fits = all(value.shape == shapes.get(key, parameter.shape) for key, value in memory.items())
     if memory.keys() != KEPT_BY[config.optimizer] or not fits:
-        raise CheckpointError(f"{STATE_WEIGHTS} in {folder.name} is of another model or optimizer.")
+        raise CheckpointError(
+            f"{STATE_WEIGHTS} in {title(folder)} is of another model or optimizer."
+        )
 
 
 def optimizer_tensors(model: Transformer, state: TrainState) -> dict[str, Tensor]:
@@ -175,57 +181,3 @@ def optimizer_tensors(model: Transformer, state: TrainState) -> dict[str, Tensor
         for key, value in state.optimizer.state.get(parameter, {}).items()
         if isinstance(value, Tensor)
     }
-
-
-def compare(model: Transformer, file: Any) -> tuple[str, ...]:
-    """Names in the file that the model does not use. CheckpointError when one is missing or off."""
-    names = set(file.keys())
-    for name, parameter in model.named_parameters():
-        if name not in names:
-            raise CheckpointError(f"{WEIGHTS} lacks {name}, which the config asks for.")
-        theirs = tuple(file.get_slice(name).get_shape())
-        if theirs != tuple(parameter.shape):
-            raise CheckpointError(
-                f"{name} has the shape {theirs} in {WEIGHTS}, but {tuple(parameter.shape)} "
-                "by the config."
-            )
-        names.discard(name)
-    return tuple(sorted(names))
-
-
-def weights_file(folder: Path) -> Path:
-    """The weights, or the reason why there are none that may be read."""
-    if (folder / WEIGHTS).is_file():
-        return folder / WEIGHTS
-    if any(folder.glob("*.bin")) or any(folder.glob("*.pt*")):
-        raise CheckpointError(
-            f"{folder.name} holds pickled weights, which can run code when they are opened; "
-            f"save them as {WEIGHTS} instead."
-        )
-    raise CheckpointError(f"{folder.name} has no {WEIGHTS}.")
-
-
-def read_json(folder: Path, name: str) -> dict[str, Any]:
-    text = read_text(folder, name)
-    try:
-        values = json.loads(text)
-    except RecursionError as error:
-        raise CheckpointError(f"{name} in {folder.name} is nested too deep.") from error
-    except ValueError as error:  # also an integer of thousands of digits
-        raise CheckpointError(f"{name} in {folder.name} is not readable JSON.") from error
-    if not isinstance(values, dict):
-        raise CheckpointError(f"{name} in {folder.name} must be a JSON object.")
-    return values
-
-
-def read_text(folder: Path, name: str) -> str:
-    """A text file of the folder, no larger than its kind may be."""
-    path = folder / name
-    try:
-        if path.stat().st_size > LARGEST_JSON[name]:
-            raise CheckpointError(f"{name} in {folder.name} is too large to be one.")
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise CheckpointError(f"{folder.name} has no readable {name}.") from error
-    except UnicodeDecodeError as error:
-        raise CheckpointError(f"{name} in {folder.name} is not text.") from error

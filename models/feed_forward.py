@@ -1,6 +1,7 @@
 """The feed-forward layer: the same two (or three) projections at every position."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -11,6 +12,7 @@ from models.tap import NO_TAP, Tap
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
+    "gelu-tanh": partial(F.gelu, approximate="tanh"),
     "silu": F.silu,
 }
 

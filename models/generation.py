@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from models.cache import KeyValueCache
+from models.config import TransformerConfig
 from models.masking import keep_of
 from models.plain import PlainData, type_fault
 from models.transformer import Transformer, evaluating
@@ -64,10 +65,11 @@ def generate(
     """Steps until every sequence has ended or `max_length` tokens were written.
 
     A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
-    reads it as its source and begins with `config.bos_id`. Writing also stops where the
-    model's positions end. `greedy`, or a temperature of 0, takes the likeliest token; the
-    rest is drawn with `seed`. With the cache a step costs one token's pass, without it
-    one pass over everything so far. ValueError for choices that mean nothing.
+    reads it as its source and begins with `config.bos_id`. What the config bans is never
+    written. Writing also stops where the model's positions end. `greedy`, or a
+    temperature of 0, takes the likeliest token; the rest is drawn with `seed`. With the
+    cache a step costs one token's pass, without it one pass over everything so far.
+    ValueError for choices that mean nothing.
     """
     sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
     if fault := sampling.fault():
@@ -111,19 +113,22 @@ def _steps(
     filler = next(i for i in (config.pad_id, config.eos_id, FIRST_OF_ALL) if i is not None)
     unread = written
     for _ in range(min(max_length, config.max_len - written.shape[1] + 1)):
-        keep_all = torch.ones_like(written, dtype=torch.bool) if keep is None else keep
+        if keep is None and cache is None:  # else its own padding tokens would be left out
+            keep = torch.ones_like(written, dtype=torch.bool)
         with evaluating(model):
-            logits = model.decode(unread, memory, memory_keep, keep_all, cache)[:, -1]
+            last = slice(-1, None)
+            logits = model.decode(unread, memory, memory_keep, keep, cache, last)[:, -1]
+        logits = allowed(logits, config, first=written.shape[1] == 1)
         probabilities = choose_from(logits, sampling)
-        ids = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+        ids = drawn(probabilities, sampling, generator)
         ids = torch.where(finished, filler, ids)
-        if config.eos_id is not None:
-            finished = finished | (ids == config.eos_id)
+        for end in (config.eos_id, *config.more_eos_ids):
+            finished = finished if end is None else finished | (ids == end)
         yield Step(ids, probabilities, finished)
         if finished.all():
             return
         written = torch.cat((written, ids[:, None]), 1)
-        keep = torch.cat((keep_all, torch.ones_like(keep_all[:, :1])), 1)
+        keep = None if keep is None else torch.cat((keep, torch.ones_like(keep[:, :1])), 1)
         unread = written if cache is None else ids[:, None]
 
 
@@ -143,6 +148,19 @@ def beginning(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b 
     return torch.full_like(prompt[:, :1], start)
 
 
+def allowed(
+    logits: Float[Tensor, "b v"], config: TransformerConfig, first: bool
+) -> Float[Tensor, "b v"]:
+    """The logits of what may be written: some tokens never, and two stacks may begin with one."""
+    if first and config.first_id is not None and config.kind == "encoder-decoder":
+        nothing = torch.full_like(logits, -math.inf)
+        return nothing.index_fill(-1, torch.tensor(config.first_id, device=logits.device), 0.0)
+    if not config.banned_ids:
+        return logits
+    banned = torch.tensor(config.banned_ids, device=logits.device)
+    return logits.index_fill(-1, banned, -math.inf)
+
+
 def choose_from(logits: Float[Tensor, "b v"], sampling: Sampling) -> Float[Tensor, "b v"]:
     """Probabilities to draw from: logits ÷ temperature, softmax, top-k, top-p, renormalised.
 
@@ -160,6 +178,15 @@ def choose_from(logits: Float[Tensor, "b v"], sampling: Sampling) -> Float[Tenso
     if sampling.top_p is not None:
         probabilities = keep_top_p(probabilities, sampling.top_p)
     return probabilities / probabilities.sum(-1, keepdim=True)
+
+
+def drawn(
+    probabilities: Float[Tensor, "b v"], sampling: Sampling, generator: torch.Generator
+) -> Int[Tensor, " b"]:
+    """One token per row; where all is on one there is nothing to draw."""
+    if sampling.temperature == 0:
+        return probabilities.argmax(-1)
+    return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
 
 
 def keep_top_k(probabilities: Float[Tensor, "b v"], k: int) -> Float[Tensor, "b v"]:

@@ -22,6 +22,17 @@ def causal_mask(
     return everyone.tril(keys - queries)[None, None]
 
 
+def window_mask(
+    window: int, queries: int, keys: int, device: torch.device | None = None
+) -> Bool[Tensor, "1 1 q k"]:
+    """Each query sees the last `window` keys up to its own place, those after it included.
+
+    Source: Longformer (Beltagy et al. 2020), section 3.1.
+    """
+    everyone = torch.ones(queries, keys, dtype=torch.bool, device=device)
+    return everyone.triu(keys - queries - window + 1)[None, None]
+
+
 def padding_mask(keep: Bool[Tensor, "b k"]) -> Bool[Tensor, "b 1 1 k"]:
     """Nobody sees a key that is padding. `keep` is True on real tokens."""
     return keep[:, None, None, :]
@@ -36,11 +47,18 @@ def both(
     return first & second
 
 
-def keep_of(ids: Int[Tensor, "b t"], pad_id: int | None) -> Bool[Tensor, "b t"] | None:
-    """True on real tokens, or None when nothing is padding, which is cheaper to attend with."""
+def keep_of(
+    ids: Int[Tensor, "b t"], pad_id: int | None, *, pad_begins: bool = False
+) -> Bool[Tensor, "b t"] | None:
+    """True on real tokens, or None when nothing is padding, which is cheaper to attend with.
+
+    `pad_begins`: the first token is real whatever it is (T5 starts to write after padding).
+    """
     if pad_id is None:
         return None
     keep = ids != pad_id
+    if pad_begins:
+        keep[:, 0] = True
     return None if keep.all() else keep
 
 

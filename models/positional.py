@@ -1,30 +1,39 @@
-"""Where a token stands, told to the model in one of five ways, picked by name in `POSITIONS`.
+"""Where a token stands, told to the model in one of six ways, picked by name in `POSITIONS`.
 
 Each way acts in exactly one place: added to the embedding (`embed`), turning the
-queries and keys (`rotate`) or as a bias on the scores (`bias`). The other two do
+queries and keys (`rotation`) or as a bias on the scores (`bias`). The other two do
 nothing. Positions are integers, shared by the batch (t) or one row per sequence (b, t).
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from models.config import TransformerConfig
+from models.rope_scaling import SCALINGS, RopeScaling
+
+Rotation = Callable[[Tensor], Tensor]
 
 
-def sinusoids(positions: Int[Tensor, "*t"], d_model: int) -> Float[Tensor, "*t d"]:
+def sinusoids(
+    positions: Int[Tensor, "*t"], d_model: int, pairs: str = "adjacent"
+) -> Float[Tensor, "*t d"]:
     """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same angle, in float64.
 
     Single precision would be off by 4e-4 at position 5,000. An odd `d_model` ends in a
-    sine without its cosine.
+    sine without its cosine. `pairs` "halves" has all sines first (Marian).
     Source: Attention Is All You Need, section 3.5.
     """
     # These are 2i, so that the exponent below is 2i/d and not 4i/d.
-    pairs = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device)
-    frequencies = torch.exp(pairs * (-math.log(10_000.0) / d_model))
+    even = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device)
+    frequencies = torch.exp(even * (-math.log(10_000.0) / d_model))
     angles = positions[..., None] * frequencies  # (*t, ⌈d/2⌉)
+    if pairs == "halves":
+        return torch.cat((angles.sin(), angles.cos()), -1)[..., :d_model]
     return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)[..., :d_model]
 
 
@@ -35,11 +44,9 @@ class Positions(nn.Module):
         """What is added to the embedding at these positions."""
         return None
 
-    def rotate(
-        self, x: Float[Tensor, "b h t d"], positions: Int[Tensor, "*t"]
-    ) -> Float[Tensor, "b h t d"]:
-        """The queries or keys as they stand at these positions."""
-        return x
+    def rotation(self, positions: Int[Tensor, "*t"]) -> Rotation | None:
+        """What turns the queries and keys (b, h, t, d) that stand at these positions."""
+        return None
 
     def bias(
         self,
@@ -54,6 +61,10 @@ class Positions(nn.Module):
         """Fill the tables that no checkpoint holds."""
 
 
+ANGLES_AT_ONCE = 1 << 18
+"""They take ten times the memory of the table that is made of them."""
+
+
 class PositionalEncoding(Positions):
     """Sinusoids, kept in a table `pe` of shape (1, max_len, d_model) that is not trained.
 
@@ -63,15 +74,18 @@ class PositionalEncoding(Positions):
 
     pe: Tensor
 
-    def __init__(self, d_model: int, max_len: int = 5000) -> None:
+    def __init__(self, d_model: int, max_len: int = 5000, pairs: str = "adjacent") -> None:
         super().__init__()
+        self.pairs = pairs
         self.register_buffer("pe", torch.empty(1, max_len, d_model), persistent=False)
         if not self.pe.is_meta:
             self.reset_buffers()
 
     def reset_buffers(self) -> None:
         _, max_len, d_model = self.pe.shape
-        self.pe = sinusoids(torch.arange(max_len), d_model)[None].to(self.pe.dtype)
+        rows = max(1, ANGLES_AT_ONCE // d_model)
+        for some in torch.arange(max_len).split(rows):
+            self.pe[0, some[0] : some[-1] + 1] = sinusoids(some, d_model, self.pairs)
 
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"]:
         return self.pe[0, positions]
@@ -81,41 +95,111 @@ class PositionalEncoding(Positions):
 
 
 class LearnedPositions(Positions):
-    """One trained vector per position. Source: BERT (Devlin et al. 2018), section 3."""
+    """One trained vector per position, from row `offset` of the table on.
 
-    def __init__(self, d_model: int, max_len: int) -> None:
+    Source: BERT (Devlin et al. 2018), section 3.
+    """
+
+    def __init__(self, d_model: int, max_len: int, offset: int = 0) -> None:
         super().__init__()
-        self.table = nn.Embedding(max_len, d_model)
+        self.offset = offset
+        self.table = nn.Embedding(max_len + offset, d_model)
 
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"]:
-        return self.table(positions)
+        return self.table(positions + self.offset)
 
 
 class RotaryPositions(Positions):
-    """Turns each pair (i, i + d/2) of a query or key by position × θ^(−2i/d).
+    """Turns each pair of numbers of a query or key by position × θ^(−2i/d).
 
-    The product of a query and a key then depends on their distance alone.
+    A pair is (i, i + d/2) ("halves") or (2i, 2i + 1) ("adjacent"); only the first `d_head`
+    numbers of a wider head are turned. The product of a query and a key then depends on
+    their distance alone.
     Source: RoFormer (Su et al. 2021), section 3.2.2.
     """
 
-    def __init__(self, d_head: int, theta: float = 10_000.0) -> None:
+    def __init__(
+        self,
+        d_head: int,
+        theta: float = 10_000.0,
+        pairs: str = "halves",
+        scaling: RopeScaling | None = None,
+    ) -> None:
         super().__init__()
         self.d_head = d_head
         self.theta = theta
+        self.pairs = pairs
+        self.scaling = scaling
 
-    def angles(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t half"]:
-        pairs = torch.arange(0, self.d_head, 2, dtype=torch.float32, device=positions.device)
-        return positions[..., None] * self.theta ** -(pairs / self.d_head)
+    def frequencies(self) -> Float[Tensor, " half"]:
+        """Radians per position of every pair, fast ones first."""
+        even = torch.arange(0, self.d_head, 2, dtype=torch.float32)
+        frequencies = 1.0 / self.theta ** (even / self.d_head)
+        if self.scaling is None:
+            return frequencies
+        return SCALINGS[self.scaling.kind](frequencies, self.scaling, self.theta)
 
-    def rotate(
-        self, x: Float[Tensor, "b h t d"], positions: Int[Tensor, "*t"]
-    ) -> Float[Tensor, "b h t d"]:
-        angles = self.angles(positions)
+    def rotation(self, positions: Int[Tensor, "*t"]) -> Rotation:
+        angles = positions[..., None] * self.frequencies().to(positions.device)
         if angles.dim() == 3:  # one row of positions per sequence: make room for the heads
             angles = angles[:, None]
-        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        first, second = x.chunk(2, -1)
-        return torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
+        stretch = 1.0 if self.scaling is None else self.scaling.attention_factor
+        cos, sin = angles.cos() * stretch, angles.sin() * stretch
+        return partial(self.turn, cos=cos, sin=sin)
+
+    def turn(
+        self, x: Float[Tensor, "b h t d"], cos: Float[Tensor, "..."], sin: Float[Tensor, "..."]
+    ) -> Float[Tensor, "b h t d"]:
+        cos, sin = cos.to(x.dtype), sin.to(x.dtype)
+        turned, rest = x[..., : self.d_head], x[..., self.d_head :]
+        if self.pairs == "halves":
+            first, second = turned.chunk(2, -1)
+        else:
+            first, second = turned[..., 0::2], turned[..., 1::2]
+        both = (first * cos - second * sin, second * cos + first * sin)
+        joined = torch.cat(both, -1) if self.pairs == "halves" else interleaved(*both)
+        return torch.cat((joined, rest), -1) if rest.shape[-1] else joined
+
+
+def interleaved(
+    first: Float[Tensor, "*b half"], second: Float[Tensor, "*b half"]
+) -> Float[Tensor, "*b d"]:
+    return torch.stack((first, second), -1).flatten(-2)
+
+
+class RelativePositions(Positions):
+    """A trained number per head and bucket of distances, added to the scores.
+
+    Near distances have a bucket each, far ones share buckets that grow up to
+    `max_distance`; unless it is causal, half the buckets look ahead. All layers share it.
+    Source: T5 (Raffel et al. 2020), section 2.1.
+    """
+
+    def __init__(self, n_heads: int, n_buckets: int, max_distance: int, causal: bool) -> None:
+        super().__init__()
+        self.max_distance = max_distance
+        self.causal = causal
+        self.table = nn.Embedding(n_buckets, n_heads)
+
+    def buckets(self, offsets: Int[Tensor, "*d"]) -> Int[Tensor, "*d"]:
+        """The bucket of every key position − query position."""
+        side = self.table.num_embeddings // (1 if self.causal else 2)
+        ahead = torch.zeros_like(offsets) if self.causal else (offsets > 0) * side
+        distances = (-offsets).clamp(min=0) if self.causal else offsets.abs()
+        near = side // 2
+        steps = torch.log(distances.clamp(min=1).float() / near)
+        far = near + (steps / math.log(self.max_distance / near) * (side - near)).long()
+        return ahead + torch.where(distances < near, distances, far.clamp(max=side - 1))
+
+    def bias(
+        self,
+        queries: Int[Tensor, "*q"],
+        keys: Int[Tensor, "*k"],
+        heads: slice = slice(None),
+    ) -> Float[Tensor, "#b h q k"]:
+        offsets = keys[..., None, :] - queries[..., :, None]  # (q, k) or (b, q, k)
+        offsets = offsets[None] if offsets.dim() == 2 else offsets
+        return self.table.weight[:, heads][self.buckets(offsets)].permute(0, 3, 1, 2)
 
 
 class AlibiPositions(Positions):
@@ -146,19 +230,24 @@ class AlibiPositions(Positions):
         return -self.slopes().to(distances.device)[heads, None, None] * distances
 
 
-def _build_sinusoidal(config: TransformerConfig) -> Positions:
-    return PositionalEncoding(config.d_model, config.max_len)
+def _build_sinusoidal(config: TransformerConfig, causal: bool) -> Positions:
+    return PositionalEncoding(config.d_model, config.max_len, config.pairs or "adjacent")
 
 
-def _build_learned(config: TransformerConfig) -> Positions:
-    return LearnedPositions(config.d_model, config.max_len)
+def _build_learned(config: TransformerConfig, causal: bool) -> Positions:
+    return LearnedPositions(config.d_model, config.max_len, config.position_offset)
 
 
-def _build_rotary(config: TransformerConfig) -> Positions:
-    return RotaryPositions(config.head_width, config.rope_theta)
+def _build_rotary(config: TransformerConfig, causal: bool) -> Positions:
+    pairs = config.pairs or "halves"
+    return RotaryPositions(config.rotary_width, config.rope_theta, pairs, config.rope_scaling)
 
 
-def _build_alibi(config: TransformerConfig) -> Positions:
+def _build_relative(config: TransformerConfig, causal: bool) -> Positions:
+    return RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
+
+
+def _build_alibi(config: TransformerConfig, causal: bool) -> Positions:
     return AlibiPositions(config.n_heads)
 
 
@@ -166,6 +255,8 @@ POSITIONS = {
     "sinusoidal": _build_sinusoidal,
     "learned": _build_learned,
     "rotary": _build_rotary,
+    "relative": _build_relative,
     "alibi": _build_alibi,
-    "none": lambda config: Positions(),
+    "none": lambda config, causal: Positions(),
 }
+"""Each builds a scheme for one stack; only some ask whether it is causal."""

@@ -1,5 +1,7 @@
 """The configurations of the documents this project grew from, and the paper's own."""
 
+from typing import Any
+
 from models.config import TransformerConfig
 
 
@@ -109,3 +111,63 @@ PRESETS = {
     "web tutorial, encoder": web_tutorial_encoder,
     "web tutorial, classifier": web_tutorial_classifier,
 }
+
+
+LIKE: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt2": (
+        "decoder",
+        {
+            "positions": "learned",
+            "scale_embedding": False,
+            "activation": "gelu-tanh",
+            "head_bias": False,
+            "tie_embeddings": True,
+            "pooling": "last",
+            "classifier_bias": False,
+        },
+    ),
+    "llama": (
+        "decoder",
+        {
+            "positions": "rotary",
+            "scale_embedding": False,
+            "norm": "rms",
+            "activation": "silu",
+            "gated": True,
+            "bias": False,
+            "qkv_bias": False,
+            "pooling": "last",
+            "classifier_bias": False,
+        },
+    ),
+    "bert": (
+        "encoder",
+        {
+            "positions": "learned",
+            "count_padding": True,
+            "n_segments": 2,
+            "scale_embedding": False,
+            "embedding_norm": True,
+            "norm_position": "post",
+            "final_norm": False,
+            "activation": "gelu",
+            "pooling": "first",
+            "classifier_activation": "tanh",
+        },
+    ),
+}
+"""The kind and the choices of published families, so that a model trained here can leave as one."""
+
+
+def like(config: TransformerConfig, family: str) -> TransformerConfig:
+    """The same sizes, built like a model of this family. ValueError when the kind is another."""
+    kind, choices = LIKE[family]
+    if config.kind != kind:
+        raise ValueError(f"Models like {family} are of kind {kind}; this task needs {config.kind}.")
+    return config.replace(
+        **choices,
+        d_ff=config.d_ff or 4 * config.d_model,  # none of them is attention alone
+        d_classifier=config.d_model if family == "bert" else None,
+        n_kv_heads=None,
+        d_head=None,
+    )

@@ -2,9 +2,9 @@
 
 Names of sites: `{encoder|decoder}.{layer}.{self_attn|cross_attn}.{q, k, v, scores, mask,
 bias, weights, head_out, out}`, `….mlp.{hidden, out}`, `….{resid_pre, resid_mid,
-resid_cross, resid_post}`, `{encoder|decoder}.{positions, embed,
-pos_embed, final}`, `memory`,
-`logits`. `scores` are scaled products before bias and mask; in `mask` True may look.
+resid_cross, resid_post}`, `{encoder|decoder}.{positions, embed, pos_embed,
+segment_embed, final}`, `memory`, `logits`. `scores` are scaled products before bias and
+mask; in `mask` True may look.
 """
 
 import fnmatch
@@ -17,11 +17,15 @@ from torch import Tensor
 
 from models.attention import attention_scores, attention_weights, repeat_groups
 from models.interventions import Edit, EditError
+from models.patches import Pixels
 from models.tap import Tap
-from models.transformer import Stack, Transformer, evaluating
+from models.transformer import EVERYWHERE, Stack, Transformer, evaluating
 
 EVERYTHING = ("*",)
-CHEAP_SITES = ("*.positions", "*.q", "*.k", "*.v", "*.mask", "*.resid_*", "memory", "logits")
+CHEAP_SITES = (
+    *("*.positions", "*.q", "*.k", "*.v", "*.mask"),
+    *("*.resid_pre", "*.resid_post", "memory", "logits"),
+)
 """Enough to derive the weights of any head, in memory that grows with tokens × layers."""
 
 
@@ -148,7 +152,8 @@ class Trace:
             return self[f"{attention}.scores"][:, heads]
         q, k = self[f"{attention}.q"], self[f"{attention}.k"]
         k = repeat_groups(k, q.shape[1])
-        return attention_scores(q[:, heads], k[:, heads], q.shape[-1] ** -0.5)
+        config = self.model.config
+        return attention_scores(q[:, heads], k[:, heads], config.scale, config.attention_cap)
 
     def _weights(self, attention: str, heads: slice) -> Float[Tensor, "b h q k"]:
         if f"{attention}.weights" in self:
@@ -161,23 +166,32 @@ class Trace:
 
 def trace(
     model: Transformer,
-    *inputs: Int[Tensor, "b _t"],
+    *inputs: Int[Tensor, "b _t"] | Pixels,
     keep: Bool[Tensor, "b s"] | None = None,
     source_keep: Bool[Tensor, "b s"] | None = None,
     target_keep: Bool[Tensor, "b t"] | None = None,
+    segments: Int[Tensor, "b s"] | None = None,
+    read_at: slice = EVERYWHERE,
     sites: Sequence[str] = EVERYTHING,
     edits: Sequence[Edit] = (),
 ) -> Trace:
     """Run the model once, without dropout or gradients, and keep the values named by `sites`.
 
-    `inputs` are the ids, or source and target. Recording everything holds all attention
-    weights (layers × heads × tokens²); `CHEAP_SITES` does not. EditError when an edit
-    does not fit or meets no site of this pass.
+    `inputs` are the ids, or source and target, or an image's pixels; the rest is as the
+    model takes it. Recording everything holds all attention weights (layers × heads ×
+    tokens²); `CHEAP_SITES` does not. EditError when an edit does not fit or meets no site
+    of this pass.
     """
     tap = Recorder(sites, edits)
     with evaluating(model):
         output = model(
-            *inputs, keep=keep, source_keep=source_keep, target_keep=target_keep, tap=tap
+            *inputs,
+            keep=keep,
+            source_keep=source_keep,
+            target_keep=target_keep,
+            segments=segments,
+            read_at=read_at,
+            tap=tap,
         )
     if missed := tap.unfired():
         raise EditError(f"No site of this pass is called {', '.join(missed)}.")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,56 +13,81 @@ from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.heads import ClassifierHead, LanguageModelHead
 from models.initialization import initialize, skipping_initialization
-from models.masking import both, causal_mask, keep_of, padding_mask, token_positions
+from models.masking import both, causal_mask, keep_of, padding_mask, token_positions, window_mask
 from models.normalization import NORMS
+from models.patches import PatchEmbedding, Pixels
 from models.positional import POSITIONS
 from models.presets import paper
 from models.tap import NO_TAP, Tap
+
+EVERYWHERE = slice(None)
+Ids = Int[Tensor, "b t"] | Pixels
+"""What a stack reads: tokens, or an image where `config.patch_size` says so."""
 
 
 class Stack(nn.Module):
     """Embedding, positions, blocks, last norm. A causal stack sees no token after its own."""
 
     def __init__(
-        self, config: TransformerConfig, vocab_size: int, n_layers: int, causal: bool, cross: bool
+        self,
+        config: TransformerConfig,
+        embedding: Any,  # of tokens or of patches
+        n_layers: int,
+        causal: bool,
+        cross: bool,
     ) -> None:
         super().__init__()
+
+        def norm(wanted: bool) -> nn.Module:
+            return NORMS[config.norm](config.d_model, config.norm_eps) if wanted else nn.Identity()
+
         self.causal = causal
-        self.embedding = nn.Embedding(vocab_size, config.d_model)
+        self.count_padding = config.count_padding
+        self.embedding = embedding
         self.embedding_scale = config.d_model**0.5 if config.scale_embedding else 1.0
-        self.positions = POSITIONS[config.positions](config)
+        self.positions = POSITIONS[config.positions](config, causal)
+        segments = config.n_segments
+        self.segments = nn.Embedding(segments, config.d_model) if segments else None
+        self.embedding_norm = norm(config.embedding_norm)
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(Block(config, cross) for _ in range(n_layers))
-        norm = NORMS[config.norm]
-        self.norm = norm(config.d_model, config.norm_eps) if config.final_norm else nn.Identity()
+        windows = [config.window(i) for i in range(n_layers)]
+        self.windows = frozenset(windows)
+        self.blocks = nn.ModuleList(Block(config, cross, window) for window in windows)
+        self.norm = norm(config.final_norm)
 
     def forward(
         self,
-        ids: Int[Tensor, "b t"],
+        ids: Ids,
         keep: Bool[Tensor, "b k"] | None = None,
         memory: Float[Tensor, "b s d"] | None = None,
         memory_keep: Bool[Tensor, "b s"] | None = None,
         cache: KeyValueCache | None = None,
+        segments: Int[Tensor, "b t"] | None = None,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b t d"]:
         """The stream after the last block.
 
-        `keep` covers the cached tokens too, so it may be longer than `ids`.
+        `keep` covers the cached tokens too, so it may be longer than `ids`; without
+        `segments` all tokens are of the first.
         """
         past = 0 if cache is None else cache.length
-        here, everywhere = positions_of(ids, keep, past)
+        x = tap("embed", self.embedding(ids) * self.embedding_scale)
+        here, everywhere = positions_of(x, None if self.count_padding else keep, past)
         here = tap("positions", here)
         if cache is None:
             everywhere = here
-        x = tap("embed", self.embedding(ids) * self.embedding_scale)
         position = self.positions.embed(here)
         if position is not None:
             x = x + tap("pos_embed", position.expand_as(x))
-        x = self.dropout(x)
+        if self.segments is not None:
+            if segments is None:
+                segments = x.new_zeros(x.shape[:2], dtype=torch.long)
+            x = x + tap("segment_embed", self.segments(segments))
+        x = self.dropout(self.embedding_norm(x))
         around = Surroundings(
-            mask=self.self_mask(ids, past, keep),
+            masks=self.self_masks(x, past, keep),
             bias=self.positions.bias(here, everywhere),
-            rotate=partial(self.positions.rotate, positions=here),
+            rotate=self.positions.rotation(here),
             memory=memory,
             memory_mask=None if memory_keep is None else padding_mask(memory_keep),
         )
@@ -71,20 +95,26 @@ class Stack(nn.Module):
             x = block(x, around, None if cache is None else cache.blocks[i], tap.at(str(i)))
         return tap("final", self.norm(x))
 
-    def self_mask(
-        self, ids: Int[Tensor, "b t"], past: int, keep: Bool[Tensor, "b k"] | None
-    ) -> Bool[Tensor, "#b 1 #q k"] | None:
-        queries = ids.shape[1]
-        causal = causal_mask(queries, past + queries, ids.device) if self.causal else None
-        return both(causal, None if keep is None else padding_mask(keep))
+    def self_masks(
+        self, x: Float[Tensor, "b t d"], past: int, keep: Bool[Tensor, "b k"] | None
+    ) -> dict[int, Bool[Tensor, "#b 1 #q k"] | None]:
+        """Who may look at whom, for every window that a block of this stack has."""
+        shape = (x.shape[1], past + x.shape[1])
+        is_masked = self.causal and shape[0] > 1  # the last token may see all
+        causal = causal_mask(*shape, x.device) if is_masked else None
+        mask = both(causal, None if keep is None else padding_mask(keep))
+        return {
+            window: both(mask, window_mask(window, *shape, x.device)) if window else mask
+            for window in self.windows
+        }
 
 
 def positions_of(
-    ids: Int[Tensor, "b t"], keep: Bool[Tensor, "b k"] | None, past: int
+    x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b k"] | None, past: int
 ) -> tuple[Int[Tensor, "*t"], Int[Tensor, "*k"]]:
     """Positions of these tokens, and of all that can be looked at, cached ones included."""
     if keep is None:
-        everywhere = torch.arange(past + ids.shape[1], device=ids.device)
+        everywhere = torch.arange(past + x.shape[1], device=x.device)
     else:
         everywhere = token_positions(keep)
     return everywhere[..., past:], everywhere
@@ -115,12 +145,15 @@ class Transformer(nn.Module):
         with skipping_initialization():
             self.encoder = self.decoder = None
             if "encoder" in config.stacks:
-                vocabulary = config.src_vocab_size or config.vocab_size
+                read = build_embedding(config)
                 layers = config.encoder_layers
-                self.encoder = Stack(config, vocabulary, layers, causal=False, cross=False)
+                self.encoder = Stack(config, read, layers, causal=False, cross=False)
             if "decoder" in config.stacks:
+                written = nn.Embedding(config.vocab_size, config.d_model)
+                if config.share_embeddings and self.encoder is not None:
+                    written = self.encoder.embedding
                 layers = config.n_layers
-                self.decoder = Stack(config, config.vocab_size, layers, True, cross=two_stacks)
+                self.decoder = Stack(config, written, layers, causal=True, cross=two_stacks)
             self.head = build_head(config)
         initialize(self, config, seed)
 
@@ -137,18 +170,22 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "b s"],
+        ids: Int[Tensor, "b s"] | Pixels,
         target: Int[Tensor, "b t"] | None = None,
         *,
         keep: Bool[Tensor, "b s"] | None = None,
         source_keep: Bool[Tensor, "b s"] | None = None,
         target_keep: Bool[Tensor, "b t"] | None = None,
+        segments: Int[Tensor, "b s"] | None = None,
+        read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "..."]:
         """Logits: (b, t, vocabulary), or (b, classes) from a classifier, or the bare stream.
 
-        One stack takes `ids` and `keep`; two take source and target, each with its own
-        `…_keep`. True keeps a token; without it every id but `config.pad_id` is kept.
+        One stack takes `ids` (or an image's pixels) and `keep`; two take source and target,
+        each with its own `…_keep`. True keeps a token; without it every id but
+        `config.pad_id` is kept. `segments` says which sentence a token of an encoder belongs
+        to. A language model scores its vocabulary only at the positions `read_at`.
         """
         if self.config.kind == "encoder-decoder":
             if target is None:
@@ -157,14 +194,16 @@ class Transformer(nn.Module):
             if source_keep is None:
                 source_keep = keep_of(ids, self.config.pad_id)
             memory = self.encode(ids, source_keep, tap)
-            return self.decode(target, memory, source_keep, target_keep, tap=tap)
+            return self.decode(target, memory, source_keep, target_keep, read_at=read_at, tap=tap)
         if not (target is None and source_keep is None and target_keep is None):
             raise ValueError(f"A model of kind {self.config.kind} reads one sequence, not two.")
-        keep = keep_of(ids, self.config.pad_id) if keep is None else keep
+        if keep is None and self.config.pad_id is not None:
+            keep = keep_of(ids, self.config.pad_id)
         if self.config.kind == "decoder":
-            return self.decode(ids, keep=keep, tap=tap)
+            return self.decode(ids, keep=keep, read_at=read_at, tap=tap)
         assert self.encoder is not None
-        return self.read(self.encoder(ids, keep, tap=tap.at("encoder")), keep, tap)
+        x = self.encoder(ids, keep, segments=segments, tap=tap.at("encoder"))
+        return self.read(x, keep, read_at, tap)
 
     def encode(
         self,
@@ -184,22 +223,28 @@ class Transformer(nn.Module):
         memory_keep: Bool[Tensor, "b s"] | None = None,
         keep: Bool[Tensor, "b k"] | None = None,
         cache: KeyValueCache | None = None,
+        read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "..."]:
         """What the head reads off the decoder, given what it has written so far."""
         if self.decoder is None:
             raise ValueError("An encoder alone has nothing that decodes.")
         if keep is None and cache is None:
-            keep = keep_of(target, self.config.pad_id)
-        x = self.decoder(target, keep, memory, memory_keep, cache, tap.at("decoder"))
-        return self.read(x, keep, tap)
+            pad, start = self.config.pad_id, self.config.bos_id
+            keep = keep_of(target, pad, pad_begins=memory is not None and pad == start)
+        x = self.decoder(target, keep, memory, memory_keep, cache, tap=tap.at("decoder"))
+        return self.read(x, keep, read_at, tap)
 
     def read(
-        self, x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b k"] | None, tap: Tap
+        self,
+        x: Float[Tensor, "b t d"],
+        keep: Bool[Tensor, "b k"] | None = None,
+        read_at: slice = EVERYWHERE,
+        tap: Tap = NO_TAP,
     ) -> Float[Tensor, "..."]:
         """The head's answer to the last stream."""
         if isinstance(self.head, LanguageModelHead):
-            x = self.head(x, self.last_stack.embedding.weight)
+            x = self.head(x[:, read_at], self.last_stack.embedding.weight)
         elif isinstance(self.head, ClassifierHead):
             x = self.head(x, keep)
         return tap("logits", x)
@@ -217,11 +262,16 @@ class Transformer(nn.Module):
         return written(self, source, max_length=max_length, **how)
 
 
+def build_embedding(config: TransformerConfig) -> nn.Module:
+    """What the first stack reads with."""
+    if config.patch_size:
+        return PatchEmbedding(config)
+    return nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
+
+
 def build_head(config: TransformerConfig) -> nn.Module | None:
-    if config.head == "language-model":
-        return LanguageModelHead(
-            config.d_model, config.vocab_size, config.bias, config.tie_embeddings
-        )
+    if config.head in ("language-model", "masked-language-model"):
+        return LanguageModelHead(config)
     return ClassifierHead(config) if config.head == "classifier" else None
 
 

@@ -21,7 +21,15 @@ MAY_KNOW = {
     "docs": ROOMS,
 }
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping"}
-ABOUT_THE_SCREEN = {"shell.py", "session.py", "widgets.py", "components", "training"}
+ABOUT_THE_SCREEN = {
+    "shell.py",
+    "session.py",
+    "shelves.py",
+    "widgets.py",
+    "components",
+    "training",
+    "checkpoints",
+}
 TOP = {
     ".ci",
     ".gitattributes",

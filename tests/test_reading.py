@@ -11,9 +11,10 @@ import torch
 
 from explorer import library, masks
 from explorer.first_look import first_look
+from explorer.kept import forget
 from explorer.library import Opened
 from explorer.parts import parts, site
-from explorer.reading import ReadingError, read, read_batch
+from explorer.reading import ReadingError, read
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
 from models import trace
@@ -102,8 +103,7 @@ def found_part(opened: Opened) -> str:
 def test_many_threads_read_what_one_reads(opened: Opened) -> None:
     texts = [opened.example, opened.example.split()[0], opened.example] * 8
     expected = {text: read(opened, text).answer for text in texts}
-    read.cache_clear()
-    read_batch.cache_clear()
+    forget(opened)
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda text: read(opened, text).answer, texts))
     assert answers == [expected[text] for text in texts]

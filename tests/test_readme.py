@@ -9,7 +9,7 @@ import pytest
 
 from docs import readme
 from tests.source import ROOT, files
-from tests.test_requirements import required
+from tests.test_requirements import normal, required
 
 TEXT = readme.README.read_text("utf-8")
 COMMANDS = re.findall(r"^python3 -m venv .*$", TEXT, re.MULTILINE)
@@ -43,8 +43,8 @@ def test_what_it_links_to_is_there(target: str) -> None:
 
 def test_every_dependency_has_its_reason() -> None:
     section = TEXT.split("## What it stands on")[1].split("\n## ")[0]
-    cells = re.findall(r"^\| ([a-z, -]+) \|", section, re.MULTILINE)
-    table = {package for cell in cells for package in cell.split(", ")}
+    cells = re.findall(r"^\| ([a-z_, -]+) \|", section, re.MULTILINE)
+    table = {normal(package) for cell in cells for package in cell.split(", ")}
     assert table == set(required("requirements.txt"))
     for package in required("requirements-dev.txt"):
         assert package in section

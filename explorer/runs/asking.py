@@ -9,6 +9,8 @@ from typing import Any
 from explorer.runs.run import RunError
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
+from models import TransformerConfig
+from models.presets import like
 
 MOST_PARAMETERS = 20_000_000
 """A larger model would take this machine's memory and hours for what minutes show."""
@@ -18,6 +20,7 @@ MOST_PARAMETERS = 20_000_000
 class Wishes:
     """What differs from the task's own settings; None leaves a setting as it is."""
 
+    like: str | None = None
     layers: int | None = None
     heads: int | None = None
     d_model: int | None = None
@@ -68,7 +71,10 @@ TRAINING_FIELDS = (
 
 def spec_of(task: Task, wishes: Wishes) -> RunSpec:
     """The run that was wished for. RunError says, in the words of the fault, why it is none."""
+    model = built_like(task.model, wishes.like)
     model_changes = _given(wishes, MODEL_FIELDS)
+    if wishes.like == "bert" and wishes.d_model is not None:
+        model_changes["d_classifier"] = wishes.d_model
     if wishes.layers is not None:
         model_changes["n_layers"] = wishes.layers
         model_changes["n_encoder_layers"] = None
@@ -76,7 +82,7 @@ def spec_of(task: Task, wishes: Wishes) -> RunSpec:
         model_changes |= {"n_heads": wishes.heads, "n_kv_heads": None, "d_head": None}
     spec = RunSpec(
         task=task.name,
-        model=task.model.replace(**model_changes),
+        model=model.replace(**model_changes),
         training=task.training.replace(**_given(wishes, TRAINING_FIELDS)),
         weights_seed=0 if wishes.weights_seed is None else wishes.weights_seed,
         stop_at=wishes.stop_at,
@@ -84,6 +90,14 @@ def spec_of(task: Task, wishes: Wishes) -> RunSpec:
     if fault := spec.fault() or _size_fault(spec):
         raise RunError(fault)
     return spec
+
+
+def built_like(config: TransformerConfig, family: str | None) -> TransformerConfig:
+    """The config with the choices of a published family. RunError when its kind is another."""
+    try:
+        return config if family is None else like(config, family)
+    except ValueError as error:
+        raise RunError(str(error)) from error
 
 
 def _given(wishes: Wishes, names: tuple[str, ...]) -> dict[str, Any]:

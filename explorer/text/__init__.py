@@ -2,23 +2,29 @@
 
 from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokenizer, words_of
 from explorer.text.limits import MAX_CHARACTERS, TextError
+from explorer.text.published import PublishedTokenizer, open_published
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
-from explorer.text.stepper import MAX_STEPPED_CHARACTERS, Piece, Step, steps
-from explorer.text.tokenizer import Token, Tokenizer
+from explorer.text.stepper import MAX_STEPPED_CHARACTERS, OTHERS_STEPS, Piece, Step, steps
+from explorer.text.token import AnyTokenizer, Token
+from explorer.text.tokenizer import Tokenizer
 
 __all__ = [
     "CLASSIFIER",
     "DECODER",
     "MAX_CHARACTERS",
     "MAX_STEPPED_CHARACTERS",
+    "OTHERS_STEPS",
     "SOURCE",
+    "AnyTokenizer",
     "Piece",
+    "PublishedTokenizer",
     "Step",
     "TextError",
     "Token",
     "Tokenizer",
     "byte_tokenizer",
     "character_tokenizer",
+    "open_published",
     "steps",
     "word_tokenizer",
     "words_of",

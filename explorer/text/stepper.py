@@ -21,6 +21,11 @@ from explorer.text.tokenizer import Tokenizer
 MAX_STEPPED_CHARACTERS = 1_000
 """Longest text that is taken apart step by step: the pieces grow with its square."""
 
+OTHERS_STEPS = (
+    "The steps are shown for the tokenizers made here; of this model's own there are the tokens, "
+    "their numbers and where they come from."
+)
+
 
 @dataclass(frozen=True)
 class Piece:

@@ -7,29 +7,15 @@ turns into a special token, whatever it says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import tokenizers
 
 from explorer.text.labels import bytes_of, readable, readable_bytes
 from explorer.text.limits import MAX_CORPUS_CHARACTERS, TextError, checked
 from explorer.text.special import BOS, CLS, EOS, PAD, UNKNOWN
 from explorer.text.stored import check_stored
+from explorer.text.token import Token
 
-
-@dataclass(frozen=True)
-class Token:
-    """One token: its number, how to show it, and which characters it came from.
-
-    `text[start:end]` is what it stands for. Several tokens share a span when one
-    character needs several bytes; a special token has an empty span.
-    """
-
-    id: int
-    label: str
-    start: int = 0
-    end: int = 0
-    special: bool = False
+__all__ = ["Token", "Tokenizer"]
 
 
 class Tokenizer:
@@ -79,6 +65,14 @@ class Tokenizer:
     def cls_id(self) -> int | None:
         return self.library.token_to_id(CLS)
 
+    @property
+    def sep_id(self) -> None:
+        """No model made here reads pairs."""
+
+    @property
+    def mask_id(self) -> None:
+        """No model made here fills masks."""
+
     def id_of(self, entry: str) -> int:
         """The number of an entry of the vocabulary, for callers who know that it is there."""
         found = self.library.token_to_id(entry)
@@ -86,8 +80,9 @@ class Tokenizer:
             raise TextError(f"The vocabulary has no {entry[:40]!r}.")
         return int(found)
 
-    def encode(self, text: str) -> tuple[Token, ...]:
+    def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
         """The tokens the model reads for this text, special tokens included."""
+        _single(pair)
         encoding = self.library.encode(checked(text))
         tokens: list[Token] = []
         for token_id, span, special in zip(
@@ -99,8 +94,9 @@ class Tokenizer:
             tokens.append(Token(token_id, self.label(token_id), *span, special=bool(special)))
         return tuple(tokens)
 
-    def ids(self, text: str) -> list[int]:
+    def ids(self, text: str, pair: str | None = None) -> list[int]:
         """The numbers of `encode`, without the labels."""
+        _single(pair)
         return self.library.encode(checked(text)).ids
 
     def target_ids(self, text: str) -> list[int]:
@@ -147,3 +143,8 @@ class Tokenizer:
         if token_id in self.special_ids or token == UNKNOWN:
             return token
         return readable_bytes(bytes_of(token)) if self.kind == "bytes" else readable(token)
+
+
+def _single(pair: str | None) -> None:
+    if pair is not None:
+        raise TextError("This model reads one text at a time, not a pair.")

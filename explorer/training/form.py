@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer import session
 from explorer.library import runs_root
-from explorer.runs.asking import Wishes, spec_of
+from explorer.runs.asking import Wishes, built_like, spec_of
 from explorer.runs.cluster import cluster
 from explorer.runs.run import RunError, create
 from explorer.runs.spec import RunSpec
@@ -18,8 +18,10 @@ from explorer.text import TextError
 from explorer.text.limits import MAX_CORPUS_CHARACTERS
 from explorer.training.choosing import show_run
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
+from models.presets import LIKE
 from models.training import OPTIMIZERS, SCHEDULES
 
+OWN_SHAPE = "the documents"
 BYTES_PER_CHARACTER = 4
 MOST_PASTED = 200_000
 """A pasted text travels with every click on the page; a file is sent once."""
@@ -88,10 +90,12 @@ def _text_for(given: Given) -> str | None:
 
 
 def _model(task: Task) -> dict[str, Any]:
-    at = task.model
-    with st.expander(f"Model · {at.kind}", expanded=False):
-        draw = _Inputs(task.name)
+    with st.expander(f"Model · {task.model.kind}", expanded=False):
+        family = _family(task)
+        at = built_like(task.model, family)
+        draw = _Inputs(f"{task.name}_{family}" if family else task.name)
         return {
+            "like": family,
             "layers": draw.whole("Layers", "layers", at.n_layers, 1, 12),
             "heads": draw.whole("Heads", "heads", at.n_heads, 1, 16),
             "d_model": draw.whole("d_model", "d_model", at.d_model, 4, 512, 4),
@@ -105,6 +109,15 @@ def _model(task: Task) -> dict[str, Any]:
             "dropout": draw.number("Dropout", "dropout", at.dropout, 0.0, 0.9, 0.05, "%.2f"),
             "weights_seed": draw.whole("Seed of the weights", "weights_seed", 0, 0, 9999),
         }
+
+
+def _family(task: Task) -> str | None:
+    """The published family whose shape the model gets, so that it can be exported as one."""
+    fitting = [name for name, (kind, _) in LIKE.items() if kind == task.model.kind]
+    if not fitting:
+        return None
+    chosen = _Inputs(task.name).one_of("Built like", "like", [OWN_SHAPE, *fitting], OWN_SHAPE)
+    return None if chosen == OWN_SHAPE else chosen
 
 
 def _training(task: Task) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from explorer import library, session
 from explorer.components import matrix
 from explorer.library import LibraryError, Opened
-from explorer.reading import Reading, ReadingError, read_batch
+from explorer.reading import Reading, ReadingError, fresh_batch
 from explorer.runs.opening import open_folder
 from explorer.runs.run import Run
 from explorer.tasks import Task, pattern_of, pattern_score
@@ -130,7 +130,7 @@ def _look(run: Run, text: str) -> Look | None:
 
 def _read(folder: Path, text: str, opened: Opened) -> Look:
     try:
-        return Look(folder, text, read_batch.__wrapped__(opened, (text,))[0], "")
+        return Look(folder, text, fresh_batch(opened, (text,))[0], "")
     except ReadingError as error:
         return Look(folder, text, None, str(error))
 

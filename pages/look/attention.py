@@ -15,7 +15,8 @@ at = session.choice()
 reading = session.reading_of_text()
 weights = reading.all_weights(at.part)
 
-overview, large = widgets.side_by_side(2, 3)
+has_many = reading.part(at.part).heads > 8
+overview, large = widgets.side_by_side(4, 5) if has_many else widgets.side_by_side(2, 3)
 with overview:
     st.markdown("**Every head** · layers down, heads across")
     grid(weights, selected=(at.layer, at.head), key="overview", on_pick=session.look_at)

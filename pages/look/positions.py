@@ -1,4 +1,4 @@
-"""How a model is told where a token stands: five schemes, at the sizes of the chosen model."""
+"""How a model is told where a token stands: six schemes, at the sizes of the chosen model."""
 
 import streamlit as st
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.components import chips
-from explorer.text import TextError, Tokenizer, steps
+from explorer.text import OTHERS_STEPS, TextError, Tokenizer, steps
 
 widgets.opening(
     "Tokens",
@@ -19,13 +19,20 @@ KINDS = {
     "words": "One token for each word; a word that was not learnt is read as unknown.",
     "bytes": "Common pieces are one token, and any text can be read, "
     "because in the end everything is bytes.",
+    "wordpiece": "Common words are one token, others several, of which the later ones begin "
+    "with ##.",
+    "sentencepiece": "Common pieces are one token; a space belongs to the piece behind it.",
+    "pieces": "Common pieces of words are one token.",
+    "numbers": "This model came without a tokenizer, so its tokens are typed as their numbers.",
 }
 st.caption(f"{KINDS[tokenizer.kind]} The vocabulary has {tokenizer.vocab_size:,} tokens.")
-chips(reading.tokens, key="tokens_read", text=reading.text)
+chips(reading.placed, key="tokens_read", text=reading.typed)
 widgets.notes(reading.notes)
 
 st.subheader("Step by step", anchor=False)
 try:
+    if not isinstance(tokenizer, Tokenizer):
+        raise TextError(OTHERS_STEPS)
     found = steps(tokenizer, reading.text)
 except TextError as error:
     widgets.say(str(error))
@@ -44,7 +51,7 @@ st.dataframe(
         "number": [token.id for token in reading.tokens],
         "characters": [
             "added for the model" if token.start == token.end else f"{token.start}–{token.end - 1}"
-            for token in reading.tokens
+            for token in reading.placed
         ],
     },
     hide_index=True,

@@ -15,6 +15,8 @@ import pytest
 
 HERE = Path(__file__).parent
 MEASURING = "EXPLORER_MEASURING"
+LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
+"""Large tensors on large pages, as app.py asks torch for."""
 
 
 FIGURES = pytest.StashKey[list[str]]()
@@ -30,7 +32,7 @@ class Measured(pytest.Item):
     def runtest(self) -> None:
         child = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", self.nodeid],
-            env={**os.environ, MEASURING: "1"},
+            env={**os.environ, MEASURING: "1", LARGE_PAGES: "1"},
             cwd=self.config.rootpath,
             capture_output=True,
             text=True,

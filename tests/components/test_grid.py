@@ -86,3 +86,5 @@ def test_nonsense_from_a_browser_is_no_pick(sent: object) -> None:
 
 def test_the_height_is_decided_by_the_shape() -> None:
     assert natural_height(12, 128, 128) == natural_height(12, 128, 128) == 560
+    assert natural_height(12, 9, 9, 12) < 480, "twelve heads are narrow, so their layers are low"
+    assert natural_height(2, 9, 9, 2) == natural_height(2, 9, 9)

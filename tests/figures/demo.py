@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from explorer.figures.bars import bars
 from explorer.figures.curves import Row, by_offset, slopes, waves
 from explorer.figures.learning import held_out, loss
+from explorer.figures.spectra import spectrum
 
 st.set_page_config(layout="wide")
 st.title("Figures")
@@ -43,3 +44,5 @@ right.vega_lite_chart(
     height=180,
     key="bars",
 )
+falling = [math.sqrt(64 - at) for at in range(64)]
+left.vega_lite_chart(spectrum([12.0, 9.5, *falling[2:]], falling, 8.4), height=240, key="spectrum")

@@ -13,6 +13,7 @@ from explorer.figures.bars import bars
 from explorer.figures.curves import by_offset, slopes, waves
 from explorer.figures.frame import CONFIG
 from explorer.figures.learning import held_out, loss
+from explorer.figures.spectra import MOST_POINTS, ranks, spectrum
 
 ROWS = [
     {"position": p, "value": math.sin(p), "dimension": name}
@@ -27,6 +28,10 @@ CHARTS = {
     "no waves": waves([]),
     "by offset": by_offset([(0, 1.0, 1.5, 2.0), (1, -1.0, 0.0, 1.0)], "product"),
     "slopes": slopes([0.5, 0.25], 12),
+    "spectrum": spectrum([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6),
+    "spectrum, logarithmic": spectrum([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True),
+    "spectrum of zeros": spectrum([0.0, 0.0], [0.0, 0.0], 0.0, logarithmic=True),
+    "spectrum of one": spectrum([3.0], [2.5], 2.6),
     "loss": loss(400, math.log(27)),
     "losses": loss(400, run="run"),
     "held out": held_out("exact match", 400, goal=0.99),
@@ -53,7 +58,7 @@ def axes(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return [axis for axis in found if axis and axis["type"] == "quantitative"]
 
 
-@pytest.mark.parametrize("name", ["waves", "by offset", "slopes", "loss", "held out"])
+@pytest.mark.parametrize("name", ["waves", "by offset", "slopes", "loss", "held out", "spectrum"])
 def test_the_axes_are_fixed_before_the_data_comes(name: str) -> None:
     assert all("domain" in axis["scale"] for axis in axes(CHARTS[name]))
 
@@ -70,3 +75,18 @@ def test_bars_keep_equal_labels_apart_and_cut_long_ones() -> None:
 def test_charts_while_training_hold_no_data_of_their_own() -> None:
     for chart in (loss(10), held_out("accuracy", 10)):
         assert "data" not in chart
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 399, 400, 401, 512, 768, 4096])
+def test_of_many_ranks_the_first_and_the_last_are_drawn(count: int) -> None:
+    drawn = ranks(count)
+    assert len(drawn) == min(count, MOST_POINTS) == len(set(drawn))
+    assert drawn == sorted(drawn)
+    assert not count or (drawn[0], drawn[-1]) == (0, count - 1)
+
+
+def test_a_logarithmic_spectrum_has_no_zero() -> None:
+    chart = CHARTS["spectrum, logarithmic"]
+    assert all(row["value"] > 0 for row in chart["data"]["values"])
+    assert chart["data"]["values"][2]["own"] == 0.0, "whole on hover"
+    assert chart["layer"][0]["encoding"]["y"]["scale"]["domain"][0] > 0

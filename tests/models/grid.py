@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS
+from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling
 from tests.models.building import config_of
 
 GRID = pytest.mark.parametrize(
@@ -23,6 +23,7 @@ WRITERS = pytest.mark.parametrize(
     ids=str,
 )
 
+YARN = RopeScaling("yarn", factor=4.0, original_len=16, attention_factor=1.2)
 ODDITIES = {
     "plain": config_of("decoder"),
     "encoder-decoder": config_of("encoder-decoder"),
@@ -36,6 +37,22 @@ ODDITIES = {
     "learned positions, rms": config_of("encoder-decoder", positions="learned", norm="rms"),
     "no last norm": config_of("decoder", final_norm=False),
     "odd width": config_of("decoder", d_model=9),
+    "one table for both stacks": config_of(
+        "encoder-decoder", share_embeddings=True, src_vocab_size=None
+    ),
+    "words behind a mask": config_of("encoder", head="masked-language-model", n_segments=2),
+    "the last token decides": config_of("decoder", head="classifier", pooling="last"),
+    "parallel": config_of("decoder", parallel=True, positions="rotary", d_rotary=2),
+    "parallel behind one norm": config_of("decoder", parallel=True, shared_norm=True),
+    "adjacent pairs": config_of("decoder", positions="rotary", pairs="adjacent"),
+    "sines first": config_of("decoder", pairs="halves"),
+    "stretched": config_of("decoder", positions="rotary", rope_scaling=YARN),
+    "windows": config_of("decoder", positions="rotary", windows=(3, 0)),
+    "capped": config_of("decoder", attention_cap=2.0, logit_cap=1.0, attention_scale=0.7),
+    "normed queries": config_of("decoder", qk_norm=True, embedding_norm=True),
+    "learned from the third row": config_of(
+        "decoder", positions="learned", position_offset=2, count_padding=True
+    ),
 }
 """Configs that leave parts out, share them or give them unusual sizes."""
 EVERY_ODDITY = pytest.mark.parametrize("config", ODDITIES.values(), ids=ODDITIES.keys())

@@ -83,9 +83,9 @@ HUGE = {"d_model": 10**6, "vocab_size": 10**6, "d_ff": 10**6, "n_heads": 1, "pos
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "no config": (lambda f: (f / CONFIG).unlink(), "one has no readable config.json."),
     "config is a folder": (folder_for_a_file, "one has no readable config.json."),
-    "config is cut": (text(CONFIG, '{"kind": "dec'), "config.json in one is no model: "),
+    "config is cut": (text(CONFIG, '{"kind": "dec'), "config.json in one is not readable JSON."),
     "config is no text": (data(CONFIG, b"\xff\xfe"), "config.json in one is not text."),
-    "config is deep": (text(CONFIG, "[" * 200_000), "not readable JSON"),
+    "config is deep": (text(CONFIG, "[" * 200_000), "config.json in one is nested too deep."),
     "config is large": (text(CONFIG, " " * (2 << 20)), "too large"),
     "config is a list": (text(CONFIG, "[]"), "must be a JSON object"),
     "config of another": (config(architectures=["GPT2LMHeadModel"]), "unknown keys: 'archi"),
@@ -97,27 +97,27 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "tokenizer is no text": (data(TOKENIZER, b"\xff"), "tokenizer.json in one is not text."),
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "one has no model.safetensors."),
     "pickled weights": (pickled, "one holds pickled weights, which can run code"),
-    "a pickle by another name": (data(WEIGHTS, pickle.dumps({})), "is damaged or cut short."),
-    "empty weights": (data(WEIGHTS, b""), "model.safetensors in one is damaged or cut short."),
+    "a pickle by another name": (data(WEIGHTS, pickle.dumps({})), "is pickled, which can run"),
+    "empty weights": (data(WEIGHTS, b""), "is empty; fetch or save it again."),
     "header too long": (data(WEIGHTS, struct.pack("<Q", 1 << 60) + b"{}"), "damaged"),
     "half the weights": (truncated(0.5), "is damaged or cut short."),
     "almost all weights": (truncated(0.999), "is damaged or cut short."),
     "a weight is missing": (
         weights(lambda values: values.pop(BIAS)),
-        "model.safetensors lacks head.bias, which the config asks for.",
+        "one lacks head.bias, which its config asks for.",
     ),
     "a weight is too short": (
         weights(lambda values: values.update({BIAS: torch.zeros(12)})),
-        "head.bias has the shape (12,) in model.safetensors, but (13,) by the config.",
+        "head.bias in one has the shape (12,), which is not what the config says.",
     ),
     "a weight is turned": (
         weights(lambda values: values.update({"head.weight": torch.zeros(12, 13)})),
-        "head.weight has the shape (12, 13)",
+        "head.weight in one has the shape (12, 13)",
     ),
     "config says more layers": (config(n_layers=3), "lacks decoder.blocks.2."),
     "config says wider": (config(d_ff=21), "has the shape (20, 12)"),
-    "config says huge": (config(**HUGE), "by the config."),
-    "config says deep": (config(n_layers=300), "lacks decoder.blocks.2."),
+    "config says huge": (config(**HUGE), "is not what the config says."),
+    "config says deep": (config(n_layers=200), "asks for 200 layers, but there are only 37"),
 }
 
 

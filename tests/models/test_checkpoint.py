@@ -158,7 +158,7 @@ def test_a_missing_or_foreign_state_is_told_in_a_sentence(tmp_path: Path) -> Non
     with pytest.raises(CheckpointError, match="is damaged"):
         load_state(tmp_path / "one", model, config)
     file.unlink()
-    with pytest.raises(CheckpointError, match="is damaged"):
+    with pytest.raises(CheckpointError, match=r"one has no readable state\.safetensors"):
         load_state(tmp_path / "one", model, config)
     save_checkpoint(tmp_path / "two", model)
     with pytest.raises(CheckpointError, match=r"two has no readable state\.json"):

@@ -15,6 +15,7 @@ X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(1))
 FORMULAS = {
     "relu": lambda x: x.clamp(min=0),
     "gelu": lambda x: x * (1 + torch.erf(x / 2**0.5)) / 2,
+    "gelu-tanh": lambda x: x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))) / 2,
     "silu": lambda x: x / (1 + torch.exp(-x)),
 }
 

@@ -8,7 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.generation import Sampling, Step, choose_from, generate, keep_top_k, keep_top_p
+from models.generation import (
+    Sampling,
+    Step,
+    choose_from,
+    generate,
+    keep_top_k,
+    keep_top_p,
+)
 from models.transformer import Transformer
 from tests.models.building import config_of, ids_of, keep_of_lengths, shake, shaken
 from tests.models.grid import WRITERS
@@ -219,3 +226,20 @@ def test_who_cannot_write_says_so() -> None:
     for prompt in (ids[:, :0], ids_of(1, 17)):
         with pytest.raises(ValueError, match="A prompt has 1 to 16 tokens, not"):
             generate(writer(), prompt)
+
+
+def test_what_is_banned_is_never_written() -> None:
+    model = shaken(config_of("decoder", banned_ids=(3, 4, 5)))
+    for step in generate(model, ids_of(3, 4), max_length=12, temperature=5.0):
+        assert not step.probabilities[:, [3, 4, 5]].any()
+        assert torch.allclose(step.probabilities.sum(-1), step.probabilities.new_ones(3))
+
+
+def test_two_stacks_begin_with_the_token_they_must() -> None:
+    def begun(kind: str, prompt: Tensor, **changes: Any) -> Tensor:
+        return shaken(config_of(kind, bos_id=1, **changes)).generate(prompt, 3, greedy=True)
+
+    source, one = ids_of(3, 4), ids_of(3, 1)
+    assert begun("encoder-decoder", source, first_id=7)[:, :2].tolist() == [[1, 7]] * 3
+    assert not (begun("encoder-decoder", source)[:, 1] == 7).all()
+    assert torch.equal(begun("decoder", one, first_id=7), begun("decoder", one))

@@ -47,6 +47,13 @@ def test_keep_of() -> None:
     assert kept.tolist() == [[True, False], [True, True]]
 
 
+def test_padding_that_begins_a_text_is_a_token() -> None:
+    kept = keep_of(torch.tensor([[0, 5, 0], [0, 3, 4]]), 0, pad_begins=True)
+    assert kept is not None
+    assert kept.tolist() == [[True, True, False], [True, True, True]]
+    assert keep_of(torch.tensor([[0, 5]]), 0, pad_begins=True) is None
+
+
 def test_positions_count_real_tokens() -> None:
     keep = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 0], [1, 0, 1, 1], [0, 0, 0, 0]], dtype=torch.bool)
     positions = token_positions(keep)

@@ -64,7 +64,7 @@ def test_rotary_products_depend_on_distance_alone() -> None:
 
     def product(query: int, key: int) -> torch.Tensor:
         at = [torch.tensor([position]) for position in (query, key)]
-        return (rotary.rotate(q, at[0]) * rotary.rotate(k, at[1])).sum(-1)
+        return (rotary.rotation(at[0])(q) * rotary.rotation(at[1])(k)).sum(-1)
 
     for distance in (0, 1, 9):
         near = product(distance, 0)
@@ -76,7 +76,7 @@ def test_rotary_products_depend_on_distance_alone() -> None:
 def test_rotary_turns_pairs_by_their_frequency() -> None:
     rotary = RotaryPositions(4, theta=100.0)
     x = torch.tensor([1.0, 2.0, 3.0, 4.0]).view(1, 1, 1, 4)
-    turned = rotary.rotate(x, torch.tensor([3]))[0, 0, 0]
+    turned = rotary.rotation(torch.tensor([3]))(x)[0, 0, 0]
     for i, frequency in enumerate((1.0, 0.1)):
         a, b, angle = i + 1.0, i + 3.0, 3 * frequency
         assert turned[i].item() == pytest.approx(a * math.cos(angle) - b * math.sin(angle))
@@ -86,15 +86,15 @@ def test_rotary_turns_pairs_by_their_frequency() -> None:
 def test_rotary_keeps_lengths_and_leaves_position_zero() -> None:
     rotary = RotaryPositions(8)
     x = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(1))
-    torch.testing.assert_close(rotary.rotate(x, torch.arange(5)).norm(dim=-1), x.norm(dim=-1))
-    assert torch.equal(rotary.rotate(x, torch.zeros(5, dtype=torch.long)), x)
+    torch.testing.assert_close(rotary.rotation(torch.arange(5))(x).norm(dim=-1), x.norm(dim=-1))
+    assert torch.equal(rotary.rotation(torch.zeros(5, dtype=torch.long))(x), x)
 
 
 def test_rotary_takes_positions_of_each_sequence() -> None:
     rotary = RotaryPositions(8)
     x = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(1))
     rows = torch.stack((torch.arange(5), torch.arange(5) + 3))
-    torch.testing.assert_close(rotary.rotate(x, rows)[1:], rotary.rotate(x[1:], rows[1]))
+    torch.testing.assert_close(rotary.rotation(rows)(x)[1:], rotary.rotation(rows[1])(x[1:]))
 
 
 SLOPES = {
@@ -130,12 +130,11 @@ def test_learned_positions_are_looked_up() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_scheme_acts_in_exactly_one_place(name: str) -> None:
-    scheme = POSITIONS[name](SMALL)
-    x = torch.randn(2, 3, 5, 4, generator=torch.Generator().manual_seed(1))
+    scheme = POSITIONS[name](SMALL, True)
     positions = torch.arange(5)
     acts = [
         scheme.embed(positions) is not None,
-        not torch.equal(scheme.rotate(x, positions), x),
+        scheme.rotation(positions) is not None,
         scheme.bias(positions, positions) is not None,
     ]
     assert sum(acts) == (name != "none")

@@ -150,7 +150,7 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
 def test_every_scheme_of_positions_is_drawn(model: str, scheme: str) -> None:
     at = inside(ROOT / "pages/look/positions.py", model=model, scheme=scheme)
     assert not at.exception
-    assert ("no learned positions" in said(at)) == (scheme == "Learned")
+    assert ("no such trained positions" in said(at)) == (scheme in ("Learned", "Relative"))
 
 
 @pytest.mark.parametrize("example", ["I am a student", "Your sentence", "A padded batch"])
@@ -194,7 +194,8 @@ def test_a_model_has_its_title_beside_its_name() -> None:
     at = inside(ROOT / "pages/models/checkpoints.py", model="letters")
     captions = [caption.value for caption in at.caption]
     assert "Letters" in captions
-    assert any(caption.startswith("letters · decoder") for caption in captions)
+    assert "letters" in said(at)
+    assert any(caption.startswith("decoder, 2 × 4 heads") for caption in captions)
 
 
 def test_what_is_cut_is_said() -> None:

@@ -32,7 +32,7 @@ def test_encoder_layer(
     theirs = layer_reference(ours, config)
     x = torch.randn(3, 5, 12, generator=torch.Generator().manual_seed(1)).to(dtype)
     masks = {"nothing": None, "padding": padding_mask(KEEP), "causal": causal_mask(5)}
-    answer = ours(x, Surroundings(mask=masks[masked]))
+    answer = ours(x, Surroundings(masks={0: masks[masked]}))
     expected = theirs(
         x,
         src_mask=~causal_mask(5)[0, 0] if masked == "causal" else None,

@@ -76,7 +76,7 @@ def take_another_epsilon(model: Transformer) -> None:
 def norm_before(model: Transformer) -> None:
     for module in model.modules():
         if isinstance(module, Residual):
-            module.pre = not module.pre
+            module.where = "post" if module.where == "pre" else "pre"
 
 
 def skip_the_last_norm(model: Transformer) -> None:
@@ -85,7 +85,7 @@ def skip_the_last_norm(model: Transformer) -> None:
 
 def skip_the_residual(model: Transformer) -> None:
     residual: Any = last(model.last_stack).mlp_residual
-    residual.forward = lambda x, layer: residual.norm(layer(x))
+    residual.forward = lambda x, layer, reads: residual.norm(layer(x))
 
 
 def leave_embeddings_unscaled(model: Transformer) -> None:
@@ -104,14 +104,14 @@ def see_the_future(model: Transformer) -> None:
 
 def see_padding_of(model: Transformer, stack: int) -> None:
     its: Any = stacks(model)[stack]
-    mask = its.self_mask
-    its.self_mask = lambda queries, past, keep: mask(queries, past, None)
+    masks = its.self_masks
+    its.self_masks = lambda queries, past, keep: masks(queries, past, None)
 
 
 def see_padding_of_the_memory(model: Any) -> None:
     decode = model.decode
-    model.decode = lambda target, memory, memory_keep, keep, tap: decode(
-        target, memory, None, keep, tap=tap
+    model.decode = lambda target, memory, memory_keep, keep, **how: decode(
+        target, memory, None, keep, **how
     )
 
 

@@ -33,5 +33,5 @@ def test_a_tokenizer_that_knows_more_than_the_model_reads_is_refused(tmp_path: P
     other = TASKS["negation"].tokenizer.to_json()
     assert TASKS["negation"].tokenizer.vocab_size > run.spec.model.vocab_size
     (checkpoint / "tokenizer.json").write_text(other)
-    with pytest.raises(LibraryError, match="knows more tokens than its model reads"):
+    with pytest.raises(LibraryError, match="knows more tokens than it reads"):
         open_folder(run.folder)

@@ -31,6 +31,9 @@ HTML = """
 </div>
 """
 
+USUAL_WIDTH = 360
+"""Pixels for the pictures of one layer, in half of a page on a small screen."""
+
 _VIEW = View("grid", HTML)
 
 
@@ -56,7 +59,7 @@ def grid(
     One click is one rerun: `on_pick(layer, head)` is called before the script, and
     the result says in `.picked` what was picked.
     """
-    layers, heads = weights.shape[:2]
+    layers, heads, queries, keys = weights.shape
 
     def hand_over() -> None:
         picked = _checked(st.session_state[key].get("picked"), layers, heads)
@@ -66,7 +69,7 @@ def grid(
     result = _VIEW(
         key=key,
         data=encode(weights, row_name, column_name, name=key),
-        height=height or natural_height(layers, *weights.shape[2:]),
+        height=height or natural_height(layers, queries, keys, heads),
         choice=list(selected),
         on_picked_change=hand_over,
     )
@@ -83,9 +86,13 @@ def _checked(picked: Any, layers: int, heads: int) -> list[int] | None:
     return [layer, head] if 0 <= layer < layers and 0 <= head < heads else None
 
 
-def natural_height(layers: int, queries: int, keys: int) -> int:
-    """Room for every layer at a comfortable size, and no higher than a screen."""
-    tall = 96 * min(1.0, max(0.25, queries / max(1, keys)))
+def natural_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:
+    """Room for every layer at a comfortable size, and no higher than a screen.
+
+    Many heads make each picture as narrow as its share of the usual width.
+    """
+    wide = min(96.0, max(12.0, USUAL_WIDTH / heads - 8))
+    tall = wide * min(1.0, max(0.25, queries / max(1, keys)))
     return int(min(560, max(layers * (tall + 8), 150) + 96))
 
 

@@ -72,10 +72,11 @@ function layout({data, stage, ink, canvas}) {
   pen.font = `12px ${ink.sans}`;
   const left = Math.ceil(pen.measureText(data.words.row + " ↓").width) + 14, top = 40;
   const tall = queries / Math.max(1, keys), room = width > 620 ? 240 : 0;
-  const wide = Math.min((width - left - room) / heads - GAP,
-    ((height - top) / layers - GAP) / Math.max(tall, 0.01), LARGEST / Math.max(1, tall));
+  const share = (width - left - room) / heads, gap = share < 20 + GAP ? 3 : GAP;
+  const wide = Math.min(share - gap,
+    ((height - top) / layers - gap) / Math.max(tall, 0.01), LARGEST / Math.max(1, tall));
   const w = Math.max(4, Math.floor(wide)), h = Math.max(4, Math.round(w * tall));
-  const gap = w < 20 ? 3 : GAP, right = left + heads * (w + gap);
+  const right = left + heads * (w + gap);
   const scale = Math.min(208 / keys, Math.max(60, Math.min(208, height - top)) / queries);
   return {left, top, w, h, gap, right, room,
     large: {x: right + 32, y: top, w: keys * scale, h: queries * scale}};

@@ -43,6 +43,7 @@ def matrix(
     column_name: str = "key",
     sentence: str | None = None,
     forbidden: str | None = None,
+    absent: str = "may not look",
     unit: str = "weight",
     height: int | None = None,
     top: float | None = None,
@@ -53,8 +54,9 @@ def matrix(
     `allowed` is true where a query may look: the other cells are hatched, and so are
     values that are absent (NaN) or minus infinity. `top` fixes the upper end of the
     colours, else it is the largest value. `sentence` and `forbidden` say a cell in
-    words, with {row}, {column} and {value}. `title` names the picture to a screen
-    reader. The height is decided here, before any data is in the browser.
+    words, with {row}, {column} and {value}; `absent` says in the legend what hatching
+    means. `title` names the picture to a screen reader. The height is decided here,
+    before any data is in the browser.
     """
     message = encode(
         values,
@@ -67,6 +69,7 @@ def matrix(
             "column": column_name,
             "sentence": sentence or _sentence(scale),
             "forbidden": forbidden or "{row} may not look at {column}",
+            "absent": absent,
             "unit": unit,
             "title": title or f"{unit} of every {row_name} and {column_name}",
         },

@@ -98,17 +98,18 @@ function paint(state) {
   pen.fillText(data.words.column + " →", left - 8, band - 25);
 }
 
-// Two decimals in every cell that has the room.
+// A number in every cell that has the room; two decimals where the largest is about one.
 function numbers(state, pen) {
   const {data, ink, place, codes} = state, {left, band, cell, n, m} = place;
   if (data.scale === "mask" || cell < 30 || n * m > 2500) return;
   pen.font = `${SMALL}px ${ink.mono}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
+  const places = [100, 10, 0.2].filter(bound => data.top < bound).length;
   const shown = Array.from(codes, (code, i) => {
     const value = valueOf(code, data);
     if (blank(state, i)) return "";
-    return value === 0 ? "0" : value.toFixed(data.top >= 100 ? 0 : data.top >= 10 ? 1 : 2).replace("-", "−");
+    return value === 0 ? "0" : value.toFixed(places).replace("-", "−");
   });
   const widest = shown.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
   if (widest > cell - 5) return;
@@ -203,7 +204,7 @@ function legend(state) {
       bar, element("span", "", number(data.top, ends)));
   }
   if (state.codes.some((_, i) => blank(state, i))) {
-    parts.push(element("span", "swatch off"), element("span", "", "may not look"));
+    parts.push(element("span", "swatch off"), element("span", "", data.words.absent ?? "may not look"));
   }
   box.replaceChildren(...parts);
 

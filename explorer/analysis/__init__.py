@@ -1,0 +1,1 @@
+"""What weights and attention are like, in numbers: pure tensors, no screen."""

@@ -1,0 +1,160 @@
+"""The singular values of a matrix, beside those that noise of the same size would have.
+
+A matrix of m × n independent numbers of standard deviation s has no singular value
+far above s (√m + √n), the edge of Marchenko and Pastur (1967), and how far is known too
+(Johnstone 2001). What training writes into a matrix stands out above that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+DECOMPOSED = 2_500_000_000
+"""Up to this rows × columns × the smaller of them, a decomposition takes about a second."""
+MULTIPLIED = 500_000_000_000
+"""Up to this, multiplying the matrix with itself takes about twenty."""
+WIDEST_PRODUCT = 4_096
+FLUCTUATIONS = 4.0
+"""Widths of the Tracy–Widom law by which noise may pass its edge: about once in 10,000."""
+SMALLEST_SIDE = 8
+"""A matrix thinner than this has too few singular values to tell noise by."""
+BLOCK = 512
+"""The judgement looks at no more rows and columns: a corner of noise is noise."""
+
+
+class SpectrumError(ValueError):
+    """Why there are no singular values to show, in one sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """All singular values of a matrix, the largest first, and how they were found."""
+
+    values: Tensor
+    shape: tuple[int, int]
+    rms: float
+    method: str
+
+    @property
+    def edge(self) -> float:
+        """No singular value of noise with the same root mean square is larger."""
+        return edge(self.shape, self.rms)
+
+    @property
+    def stable_rank(self) -> float:
+        """The squares of all singular values over that of the largest: at most the rank."""
+        largest = float(self.values[0]) if len(self.values) else 0.0
+        return float((self.values / largest).square().sum()) if largest else 0.0
+
+    @property
+    def above_edge(self) -> int:
+        """How many singular values are larger than noise would have them."""
+        return int((self.values > self.edge).sum())
+
+    def directions_for(self, share: float) -> int:
+        """How many directions hold this share of the squared norm."""
+        squares = self.values.double().square()
+        if not len(squares) or float(squares.sum()) == 0.0:
+            return 0
+        held = squares.cumsum(0) / squares.sum()
+        return min(int((held < share).sum()) + 1, len(squares))
+
+
+def spectrum(matrix: Tensor, report: Callable[[float], None] | None = None) -> Spectrum:
+    """The singular values, by the method that its size allows; SpectrumError when none does.
+
+    `report` is told the share that is done, where it takes long.
+    """
+    matrix = matrix.detach()
+    if matrix.dim() != 2 or not matrix.numel():
+        raise SpectrumError("Only a matrix has singular values: choose one instead of a vector.")
+    if not all(bool(torch.isfinite(part).all()) for part in matrix.split(BLOCK)):
+        raise SpectrumError(
+            "This matrix holds numbers that are not finite, so it has no singular values: "
+            "see the Doctor."
+        )
+    rows, columns = matrix.shape
+    small = min(rows, columns)
+    size = f"{rows:,} × {columns:,}"
+    if rows * columns * small <= DECOMPOSED:
+        values = torch.linalg.svdvals(matrix.double())
+        method = "Exact: a singular value decomposition in double precision."
+    elif rows * columns * small <= MULTIPLIED and small <= WIDEST_PRODUCT:
+        values = _from_product(matrix, report)
+        method = (
+            f"{size} is large, so these are the roots of the eigenvalues of the matrix times "
+            "its transpose, in double precision: exact, but for values below a ten-millionth "
+            "of the largest."
+        )
+    else:
+        raise SpectrumError(
+            f"A matrix of {size} is too large for its singular values to be computed here: "
+            "choose a smaller one, or see its size under Norms."
+        )
+    # The squares of the singular values add up to those of the numbers.
+    rms = float(torch.linalg.vector_norm(values)) / math.sqrt(rows * columns)
+    return Spectrum(values, (rows, columns), rms, method)
+
+
+def _from_product(matrix: Tensor, report: Callable[[float], None] | None = None) -> Tensor:
+    """Roots of the eigenvalues of the smaller of W Wᵀ and Wᵀ W, summed slice by slice."""
+    tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.mT
+    width = tall.shape[1]
+    product = torch.zeros(width, width, dtype=torch.float64)
+    done = 0
+    for rows in tall.split(max(1, (1 << 22) // width)):
+        rows = rows.double()
+        product += rows.mT @ rows
+        done += len(rows)
+        if report is not None:
+            report(done / len(tall))
+    return torch.linalg.eigvalsh(product).clamp_min(0).sqrt().flip(0)
+
+
+def noise(shape: tuple[int, int], rms: float) -> Tensor:
+    """The singular values that noise of this size would have, the largest first.
+
+    They are where the law of Marchenko and Pastur has its quantiles.
+    """
+    small, large = min(shape), max(shape)
+    ratio = small / large
+    low, high = (1 - math.sqrt(ratio)) ** 2, (1 + math.sqrt(ratio)) ** 2
+    # Steps of an angle are fine where the density is steep: at both ends.
+    angle = torch.linspace(0, math.pi, 4096, dtype=torch.float64)
+    at = low + (high - low) * (1 - angle.cos()) / 2
+    density = ((at - low).clamp_min(0) * (high - at).clamp_min(0)).sqrt() / at.clamp_min(1e-12)
+    mass = torch.cumulative_trapezoid(density, at)
+    mass = torch.cat([mass.new_zeros(1), mass / mass[-1]])
+    wanted = (torch.arange(small, dtype=torch.float64) + 0.5) / small
+    right = torch.searchsorted(mass, wanted).clamp(1, len(mass) - 1)
+    span = (mass[right] - mass[right - 1]).clamp_min(1e-300)
+    share = ((wanted - mass[right - 1]) / span).clamp(0, 1)
+    found = at[right - 1] + share * (at[right] - at[right - 1])
+    return (rms * (large * found).sqrt()).flip(0)
+
+
+def edge(shape: tuple[int, int], rms: float) -> float:
+    """Where the singular values of noise end: the law's edge plus four Tracy–Widom widths."""
+    first, second = math.sqrt(max(shape) - 1 or 1), math.sqrt(min(shape))
+    width = (first + second) * (1 / first + 1 / second) ** (1 / 3)
+    return rms * math.sqrt((first + second) ** 2 + FLUCTUATIONS * width)
+
+
+def passes_for_noise(matrix: Tensor) -> bool:
+    """Whether the largest singular value is one that noise of the same size could have.
+
+    Looks at a corner of at most 512 × 512; a matrix thinner than 8 is never called noise.
+    """
+    corner = matrix.detach()[:BLOCK, :BLOCK].double()
+    rows, columns = corner.shape
+    if min(rows, columns) < SMALLEST_SIDE or not bool(torch.isfinite(corner).all()):
+        return False
+    rms = float(corner.square().mean().sqrt())
+    if rms == 0.0:
+        return False
+    return float(torch.linalg.svdvals(corner)[0]) <= edge((rows, columns), rms)

@@ -1,0 +1,71 @@
+"""What is chosen on the Checkpoints page: the view, the tensor; both live in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+from torch import Tensor
+
+from explorer import session
+from explorer.analysis.weights import IN_A_LAYER
+from explorer.library import Opened
+
+VIEWS = ("Ledger", "Weights", "Norms", "Spectra", "Heads", "Doctor")
+
+
+def choose_view() -> str:
+    """Which side of the model is shown; only that one is computed."""
+    return pick("View", "show", VIEWS, VIEWS[0])
+
+
+def pick(label: str, key: str, options: Sequence[str], default: str, **how: Any) -> str:
+    """One of a few; what is no longer among them is replaced by the default."""
+    if st.session_state.get(key, default) not in options:
+        st.session_state[key] = default
+    picked = st.segmented_control(
+        label,
+        options,
+        default=default,
+        key=key,
+        required=True,
+        wrap=True,
+        label_visibility="collapsed",
+        bind="query-params",
+        **how,
+    )
+    return default if picked is None else str(picked)
+
+
+def choose_tensor(opened: Opened, *, matrices: bool = False) -> tuple[str, Tensor]:
+    """A tensor by its name in a layer; which layer, of which stack, the sidebar says.
+
+    So a click in the sidebar goes to the same tensor of the next layer.
+    """
+    at = session.choice()
+    stack, attention = at.part.split(".")
+    places: dict[str, tuple[str, Tensor]] = {}
+    for name, parameter in opened.model.named_parameters():
+        inside = IN_A_LAYER.fullmatch(name)
+        if matrices and parameter.dim() != 2:
+            continue
+        if inside is None:
+            places[name] = name, parameter
+        elif inside["stack"] == stack and int(inside["layer"]) == at.layer:
+            places[inside["part"]] = name, parameter
+    default = f"{attention}.q_proj.weight"
+    options = list(places)
+    if default not in places:
+        default = options[0]
+    if st.session_state.get("tensor", default) not in places:
+        st.session_state["tensor"] = default
+    picked = st.selectbox(
+        f"Tensor of {stack} layer {at.layer}, or outside the layers",
+        options,
+        index=options.index(default),
+        key="tensor",
+        help="The layer and the kind of attention are chosen in the sidebar.",
+        bind="query-params",
+    )
+    return places[picked or default]

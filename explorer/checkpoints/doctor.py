@@ -1,0 +1,93 @@
+"""The checkpoint doctor's findings: the files, the numbers, the heads over the reader's text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from explorer import session, shelves
+from explorer.analysis import doctor
+from explorer.analysis.doctor import Finding
+from explorer.analysis.heads import HeadStatistics
+from explorer.checkpoints.heads import measured
+from explorer.checkpoints.norms import surveyed
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.reading import ReadingError, read
+from models.checkpoint import CheckpointError, inspect
+
+COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}
+SAID = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "Fine"}
+
+
+def show(opened: Opened) -> None:
+    """Everything the doctor looked at, the worst first."""
+    st.markdown("**What the doctor looked at** · the worst first")
+    folder = next((e.folder for e in shelves.entries() if e.name == opened.name), None)
+    of_files = of_folder(folder) if folder else []
+    found = [*of_files, *_of_model(opened), *_of_text(opened)]
+    findings(doctor.in_order(found))
+
+
+def show_files(folder: Path) -> None:
+    """What can be said of a model that cannot be opened."""
+    findings(doctor.in_order(of_folder(folder)))
+
+
+def examine() -> None:
+    """The findings of a folder on the shelf that cannot be opened and was asked about."""
+    name = st.session_state.get("examined")
+    for entry in shelves.entries():
+        if entry.name == name and entry.fault:
+            with st.container(border=True, key="examined_findings"):
+                found = doctor.in_order(of_folder(entry.folder))
+                is_said = any(finding.sentence == entry.fault for finding in found)
+                st.text(f"{entry.name}: {'cannot be opened.' if is_said else entry.fault}")
+                findings(found)
+
+
+def findings(found: Sequence[Finding]) -> None:
+    """One row each: how bad it is in a word, what it is, and a sentence."""
+    with st.container(key="findings", gap="small"):
+        for finding in found:
+            level, title, said = st.columns([2, 5, 16], vertical_alignment="top")
+            level.badge(SAID[finding.level], color=COLOURS[finding.level])  # type: ignore[arg-type]
+            title.markdown(f"**{finding.title}**")
+            said.text(finding.sentence)  # it may hold names out of a stranger's file
+
+
+def of_folder(folder: Path) -> list[Finding]:
+    """What the headers of the files tell."""
+    try:
+        disk = inspect(folder)
+        types = {name: disk.weights.dtype(name) for name in disk.layouts}
+        return [*doctor.of_files(disk), *doctor.of_types(types)]
+    except (CheckpointError, OSError) as error:
+        return [Finding("error", "Files that cannot be read", str(error))]
+
+
+def _of_model(opened: Opened) -> list[Finding]:
+    """Every finding that needs the numbers; kept, since they do not change."""
+    found = surveyed(opened)
+
+    def make() -> list[Finding]:
+        return [
+            *doctor.of_numbers(found),
+            *doctor.of_training(opened.model, found),
+            *doctor.of_heads(opened.model),
+        ]
+
+    return kept(opened, "doctor", make)
+
+
+def _of_text(opened: Opened) -> list[Finding]:
+    """Whether the heads choose, over the reader's text."""
+    at = session.choice()
+    try:
+        reading = read(opened, at.text, at.pair)
+    except ReadingError as error:
+        return [Finding("note", "Attention not judged", str(error))]
+    looks: list[HeadStatistics] = [measured(opened, reading, part.name) for part in reading.parts]
+    return doctor.of_attention(looks)

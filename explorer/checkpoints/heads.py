@@ -1,0 +1,115 @@
+"""What every head does with the reader's text, in one number of their choice."""
+
+from __future__ import annotations
+
+import streamlit as st
+from torch import Tensor
+
+from explorer import session, widgets
+from explorer.analysis.heads import STATISTICS, HeadStatistics, Statistic, joined, layers
+from explorer.checkpoints.choosing import pick
+from explorer.checkpoints.weights import column, facts
+from explorer.checkpoints.words import three
+from explorer.checkpoints.working import with_bar
+from explorer.components import matrix
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.reading import Reading
+
+ROW, AROUND, HIGHEST = 40, 130, 620
+
+
+def show(opened: Opened) -> None:
+    """Layers down, heads across; then every number of every head."""
+    at = session.choice()
+    reading = session.reading_of_text()
+    found = measured(opened, reading, at.part)
+    known = {
+        each.title: each
+        for each in STATISTICS.values()
+        if not bool(found.values[each.name].isnan().all())
+    }
+    if not known:
+        session.say("No row of this attention sees anything: type another text.")
+        return
+    title = pick("Statistic", "statistic", list(known), next(iter(known)))
+    chosen = known[title]
+    part = reading.part(at.part)
+    drawn, numbers = widgets.side_by_side(7, 3)
+    with drawn:
+        st.markdown(f"**{title}** · {part.title}, layers down, heads across")
+        _draw(found.values[chosen.name], chosen)
+        st.caption(f"{chosen.meaning} {_rows(found)}")
+    with numbers:
+        st.markdown(f"**Layer {at.layer}, head {at.head}**")
+        facts([(each.title, _said(found, each, at.layer, at.head)) for each in known.values()])
+    st.markdown("**Every head**")
+    _list(found)
+
+
+def _draw(values: Tensor, chosen: Statistic) -> None:
+    layers, heads = values.shape
+    matrix(
+        values,
+        [str(layer) for layer in range(layers)],
+        [str(head) for head in range(heads)],
+        key="head_statistics",
+        row_name="layer",
+        column_name="head",
+        sentence="Layer {row}, head {column}: {value} " + chosen.unit,
+        unit=chosen.unit,
+        absent="no value",
+        height=min(HIGHEST, ROW * layers + AROUND),
+        top=chosen.top,
+    )
+
+
+def _said(found: HeadStatistics, statistic: Statistic, layer: int, head: int) -> str:
+    return three(float(found.values[statistic.name][layer, head]))
+
+
+BYTES_OF_A_TOKEN = 200
+"""What the key takes that the figures are kept under."""
+
+
+def measured(opened: Opened, reading: Reading, part: str) -> HeadStatistics:
+    """Counted once for what the model has read, a layer at a time."""
+    total = reading.part(part).layers
+    read = tuple((token.id, token.segment) for token in (*reading.source, *reading.target))
+    return kept(
+        opened,
+        ("heads", part, read),
+        lambda: joined(with_bar(layers(reading, part), total, "Reading the heads, by layer")),
+        lambda made: BYTES_OF_A_TOKEN * len(read) + sum(v.nbytes for v in made.values.values()),
+    )
+
+
+def _rows(found: HeadStatistics) -> str:
+    seen = found.rows - found.blind
+    said = f"The mean over the {seen:,} rows of your text."
+    if found.blind:
+        more = "row that sees" if found.blind == 1 else "rows that see"
+        said += f" {found.blind:,} {more} nothing are left out."
+    return said
+
+
+def _list(found: HeadStatistics) -> None:
+    depth, heads = found.values["entropy"].shape
+    st.dataframe(
+        {
+            "layer": [layer for layer in range(depth) for _ in range(heads)],
+            "head": list(range(heads)) * depth,
+            **{
+                each.title: column(found.values[each.name].flatten())
+                for each in STATISTICS.values()
+            },
+        },
+        hide_index=True,
+        height=min(420, 38 + 35 * depth * heads),
+        column_config={
+            each.title: st.column_config.NumberColumn(
+                format="%.3f" if each.top else "%.2f", help=each.meaning
+            )
+            for each in STATISTICS.values()
+        },
+    )

@@ -1,0 +1,30 @@
+"""The chosen model to take away, as the folder of a published family."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import exporting
+from explorer.library import Opened
+from explorer.text.literal import literal
+from models.described import OURS
+from models.export import exportable
+
+LONGEST = 400
+"""Characters of the reason why not."""
+
+
+def take_away(opened: Opened) -> None:
+    """A download for a model of ours; where no family has its shape, what would be needed."""
+    if opened.family != OURS:
+        return
+    found = exportable(opened.config)
+    if found.family is None:
+        st.caption(f"It cannot be exported: {literal(found.fault or '', LONGEST)}")
+        return
+    st.download_button(
+        f"Export as a {found.family} folder",
+        lambda: exporting.to_zip(opened),
+        file_name=f"{opened.name}-{found.family}.zip",
+        key="export",
+    )

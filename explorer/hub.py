@@ -1,0 +1,90 @@
+"""Models of the Hugging Face hub, or of its cache on this machine when nobody answers."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+from huggingface_hub.utils import validate_repo_id
+
+LARGEST_DOWNLOAD = 16_000_000_000
+READ = [
+    "config.json",
+    "generation_config.json",
+    "*.safetensors",
+    "model.safetensors.index.json",
+    "*token*.json",
+    "*vocab*",
+    "merges.txt",
+    "*.spm",
+    "*.model",
+]
+"""What is fetched of a model: never its code, never pickled weights, nothing of subfolders."""
+SUBFOLDERS = "*/*"
+
+
+class HubError(ValueError):
+    """Why a model cannot be had, in one sentence."""
+
+
+def is_id(text: str) -> bool:
+    """Whether a text could be the id of a model, such as `openai-community/gpt2`."""
+    try:
+        validate_repo_id(text)
+    except HFValidationError:
+        return False
+    return text.isprintable()
+
+
+def fetched(hub_id: str) -> Path:
+    """The folder of a model in the hub's cache, filled first when the hub can be reached.
+
+    What is there already is not fetched again.
+    """
+    try:
+        return _filled(hub_id)
+    except HubError:
+        raise
+    except Exception as error:  # of whatever library the hub's own is built on
+        if folder := _from_cache(hub_id):
+            return folder
+        raise HubError(_why_not(hub_id, error)) from error
+
+
+def _filled(hub_id: str) -> Path:
+    planned = snapshot_download(
+        hub_id, allow_patterns=READ, ignore_patterns=SUBFOLDERS, dry_run=True
+    )
+    size = sum(file.file_size or 0 for file in planned)
+    if size > LARGEST_DOWNLOAD:
+        raise HubError(
+            f"{hub_id} has {size / 1e9:,.0f} GB, more than the "
+            f"{LARGEST_DOWNLOAD / 1e9:,.0f} GB that are fetched from here."
+        )
+    return Path(snapshot_download(hub_id, allow_patterns=READ, ignore_patterns=SUBFOLDERS))
+
+
+def _from_cache(hub_id: str) -> Path | None:
+    try:
+        folder = Path(
+            snapshot_download(
+                hub_id, allow_patterns=READ, ignore_patterns=SUBFOLDERS, local_files_only=True
+            )
+        )
+    except (OSError, ValueError):
+        return None
+    return folder if (folder / "config.json").is_file() else None
+
+
+def _why_not(hub_id: str, error: Exception) -> str:
+    """A plan of what would be fetched fails for the reason it names as its cause."""
+    if any(isinstance(each, RepositoryNotFoundError) for each in (error, error.__cause__)):
+        return f"There is no folder {hub_id}, and the hub has no such model that all may read."
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"There is no room on this disk for {hub_id}; free some and try again."
+    return (
+        f"There is no folder {hub_id}, the hub cannot be reached, and its cache on this machine "
+        "does not hold it."
+    )

@@ -1,0 +1,144 @@
+"""What a tokenizer.json may declare before the library is allowed to read it.
+
+Any of its parts may be there; how many, how long and how deep is bounded. It is read
+in the child alone, so these bounds are for a clear sentence: what they let through
+and the library cannot stand ends the child and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from explorer.text.limits import TextError
+
+MOST_ENTRIES = 1_000_000
+LARGEST_NUMBER = 4_000_000
+LONGEST_TOKEN = 10_000
+MOST_ADDED = 50_000
+MOST_MERGES = 4_000_000
+MOST_PARTS, DEEPEST = 20_000, 24
+LONGEST_PATTERN = 4_000
+LONGEST_CHARSMAP = 8_000_000
+PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+MODELS = ("BPE", "Unigram", "WordPiece", "WordLevel")
+
+
+def check(stored: dict[str, Any]) -> None:
+    """TextError, in half a sentence, unless all that is declared is within bounds."""
+    model = stored.get("model")
+    if not isinstance(model, dict):
+        raise TextError("it has no model.")
+    _check_model(model)
+    _check_added(stored.get("added_tokens"))
+    for name in PARTS:
+        _check_part(name, stored.get(name))
+
+
+def type_of(model: dict[str, Any]) -> str:
+    """The kind of model; older files leave it to be seen from what is there."""
+    named = model.get("type")
+    if named is None:
+        if isinstance(model.get("vocab"), list):
+            return "Unigram"
+        if "merges" in model:
+            return "BPE"
+        return "WordPiece" if "continuing_subword_prefix" in model else "WordLevel"
+    return named if isinstance(named, str) else ""
+
+
+def _check_model(model: dict[str, Any]) -> None:
+    kind = type_of(model)
+    if kind not in MODELS:
+        raise TextError("it is none of BPE, Unigram, WordPiece and WordLevel.")
+    vocabulary = model.get("vocab")
+    if kind == "Unigram":
+        _check_scored(vocabulary)
+    elif not isinstance(vocabulary, dict):
+        raise TextError("it has no vocabulary.")
+    else:
+        _check_texts(vocabulary)
+        _check_numbers(vocabulary.values())
+    if kind == "BPE":
+        _check_merges(model.get("merges"))
+    for name, value in model.items():
+        if name not in ("vocab", "merges") and isinstance(value, (list, dict, str)):
+            _check_part("model", value)
+
+
+def _check_scored(vocabulary: Any) -> None:
+    """A list of pieces and scores; a piece is numbered by its place."""
+    if not isinstance(vocabulary, list):
+        raise TextError("it has no vocabulary.")
+    if not all(
+        isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], (int, float))
+        for entry in vocabulary
+    ):
+        raise TextError("its vocabulary is not a list of pieces and scores.")
+    _check_texts([piece for piece, _ in vocabulary])
+
+
+def _check_texts(entries: Iterable[Any]) -> None:
+    texts = list(entries)
+    if not 0 < len(texts) <= MOST_ENTRIES:
+        raise TextError(f"its vocabulary has {len(texts):,} tokens, not 1 to {MOST_ENTRIES:,}.")
+    if not all(isinstance(text, str) and len(text) <= LONGEST_TOKEN for text in texts):
+        raise TextError("a token of its vocabulary is not a short text.")
+
+
+def _check_numbers(numbers: Iterable[Any]) -> None:
+    found = list(numbers)
+    if not all(type(number) is int and 0 <= number < LARGEST_NUMBER for number in found):
+        raise TextError("a token of its vocabulary has no usable number.")
+    if len(set(found)) != len(found):
+        raise TextError("two tokens of its vocabulary have the same number.")
+
+
+def _check_merges(merges: Any) -> None:
+    if not isinstance(merges, list) or len(merges) > MOST_MERGES:
+        raise TextError("its merges are not a list that can be read.")
+    if not all(
+        isinstance(merge, str)
+        or (isinstance(merge, list) and len(merge) == 2 and all(isinstance(t, str) for t in merge))
+        for merge in merges
+    ):
+        raise TextError("one of its merges is not a pair of tokens.")
+
+
+def _check_added(added: Any) -> None:
+    if added is None:
+        return
+    if not isinstance(added, list) or len(added) > MOST_ADDED:
+        raise TextError(f"its added tokens are not a list of at most {MOST_ADDED:,}.")
+    for token in added:
+        if not isinstance(token, dict) or not isinstance(token.get("content"), str):
+            raise TextError("one of its added tokens has no text.")
+        if len(token["content"]) > LONGEST_TOKEN:
+            raise TextError("one of its added tokens is not a short text.")
+    _check_numbers([token.get("id") for token in added])
+
+
+def _check_part(name: str, part: Any) -> None:
+    """A part in all its depth: few pieces, short texts."""
+    waiting, seen = [(part, 0)], 0
+    while waiting:
+        value, depth = waiting.pop()
+        seen += 1
+        if seen > MOST_PARTS or depth > DEEPEST:
+            raise TextError(f"its {name} has more parts than can be.")
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                _check_text(name, key, key)
+                if isinstance(inner, str):
+                    _check_text(name, key, inner)
+                else:
+                    waiting.append((inner, depth + 1))
+        elif isinstance(value, list):
+            waiting += [(inner, depth + 1) for inner in value]
+        elif isinstance(value, str):
+            _check_text(name, "", value)
+
+
+def _check_text(name: str, key: str, text: str) -> None:
+    if len(text) > (LONGEST_CHARSMAP if key == "precompiled_charsmap" else LONGEST_PATTERN):
+        raise TextError(f"its {name} holds a text of {len(text):,} characters.")

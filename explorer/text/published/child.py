@@ -1,0 +1,110 @@
+"""The child process: opens a stranger's tokenizer and answers, one line of JSON for each.
+
+Started by `process` as `python -m explorer.text.published.child`. Before a
+stranger's byte is read it takes from itself what it does not need: memory beyond
+a bound, files to write, core dumps. Each answer has a budget of computing time; the
+kernel ends the process when that is spent, whatever library is busy, and when the
+app ends so does the line it listens to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from explorer.text.limits import TextError
+from explorer.text.published.engine import Engine
+from explorer.text.published.forms import open_engine
+
+ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
+"""Memory beside what this process has before it reads: a constant, more for each byte, an end."""
+
+READING_SECONDS = 0.9
+
+
+def main() -> None:
+    task = json.loads(sys.argv[1])
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # a library that prints must not answer in our place
+    files: dict[str, int] = task["files"]
+    _limit(sum(os.fstat(number).st_size for number in files.values()))
+    engine: Engine | None = None
+
+    def opening() -> dict[str, Any]:
+        nonlocal engine
+        engine = open_engine(files, task["family"])
+        return engine.facts()
+
+    _say(out, _within(float(task["seconds"]), opening))
+    for number in files.values():
+        os.close(number)
+    for line in sys.stdin.buffer:
+        if engine is None:
+            return
+        _say(out, _within(READING_SECONDS, _work(engine, json.loads(line))))
+
+
+def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
+    match request["do"]:
+        case "encode":
+            return lambda: engine.encode(request["text"], request["pair"])
+        case "decode":
+            return lambda: {"text": engine.decode(request["ids"])}
+        case "labels":
+            return lambda: {"labels": [engine.label(number) for number in request["ids"]]}
+        case _:
+            return lambda: {"id": engine.id_of(request["entry"])}
+
+
+def _within(seconds: float, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The answer, or why there is none; `over` says that this process is of no more use."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        return work()
+    except TextError as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": "it needs more memory than it is given.", "over": True}
+    except BaseException:  # noqa: BLE001  a panic of the library is no Exception
+        return {"error": "it does not do what such a file must.", "over": True}
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _say(out: Any, answer: Mapping[str, Any]) -> None:
+    left = memoryview(json.dumps(answer).encode() + b"\n")
+    while left:
+        left = left[out.write(left) :]
+    if answer.get("over"):
+        os._exit(1)
+
+
+def _limit(to_read: int) -> None:
+    """Take away what reading a file of this size cannot need."""
+    used = _memory()
+    for what, most in (
+        (resource.RLIMIT_AS, used + min(ROOM + ROOM_PER_BYTE * to_read, MOST_ROOM)),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, most))
+
+
+def _memory() -> int:
+    """Address space taken so far; nothing where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as pages:
+            return int(pages.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1_000_000_000
+
+
+if __name__ == "__main__":
+    main()

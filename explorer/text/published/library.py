@@ -1,0 +1,131 @@
+"""The engine for everything the `tokenizers` library reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tokenizers
+
+from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
+from explorer.text.limits import TextError
+from explorer.text.published.checks import check, type_of
+from explorer.text.published.engine import Read, Special, free, short, special_of, wire
+from explorer.text.published.prepared import prepare
+from explorer.text.published.roles import Roles
+
+WORD_START = "▁"
+_KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}
+
+
+class LibraryEngine:
+    """A tokenizer of the library with labels, spans in the typed text and special tokens apart."""
+
+    def __init__(self, stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> None:
+        check(stored)
+        self._kind = _kind(stored)
+        prepared = prepare(stored, roles, more)
+        text = json.dumps(prepared.stored)
+        try:
+            library = tokenizers.Tokenizer.from_str(text)
+        except Exception as error:
+            raise TextError("it does not describe a tokenizer.") from error
+        library.encode_special_tokens = True
+        library.no_padding()
+        library.no_truncation()
+        self._library = library
+        added = {number: token.content for number, token in _added(library).items()}
+        numbers = {text: number for number, text in added.items()} | prepared.renamed
+        for name in roles.values():
+            found = library.token_to_id(name)
+            if name not in numbers and found is not None:
+                numbers[name] = found
+        texts = {numbers[text]: text for text in prepared.special if text in numbers}
+        self._special: Special = special_of(roles, numbers, texts)
+        self._special_ids = self._special.ids
+        self._added = added
+        vocabulary = prepared.stored["model"]["vocab"]
+        largest = len(vocabulary) - 1 if isinstance(vocabulary, list) else max(vocabulary.values())
+        self._size = max([largest, *added]) + 1
+
+    def facts(self) -> dict[str, Any]:
+        normalizer = self._library.normalizer
+        lowered = normalizer.normalize_str("A") if normalizer is not None else "A"
+        return {
+            "kind": self._kind,
+            "vocab_size": self._size,
+            "lowercase": "a" in lowered and "A" not in lowered,
+            "roles": dict(self._special.roles),
+            "special_ids": sorted(self._special_ids),
+        }
+
+    def encode(self, text: str, pair: str | None) -> dict[str, Any]:
+        read = self._library.encode(text, pair)
+        tokens = [
+            Read(number, *span, of=None if special else of or 0, segment=segment)
+            for number, span, special, of, segment in zip(
+                read.ids,
+                read.offsets,
+                read.special_tokens_mask,
+                read.sequence_ids,
+                read.type_ids,
+                strict=True,
+            )
+        ]
+        return wire(tokens, [text, pair or ""], self, self._special)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        kept = [number for number in ids if number not in self._special_ids]
+        return str(self._library.decode(kept, skip_special_tokens=False))
+
+    def label(self, token_id: int) -> str:
+        special = self._special.texts.get(token_id)
+        if special is not None:
+            return short(readable(special))
+        token = self._library.id_to_token(token_id)
+        if token is None:
+            return free(token_id)
+        if token_id in self._added:
+            return short(readable(token))
+        if self._kind == "bytes" and byte_alphabet().keys() >= set(token):
+            return short(readable_bytes(bytes_of(token)))
+        if self._kind == "sentencepiece":
+            token = token.replace(WORD_START, " ")
+        return short(readable(token))
+
+    def id_of(self, entry: str) -> int | None:
+        for number, text in self._special.texts.items():
+            if text == entry:
+                return number
+        found = self._library.token_to_id(entry)
+        return None if found is None else int(found)
+
+
+def _added(library: tokenizers.Tokenizer) -> dict[int, tokenizers.AddedToken]:
+    found: dict[int, tokenizers.AddedToken] = library.get_added_tokens_decoder()
+    return found
+
+
+def _kind(stored: dict[str, Any]) -> str:
+    """What a token is, as far as a reader cares."""
+    parts = list(_parts([stored.get(n) for n in ("normalizer", "pre_tokenizer", "decoder")]))
+    model = type_of(stored["model"])
+    types = {part.get("type") for part in parts if isinstance(part.get("type"), str)}
+    if "ByteLevel" in types:
+        return "bytes"
+    if "Metaspace" in types or any(WORD_START in part.values() for part in parts):
+        return "sentencepiece"
+    if model == "WordLevel" and "Split" in types:
+        return "characters"
+    return _KINDS.get(model, "pieces")
+
+
+def _parts(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in it; the depth was checked."""
+    if isinstance(value, dict):
+        yield {key: inner for key, inner in value.items() if isinstance(inner, str)}
+    inner_values = value.values() if isinstance(value, dict) else value
+    for inner in inner_values:
+        if isinstance(inner, (dict, list)):
+            yield from _parts(inner)

@@ -1,0 +1,227 @@
+"""How each family numbers the pieces of its sentencepiece model, and what it puts around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sentencepiece import SentencePieceProcessor
+
+from explorer.text.limits import TextError
+from explorer.text.published.engine import Special, special_of
+from explorer.text.published.languages import MBART, MBART_50
+from explorer.text.published.reading import Files, object_of
+from explorer.text.published.roles import Roles, added_of
+
+Around = tuple[int | str, ...]
+FAIRSEQ = {
+    "XLMRoberta": (("<s>", "<pad>", "</s>", "<unk>"), 1, ()),
+    "MBart": (("<s>", "<pad>", "</s>", "<unk>"), 1, MBART),
+    "MBart50": (("<s>", "<pad>", "</s>", "<unk>"), 1, MBART_50),
+    "Camembert": (("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"), 4, ()),
+}
+"""The tokens that come first, how far the pieces are moved, the languages that come last."""
+
+MOST_EXTRA = 10_000
+LARGEST_NUMBER = 4_000_000
+
+
+@dataclass
+class Numbering:
+    """Pieces to numbers and back. `single` and `pair` say what stands around `$A` and `$B`.
+
+    `shift` is added to the model's own numbers; `listed` replaces them by a list of the
+    family's, and `written_as` names numbers on the side that is written.
+    """
+
+    processor: SentencePieceProcessor
+    special: Special = field(default_factory=lambda: Special({}, {}))
+    unknown: int = 0
+    size: int = 0
+    single: Around = ("$A",)
+    pair: Around = ("$A", "$B")
+    shift: int = 0
+    listed: Mapping[str, int] | None = None
+    written_as: Mapping[int, str] | None = None
+
+    def typed(self, piece: str, number: int) -> int:
+        """The family's number of a piece of a text."""
+        if self.listed is not None:
+            return self.listed.get(piece, self.unknown)
+        return self.unknown if number == self.processor.unk_id() else number + self.shift
+
+    def written(self, number: int) -> str | None:
+        """The piece of a number, None where there is none."""
+        if self.written_as is not None:
+            return self.written_as.get(number)
+        if number == self.unknown:
+            number = self.processor.unk_id() + self.shift
+        if not 0 <= number - self.shift < self.processor.get_piece_size():
+            return None
+        piece: str = self.processor.id_to_piece(number - self.shift)
+        return piece
+
+    def number_of(self, piece: str) -> int | None:
+        """The number of a piece that is in the vocabulary."""
+        if self.listed is not None:
+            return self.listed.get(piece)
+        number = self.processor.piece_to_id(piece)
+        known = self.processor.id_to_piece(number) == piece
+        return self.typed(piece, number) if known else None
+
+    def number(self, code: str) -> int:
+        return (self.listed or {}).get(code, self.unknown)
+
+    def code_at_start(self, text: str) -> str | None:
+        """The language that a Marian text may name before it begins: `>>fr<<`."""
+        if self.listed is None or not text.startswith(">>") or "<<" not in text:
+            return None
+        return text[: text.index("<<") + 2]
+
+
+def numbering_of(
+    files: Files,
+    way: str,
+    settings: Mapping[str, Any],
+    roles: Roles,
+    processor: SentencePieceProcessor,
+) -> Numbering:
+    """The numbering of a way of reading; TextError where it is not known."""
+    if "source.spm" in files:
+        return _marian(files, roles, processor)
+    makers = {"T5": _t5, "Llama": _llama, "Gemma": _llama} | dict.fromkeys(FAIRSEQ, _fairseq)
+    if way not in makers:
+        named = way[:40] or "this family"
+        raise TextError(f"a sentencepiece model as {named} reads it is not known here.")
+    numbering = makers[way](processor, way, settings, roles)
+    added = list(added_of(settings, object_of(files, "added_tokens.json")))
+    beyond = [text for number, text, special in added if number >= numbering.size and not special]
+    if beyond:
+        raise TextError(
+            f"{beyond[0][:40]!r} was added to its vocabulary, and only a tokenizer.json says how "
+            "that is read; save the folder anew, so that it has one."
+        )
+    texts = dict(numbering.special.texts)
+    for number, text, special in added:
+        if special and number < LARGEST_NUMBER and number not in texts:
+            texts[number] = text
+    numbering.special = Special(numbering.special.roles, texts)
+    numbering.size = max([numbering.size - 1, *texts]) + 1
+    return numbering
+
+
+def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Numbering:
+    """Numbers from vocab.json; what is not in it is unknown. `</s>` ends a text."""
+    listed = _listed(files, "vocab.json")
+    written = _listed(files, "target_vocab.json") if "target_vocab.json" in files else listed
+    special = special_of(roles, listed, {})
+    end, unknown = special.roles.get("eos"), special.roles.get("unk")
+    if end is None or unknown is None:
+        raise TextError("vocab.json has no </s> or no <unk>.")
+    return Numbering(
+        processor,
+        special,
+        unknown,
+        max(listed.values()) + 1,
+        ("$A", end),
+        ("$A", "$B", end),
+        listed=listed,
+        written_as={number: piece for piece, number in written.items()},
+    )
+
+
+def _listed(files: Files, name: str) -> dict[str, int]:
+    listed = object_of(files, name)
+    for number in listed.values():
+        if type(number) is not int or not 0 <= number < LARGEST_NUMBER:
+            raise TextError(f"a token of {name} has no usable number.")
+    if not listed:
+        raise TextError(f"{name} is empty.")
+    return listed
+
+
+def _fairseq(
+    processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
+) -> Numbering:
+    """XLM-R and its kin: four tokens first, the pieces moved on, languages and mask last."""
+    front, shift, codes = FAIRSEQ[way]
+    beyond = processor.get_piece_size() + shift
+    numbers = {text: processor.piece_to_id(text) + shift for text in ("<s>", "</s>")}
+    numbers |= {text: number for number, text in enumerate(front)}
+    numbers |= {code: beyond + place for place, code in enumerate(codes)}
+    numbers["<mask>"] = beyond + len(codes)
+    special = special_of(roles, numbers, {number: text for text, number in numbers.items()})
+    start, end = numbers["<s>"], numbers["</s>"]
+    single: Around = (start, "$A", end)
+    pair: Around = (start, "$A", end, end, "$B", end)
+    if codes:
+        language = settings.get("src_lang") or "en_XX"
+        if not isinstance(language, str) or language not in codes:
+            raise TextError("src_lang in its settings is none of its languages.")
+        code = numbers[language]
+        around = ((code,), (end,)) if way == "MBart50" else ((), (end, code))
+        single = (*around[0], "$A", *around[1])
+        pair = (*around[0], "$A", "$B", *around[1])
+    size = max(numbers.values()) + 1
+    return Numbering(processor, special, numbers["<unk>"], size, single, pair, shift)
+
+
+def _t5(
+    processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
+) -> Numbering:
+    """The model's own numbers, and behind them the places to fill, the last one first."""
+    pieces = processor.get_piece_size()
+    extra = settings.get("extra_ids", 100)
+    if type(extra) is not int or not 0 <= extra <= MOST_EXTRA:
+        raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
+    places = {pieces + extra - 1 - place: f"<extra_id_{place}>" for place in range(extra)}
+    numbers = _controls(processor, roles)
+    special = special_of(
+        roles, numbers, {number: text for text, number in numbers.items()} | places
+    )
+    end = special.roles.get("eos")
+    if end is None:
+        raise TextError("its model has no </s>.")
+    return Numbering(
+        processor,
+        special,
+        processor.unk_id(),
+        pieces + extra,
+        ("$A", end),
+        ("$A", end, "$B", end),
+    )
+
+
+def _llama(
+    processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
+) -> Numbering:
+    """The model's own numbers; its start before each text unless the settings say otherwise."""
+    numbers = _controls(processor, roles)
+    special = special_of(roles, numbers, {number: text for text, number in numbers.items()})
+    around: list[Around] = []
+    for role, otherwise in (("bos", True), ("eos", False)):
+        asked = settings.get(f"add_{role}_token")
+        found = special.roles.get(role)
+        wanted = found is not None and (otherwise if asked is None else asked is True)
+        around.append((found,) if wanted and found is not None else ())
+    before, after = around
+    return Numbering(
+        processor,
+        special,
+        processor.unk_id(),
+        processor.get_piece_size(),
+        (*before, "$A", *after),
+        (*before, "$A", *after, *before, "$B", *after),
+    )
+
+
+def _controls(processor: SentencePieceProcessor, roles: Roles) -> dict[str, int]:
+    """The pieces that no text can become, and those that play a role."""
+    everything = range(processor.get_piece_size())
+    found = {processor.id_to_piece(n): n for n in everything if processor.is_control(n)}
+    for text in roles.values():
+        number = processor.piece_to_id(text)
+        if number >= 0 and processor.id_to_piece(number) == text:
+            found[text] = number
+    return found

@@ -1,0 +1,146 @@
+"""The engine for sentencepiece models, each read by the library that made it.
+
+The families number the same pieces differently and put different tokens around
+a text; that is all that is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sentencepiece
+
+from explorer.text.labels import readable
+from explorer.text.limits import TextError
+from explorer.text.published.engine import Read, Special, free, short, wire
+from explorer.text.published.numbering import Numbering, numbering_of
+from explorer.text.published.reading import Files, bytes_of
+from explorer.text.published.roles import Roles
+
+WORD_START = "▁"
+
+
+def piece_engine(files: Files, way: str, settings: Mapping[str, Any], roles: Roles) -> PieceEngine:
+    """The engine for the sentencepiece files that are there."""
+    name = next(name for name in files if name.endswith((".spm", ".model")))
+    source = _processor(files, name)
+    target = _processor(files, "target.spm") if "target.spm" in files else source
+    return PieceEngine(source, target, numbering_of(files, way, settings, roles, source))
+
+
+class PieceEngine:
+    """A sentencepiece model as one family numbers and surrounds it."""
+
+    def __init__(
+        self,
+        source: sentencepiece.SentencePieceProcessor,
+        target: sentencepiece.SentencePieceProcessor,
+        numbering: Numbering,
+    ) -> None:
+        self._source, self._target = source, target
+        self._numbering = numbering
+        self._special: Special = numbering.special
+        self._special_ids = self._special.ids
+        mask = self._special.roles.get("mask")
+        self._mask_id = mask
+        self._mask = None if mask is None else self._special.texts[mask]
+
+    def facts(self) -> dict[str, Any]:
+        lowered = self._source.normalize("A")
+        return {
+            "kind": "sentencepiece",
+            "vocab_size": self._numbering.size,
+            "lowercase": "a" in lowered and "A" not in lowered,
+            "roles": dict(self._special.roles),
+            "special_ids": sorted(self._special_ids),
+        }
+
+    def encode(self, text: str, pair: str | None) -> dict[str, Any]:
+        tokens: list[Read] = []
+        around = self._numbering.single if pair is None else self._numbering.pair
+        for item in around:
+            if isinstance(item, int):
+                tokens.append(Read(item))
+            else:
+                of = 0 if item == "$A" else 1
+                tokens += self._typed(pair or "" if of else text, of)
+        return wire(tokens, [text, pair or ""], self, self._special)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        pieces = [self._numbering.written(number) for number in ids if self._is_text(number)]
+        decoded: str = self._target.decode([piece for piece in pieces if piece is not None])
+        if WORD_START in decoded:  # in a piece that only the family's list knows
+            return decoded.replace(WORD_START, " ").strip()
+        return decoded
+
+    def label(self, token_id: int) -> str:
+        special = self._special.texts.get(token_id)
+        if special is not None:
+            return short(readable(special))
+        piece = self._numbering.written(token_id)
+        if piece is None:
+            return free(token_id)
+        return short(readable(piece.replace(WORD_START, " ")))
+
+    def id_of(self, entry: str) -> int | None:
+        for number, text in self._special.texts.items():
+            if text == entry:
+                return number
+        return self._numbering.number_of(entry)
+
+    def _is_text(self, number: int) -> bool:
+        return number not in self._special_ids
+
+    def _typed(self, text: str, of: int) -> list[Read]:
+        """The tokens of a text; a mask that was typed is one, any other special token is not."""
+        code = self._numbering.code_at_start(text)
+        tokens = [] if code is None else [Read(self._numbering.number(code), 0, len(code), of)]
+        at = len(code or "")
+        parts = text[at:].split(self._mask) if self._mask else [text[at:]]
+        for index, part in enumerate(parts):
+            if index and self._mask and self._mask_id is not None:
+                tokens.append(Read(self._mask_id, at, at + len(self._mask), of))
+                at += len(self._mask)
+            tokens += self._pieces(part, at, of)
+            at += len(part)
+        return tokens
+
+    def _pieces(self, text: str, at: int, of: int) -> list[Read]:
+        if not text:
+            return []
+        made = self._source.encode(text, return_type="offset_mapping")
+        spans = whole_spans(made["pieces"], made["offsets"])
+        tokens = []
+        for piece, number, (start, end) in zip(made["pieces"], made["ids"], spans, strict=True):
+            token_id = self._numbering.typed(piece, number)
+            if token_id in self._special_ids:
+                token_id = self._numbering.unknown
+            tokens.append(Read(token_id, at + start, at + end, of))
+        return tokens
+
+
+def whole_spans(pieces: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans with every part of a character over all of it.
+
+    The library puts a character that became several pieces (its bytes, or the two
+    letters of a ligature) on the last of them and leaves the others empty.
+    """
+    return [
+        (start, end + 1) if start == end and piece != WORD_START else (start, end)
+        for piece, (start, end) in zip(pieces, spans, strict=True)
+    ]
+
+
+def _processor(files: Files, name: str) -> sentencepiece.SentencePieceProcessor:
+    stored = bytes_of(files, name)
+    if stored[:1] == b"\x80":
+        raise TextError(f"{name} is a pickle, which could run code; it is not read.")
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=stored)
+        pieces = processor.get_piece_size()
+    except Exception as error:
+        raise TextError(f"{name} is not a sentencepiece model.") from error
+    if not pieces:
+        raise TextError(f"{name} is empty.")
+    return processor

@@ -1,0 +1,80 @@
+"""What every tokenizer of this app can do, wherever it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token: its number, how to show it, and which characters it came from.
+
+    `text[start:end]` is what it stands for, in the second text of a pair where
+    `second` is true. Several tokens share a span when one character needs several
+    bytes; a token that was added for the model has an empty span. `segment` is the
+    number that a family with segments (BERT) is given beside the token.
+    """
+
+    id: int
+    label: str
+    start: int = 0
+    end: int = 0
+    special: bool = False
+    segment: int = 0
+    second: bool = False
+
+
+class AnyTokenizer(Protocol):
+    """Text to tokens and back, in the way one model reads it.
+
+    Two classes do it: `Tokenizer` for the models made here, in this process, and
+    `PublishedTokenizer` for everybody else's, in a process of its own.
+    """
+
+    @property
+    def kind(self) -> str:
+        """What a token is: "characters", "words", "bytes", "wordpiece" or "sentencepiece"."""
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest number of a token."""
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether capitals are read as small letters."""
+
+    @property
+    def pad_id(self) -> int | None: ...
+    @property
+    def bos_id(self) -> int | None: ...
+    @property
+    def eos_id(self) -> int | None: ...
+    @property
+    def unk_id(self) -> int | None: ...
+    @property
+    def cls_id(self) -> int | None: ...
+    @property
+    def sep_id(self) -> int | None: ...
+    @property
+    def mask_id(self) -> int | None: ...
+    @property
+    def special_ids(self) -> frozenset[int]: ...
+
+    def id_of(self, entry: str) -> int:
+        """The number of an entry of the vocabulary; TextError if it is not there."""
+
+    def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
+        """The tokens the model reads for this text, special tokens included."""
+
+    def ids(self, text: str, pair: str | None = None) -> list[int]:
+        """The numbers of `encode`, without the labels."""
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of these tokens; special tokens are left out, an unknown one is shown."""
+
+    def label(self, token_id: int) -> str:
+        """How to show a token."""
+
+    def token(self, token_id: int) -> Token:
+        """A token that was not typed, such as one a model wrote; it has no span."""

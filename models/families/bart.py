@@ -1,0 +1,121 @@
+"""BART, PLBART and mBART.
+
+Sources: BART (Lewis et al. 2019); Unified Pre-training for Program Understanding and
+Generation (Ahmad et al. 2021); Multilingual Denoising Pre-training for Neural Machine
+Translation (Liu et al. 2020), whose blocks norm what they read.
+"""
+
+from functools import partial
+
+from models.config import TransformerConfig
+from models.families.family import Family, Names
+from models.families.layout import Row
+from models.families.published import Published
+
+OFFSET = 2
+"""Rows of the table of positions that no token uses."""
+APART = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+SMALL = {
+    "vocab_size": 50005,
+    "d_model": 768,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "encoder_attention_heads": 12,
+    "decoder_attention_heads": 12,
+    "encoder_ffn_dim": 3072,
+    "decoder_ffn_dim": 3072,
+    "scale_embedding": True,
+}
+"""What a config of PLBART leaves out."""
+
+
+def config(read: Published, *, pre: bool = False, start: int | None = None) -> TransformerConfig:
+    base = two_stacks(read, pre=pre, embedding_norm=True, vocab_size=50265)
+    return base.replace(position_offset=OFFSET, **read.tokens(pad=1, bos=0, eos=2, start=start))
+
+
+def two_stacks(
+    read: Published,
+    *,
+    pre: bool = False,
+    embedding_norm: bool = False,
+    static: bool = False,
+    vocab_size: int,
+) -> TransformerConfig:
+    """What BART and those written like it have in common.
+
+    `static` positions are sinusoids. Older configs spell out what the family fixes.
+    """
+    read.require("normalize_before", pre)
+    read.require("add_final_layer_norm", pre)
+    read.require("normalize_embedding", embedding_norm)
+    read.require("static_position_embeddings", static)
+    read.require("add_bias_logits", False)
+    read.require("is_encoder_decoder", True)
+    read.require("is_decoder", False)
+    return TransformerConfig(
+        kind="encoder-decoder",
+        head=read.head("language-model", "classifier", "masked-language-model"),
+        vocab_size=read.int("vocab_size", vocab_size),
+        d_model=read.int("d_model", 1024),
+        n_layers=read.int("decoder_layers", 12),
+        n_encoder_layers=read.int("encoder_layers", 12),
+        n_heads=same(read, "encoder_attention_heads", "decoder_attention_heads", 16),
+        d_ff=same(read, "encoder_ffn_dim", "decoder_ffn_dim", 4096),
+        max_len=read.int("max_position_embeddings", 1024),
+        positions="sinusoidal" if static else "learned",
+        pairs="halves" if static else None,
+        count_padding=True,
+        scale_embedding=read.flag("scale_embedding", False),
+        embedding_norm=embedding_norm,
+        norm_position="pre" if pre else "post",
+        final_norm=pre,
+        activation=read.activation("activation_function", "gelu"),
+        share_embeddings=True,
+        tie_embeddings=read.flag("tie_word_embeddings", True),
+    )
+
+
+def same(read: Published, first: str, second: str, default: int) -> int:
+    """A size that both stacks must have in common."""
+    one, other = read.int(first, default), read.int(second, default)
+    if one != other:
+        raise ValueError(f"{first} {one} and {second} {other} differ, which is not supported.")
+    return one
+
+
+def names(config: TransformerConfig) -> Names:
+    shared = config.share_embeddings
+    table: dict[str, str | Row] = {"shared.weight": "encoder.embedding.weight"} if shared else {}
+    for stack in config.stacks:
+        block = stack + ".blocks.{i}."
+        layer = stack + ".layers.{i}."
+        owner = "encoder" if shared else stack
+        table |= {
+            stack + ".embed_tokens.weight": owner + ".embedding.weight",
+            stack + ".embed_positions.weight": stack + ".positions.table.weight",
+            stack + ".layernorm_embedding": stack + ".embedding_norm",
+            layer + "self_attn.q_proj": block + "self_attn.q_proj",
+            layer + "self_attn.k_proj": block + "self_attn.k_proj",
+            layer + "self_attn.v_proj": block + "self_attn.v_proj",
+            layer + "self_attn.out_proj": block + "self_attn.o_proj",
+            layer + "self_attn_layer_norm": block + "self_residual.norm",
+            layer + "encoder_attn.q_proj": block + "cross_attn.q_proj",
+            layer + "encoder_attn.k_proj": block + "cross_attn.k_proj",
+            layer + "encoder_attn.v_proj": block + "cross_attn.v_proj",
+            layer + "encoder_attn.out_proj": block + "cross_attn.o_proj",
+            layer + "encoder_attn_layer_norm": block + "cross_residual.norm",
+            layer + "fc1": block + "mlp.up_proj",
+            layer + "fc2": block + "mlp.down_proj",
+            layer + "final_layer_norm": block + "mlp_residual.norm",
+            stack + ".layer_norm": stack + ".norm",
+        }
+    return table | {"lm_head.weight": "head.weight", "final_logits_bias": Row(("head.bias",))}
+
+
+family = partial(
+    Family, names=names, prefix="model.", apart=APART, optional={"final_logits_bias": "head_bias"}
+)
+BART = family(("bart",), partial(config, start=2))
+MBART = family(("mbart",), partial(config, pre=True))
+PLBART = family(("plbart",), lambda read: config(read.over(SMALL)))

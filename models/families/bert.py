@@ -1,0 +1,102 @@
+"""BERT. Source: BERT (Devlin et al. 2018), section 3."""
+
+from typing import Any
+
+from models.config import TransformerConfig
+from models.families.family import Family, Names
+from models.families.published import Published
+from models.families.writing import ACTIVATIONS, common
+
+CLASSES = {
+    "masked-language-model": "BertForMaskedLM",
+    "classifier": "BertForSequenceClassification",
+    "none": "BertModel",
+}
+
+
+def config(
+    read: Published,
+    *,
+    vocab_size: int = 30522,
+    pad: int = 0,
+    bos: int | None = None,
+    eos: int | None = None,
+) -> TransformerConfig:
+    read.require("is_decoder", False)
+    read.require("add_cross_attention", False)
+    read.require("position_embedding_type", "absolute")
+    width = read.int("hidden_size", 768)
+    return TransformerConfig(
+        kind="encoder",
+        head=read.head("none", "language-model"),
+        vocab_size=read.int("vocab_size", vocab_size),
+        d_model=width,
+        n_layers=read.int("num_hidden_layers", 12),
+        n_heads=read.int("num_attention_heads", 12),
+        d_ff=read.int("intermediate_size", 3072),
+        max_len=read.int("max_position_embeddings", 512),
+        positions="learned",
+        count_padding=True,
+        n_segments=read.int("type_vocab_size", 2),
+        scale_embedding=False,
+        embedding_norm=True,
+        norm_position="post",
+        norm_eps=read.number("layer_norm_eps", 1e-12),
+        final_norm=False,
+        activation=read.activation("hidden_act", "gelu"),
+        tie_embeddings=read.flag("tie_word_embeddings", True),
+        n_classes=len(read.classes()),
+        d_classifier=width,
+        classifier_activation="tanh",
+        **read.tokens(pad=pad, bos=bos, eos=eos),
+    )
+
+
+def published(config: TransformerConfig) -> dict[str, Any]:
+    """It has always a first segment, also where ours has none."""
+    return common(config, CLASSES) | {
+        "hidden_size": config.d_model,
+        "num_hidden_layers": config.n_layers,
+        "num_attention_heads": config.n_heads,
+        "intermediate_size": config.d_ff,
+        "max_position_embeddings": config.max_len,
+        "type_vocab_size": max(config.n_segments, 1),
+        "layer_norm_eps": config.norm_eps,
+        "hidden_act": ACTIVATIONS[config.activation],
+    }
+
+
+def names(config: TransformerConfig) -> Names:
+    block = "encoder.blocks.{i}."
+    layer = "encoder.layer.{i}."
+    return {
+        "embeddings.word_embeddings.weight": "encoder.embedding.weight",
+        "embeddings.position_embeddings.weight": "encoder.positions.table.weight",
+        "embeddings.token_type_embeddings.weight": "encoder.segments.weight",
+        "embeddings.LayerNorm": "encoder.embedding_norm",
+        layer + "attention.self.query": block + "self_attn.q_proj",
+        layer + "attention.self.key": block + "self_attn.k_proj",
+        layer + "attention.self.value": block + "self_attn.v_proj",
+        layer + "attention.output.dense": block + "self_attn.o_proj",
+        layer + "attention.output.LayerNorm": block + "self_residual.norm",
+        layer + "intermediate.dense": block + "mlp.up_proj",
+        layer + "output.dense": block + "mlp.down_proj",
+        layer + "output.LayerNorm": block + "mlp_residual.norm",
+        "cls.predictions.transform.dense": "head.transform.proj",
+        "cls.predictions.transform.LayerNorm": "head.transform.norm",
+        "cls.predictions.decoder.weight": "head.weight",
+        "cls.predictions.decoder.bias": "head.bias",
+        "cls.predictions.bias": "head.bias",
+        "pooler.dense": "head.hidden",
+        "classifier": "head.out",
+    }
+
+
+FAMILY = Family(
+    ("bert",),
+    config,
+    names,
+    prefix="bert.",
+    output="cls.predictions.decoder.weight",
+    published=published,
+)

@@ -1,0 +1,43 @@
+"""BioGPT. Source: BioGPT (Luo et al. 2022), section 3."""
+
+from models.config import TransformerConfig
+from models.families import opt
+from models.families.family import Family, Names
+from models.families.published import Published
+
+DEFAULTS = {
+    "vocab_size": 42384,
+    "hidden_size": 1024,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "hidden_act": "gelu",
+    "max_position_embeddings": 1024,
+    "pad_token_id": 1,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+}
+
+
+def config(read: Published) -> TransformerConfig:
+    """OPT's, under other names and with its embedding scaled.
+
+    Its norms have the usual ε, whatever its `layer_norm_eps` says.
+    """
+    read = read.over(DEFAULTS)
+    renamed = {
+        "ffn_dim": read.int("intermediate_size", 4096),
+        "activation_function": read.values.get("hidden_act"),
+    }
+    return opt.config(Published({**read.values, **renamed})).replace(
+        scale_embedding=read.flag("scale_embedding", True)
+    )
+
+
+def names(config: TransformerConfig) -> Names:
+    table = {name.removeprefix("decoder."): ours for name, ours in opt.names(config).items()}
+    table["layer_norm"] = table.pop("final_layer_norm")
+    table["output_projection.weight"] = table.pop("lm_head.weight")
+    return table
+
+
+FAMILY = Family(("biogpt",), config, names, prefix="biogpt.", output="output_projection.weight")

@@ -1,0 +1,24 @@
+"""Blenderbot, which answers. Source: Recipes for Building an Open-Domain Chatbot (Roller 2020)."""
+
+from models.config import TransformerConfig
+from models.families.bart import family, two_stacks
+from models.families.published import Published
+
+DEFAULTS = {
+    "d_model": 2560,
+    "encoder_layers": 2,
+    "decoder_layers": 24,
+    "encoder_attention_heads": 32,
+    "decoder_attention_heads": 32,
+    "encoder_ffn_dim": 10240,
+    "decoder_ffn_dim": 10240,
+    "max_position_embeddings": 128,
+}
+
+
+def config(read: Published) -> TransformerConfig:
+    base = two_stacks(read.over(DEFAULTS), pre=True, vocab_size=8008)
+    return base.replace(**read.tokens(pad=0, bos=1, eos=2, start=1))
+
+
+FAMILY = family(("blenderbot",), config)

@@ -1,0 +1,71 @@
+"""BLOOM. Source: BLOOM (BigScience Workshop 2022), section 3.2."""
+
+from typing import Any
+
+from models.config import TransformerConfig
+from models.families.family import Family, Names
+from models.families.layout import HeadByHead
+from models.families.published import Published
+from models.families.writing import classes, common
+
+DEFAULTS = {"bos_token_id": 1, "eos_token_id": 2}
+LONGEST = 2048
+"""Tokens of its training. ALiBi has no end, so only the config may say more."""
+
+
+def config(read: Published) -> TransformerConfig:
+    read = read.over(DEFAULTS)
+    read.require("apply_residual_connection_post_layernorm", False)
+    width = read.int("n_embed" if "n_embed" in read else "hidden_size", 64)
+    return TransformerConfig(
+        kind="decoder",
+        head=read.head("language-model"),
+        vocab_size=read.int("vocab_size", 250880),
+        d_model=width,
+        n_layers=read.int("n_layer", 2),
+        n_heads=read.int("n_head", 8),
+        d_ff=4 * width,
+        max_len=read.optional_int("seq_length") or LONGEST,
+        positions="alibi",
+        scale_embedding=False,
+        embedding_norm=True,
+        norm_eps=read.number("layer_norm_epsilon", 1e-5),
+        activation="gelu-tanh",
+        head_bias=False,
+        tie_embeddings=read.flag("tie_word_embeddings", True),
+        n_classes=len(read.classes()),
+        pooling="last",
+        classifier_bias=False,
+        **read.tokens(),
+    )
+
+
+def published(config: TransformerConfig) -> dict[str, Any]:
+    return common(config, classes("Bloom")) | {
+        "hidden_size": config.d_model,
+        "n_layer": config.n_layers,
+        "n_head": config.n_heads,
+        "layer_norm_epsilon": config.norm_eps,
+        "seq_length": config.max_len,
+    }
+
+
+def names(config: TransformerConfig) -> Names:
+    block, layer = "decoder.blocks.{i}.", "h.{i}."
+    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    return {
+        "word_embeddings.weight": "decoder.embedding.weight",
+        "word_embeddings_layernorm": "decoder.embedding_norm",
+        layer + "input_layernorm": block + "self_residual.norm",
+        layer + "self_attention.query_key_value": HeadByHead(qkv, config.n_heads),
+        layer + "self_attention.dense": block + "self_attn.o_proj",
+        layer + "post_attention_layernorm": block + "mlp_residual.norm",
+        layer + "mlp.dense_h_to_4h": block + "mlp.up_proj",
+        layer + "mlp.dense_4h_to_h": block + "mlp.down_proj",
+        "ln_f": "decoder.norm",
+        "lm_head.weight": "head.weight",
+        "score.weight": "head.out.weight",
+    }
+
+
+FAMILY = Family(("bloom",), config, names, prefix="transformer.", published=published)

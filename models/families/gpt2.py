@@ -1,0 +1,73 @@
+"""GPT-2. Source: Language Models are Unsupervised Multitask Learners (Radford et al. 2019)."""
+
+from typing import Any
+
+from models.config import TransformerConfig
+from models.families.family import Family, Names
+from models.families.layout import Columns
+from models.families.published import Published
+from models.families.writing import ACTIVATIONS, classes, common
+
+DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
+
+
+def config(read: Published) -> TransformerConfig:
+    read = read.over(DEFAULTS)
+    read.require("scale_attn_weights", True)
+    read.require("scale_attn_by_inverse_layer_idx", False)
+    read.require("add_cross_attention", False)
+    width = read.int("n_embd", 768)
+    return TransformerConfig(
+        kind="decoder",
+        head=read.head("language-model"),
+        vocab_size=read.int("vocab_size", 50257),
+        d_model=width,
+        n_layers=read.int("n_layer", 12),
+        n_heads=read.int("n_head", 12),
+        d_ff=read.optional_int("n_inner") or 4 * width,
+        max_len=read.int("n_positions", 1024),
+        positions="learned",
+        scale_embedding=False,
+        norm_eps=read.number("layer_norm_epsilon", 1e-5),
+        activation=read.activation("activation_function", "gelu_new"),
+        head_bias=False,
+        tie_embeddings=read.flag("tie_word_embeddings", True),
+        n_classes=len(read.classes()),
+        pooling="last",
+        classifier_bias=False,
+        **read.tokens(),
+    )
+
+
+def published(config: TransformerConfig) -> dict[str, Any]:
+    return common(config, classes("GPT2", "LMHeadModel")) | {
+        "n_embd": config.d_model,
+        "n_layer": config.n_layers,
+        "n_head": config.n_heads,
+        "n_inner": config.d_ff,
+        "n_positions": config.max_len,
+        "activation_function": ACTIVATIONS[config.activation],
+        "layer_norm_epsilon": config.norm_eps,
+    }
+
+
+def names(config: TransformerConfig) -> Names:
+    block = "decoder.blocks.{i}."
+    attention = block + "self_attn."
+    qkv = tuple(attention + name for name in ("q_proj", "k_proj", "v_proj"))
+    return {
+        "wte.weight": "decoder.embedding.weight",
+        "wpe.weight": "decoder.positions.table.weight",
+        "h.{i}.ln_1": block + "self_residual.norm",
+        "h.{i}.attn.c_attn": Columns(qkv),
+        "h.{i}.attn.c_proj": Columns((attention + "o_proj",)),
+        "h.{i}.ln_2": block + "mlp_residual.norm",
+        "h.{i}.mlp.c_fc": Columns((block + "mlp.up_proj",)),
+        "h.{i}.mlp.c_proj": Columns((block + "mlp.down_proj",)),
+        "ln_f": "decoder.norm",
+        "lm_head.weight": "head.weight",
+        "score.weight": "head.out.weight",
+    }
+
+
+FAMILY = Family(("gpt2",), config, names, prefix="transformer.", published=published)

@@ -1,0 +1,72 @@
+"""GPT-Neo, which scales no scores and looks at a part of the text in every other layer.
+
+Source: GPT-Neo (Black et al. 2021).
+"""
+
+from models.config import MOST_LAYERS, TransformerConfig
+from models.families import gpt2
+from models.families.family import Family, Names
+from models.families.published import Published
+from models.files import shown
+
+KINDS = ("global", "local")
+
+
+def config(read: Published) -> TransformerConfig:
+    width = read.int("hidden_size", 2048)
+    renamed = {
+        "n_embd": width,
+        "n_layer": read.int("num_layers", 24),
+        "n_head": read.int("num_heads", 16),
+        "n_inner": read.optional_int("intermediate_size"),
+        "n_positions": read.int("max_position_embeddings", 2048),
+    }
+    window = read.int("window_size", 256)
+    if window < 1:
+        raise ValueError(f"window_size {window} leaves nothing to look at.")
+    local = [kind == "local" for kind in kinds(read, renamed["n_layer"] or 0)]
+    return gpt2.config(Published({**read.values, **renamed})).replace(
+        qkv_bias=False,
+        attention_scale=1.0,
+        windows=tuple(window if here else 0 for here in local) if any(local) else (),
+    )
+
+
+def kinds(read: Published, layers: int) -> list[str]:
+    """The kind of every layer: `attention_types` lists groups of kinds, each some times over.
+
+    `attention_layers`, which files repeat them in, must say the same.
+    """
+    written = read.values.get("attention_types")
+    groups = [[list(KINDS), layers // 2]] if written is None else written
+    every: list[str] = []
+    for group in groups if isinstance(groups, list) else [None]:
+        match group:
+            case [list(names), int(times)] if 0 <= times <= MOST_LAYERS >= len(names):
+                every += names * times
+            case _:
+                raise ValueError("attention_types must list kinds of layers and their number.")
+        if len(every) > MOST_LAYERS or any(kind not in KINDS for kind in every):
+            raise ValueError(f"attention_types {shown(repr(group))} are not supported.")
+    if len(every) != layers:
+        raise ValueError(f"attention_types must be of {layers} layers, not {len(every)}.")
+    read.require("attention_layers", every, None)
+    return every
+
+
+def names(config: TransformerConfig) -> Names:
+    """GPT-2's, with queries, keys and values apart and matrices as they are usually stored."""
+    block, layer = "decoder.blocks.{i}.", "h.{i}."
+    table = dict(gpt2.names(config))
+    del table[layer + "attn.c_attn"], table[layer + "attn.c_proj"]
+    return table | {
+        layer + "attn.attention.q_proj": block + "self_attn.q_proj",
+        layer + "attn.attention.k_proj": block + "self_attn.k_proj",
+        layer + "attn.attention.v_proj": block + "self_attn.v_proj",
+        layer + "attn.attention.out_proj": block + "self_attn.o_proj",
+        layer + "mlp.c_fc": block + "mlp.up_proj",
+        layer + "mlp.c_proj": block + "mlp.down_proj",
+    }
+
+
+FAMILY = Family(("gpt_neo",), config, names, prefix="transformer.")

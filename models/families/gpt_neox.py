@@ -1,0 +1,85 @@
+"""GPT-NeoX and Pythia.
+
+Source: GPT-NeoX-20B (Black et al. 2022), section 2.
+"""
+
+from typing import Any
+
+from models.config import TransformerConfig
+from models.families.family import Family, Names
+from models.families.layout import HeadByHead
+from models.families.published import Published
+from models.families.rope import rope
+from models.families.writing import ACTIVATIONS, classes, common, rotation
+
+DEFAULTS = {"bos_token_id": 0, "eos_token_id": 2}
+
+
+def config(read: Published) -> TransformerConfig:
+    read = read.over(DEFAULTS)
+    width, heads = read.int("hidden_size", 6144), read.int("num_attention_heads", 64)
+    bias = read.flag("attention_bias", True)
+    part, theta = "rotary_pct", "rotary_emb_base"
+    head = width // max(heads, 1)
+    return TransformerConfig(
+        kind="decoder",
+        head=read.head("language-model"),
+        vocab_size=read.int("vocab_size", 50432),
+        d_model=width,
+        n_layers=read.int("num_hidden_layers", 44),
+        n_heads=heads,
+        d_ff=read.int("intermediate_size", 24576),
+        max_len=read.int("max_position_embeddings", 2048),
+        **rope(read, width=head, part=0.25, part_name=part, theta_name=theta),
+        scale_embedding=False,
+        norm_eps=read.number("layer_norm_eps", 1e-5),
+        parallel=read.flag("use_parallel_residual", True),
+        activation=read.activation("hidden_act", "gelu"),
+        qkv_bias=bias,
+        out_bias=bias,
+        head_bias=False,
+        tie_embeddings=read.flag("tie_word_embeddings", False),
+        n_classes=len(read.classes()),
+        pooling="last",
+        classifier_bias=False,
+        **read.tokens(),
+    )
+
+
+def published(config: TransformerConfig) -> dict[str, Any]:
+    return common(config, classes("GPTNeoX")) | {
+        "hidden_size": config.d_model,
+        "num_hidden_layers": config.n_layers,
+        "num_attention_heads": config.n_heads,
+        "intermediate_size": config.d_ff,
+        "max_position_embeddings": config.max_len,
+        "rotary_pct": config.rotary_width / config.head_width,
+        "rotary_emb_base": config.rope_theta,
+        "rope_scaling": rotation(config)["rope_scaling"],
+        "layer_norm_eps": config.norm_eps,
+        "use_parallel_residual": config.parallel,
+        "hidden_act": ACTIVATIONS[config.activation],
+        "attention_bias": config.qkv_bias,
+    }
+
+
+def names(config: TransformerConfig) -> Names:
+    block, layer = "decoder.blocks.{i}.", "layers.{i}."
+    qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
+    return {
+        "embed_in.weight": "decoder.embedding.weight",
+        layer + "input_layernorm": block + "self_residual.norm",
+        layer + "attention.query_key_value": HeadByHead(qkv, config.n_heads),
+        layer + "attention.dense": block + "self_attn.o_proj",
+        layer + "post_attention_layernorm": block + "mlp_residual.norm",
+        layer + "mlp.dense_h_to_4h": block + "mlp.up_proj",
+        layer + "mlp.dense_4h_to_h": block + "mlp.down_proj",
+        "final_layer_norm": "decoder.norm",
+        "embed_out.weight": "head.weight",
+        "score.weight": "head.out.weight",
+    }
+
+
+FAMILY = Family(
+    ("gpt_neox",), config, names, prefix="gpt_neox.", output="embed_out.weight", published=published
+)

@@ -1,0 +1,73 @@
+"""GPT-J. Source: GPT-J-6B (Wang and Komatsuzaki 2021)."""
+
+from typing import Any
+
+from models.config import TransformerConfig
+from models.families.family import Family, Names
+from models.families.published import Published
+from models.families.writing import ACTIVATIONS, classes, common
+
+DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
+
+
+def config(read: Published) -> TransformerConfig:
+    read = read.over(DEFAULTS)
+    width = read.int("n_embd", 4096)
+    return TransformerConfig(
+        kind="decoder",
+        head=read.head("language-model"),
+        vocab_size=read.int("vocab_size", 50400),
+        d_model=width,
+        n_layers=read.int("n_layer", 28),
+        n_heads=read.int("n_head", 16),
+        d_ff=read.optional_int("n_inner") or 4 * width,
+        max_len=read.int("n_positions", 2048),
+        positions="rotary",
+        pairs="adjacent",
+        d_rotary=read.int("rotary_dim", 64),
+        scale_embedding=False,
+        norm_eps=read.number("layer_norm_epsilon", 1e-5),
+        parallel=True,
+        shared_norm=True,
+        activation=read.activation("activation_function", "gelu_new"),
+        qkv_bias=False,
+        out_bias=False,
+        tie_embeddings=read.flag("tie_word_embeddings", False),
+        n_classes=len(read.classes()),
+        pooling="last",
+        classifier_bias=False,
+        **read.tokens(),
+    )
+
+
+def published(config: TransformerConfig) -> dict[str, Any]:
+    return common(config, classes("GPTJ")) | {
+        "n_embd": config.d_model,
+        "n_layer": config.n_layers,
+        "n_head": config.n_heads,
+        "n_inner": config.d_ff,
+        "n_positions": config.max_len,
+        "rotary_dim": config.rotary_width,
+        "activation_function": ACTIVATIONS[config.activation],
+        "layer_norm_epsilon": config.norm_eps,
+    }
+
+
+def names(config: TransformerConfig) -> Names:
+    block = "decoder.blocks.{i}."
+    return {
+        "wte.weight": "decoder.embedding.weight",
+        "h.{i}.ln_1": block + "self_residual.norm",
+        "h.{i}.attn.q_proj": block + "self_attn.q_proj",
+        "h.{i}.attn.k_proj": block + "self_attn.k_proj",
+        "h.{i}.attn.v_proj": block + "self_attn.v_proj",
+        "h.{i}.attn.out_proj": block + "self_attn.o_proj",
+        "h.{i}.mlp.fc_in": block + "mlp.up_proj",
+        "h.{i}.mlp.fc_out": block + "mlp.down_proj",
+        "ln_f": "decoder.norm",
+        "lm_head": "head",
+        "score.weight": "head.out.weight",
+    }
+
+
+FAMILY = Family(("gptj",), config, names, prefix="transformer.", published=published)

@@ -1,0 +1,170 @@
+"""Llama, Mistral, Qwen2 and Qwen3: one table, since they differ in a few switches.
+
+Sources: LLaMA (Touvron et al. 2023), Mistral 7B (Jiang et al. 2023), Qwen2 Technical
+Report (2024), Qwen3 Technical Report (2025).
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from models.config import TransformerConfig
+from models.families.family import Family, Names
+from models.families.published import Published
+from models.families.rope import rope
+from models.families.windows import FULL, SLIDING, windows
+from models.families.writing import ACTIVATIONS, classes, common, rotation
+
+LLAMA_DEFAULTS = {
+    "vocab_size": 32000,
+    "intermediate_size": 11008,
+    "max_position_embeddings": 2048,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+MISTRAL_DEFAULTS = LLAMA_DEFAULTS | {
+    "intermediate_size": 14336,
+    "max_position_embeddings": 131072,
+    "num_key_value_heads": 8,
+    "sliding_window": 4096,
+}
+QWEN_DEFAULTS = {
+    "vocab_size": 151936,
+    "intermediate_size": 22016,
+    "max_position_embeddings": 32768,
+    "num_key_value_heads": 32,
+    "sliding_window": 4096,
+}
+
+
+def llama(read: Published) -> TransformerConfig:
+    read = read.over(LLAMA_DEFAULTS)
+    bias = read.flag("attention_bias", False)
+    mlp_bias = read.flag("mlp_bias", False)
+    return config(read, qkv_bias=bias, out_bias=bias, mlp_bias=mlp_bias)
+
+
+def mistral(read: Published) -> TransformerConfig:
+    """Every layer has the window; files that name the kind of each layer are of a later model."""
+    read = read.over(MISTRAL_DEFAULTS)
+    read.require("layer_types", None)
+    return config(read, windows=windows(read))
+
+
+def qwen2(read: Published) -> TransformerConfig:
+    read = read.over(QWEN_DEFAULTS)
+    return config(read, qkv_bias=True, windows=qwen_windows(read))
+
+
+def qwen3(read: Published) -> TransformerConfig:
+    read = read.over(QWEN_DEFAULTS | {"head_dim": 128})
+    bias = read.flag("attention_bias", False)
+    window = qwen_windows(read)
+    return config(read, qkv_bias=bias, out_bias=bias, qk_norm=True, windows=window)
+
+
+def qwen_windows(read: Published) -> tuple[int, ...]:
+    if not read.flag("use_sliding_window", False):
+        return ()
+    return windows(read, first=read.int("max_window_layers", 28))
+
+
+def config(
+    read: Published,
+    *,
+    qkv_bias: bool = False,
+    out_bias: bool = False,
+    mlp_bias: bool = False,
+    rotation: Mapping[str, Any] | None = None,
+    **switches: Any,
+) -> TransformerConfig:
+    """What all of them share; `rotation` where a family reads its own."""
+    return TransformerConfig(
+        kind="decoder",
+        head=read.head("language-model"),
+        vocab_size=read.int("vocab_size"),
+        d_model=read.int("hidden_size", 4096),
+        n_layers=read.int("num_hidden_layers", 32),
+        n_heads=read.int("num_attention_heads", 32),
+        n_kv_heads=read.optional_int("num_key_value_heads"),
+        d_head=read.optional_int("head_dim"),
+        d_ff=read.int("intermediate_size"),
+        max_len=read.int("max_position_embeddings"),
+        **(rope(read) if rotation is None else rotation),
+        scale_embedding=False,
+        norm="rms",
+        norm_eps=read.number("rms_norm_eps", 1e-6),
+        activation=read.activation("hidden_act", "silu"),
+        gated=True,
+        qkv_bias=qkv_bias,
+        out_bias=out_bias,
+        mlp_bias=mlp_bias,
+        head_bias=False,
+        tie_embeddings=read.flag("tie_word_embeddings", False),
+        n_classes=len(read.classes()),
+        pooling="last",
+        classifier_bias=False,
+        **switches,
+        **read.tokens(),
+    )
+
+
+def published(config: TransformerConfig, *, stem: str) -> dict[str, Any]:
+    """The way back; each of them ignores what only others know."""
+    values = common(config, classes(stem)) | rotation(config)
+    return values | {
+        "hidden_size": config.d_model,
+        "num_hidden_layers": config.n_layers,
+        "num_attention_heads": config.n_heads,
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.head_width,
+        "intermediate_size": config.d_ff,
+        "max_position_embeddings": config.max_len,
+        "rms_norm_eps": config.norm_eps,
+        "hidden_act": ACTIVATIONS[config.activation],
+        "attention_bias": config.qkv_bias,
+        "mlp_bias": config.has_mlp_bias,
+        "sliding_window": max(config.windows, default=0) or None,
+    }
+
+
+def published_by_layer(config: TransformerConfig, *, stem: str) -> dict[str, Any]:
+    kinds = [SLIDING if config.window(i) else FULL for i in range(config.n_layers)]
+    more = {"use_sliding_window": SLIDING in kinds, "layer_types": kinds}
+    return published(config, stem=stem) | more
+
+
+def names(config: TransformerConfig) -> Names:
+    block = "decoder.blocks.{i}."
+    return {
+        "embed_tokens.weight": "decoder.embedding.weight",
+        "layers.{i}.input_layernorm": block + "self_residual.norm",
+        "layers.{i}.self_attn.q_proj": block + "self_attn.q_proj",
+        "layers.{i}.self_attn.k_proj": block + "self_attn.k_proj",
+        "layers.{i}.self_attn.v_proj": block + "self_attn.v_proj",
+        "layers.{i}.self_attn.o_proj": block + "self_attn.o_proj",
+        "layers.{i}.self_attn.q_norm": block + "self_attn.q_norm",
+        "layers.{i}.self_attn.k_norm": block + "self_attn.k_norm",
+        "layers.{i}.post_attention_layernorm": block + "mlp_residual.norm",
+        "layers.{i}.mlp.gate_proj": block + "mlp.gate_proj",
+        "layers.{i}.mlp.up_proj": block + "mlp.up_proj",
+        "layers.{i}.mlp.down_proj": block + "mlp.down_proj",
+        "norm": "decoder.norm",
+        "lm_head.weight": "head.weight",
+        "score.weight": "head.out.weight",
+    }
+
+
+def family(
+    kind: str,
+    stem: str,
+    config: Callable[[Published], TransformerConfig],
+    published: Callable[..., dict[str, Any]] = published,
+) -> Family:
+    return Family((kind,), config, names, prefix="model.", published=partial(published, stem=stem))
+
+
+LLAMA = family("llama", "Llama", llama)
+MISTRAL = family("mistral", "Mistral", mistral)
+QWEN2 = family("qwen2", "Qwen2", qwen2, published_by_layer)
+QWEN3 = family("qwen3", "Qwen3", qwen3, published_by_layer)

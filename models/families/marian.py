@@ -1,0 +1,21 @@
+"""Marian, the translation models of Opus-MT.
+
+Sources: Marian: Fast Neural Machine Translation in C++ (Junczys-Dowmunt et al. 2018);
+Attention Is All You Need, from which it differs in its activation and its sinusoids.
+"""
+
+from models.config import TransformerConfig
+from models.families.bart import family, two_stacks
+from models.families.published import Published
+
+
+def config(read: Published) -> TransformerConfig:
+    base = two_stacks(read, static=True, vocab_size=58101)
+    base = base.replace(**read.tokens(pad=58100, eos=0, start=58100, pad_may_begin=True))
+    if read.flag("share_encoder_decoder_embeddings", True):
+        return base
+    written = read.optional_int("decoder_vocab_size") or base.vocab_size
+    return base.replace(vocab_size=written, src_vocab_size=base.vocab_size, share_embeddings=False)
+
+
+FAMILY = family(("marian",), config)

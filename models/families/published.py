@@ -1,0 +1,181 @@
+"""A published config.json, read with care: every value is asked for by name and type.
+
+Absent and null differ: an absent value is the family's default, null means none where
+the family allows it. What is not supported is refused by name.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from models.files import shown
+
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu-tanh",
+    "gelu_fast": "gelu-tanh",
+    "gelu_pytorch_tanh": "gelu-tanh",
+    "silu": "silu",
+    "swish": "silu",
+}
+HEADS = {
+    "LMHeadModel": "language-model",
+    "ForCausalLM": "language-model",
+    "ForConditionalGeneration": "language-model",
+    "MTModel": "language-model",
+    "ForMaskedLM": "masked-language-model",
+    "ForPreTraining": "masked-language-model",
+    "ForSequenceClassification": "classifier",
+    "ForImageClassification": "classifier",
+}
+"""Ends of the class names that say which head a file has; all others have none of ours."""
+MOST_CLASSES = 100_000
+MOST_BANNED = 10_000
+WRITING = (
+    "eos_token_id",
+    "decoder_start_token_id",
+    "forced_bos_token_id",
+    "bad_words_ids",
+)
+"""What generation_config.json may say otherwise, or alone."""
+
+
+class Published:
+    """The values of a config.json. ValueError, in one sentence, when one is not what it must be."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def over(self, defaults: Mapping[str, Any]) -> "Published":
+        """The same with a family's own defaults for what is absent."""
+        return Published({**defaults, **self.values})
+
+    def optional_int(self, name: str, default: int | None = None) -> int | None:
+        value = self.values.get(name, default)
+        if value is None or type(value) is int:
+            return value
+        raise ValueError(f"{name} must be a whole number, not {shown(repr(value))}.")
+
+    def int(self, name: str, default: int | None = None) -> int:
+        value = self.optional_int(name, default)
+        if value is None:
+            raise ValueError(f"{name} must be given as a whole number.")
+        return value
+
+    def optional_number(self, name: str, default: float | None = None) -> float | None:
+        value = self.values.get(name, default)
+        if value is None or type(value) in (int, float):
+            return None if value is None else float(value)
+        raise ValueError(f"{name} must be a number, not {shown(repr(value))}.")
+
+    def number(self, name: str, default: float) -> float:
+        value = self.optional_number(name, default)
+        if value is None:
+            raise ValueError(f"{name} must be a number, not null.")
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.values.get(name, default)
+        if type(value) is not bool:
+            raise ValueError(f"{name} must be true or false, not {shown(repr(value))}.")
+        return value
+
+    def activation(self, name: str, default: str) -> str:
+        value = self.values.get(name, default)
+        if not isinstance(value, str) or value not in ACTIVATIONS:
+            raise ValueError(f"{name} {shown(repr(value))} is an activation that is not supported.")
+        return ACTIVATIONS[value]
+
+    def require(self, name: str, *allowed: object) -> None:
+        """Refuses every value but these, of which the first is the default."""
+        value = self.values.get(name, allowed[0])
+        if value not in allowed or type(value) not in map(type, allowed):
+            raise ValueError(f"{name} {shown(repr(value))} is not supported.")
+
+    def architecture(self) -> str | None:
+        """The class that wrote the file, where it is named."""
+        names = self.values.get("architectures")
+        if names is None or names == []:
+            return None
+        if not isinstance(names, list) or not isinstance(names[0], str):
+            raise ValueError("architectures must be a list of names.")
+        return names[0]
+
+    def head(self, default: str, *refused: str) -> str:
+        """Which head the class named in `architectures` has; some a family cannot have here."""
+        name = self.architecture()
+        if name is None:
+            return default
+        head = next((head for end, head in HEADS.items() if name.endswith(end)), "none")
+        if head in refused:
+            raise ValueError(f"{shown(name)} is not supported.")
+        return head
+
+    def tokens(
+        self,
+        *,
+        pad: Any = None,
+        bos: Any = None,
+        eos: Any = None,
+        start: Any = None,
+        pad_may_begin: bool = False,
+    ) -> dict[str, Any]:
+        """The ids with a meaning, by default the family's; `start` begins what a decoder writes.
+
+        A padding token that also begins or ends texts is an ordinary one there, unless the
+        decoder begins with it (T5, Marian).
+        """
+        ends = self.values.get("eos_token_id", eos)
+        ends = ends if isinstance(ends, list) else [] if ends is None else [ends]
+        if not all(type(end) is int for end in ends) or len(ends) > 64:
+            raise ValueError("eos_token_id must be a whole number or a few of them.")
+        ends = [end for end in ends if self.is_word(end)]
+        pad = self.optional_int("pad_token_id", pad)
+        pad = pad if self.is_word(pad) else None
+        start = self.optional_int("decoder_start_token_id", start)
+        if start is None:
+            start = self.optional_int("bos_token_id", bos)
+            start = start if self.is_word(start) else None
+        ordinary = pad in ends or (pad == start and not pad_may_begin)
+        return {
+            "pad_id": None if ordinary else pad,
+            "bos_id": start,
+            "eos_id": ends[0] if ends else None,
+            "more_eos_ids": tuple(ends[1:]),
+            "first_id": self.optional_int("forced_bos_token_id"),
+            "banned_ids": self.banned(),
+        }
+
+    def is_word(self, token: Any) -> bool:
+        """Whether the vocabulary has it; many tiny models name the ids of a large one."""
+        size = self.values.get("vocab_size")
+        return token is not None and (type(size) is not int or 0 <= token < size)
+
+    def banned(self) -> tuple[Any, ...]:
+        """Tokens that are never written; of banned sequences only those of one token."""
+        words = self.values.get("bad_words_ids")
+        words = [] if words is None else words
+        if not isinstance(words, list) or len(words) > MOST_BANNED:
+            raise ValueError(f"bad_words_ids must be a list of at most {MOST_BANNED:,} words.")
+        alone = [word[0] for word in words if isinstance(word, list) and len(word) == 1]
+        if not all(type(one) is int for one in alone):
+            raise ValueError("bad_words_ids must be lists of whole numbers.")
+        return tuple(alone)
+
+    def classes(self) -> list[str]:
+        """What the classes of a classifier are called; two without names when nothing is said."""
+        named = self.values.get("id2label")
+        if named is None:
+            count = self.int("num_labels", 2)
+            if not 1 <= count <= MOST_CLASSES:
+                raise ValueError(f"num_labels must be between 1 and {MOST_CLASSES:,}.")
+            return [f"LABEL_{i}" for i in range(count)]
+        if not isinstance(named, dict) or len(named) > MOST_CLASSES:
+            raise ValueError("id2label must name a class for every number.")
+        names = [named.get(str(i)) for i in range(len(named))]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise ValueError("id2label must name a class for every number from 0 on.")
+        return [str(name) for name in names]

@@ -1,0 +1,49 @@
+"""RoBERTa and those that are built like it: XLM-R and CamemBERT.
+
+Sources: RoBERTa (Liu et al. 2019); Unsupervised Cross-lingual Representation Learning at
+Scale (Conneau et al. 2020); CamemBERT (Martin et al. 2020).
+"""
+
+from models.config import TransformerConfig
+from models.families import bert
+from models.families.family import Family, Names
+from models.families.published import Published
+
+
+def config(read: Published) -> TransformerConfig:
+    """BERT's, with positions that begin after the row of the padding token and skip padding."""
+    base = bert.config(read, vocab_size=50265, pad=1, bos=0, eos=2)
+    if base.pad_id is None:
+        raise ValueError("pad_token_id must be a token of its own, since positions count the rest.")
+    if base.head == "masked-language-model":
+        read.require("hidden_act", "gelu")  # whatever it says, the head's own is gelu
+    first = base.pad_id + 1
+    if base.max_len <= first:
+        raise ValueError(f"max_position_embeddings must be above {first}.")
+    return base.replace(max_len=base.max_len - first, position_offset=first, count_padding=False)
+
+
+def names(config: TransformerConfig) -> Names:
+    body = {
+        theirs: ours
+        for theirs, ours in bert.names(config).items()
+        if theirs.startswith(("embeddings.", "encoder."))
+    }
+    return body | {
+        "lm_head.dense": "head.transform.proj",
+        "lm_head.layer_norm": "head.transform.norm",
+        "lm_head.decoder.weight": "head.weight",
+        "lm_head.decoder.bias": "head.bias",
+        "lm_head.bias": "head.bias",
+        "classifier.dense": "head.hidden",
+        "classifier.out_proj": "head.out",
+    }
+
+
+FAMILY = Family(
+    ("roberta", "xlm-roberta", "camembert"),
+    config,
+    names,
+    prefix="roberta.",
+    output="lm_head.decoder.weight",
+)

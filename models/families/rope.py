@@ -1,0 +1,91 @@
+"""How a published model turns its queries and keys, in the older and the newer way to say it.
+
+Older files have `rope_theta` and `rope_scaling` beside the other values, newer ones all of
+it in `rope_parameters`; where both are given, `rope_scaling` is what counts.
+"""
+
+from typing import Any
+
+from models.families.published import Published
+from models.files import shown
+from models.rope_scaling import RopeScaling, yarn_attention_factor
+
+KINDS = ("linear", "llama3", "yarn")
+
+
+def rope(
+    read: Published,
+    *,
+    kinds: tuple[str, ...] = KINDS,
+    width: int | None = None,
+    part: float = 1.0,
+    theta_name: str = "rope_theta",
+    part_name: str = "partial_rotary_factor",
+) -> dict[str, Any]:
+    """θ, the scaling and how much of a head is turned, as fields of our config.
+
+    `kinds` are the scalings that the family knows. `width` is that of a head, for families
+    that may turn only a part of it, which is `part` when nothing is said.
+    """
+    given = read.values.get("rope_scaling") or read.values.get("rope_parameters") or {}
+    if not isinstance(given, dict) or any(isinstance(value, dict) for value in given.values()):
+        raise ValueError("rope_scaling must be an object of plain values.")
+    inner = Published(given)
+    part = inner.number("partial_rotary_factor", read.number(part_name, part))
+    if not 0 < part <= 1 or (width is None and part != 1):
+        raise ValueError(f"{part_name} {part:g} is not supported.")
+    fields: dict[str, Any] = {
+        "positions": "rotary",
+        "rope_theta": inner.number("rope_theta", read.number(theta_name, 10_000.0)),
+    }
+    if part != 1:
+        fields["d_rotary"] = int((width or 0) * part)
+    kind = given.get("rope_type", given.get("type", "default"))
+    if kind == "default":
+        return fields
+    if kind not in kinds:
+        raise ValueError(f"rope_scaling of the type {shown(repr(kind))} is not supported.")
+    return fields | {"rope_scaling": scaling(inner, kind, read)}
+
+
+def scaling(read: Published, kind: str, model: Published) -> RopeScaling:
+    """The scaling that `read` describes; what its kind must have may not be left out."""
+    whole = model.int("max_position_embeddings", 2048)
+    length = read.int("original_max_position_embeddings", whole)
+    factor = read.optional_number("factor")
+    if factor is None and kind == "yarn" and "factor" in read and length > 0:
+        factor = whole / length
+    if factor is None:
+        raise ValueError("rope_scaling must have a factor.")
+    if kind == "linear":
+        return RopeScaling(kind, factor)
+    if kind == "llama3":
+        return RopeScaling(
+            kind,
+            factor,
+            length,
+            low_freq_factor=needed(read, "low_freq_factor"),
+            high_freq_factor=needed(read, "high_freq_factor"),
+        )
+    attention = read.optional_number("attention_factor")
+    if attention is None:
+        scales = read.optional_number("mscale"), read.optional_number("mscale_all_dim")
+        if any(one is not None and not 0 <= one <= 1e6 for one in scales):
+            raise ValueError("mscale and mscale_all_dim must be between 0 and a million.")
+        attention = yarn_attention_factor(factor, *scales)
+    return RopeScaling(
+        kind,
+        factor,
+        length,
+        beta_fast=read.optional_number("beta_fast") or 32.0,
+        beta_slow=read.optional_number("beta_slow") or 1.0,
+        attention_factor=attention,
+        truncate=read.flag("truncate", True),
+    )
+
+
+def needed(read: Published, name: str) -> float:
+    value = read.optional_number(name)
+    if value is None:
+        raise ValueError(f"rope_scaling must have a {name}.")
+    return value

@@ -1,0 +1,54 @@
+"""What of a config changes a pass: two models of one shape give the same numbers."""
+
+from typing import Any
+
+from models.config import TransformerConfig
+
+NEVER = ("dropout", "bias")
+"""Dropout is off when a model is read, and what `bias` says is written out for every part."""
+IMAGES = ("n_channels",)
+ROTARY = ("d_rotary", "rope_theta", "rope_scaling")
+RELATIVE = ("n_buckets", "max_distance")
+TABLE = ("position_offset",)
+CLASSES = ("n_classes", "pooling", "d_classifier", "classifier_activation", "classifier_bias")
+WORDS = ("tie_embeddings", "logit_scale", "logit_cap", "head_bias")
+FEED_FORWARD = ("activation", "gated", "mlp_bias", "parallel", "shared_norm")
+
+
+def shape(config: TransformerConfig) -> dict[str, Any]:
+    """The values that matter, with everything that follows from others written out."""
+    values = config.to_dict() | {
+        "n_kv_heads": config.kv_heads,
+        "d_head": config.head_width,
+        "src_vocab_size": config.src_vocab_size or config.vocab_size,
+        "n_encoder_layers": config.encoder_layers,
+        "d_rotary": config.rotary_width,
+        "pairs": pairs(config),
+        "attention_scale": config.scale,
+        "windows": tuple(config.window(i) for i in range(config.n_layers)),
+        "out_bias": config.has_out_bias,
+        "mlp_bias": config.has_mlp_bias,
+        "head_bias": config.has_head_bias,
+    }
+    return {name: value for name, value in values.items() if name not in without(config)}
+
+
+def pairs(config: TransformerConfig) -> str | None:
+    """How sinusoids or rotations are laid out."""
+    usual = {"sinusoidal": "adjacent", "rotary": "halves"}.get(config.positions)
+    return usual and (config.pairs or usual)
+
+
+def without(config: TransformerConfig) -> set[str]:
+    """Fields that say nothing in this config."""
+    away = set(NEVER)
+    away |= set() if config.patch_size else set(IMAGES)
+    away |= set() if config.positions == "rotary" else set(ROTARY)
+    away |= set() if config.positions == "relative" else set(RELATIVE)
+    away |= set() if config.positions == "learned" else set(TABLE)
+    away |= set() if config.positions in ("learned", "sinusoidal") else {"count_padding"}
+    away |= set() if config.head == "classifier" else set(CLASSES)
+    away |= set() if config.head.endswith("language-model") else set(WORDS)
+    away |= set() if config.d_ff else set(FEED_FORWARD)
+    away |= set() if config.d_classifier else {"classifier_activation"}
+    return away

@@ -1,0 +1,34 @@
+"""StableLM. Source: Stable LM 2 1.6B Technical Report (Bellagente et al. 2024), section 3."""
+
+from models.config import TransformerConfig
+from models.families import llama
+from models.families.family import Family
+from models.families.published import Published
+from models.families.rope import rope
+
+DEFAULTS = {
+    "vocab_size": 50304,
+    "intermediate_size": 6912,
+    "hidden_size": 2560,
+    "num_key_value_heads": 32,
+    "max_position_embeddings": 4096,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
+
+
+def config(read: Published) -> TransformerConfig:
+    read = read.over(DEFAULTS)
+    read.require("qk_layernorm", False)
+    width = read.int("hidden_size") // max(read.int("num_attention_heads", 32), 1)
+    parallel = read.flag("use_parallel_residual", False)
+    return llama.config(
+        read,
+        qkv_bias=read.flag("use_qkv_bias", False),
+        rotation=rope(read, width=width, part=0.25),
+        parallel=parallel,
+        shared_norm=parallel,
+    ).replace(norm="layer", norm_eps=read.number("layer_norm_eps", 1e-5))
+
+
+FAMILY = Family(("stablelm",), config, llama.names, prefix="model.")

@@ -1,0 +1,25 @@
+"""Which layers of a published model look back at a part of the text only."""
+
+from models.families.published import Published
+
+SLIDING, FULL = "sliding_attention", "full_attention"
+MOST_LAYERS = 1_000
+
+
+def windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[int, ...]:
+    """The window of every layer, 0 for all of the text; () when no layer has one.
+
+    `layer_types` names them; without it, every such layer from `first` on has the window.
+    """
+    width = read.optional_int("sliding_window")
+    types = read.values.get("layer_types")
+    if types is None:
+        layers = range(min(read.int("num_hidden_layers", 32), MOST_LAYERS))
+        types = [SLIDING if i >= first and i % every == 0 else FULL for i in layers]
+    if not isinstance(types, list) or any(kind not in (SLIDING, FULL) for kind in types):
+        raise ValueError(f"layer_types must be a list of {SLIDING} and {FULL}.")
+    if width is None or SLIDING not in types:
+        return ()
+    if width < 1:
+        raise ValueError(f"sliding_window {width} leaves nothing to look at.")
+    return tuple(width if kind == SLIDING else 0 for kind in types)

@@ -1,0 +1,54 @@
+"""What every published config.json says alike: classes of models, ids, names of functions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from models.config import RopeScaling, TransformerConfig
+
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu-tanh": "gelu_new", "silu": "silu"}
+
+
+def classes(stem: str, language: str = "ForCausalLM") -> dict[str, str]:
+    """The class for every head that a decoder may have."""
+    return {
+        "language-model": stem + language,
+        "classifier": stem + "ForSequenceClassification",
+        "none": stem + "Model",
+    }
+
+
+def common(config: TransformerConfig, named: Mapping[str, str]) -> dict[str, Any]:
+    """The class that runs it, by its head, and the ids with a meaning."""
+    ends = [end for end in (config.eos_id, *config.more_eos_ids) if end is not None]
+    values: dict[str, Any] = {
+        "architectures": [named[config.head]] if config.head in named else [],
+        "vocab_size": config.vocab_size,
+        "tie_word_embeddings": config.tie_embeddings,
+        "pad_token_id": config.pad_id,
+        "bos_token_id": config.bos_id,
+        "eos_token_id": ends if len(ends) > 1 else config.eos_id,
+    }
+    if config.head == "classifier":
+        names = [f"LABEL_{i}" for i in range(config.n_classes)]
+        values["id2label"] = {str(i): name for i, name in enumerate(names)}
+        values["label2id"] = {name: i for i, name in enumerate(names)}
+    return values
+
+
+def rotation(config: TransformerConfig) -> dict[str, Any]:
+    """θ and its scaling, the older way, which every version reads."""
+    scaling = config.rope_scaling
+    return {
+        "rope_theta": config.rope_theta,
+        "rope_scaling": None if scaling is None else scaled(scaling),
+    }
+
+
+def scaled(scaling: RopeScaling) -> dict[str, Any]:
+    kind = {"rope_type": scaling.kind, "type": scaling.kind, "factor": scaling.factor}
+    if scaling.kind == "linear":
+        return kind
+    kind["original_max_position_embeddings"] = scaling.original_len
+    yarn = ("beta_fast", "beta_slow", "attention_factor", "truncate")
+    bounds = ("low_freq_factor", "high_freq_factor") if scaling.kind == "llama3" else yarn
+    return kind | {name: getattr(scaling, name) for name in bounds}

