@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Protocol
 
 LONGEST = 200
 """A label longer than this is cut before it is sent; no reader needs the rest of it."""
@@ -14,7 +15,6 @@ SIGNS = {" ": "␣", "\t": "⇥", "\n": "↵"}
 """What stands for the common characters that cannot be seen; fonts have these signs."""
 
 
-@runtime_checkable
 class Labelled(Protocol):
     """What a view reads of a token."""
 
@@ -30,12 +30,13 @@ Label = Labelled | str | int
 
 def text_of(label: Label) -> str:
     """The label in visible characters: a control character becomes its picture."""
-    text = label.label if isinstance(label, Labelled) else str(label)
+    text = str(label) if isinstance(label, str | int) else label.label
     if len(text) > LONGEST:
         text = text[: LONGEST // 2] + "…" + text[-LONGEST // 2 :]
     return "".join(map(visible, text)) or "∅"
 
 
+@lru_cache(maxsize=4096)
 def visible(character: str) -> str:
     """The character, or what stands for it where it cannot be seen or would reorder others."""
     code = ord(character)
@@ -56,4 +57,4 @@ def texts(labels: Sequence[Label]) -> list[str]:
 
 def specials(labels: Iterable[Label]) -> list[int]:
     """Where the special tokens stand."""
-    return [at for at, one in enumerate(labels) if isinstance(one, Labelled) and one.special]
+    return [at for at, one in enumerate(labels) if not isinstance(one, str | int) and one.special]

@@ -130,8 +130,13 @@ class Visitor:
         field.press("Enter")
 
     def choose(self, label: str, option: str) -> None:
-        """Pick an option of a list."""
-        self.page.get_by_role("combobox", name=label).click()
+        """Pick an option of a list, by typing it as a person does in a long one.
+
+        What is typed leaves few options; those of a long list are drawn anew while it scrolls.
+        """
+        box = self.page.get_by_role("combobox", name=label)
+        box.click()
+        box.fill(option)
         self.page.get_by_role("option", name=option).first.click()
 
     def query(self) -> dict[str, str]:
