@@ -28,6 +28,8 @@ class Inspection:
 
     `layouts` says which tensor of the files holds which of ours; `missing`, `unused` and
     `misshapen` are names as the files have them, `copies` those that repeat another.
+    `unfollowed` are settings of the config that are not done here, or that the files
+    contradict.
     """
 
     folder: Path
@@ -40,6 +42,7 @@ class Inspection:
     unused: tuple[str, ...] = ()
     misshapen: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
+    unfollowed: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -89,7 +92,13 @@ def inspect(folder: str | Path, *, numbers: bool = False) -> Inspection:
         unused=tuple(n for n in weights.names if n not in layouts and n not in copies),
         misshapen=tuple(n for n, layout in layouts.items() if not fits(n, layout, weights, wanted)),
         copies=tuple(copies),
+        unfollowed=(*described.unfollowed, *_contradicted(described.config, config)),
     )
+
+
+def _contradicted(said: TransformerConfig, filed: TransformerConfig) -> tuple[str, ...]:
+    """What the files decide otherwise than the config: they hold one table, or two."""
+    return () if said.tie_embeddings == filed.tie_embeddings else ("tie_word_embeddings",)
 
 
 def _candidates(

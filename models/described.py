@@ -7,7 +7,7 @@ from typing import Any
 from models.config import TOKENS, TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family
-from models.families.published import WRITING, Published
+from models.families.published import UNFOLLOWED, WRITING, Published
 from models.files import (
     CONFIG,
     GENERATION,
@@ -25,13 +25,14 @@ OURS = "ours"
 
 @dataclass(frozen=True)
 class Described:
-    """What the config of a folder says."""
+    """What the config of a folder says; `unfollowed` names what it asks for in vain."""
 
     folder: Path
     config: TransformerConfig
     run: dict[str, Any]
     family: Family | None = None
     model_type: str = OURS
+    unfollowed: tuple[str, ...] = ()
 
 
 def describe(folder: Path) -> Described:
@@ -56,11 +57,11 @@ def describe(folder: Path) -> Described:
 
 
 def said_of_writing(folder: Path) -> dict[str, Any]:
-    """What is said apart of the tokens that a model begins, ends and never writes with."""
+    """What is said apart of how a model writes, such as the tokens it begins and ends with."""
     if not is_there(folder, GENERATION):
         return {}
     values = read_json(folder, GENERATION)
-    return {name: values[name] for name in WRITING if values.get(name) is not None}
+    return {name: values[name] for name in (*WRITING, *UNFOLLOWED) if values.get(name) is not None}
 
 
 def _describe_published(
@@ -77,7 +78,7 @@ def _describe_published(
         raise ValueError(fault)
     if config.head == "classifier":
         run = {"classes": read.classes()} | run
-    return Described(folder, config, run, family, str(model_type))
+    return Described(folder, config, run, family, str(model_type), read.unfollowed())
 
 
 def with_known_tokens(config: TransformerConfig) -> TransformerConfig:

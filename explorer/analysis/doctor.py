@@ -57,6 +57,9 @@ class OnDisk(Protocol):
     @property
     def tied(self) -> bool: ...
 
+    @property
+    def unfollowed(self) -> tuple[str, ...]: ...
+
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
     """The worst first; otherwise as they were found."""
@@ -92,6 +95,12 @@ def of_files(disk: OnDisk) -> list[Finding]:
         found.append(Finding("note", "Unexpected tensors", sentence))
     else:
         found.append(Finding("fine", "Nothing unexpected", "Every tensor in the files is used."))
+    if disk.unfollowed:
+        sentence = (
+            f"The config also says {_named(disk.unfollowed)}, which is not followed here or which "
+            "the files contradict; everything else it says is."
+        )
+        found.append(Finding("note", "Settings not followed", sentence))
     return [*found, _tied(disk)]
 
 

@@ -38,6 +38,18 @@ WRITING = (
     "bad_words_ids",
 )
 """What generation_config.json may say otherwise, or alone."""
+UNFOLLOWED: Mapping[str, Any] = {
+    "num_beams": 1,
+    "repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0,
+    "min_length": 0,
+    "min_new_tokens": 0,
+    "suppress_tokens": [],
+    "begin_suppress_tokens": [],
+    "forced_eos_token_id": None,
+}
+"""What else may be said of writing and is not done here, with the value that asks for nothing."""
 
 
 class Published:
@@ -164,6 +176,18 @@ class Published:
         if not all(type(one) is int for one in alone):
             raise ValueError("bad_words_ids must be lists of whole numbers.")
         return tuple(alone)
+
+    def unfollowed(self) -> tuple[str, ...]:
+        """The settings of writing that ask for what is not done here."""
+        names = [
+            name
+            for name, nothing in UNFOLLOWED.items()
+            if self.values.get(name) not in (None, nothing)
+        ]
+        words = self.values.get("bad_words_ids")
+        if isinstance(words, list) and len(self.banned()) < len(words):
+            names.append("bad_words_ids")
+        return tuple(names)
 
     def classes(self) -> list[str]:
         """What the classes of a classifier are called; two without names when nothing is said."""

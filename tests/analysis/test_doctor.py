@@ -32,6 +32,7 @@ class Headers:
     misshapen: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
     tied: bool = False
+    unfollowed: tuple[str, ...] = ()
 
 
 def titles(found: list[Finding], *levels: str) -> list[str]:
@@ -183,6 +184,12 @@ def test_files_that_do_not_fit_are_errors_and_surplus_is_a_note() -> None:
     assert "stored once" in sound[-1].sentence
     twice = doctor.of_files(Headers(tied=True, copies=("lm_head.weight",)))
     assert "stored again as lm_head.weight" in twice[-1].sentence
+
+
+def test_settings_that_are_not_followed_are_named() -> None:
+    found = doctor.of_files(Headers(unfollowed=("num_beams", "repetition_penalty")))
+    assert titles(found, "note") == ["Settings not followed"]
+    assert "num_beams, repetition_penalty" in next(f.sentence for f in found if f.level == "note")
 
 
 def test_many_and_long_names_are_cut() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from models.checkpoint import CheckpointError, load_checkpoint
+from models.checkpoint import CheckpointError, inspect, load_checkpoint
 from models.generation import written
 from tests.parity.comparing import WRITTEN, reference_writing
 from tests.parity.decoders import BLOOM, GPT2, GPTJ, GROUPED, NEO, OPT, SIZES, decoder
@@ -53,6 +53,22 @@ def test_ends_at_the_first_of_several_ends(case: Case, tmp_path: Path) -> None:
     ours = written(pair.ours.model, inputs.ids, max_length=WRITTEN, greedy=True)
     assert ours.tolist() == theirs.tolist()
     assert any(end in row for row, end in zip(theirs[:, 7:].tolist(), ends, strict=False))
+
+
+def test_what_is_asked_of_writing_and_not_done_is_named(tmp_path: Path) -> None:
+    neutral = {"num_beams": 1, "repetition_penalty": 1.0, "bad_words_ids": [[3]]}
+    assert inspect(saved(BY_NAME["gpt2"], tmp_path / "plain", neutral)).unfollowed == ()
+    folder = saved(BY_NAME["gpt2"], tmp_path / "asked", {"bad_words_ids": [[3], [4, 5]]})
+    asked = {"num_beams": 4, "repetition_penalty": 1.3, "no_repeat_ngram_size": [1]}
+    (folder / "generation_config.json").write_text(json.dumps(asked))
+    assert inspect(folder).unfollowed == (*asked, "bad_words_ids")
+
+
+def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
+    folder = saved(BY_NAME["gpt2"], tmp_path, {"tie_word_embeddings": False})
+    found = inspect(folder)
+    assert found.tied
+    assert found.unfollowed == ("tie_word_embeddings",)
 
 
 def test_absent_ends_are_those_of_the_family(tmp_path: Path) -> None:
