@@ -122,8 +122,9 @@ def uploaded(name: str) -> Path | None:
 def entries(root: Path | None = None, brought: Sequence[Path] = ()) -> list[Entry]:
     """Every model one could open; `brought` are folders that only this reader knows.
 
-    First what was named at the start of the app and what the reader brought, then the
-    shipped ones, then runs, the newest first. A name that is taken gets a number.
+    First what the reader brought and what was named at the start of the app, then the
+    shipped ones, then runs, the newest first. A name that is taken gets a number, and what
+    is brought takes none away: an address means the same model as before.
     """
     found: dict[str, Entry] = {}
     for origin, name, folder in _folders(root or runs_root(), brought):
@@ -132,7 +133,7 @@ def entries(root: Path | None = None, brought: Sequence[Path] = ()) -> list[Entr
         copies = (name if i == 1 else f"{name} ({i})" for i in range(1, len(found) + 2))
         free = next(each for each in copies if each not in found)
         found[free] = _entry(origin, free, folder, _stamp(folder))
-    return list(found.values())
+    return sorted(found.values(), key=lambda entry: entry.origin != "brought")
 
 
 def look_at(folder: Path) -> Entry:
@@ -180,8 +181,6 @@ def opened_from(
 
 def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Path]]:
     """Origin, name and folder of everything that might be a model."""
-    for folder in brought:
-        yield "brought", places.name_of(folder), folder
     for folder in places.named_folders():
         yield "named", places.name_of(folder), folder
     shipped = [path for path in _subfolders(shipped_root()) if (path / "config.json").exists()]
@@ -193,6 +192,8 @@ def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Pa
     finished = [path for path in _subfolders(root) if (path / "checkpoint").is_dir()]
     for folder in sorted(finished, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         yield "run", folder.name, folder / "checkpoint"
+    for folder in brought:
+        yield "brought", places.name_of(folder), folder
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -40,8 +40,8 @@ def bring(folder: Path) -> None:
     """Put a folder on the shelf of this reader alone."""
     brought = _brought()
     if folder not in brought:
-        brought.insert(0, folder)
-        del brought[MOST_BROUGHT:]
+        brought.append(folder)
+        del brought[:-MOST_BROUGHT]
 
 
 def _brought() -> list[Path]:
@@ -49,5 +49,5 @@ def _brought() -> list[Path]:
     brought: list[Path] = st.session_state.setdefault("_brought", [])
     asked = library.uploaded(st.query_params.get("model", ""))
     if asked is not None and asked not in brought:
-        brought.insert(0, asked)
+        brought.append(asked)
     return brought

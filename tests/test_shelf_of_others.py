@@ -126,7 +126,8 @@ def test_names_that_are_taken_get_a_number(folder: Path, tmp_path: Path) -> None
     brought = (tmp_path / "x" / "gpt2", tmp_path / "y" / "gpt2")
     entries = found(*brought)
     folders = {name: entries[name].folder for name in ("gpt2", "gpt2 (2)", "gpt2 (3)")}
-    assert list(folders.values()) == [*brought, folder / "gpt2"]
+    assert list(folders.values()) == [folder / "gpt2", *brought]
+    assert [entry.origin for entry in entries.values()][:3] == ["brought", "brought", "named"]
     assert len(entries) == 6 + len(NAMES)
     for name, path in folders.items():
         assert library.open_entry(entries[name]).name == name
@@ -135,7 +136,7 @@ def test_names_that_are_taken_get_a_number(folder: Path, tmp_path: Path) -> None
 
 def test_a_folder_stands_on_the_shelf_once(folder: Path) -> None:
     entries = found(folder / "gpt2")
-    assert entries["gpt2"].origin == "brought"
+    assert entries["gpt2"].origin == "named"
     assert [entry.folder for entry in entries.values()].count(folder / "gpt2") == 1
 
 
