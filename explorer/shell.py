@@ -19,8 +19,11 @@ PAGES = {
         "tokens": "Tokens",
         "positions": "Positions",
         "attention": "Attention",
+        "heads": "Heads",
+        "pairs": "Query and key",
         "masks": "Masks",
     },
+    "Change": {"edits": "Change the pass"},
     "Train": {"train": "Train"},
     "Models": {"checkpoints": "Checkpoints"},
 }

@@ -29,6 +29,7 @@ ABOUT_THE_SCREEN = {
     "components",
     "training",
     "checkpoints",
+    "bench",
 }
 TOP = {
     ".ci",
