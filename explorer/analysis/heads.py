@@ -3,6 +3,9 @@
 Every statistic is a mean over the rows (queries) of a head. A row that may see nothing
 has no looks and is left out; how many that are is said. Layer by layer, and in a layer
 only as many heads at a time as fit a fixed memory.
+
+Induction and duplicate heads are those of Olsson et al. 2022, In-context Learning and
+Induction Heads, and Wang et al. 2022, Interpretability in the Wild, section 3.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from torch import Tensor
 
 from explorer.parts import site
 from explorer.reading import Reading
+from explorer.text import Token
 
 WEIGHTS_HELD = 1 << 22
 """Attention weights that are in memory together."""
@@ -69,6 +73,35 @@ STATISTICS = {
             "weight",
             "The weight on the tokens that are no part of the text, such as start and end.",
         ),
+        Statistic(
+            "induction",
+            "Induction",
+            "weight",
+            "The weight on the tokens that came after earlier copies of the own token: what "
+            "followed it last time. Rows without an earlier copy are left out.",
+            same_text=True,
+        ),
+        Statistic(
+            "duplicate",
+            "Duplicate",
+            "weight",
+            "The weight on earlier copies of the own token. Rows without one are left out.",
+            same_text=True,
+        ),
+        Statistic(
+            "diagonal",
+            "Diagonal",
+            "weight",
+            "The weight of query i on key i, counted among the tokens of the text without the "
+            "special ones. Rows that may not see theirs are left out.",
+        ),
+        Statistic(
+            "anti_diagonal",
+            "Anti-diagonal",
+            "weight",
+            "The weight of query i on key n − 1 − i of n, counted among the tokens of the text "
+            "without the special ones. Rows that may not see theirs are left out.",
+        ),
     )
 }
 
@@ -86,8 +119,21 @@ class HeadStatistics:
     blind: int
 
 
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """What stands in the rows or the columns: the numbers of the tokens, and which are special."""
+
+    ids: Tensor
+    special: Tensor
+
+    @classmethod
+    def of(cls, tokens: Sequence[Token]) -> Tokens:
+        special = torch.tensor([token.special for token in tokens], dtype=torch.bool)
+        return cls(torch.tensor([token.id for token in tokens], dtype=torch.long), special)
+
+
 def of_heads(
-    weights: Tensor, visible: Tensor, special: Tensor, *, same_text: bool
+    weights: Tensor, visible: Tensor, rows: Tokens, columns: Tokens, *, same_text: bool
 ) -> dict[str, Tensor]:
     """The statistics of heads (h, q, k), each (h,). `visible` (q, k) is true where one may look."""
     weights = weights.detach().double()
@@ -101,19 +147,48 @@ def of_heads(
         "entropy": _mean(entropy, seen > 0),
         "largest": _mean(weights.amax(-1), seen > 0),
         "first": _mean(weights[..., 0], seen > 0),
-        "special": _mean(weights[..., special].sum(-1), seen > 0),
+        "special": _mean(weights[..., columns.special].sum(-1), seen > 0),
+        "diagonal": _on(weights, in_step(rows, columns), visible),
+        "anti_diagonal": _on(weights, in_step(rows, columns, backwards=True), visible),
     }
+    if same_text:
+        away = (torch.arange(queries)[:, None] - torch.arange(keys)).abs().double()
+        before = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
+        copies = earlier_copies(rows)
+        found["distance"] = _mean((weights * away).sum(-1), seen > 0)
+        found["itself"] = _mean(weights.diagonal(dim1=-2, dim2=-1), seen > 0)
+        found["previous"] = _mean(before, seen[1:] > 0)
+        found["duplicate"] = _on(weights, copies, visible)
+        found["induction"] = _on(weights, copies.roll(1, dims=1), visible)
     nothing = torch.full_like(found["entropy"], math.nan)
-    if not same_text:
-        return {name: found.get(name, nothing) for name in STATISTICS}
-    rows, columns = torch.arange(queries)[:, None], torch.arange(keys)[None]
-    away = (rows - columns).abs().double()
-    itself = weights.diagonal(dim1=-2, dim2=-1)
-    before = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
-    found["distance"] = _mean((weights * away).sum(-1), seen > 0)
-    found["itself"] = _mean(itself, seen > 0)
-    found["previous"] = _mean(before, seen[1:] > 0)
-    return {name: found[name] for name in STATISTICS}
+    return {name: found.get(name, nothing) for name in STATISTICS}
+
+
+def earlier_copies(tokens: Tokens) -> Tensor:
+    """Where an earlier token (column) is the same as this one (row), (n, n); special ones never.
+
+    The last column is empty, since nothing stands behind it: so shifted by one it says what
+    followed an earlier copy, and nothing runs over the edge.
+    """
+    same = (tokens.ids[:, None] == tokens.ids) & ~tokens.special[:, None]
+    return same.tril(-1)
+
+
+def in_step(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> Tensor:
+    """Query i and key i, or key n − 1 − i, among the tokens that are not special; (q, k)."""
+    queries, keys = (~rows.special).nonzero()[:, 0], (~columns.special).nonzero()[:, 0]
+    if backwards:
+        keys = keys.flip(0)
+    pairs = min(len(queries), len(keys))
+    cells = torch.zeros(len(rows.ids), len(columns.ids), dtype=torch.bool)
+    cells[queries[:pairs], keys[:pairs]] = True
+    return cells
+
+
+def _on(weights: Tensor, cells: Tensor, visible: Tensor) -> Tensor:
+    """The weight (h, q, k) on these cells (q, k): the mean over the rows that may see one."""
+    cells = cells & visible
+    return _mean((weights * cells).sum(-1), cells.any(-1))
 
 
 def _mean(values: Tensor, rows: Tensor) -> Tensor:
@@ -122,23 +197,25 @@ def _mean(values: Tensor, rows: Tensor) -> Tensor:
 
 
 def layers(reading: Reading, part: str) -> Iterator[HeadStatistics]:
-    """One layer after another, each with its own statistics: (1, heads)."""
-    columns = reading.columns(part)
-    special = torch.tensor([token.special for token in columns], dtype=torch.bool)
+    """One layer after another, each with its own statistics: (1, heads).
+
+    Costs as many steps as there are weights: layers × heads × queries × keys.
+    """
+    rows, columns = Tokens.of(reading.rows(part)), Tokens.of(reading.columns(part))
     same_text = part.endswith("self_attn")
     for layer in range(reading.part(part).layers):
         visible = reading.mask(part, layer)
         groups = [
-            of_heads(weights, visible, special, same_text=same_text)
-            for weights in _weights(reading, part, layer)
+            of_heads(weights, visible, rows, columns, same_text=same_text)
+            for weights in in_groups(reading, part, layer)
         ]
         values = {name: torch.cat([group[name] for group in groups])[None] for name in STATISTICS}
         blind = int((~visible.any(-1)).sum())
         yield HeadStatistics(part, values, len(reading.rows(part)), blind)
 
 
-def _weights(reading: Reading, part: str, layer: int) -> Iterator[Tensor]:
-    """The heads of a layer: all at once where they fit the memory, else one by one."""
+def in_groups(reading: Reading, part: str, layer: int) -> Iterator[Tensor]:
+    """The weights of a layer (h, q, k): all heads at once where they fit the memory, else each."""
     heads = reading.part(part).heads
     size = heads * len(reading.rows(part)) * len(reading.columns(part))
     if size <= WEIGHTS_HELD:
@@ -153,3 +230,25 @@ def joined(found: Sequence[HeadStatistics]) -> HeadStatistics:
     values = {name: torch.cat([each.values[name] for each in found]) for name in STATISTICS}
     first = found[0]
     return HeadStatistics(first.part, values, first.rows, max(each.blind for each in found))
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A head and its number; `place` is 1 for the best, and equal numbers share a place."""
+
+    place: int
+    layer: int
+    head: int
+    value: float
+
+
+def ranking(values: Tensor, *, highest: bool = True) -> list[Ranked]:
+    """Every head of (layers, heads) that has a number, the best first; ties stay in order."""
+    heads = values.shape[1]
+    known = [(float(value), at) for at, value in enumerate(values.flatten()) if value == value]
+    known.sort(key=lambda each: -each[0] if highest else each[0])
+    found: list[Ranked] = []
+    for at, (value, number) in enumerate(known):
+        place = found[-1].place if found and found[-1].value == value else at + 1
+        found.append(Ranked(place, number // heads, number % heads, value))
+    return found

@@ -12,34 +12,51 @@ from torch import Tensor
 
 from explorer import library
 from explorer.analysis import heads
-from explorer.analysis.heads import STATISTICS, joined, layers, of_heads
+from explorer.analysis.heads import (
+    STATISTICS,
+    Ranked,
+    Tokens,
+    earlier_copies,
+    joined,
+    layers,
+    of_heads,
+    ranking,
+)
 from explorer.library import Opened
 from explorer.reading import read
 from models.masking import causal_mask
 from tests.shelf import shelf
 
 ALL = torch.ones(1, 1, dtype=torch.bool)
-PLAIN = torch.zeros(64, dtype=torch.bool)
 
 
 def causal(tokens: int) -> Tensor:
     return causal_mask(tokens)[0, 0]
 
 
-def numbers(weights: Tensor, visible: Tensor = ALL, *, same_text: bool = True) -> dict[str, float]:
-    """The statistics of a single head (q, k)."""
-    special = PLAIN[: weights.shape[1]]
-    found = of_heads(weights[None], visible, special, same_text=same_text)
+def text(*ids: int, special: tuple[int, ...] = ()) -> Tokens:
+    """Tokens by their numbers; `special` are the places of those that are no part of the text."""
+    return Tokens(torch.tensor(ids), torch.tensor([at in special for at in range(len(ids))]))
+
+
+def numbers(
+    weights: Tensor,
+    visible: Tensor = ALL,
+    *,
+    rows: Tokens | None = None,
+    columns: Tokens | None = None,
+    same_text: bool = True,
+) -> dict[str, float]:
+    """The statistics of a single head (q, k); without a text no token comes twice."""
+    rows = rows or text(*range(weights.shape[0]))
+    columns = columns or (rows if same_text else text(*range(weights.shape[1])))
+    found = of_heads(weights[None], visible, rows, columns, same_text=same_text)
     return {name: float(value) for name, value in found.items()}
 
 
 def test_a_head_counted_by_hand() -> None:
-    weights = torch.tensor([[[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]]])
-    special = torch.tensor([True, False, False])
-    found = {
-        name: float(value)
-        for name, value in of_heads(weights, causal(3), special, same_text=True).items()
-    }
+    weights = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
+    found = numbers(weights, causal(3), rows=text(7, 8, 9, special=(0,)))
     log2 = math.log(2)
     assert found["entropy"] == pytest.approx((0 + log2 + 1.5 * log2) / 3)
     assert found["spread"] == pytest.approx((1 + 1.5 * log2 / math.log(3)) / 2)
@@ -48,6 +65,84 @@ def test_a_head_counted_by_hand() -> None:
     assert found["first"] == found["special"] == pytest.approx((1 + 0.5 + 0.25) / 3)
     assert found["itself"] == pytest.approx((1 + 0.5 + 0.5) / 3)
     assert found["previous"] == pytest.approx((0.5 + 0.25) / 2)
+    assert found["diagonal"] == pytest.approx((0.5 + 0.5) / 2)
+    assert found["anti_diagonal"] == pytest.approx(0.25), "the other row may not see its key"
+
+
+A, B, C, END = 1, 2, 3, 9
+
+
+def test_an_induction_head_and_a_duplicate_head() -> None:
+    repeated = text(A, B, C, A, B)
+    induction, duplicate = torch.eye(5), torch.eye(5)
+    induction[3] = torch.eye(5)[1]  # behind the first A stands B
+    induction[4] = torch.eye(5)[2]
+    duplicate[3], duplicate[4] = torch.eye(5)[0], torch.eye(5)[1]
+    followed = numbers(induction, causal(5), rows=repeated)
+    assert (followed["induction"], followed["duplicate"]) == (1, 0)
+    found = numbers(duplicate, causal(5), rows=repeated)
+    assert (found["induction"], found["duplicate"]) == (0, 1)
+
+
+def test_every_earlier_copy_counts() -> None:
+    weights = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
+    found = numbers(weights, causal(3), rows=text(A, A, A))
+    assert found["duplicate"] == pytest.approx((0.5 + 0.5) / 2)
+    assert found["induction"] == pytest.approx((0.5 + 0.8) / 2), "also the token itself follows one"
+
+
+def test_without_a_repeat_there_is_no_induction() -> None:
+    found = numbers(torch.eye(4), causal(4), rows=text(END, A, B, END, special=(0, 3)))
+    assert math.isnan(found["induction"])
+    assert math.isnan(found["duplicate"]), "a special token is no repeated word"
+
+
+def test_a_copy_out_of_sight_is_no_copy() -> None:
+    window = causal(4) & ~causal(4).tril(-2)  # only the token before, and itself
+    found = numbers(torch.eye(4), window, rows=text(A, B, C, A))
+    assert math.isnan(found["duplicate"])
+
+
+@settings(deadline=None, max_examples=60)
+@given(some.lists(some.integers(0, 3), min_size=1, max_size=12))
+def test_copies_are_those_a_loop_finds(ids: list[int]) -> None:
+    places = range(len(ids))
+    tokens = text(*ids)
+    copies = earlier_copies(tokens)
+    assert copies.tolist() == [[ids[j] == ids[i] and j < i for j in places] for i in places]
+    after = [[j > 0 and ids[j - 1] == ids[i] and j <= i for j in places] for i in places]
+    assert copies.roll(1, dims=1).tolist() == after
+
+
+def test_between_two_texts_the_special_tokens_are_not_counted() -> None:
+    source, written = text(A, B, C, END, special=(3,)), text(C, B, A, END, special=(3,))
+    backwards = torch.zeros(4, 4)
+    backwards[[0, 1, 2, 3], [2, 1, 0, 3]] = 1
+    found = numbers(backwards, rows=written, columns=source, same_text=False)
+    assert found["anti_diagonal"] == 1
+    assert found["diagonal"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(2, 5), (5, 2), (1, 1)])
+def test_of_two_lengths_the_shorter_one_counts(queries: int, keys: int) -> None:
+    shorter = range(min(queries, keys))
+    weights = torch.zeros(queries, keys)
+    weights[list(shorter), [keys - 1 - i for i in shorter]] = 1
+    assert numbers(weights, same_text=False)["anti_diagonal"] == 1
+
+
+def test_heads_are_ranked_and_equals_share_a_place() -> None:
+    values = torch.tensor([[0.5, math.nan], [0.9, 0.5]])
+    assert ranking(values) == [
+        Ranked(1, 1, 0, pytest.approx(0.9)),
+        Ranked(2, 0, 0, 0.5),
+        Ranked(2, 1, 1, 0.5),
+    ]
+    assert [(each.layer, each.head) for each in ranking(values, highest=False)] == [
+        (0, 0),
+        (1, 1),
+        (1, 0),
+    ]
 
 
 @pytest.mark.parametrize("tokens", [2, 5, 48])
@@ -82,11 +177,18 @@ def test_what_holds_for_every_head(tokens: int, seed: int, is_causal: bool) -> N
     scores = 4 * torch.randn(3, tokens, tokens, generator=torch.Generator().manual_seed(seed))
     visible = causal(tokens) if is_causal else torch.ones(tokens, tokens, dtype=torch.bool)
     weights = scores.masked_fill(~visible, -math.inf).softmax(-1)
-    found = of_heads(weights, visible, torch.ones(tokens, dtype=torch.bool), same_text=True)
+    twice = text(*(place % 3 for place in range(tokens)))
+    found = of_heads(weights, visible, twice, twice, same_text=True)
     for name, statistic in STATISTICS.items():
         assert found[name].shape == (3,)
+        if tokens <= 3 and name in ("induction", "duplicate"):
+            assert bool(found[name].isnan().all())
+            continue
         assert float(found[name].min()) >= 0
         assert statistic.top is None or float(found[name].max()) <= statistic.top + 1e-6
+    everything = text(*range(tokens), special=tuple(range(tokens)))
+    found = of_heads(weights, visible, everything, everything, same_text=True)
+    assert bool(found["diagonal"].isnan().all()), "there is no token of the text"
     assert torch.allclose(found["special"], torch.ones(3, dtype=torch.float64), atol=1e-6)
     assert bool((found["distance"] <= tokens - 1).all())
     assert bool((found["entropy"] <= math.log(tokens) + 1e-6).all())
