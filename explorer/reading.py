@@ -8,7 +8,7 @@ sessions may look at the same one at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -25,6 +25,8 @@ from models.generation import beginning, generate
 from models.trace import CHEAP_SITES, Trace
 
 LONGEST_ANSWER = 64
+WEIGHTS_HELD = 1 << 22
+"""Attention weights that are in memory together, where they are gone through head by head."""
 
 
 class ReadingError(ValueError):
@@ -112,6 +114,18 @@ class Reading:
         shape = (len(self.rows(part)), len(self.columns(part)))
         mask = self.trace.mask(site(part, layer))
         return mask.expand(max(mask.shape[0], self.row + 1), -1, *shape)[self.row, 0]
+
+    def some_heads(self, part: str, layer: int) -> Iterator[Tensor]:
+        """The weights of one layer (heads, rows, columns), as many heads at a time as may be held.
+
+        All at once where they fit, else one by one: memory does not grow with the heads.
+        """
+        heads = self.part(part).heads
+        if heads * len(self.rows(part)) * len(self.columns(part)) <= WEIGHTS_HELD:
+            yield self.trace.weights(site(part, layer))[self.row]
+            return
+        for head in range(heads):
+            yield self.weights(part, layer, head)[None]
 
     def all_weights(self, part: str) -> Tensor:
         """Weights of every head of every layer, (layers, heads, rows, columns)."""

@@ -7,8 +7,9 @@ import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 
+from explorer.analysis.thumbnails import of_weights
 from explorer.components import wire
-from explorer.components.grid import _checked, encode, natural_height, pooled
+from explorer.components.grid import _checked, encode, natural_height
 from tests.components.conftest import OpenDemo
 from tests.components.samples import causal, heads
 
@@ -59,21 +60,9 @@ def test_144_heads_of_128_tokens_say_how_they_were_made_small(open_demo: OpenDem
     expect(page.locator(".grid .sentence")).to_contain_text("layer 11, head 7")
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 5, 9), (2, 3, 33, 64), (1, 2, 128, 128), (1, 1, 1, 1)])
-def test_pooling_keeps_the_largest(shape: tuple[int, ...]) -> None:
-    weights = heads(*shape)
-    small, n = pooled(weights)
-    assert small.shape[2] <= 32
-    assert small.shape[3] <= 32
-    for q in range(small.shape[2]):
-        for k in range(small.shape[3]):
-            block = weights[:, :, q * n : q * n + n, k * n : k * n + n]
-            assert torch.equal(small[:, :, q, k], block.amax((2, 3)))
-
-
 def test_a_small_weight_is_not_drawn_as_zero() -> None:
     weights = torch.tensor([[[[1.0, 1e-6, 0.0]]]])
-    _, planes = wire.unpack(encode(weights, "layer", "head", name="g"))
+    _, planes = wire.unpack(encode(of_weights(weights), "layer", "head", name="g"))
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0]
 
 

@@ -14,13 +14,10 @@ from typing import Any
 import streamlit as st
 import torch
 from torch import Tensor
-from torch.nn.functional import max_pool2d, pad
 
+from explorer.analysis.thumbnails import SIDE, Thumbnails, of_weights
 from explorer.components import wire
 from explorer.components.mounting import View
-
-SIDE = 32
-"""The most cells a small picture has along one side."""
 
 HTML = """
 <div class="view grid">
@@ -45,7 +42,7 @@ class GridPick:
 
 
 def grid(
-    weights: Tensor,
+    weights: Tensor | Thumbnails,
     *,
     selected: tuple[int, int],
     key: str,
@@ -59,7 +56,8 @@ def grid(
     One click is one rerun: `on_pick(layer, head)` is called before the script, and
     the result says in `.picked` what was picked.
     """
-    layers, heads, queries, keys = weights.shape
+    small = weights if isinstance(weights, Thumbnails) else of_weights(weights)
+    layers, heads, queries, keys = small.shape
 
     def hand_over() -> None:
         picked = _checked(st.session_state[key].get("picked"), layers, heads)
@@ -68,7 +66,7 @@ def grid(
 
     result = _VIEW(
         key=key,
-        data=encode(weights, row_name, column_name, name=key),
+        data=encode(small, row_name, column_name, name=key),
         height=height or natural_height(layers, queries, keys, heads),
         choice=list(selected),
         on_picked_change=hand_over,
@@ -96,20 +94,9 @@ def natural_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:
     return int(min(560, max(layers * (tall + 8), 150) + 96))
 
 
-def pooled(weights: Tensor) -> tuple[Tensor, int]:
-    """The largest of every n × n cells, and n; the strongest line survives, a mean would not."""
-    queries, keys = weights.shape[2:]
-    n = max(1, -(-max(queries, keys) // SIDE))
-    small = torch.nan_to_num(weights.detach().float(), nan=0.0).clamp_min(0)
-    if n > 1:
-        small = pad(small, (0, -keys % n, 0, -queries % n))
-        small = max_pool2d(small, n)
-    return small, n
-
-
-def encode(weights: Tensor, row_name: str, column_name: str, *, name: str) -> bytes:
+def encode(thumbnails: Thumbnails, row_name: str, column_name: str, *, name: str) -> bytes:
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
-    small, n = pooled(weights)
+    small = thumbnails.cells
     layers, heads, queries, keys = small.shape
     top = small.amax((2, 3), keepdim=True) if small.numel() else small.new_ones(layers, heads, 1, 1)
     scaled = small / torch.where(top > 0, top, torch.ones_like(top))
@@ -118,7 +105,7 @@ def encode(weights: Tensor, row_name: str, column_name: str, *, name: str) -> by
     header = {
         "name": name,
         "shape": [layers, heads, queries, keys],
-        "pooled": n,
+        "pooled": thumbnails.pooled,
         "tops": [[round(float(x), 4) for x in row] for row in top[:, :, 0, 0]],
         "words": {"row": row_name, "column": column_name},
     }
