@@ -15,7 +15,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis.thumbnails import SIDE, Thumbnails, of_weights
+from explorer.analysis.thumbnails import Thumbnails, of_weights
 from explorer.components import wire
 from explorer.components.mounting import View
 
