@@ -7,7 +7,20 @@ from typing import Any
 import pytest
 import torch
 
-from models.interventions import Edit, EditError, HideKey, Replace, Scale, SetMask
+from models.interventions import (
+    Edit,
+    EditError,
+    ForbidKey,
+    HideKey,
+    Kept,
+    Mean,
+    Replace,
+    ReplaceAt,
+    Scale,
+    SetCell,
+    SetMask,
+    Without,
+)
 from models.masking import causal_mask
 from models.trace import CHEAP_SITES, trace
 from tests.models.building import config_of, ids_of, inputs_of, keep_of_lengths, shaken
@@ -143,6 +156,74 @@ def test_cross_attention_can_be_edited() -> None:
     assert torch.equal(blind["memory"], trace(model, *inputs)["memory"])
 
 
+def test_mean_ablation_leaves_a_head_its_mean_over_positions() -> None:
+    site = f"{FIRST}.head_out"
+    seen = edited(Mean(site, head=1))[site]
+    close(seen[:, 1], PLAIN[site][:, 1].mean(-2, keepdim=True).expand(2, 6, 4))
+    close(seen[:, [0, 2]], PLAIN[site][:, [0, 2]])
+    every = edited(Mean("decoder.0.mlp.out"))["decoder.0.mlp.out"]
+    close(every, PLAIN["decoder.0.mlp.out"].mean(1, keepdim=True).expand_as(every))
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_a_batch_of_ablations_is_one_ablation_each(mean: bool) -> None:
+    site = f"{FIRST}.head_out"
+    rows = trace(MODEL, IDS[:1].expand(3, -1), edits=[Without(site, (2, 0, 1), mean)]).output
+    for row, head in enumerate((2, 0, 1)):
+        alone: Edit = Mean(site, head) if mean else Scale(site, head=head)
+        close(rows[row], trace(MODEL, IDS[:1], edits=[alone]).output[0])
+
+
+def test_an_edge_that_is_cut_carries_nothing_and_nothing_takes_its_place() -> None:
+    cut = edited(SetCell(f"{LAST}.weights", 4, 1, head=2))
+    before, after = PLAIN.weights(LAST), cut.weights(LAST)
+    assert (after[:, 2, 4, 1] == 0).all()
+    close(after[:, 2, 4].sum(-1), 1 - before[:, 2, 4, 1])
+    close(after[:, :2], before[:, :2])
+    carried = before[:, 2, 4, 1, None] * PLAIN[f"{LAST}.v"][:, 2, 1]
+    close(cut[f"{LAST}.head_out"][:, 2, 4], PLAIN[f"{LAST}.head_out"][:, 2, 4] - carried)
+    cells = torch.ones(1, 3, 6, 6)
+    cells[0, 2, 4, 1] = 0
+    close(edited(Kept(f"{LAST}.weights", cells)).output, cut.output)
+
+
+def test_an_edge_at_its_mean_looks_as_others_do_at_that_key() -> None:
+    mean = edited(SetCell(f"{FIRST}.weights", 5, 2, None)).weights(FIRST)
+    looking = PLAIN.weights(FIRST)[:, :, 2:, 2]  # a decoder's queries before 2 may not look
+    close(mean[:, :, 5, 2], looking.mean(-1))
+
+
+def test_a_cell_of_the_mask_and_a_forbidden_key() -> None:
+    rows = [list(row) for row in TRIANGLE]
+    rows[3][1] = False
+    same = edited(SetMask(f"{FIRST}.mask", tuple(map(tuple, rows)))).output
+    close(edited(SetCell(f"{FIRST}.mask", 3, 1, False)).output, same)
+    ahead = edited(SetCell(f"{FIRST}.mask", 1, 4, True))
+    assert (ahead.weights(FIRST)[:, :, 1, 4] > 0).all()
+    hidden = edited(HideKey(f"{FIRST}.weights", 2)).output
+    close(edited(ForbidKey(f"{FIRST}.mask", 2)).output, hidden)
+
+
+def test_patching_one_position_changes_it_and_what_looks_at_it() -> None:
+    other = trace(MODEL, ids_of(2, 6, seed=9))
+    for site, head in (("decoder.0.resid_post", None), (f"{FIRST}.head_out", 1)):
+        vector = other[site][0, 3] if head is None else other[site][0, head, 3]
+        patched = edited(ReplaceAt(site, 3, vector, head))
+        seen = patched[site][0, 3] if head is None else patched[site][0, head, 3]
+        close(seen, vector)
+        close(patched.output[:, :3], PLAIN.output[:, :3])
+        assert not torch.allclose(patched.output[:, 3:], PLAIN.output[:, 3:])
+
+
+def test_edits_leave_the_recorded_pass_as_it_was() -> None:
+    before = {site: PLAIN[site].clone() for site in PLAIN.sites}
+    for edit in (SetCell(f"{FIRST}.weights", 4, 1), Mean("decoder.0.mlp.out")):
+        for value in PLAIN.values.values():
+            if value.is_floating_point() and value.dim() == 4 and value.shape[-1] == 6:
+                edit(value)
+    assert all(torch.equal(before[site], PLAIN[site]) for site in PLAIN.sites)
+
+
 MISFITS: dict[str, Edit] = {
     "is called decoder.7.mlp.out": Scale("decoder.7.mlp.out"),
     "No site of this pass is called nonsense": Scale("nonsense"),
@@ -156,6 +237,17 @@ MISFITS: dict[str, Edit] = {
     "which is torch.float64": SetMask(f"{FIRST}.weights", TRIANGLE),
     "has the shape": Replace("decoder.0.resid_pre", torch.zeros(2, 7, 12)),
     "covers \\(6, 6\\) queries and keys, not \\(5, 6\\)": SetMask(f"{FIRST}.mask", TRIANGLE[1:]),
+    "has no numbers|no numbers that have a mean": Mean(f"{FIRST}.mask"),
+    "is no batch of 3 over heads": Without(f"{FIRST}.head_out", (0, 1, 2)),
+    "weights has no query 6": SetCell(f"{FIRST}.weights", 6, 0),
+    "is torch.bool, not 0.5": SetCell(f"{FIRST}.mask", 0, 0, 0.5),
+    "is torch.float64, not True": SetCell(f"{FIRST}.weights", 0, 0, True),
+    "is no mask": ForbidKey(f"{FIRST}.weights", 0),
+    "has no position 6": ReplaceAt("decoder.0.resid_post", 6, torch.zeros(12)),
+    "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt(
+        "decoder.0.resid_post", 0, torch.zeros(5)
+    ),
+    "weights has the shape": Kept(f"{FIRST}.weights", torch.ones(6, 5)),
     "not equally long": SetMask(f"{FIRST}.mask", ((True,), (True, False))),
 }
 
