@@ -1,0 +1,95 @@
+"""Every token in two halves: how much the pointed one looks at it, and it at the pointed one.
+
+Pointing previews, a click holds, the arrow keys walk, Esc lets go; none of it asks the
+server. The message holds every weight of the head, so it grows with rows × columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from explorer.components import wire
+from explorer.components.labels import Label, specials, texts
+from explorer.components.mounting import View
+
+STRONGEST = 5
+"""So many tokens are named each way; the others are shaded."""
+
+HTML = """
+<div class="view inspect">
+  <div class="head"><div class="sentence idle"></div></div>
+  <div class="keys">
+    <div class="half above"><span class="swatch"></span><span class="said"></span></div>
+    <div class="half below"><span class="swatch"></span><span class="said"></span></div>
+  </div>
+  <div class="stage"></div>
+  <div class="foot"><span class="notes"></span></div>
+  <div class="spoken" role="status" aria-live="polite"></div>
+</div>
+"""
+
+_VIEW = View("inspect", HTML)
+
+
+def inspect(
+    weights: Tensor,
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    *,
+    key: str,
+    allowed: Tensor | None = None,
+    same: bool = True,
+    row_name: str = "query",
+    column_name: str = "key",
+    unit: str = "weight",
+    height: int | None = None,
+) -> None:
+    """Draw the tokens of one head, whose `weights` are (queries, keys) and not negative.
+
+    `same` says that rows and columns are the same tokens: then there is one strip, and
+    every token has both halves. Otherwise (cross-attention) the rows are one strip and the
+    columns another, and each shows the half that there is. `allowed` is true where a
+    query may look; the half of a pair that may not is hatched, and so is a value that is
+    no number. `unit` is what the values are called.
+    """
+    words = {"row": row_name, "column": column_name, "unit": unit}
+    message = encode(weights, rows, columns, allowed=allowed, same=same, words=words)
+    _VIEW(key=key, data=message, height=height or 520)
+
+
+def encode(
+    weights: Tensor,
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    *,
+    allowed: Tensor | None,
+    same: bool,
+    words: dict[str, str],
+) -> bytes:
+    """One head as one message; pure, so that it can be measured and tested."""
+    if tuple(weights.shape) != (len(rows), len(columns)):
+        raise ValueError(
+            f"weights have the shape {tuple(weights.shape)}, but there are {len(rows)} rows "
+            f"and {len(columns)} columns"
+        )
+    if same and len(rows) != len(columns):
+        raise ValueError(f"{len(rows)} rows and {len(columns)} columns are not the same tokens")
+    coded = wire.encode(weights)
+    planes = {"values": wire.plane(coded.codes)}
+    if allowed is not None:
+        may = np.broadcast_to(allowed.detach().to("cpu").numpy(), weights.shape)
+        planes["allowed"] = wire.bits(may)
+    header: dict[str, Any] = {
+        **coded.header(),
+        "same": same,
+        "strongest": STRONGEST,
+        "words": words,
+        "rows": texts(rows),
+        "columns": texts(columns),
+        "muted": [specials(rows), specials(columns)],
+    }
+    return wire.pack(header, planes)

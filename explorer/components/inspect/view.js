@@ -1,0 +1,255 @@
+// Tokens in two halves. Above: how much the pointed token looks at it; below: how much it
+// looks at the pointed one. With one strip every token has both, with two each has its own.
+
+const ROWS = 0, COLUMNS = 1;
+
+function make(state) {
+  const {root} = state;
+  state.stage = root.querySelector(".stage");
+  state.halves = ["above", "below"].map(name => root.querySelector(`.${name} .said`));
+  state.hovered = state.held = null;
+  state.touched = [];
+  const {stage} = state;
+  stage.addEventListener("pointerover", event => hover(state, chipOf(event)));
+  stage.addEventListener("pointerleave", () => hover(state, null));
+  stage.addEventListener("click", event => {
+    const chip = chipOf(event);
+    if (chip) hold(state, same(chip, state.held) ? null : chip);
+  });
+  stage.addEventListener("keydown", event => walk(state, event));
+}
+
+function chipOf(event) {
+  const chip = event.target.closest?.(".chip");
+  return chip ? {side: Number(chip.dataset.side), at: Number(chip.dataset.at)} : null;
+}
+
+const same = (a, b) => a === b || (a && b && a.side === b.side && a.at === b.at);
+
+// However many events come, one frame draws once.
+function later(state) {
+  if (state.waiting) return;
+  state.waiting = requestAnimationFrame(() => { state.waiting = 0; paint(state); });
+}
+
+function hover(state, token) {
+  if (same(token, state.hovered)) return;
+  state.hovered = token;
+  later(state);
+}
+
+function hold(state, token) {
+  state.held = token;
+  const spoken = state.root.querySelector(".spoken");
+  if (token) {
+    const {above, below} = halves(state, token);
+    spoken.textContent = [above, below].filter(Boolean)
+      .map(half => `${plain(half.lead, {token: half.label})} ${listed(state, half)}`).join(". ");
+  } else spoken.textContent = "Nothing is held";
+  later(state);
+}
+
+// ---- keys ---------------------------------------------------------------------------
+
+// The chip of the next line that stands nearest, in the same strip or in the other.
+function vertically(state, from, down) {
+  const here = state.chips[from.side][from.at].getBoundingClientRect();
+  const x = here.left + here.width / 2;
+  let best = null, least = Infinity;
+  state.chips.forEach((strip, side) => strip.forEach((chip, at) => {
+    const box = chip.getBoundingClientRect(), gap = (box.top - here.top) * down;
+    const cost = gap * 1e4 + Math.abs(box.left + box.width / 2 - x);
+    if (gap > 4 && cost < least) [best, least] = [{side, at}, cost];
+  }));
+  return best;
+}
+
+function walk(state, event) {
+  const chip = chipOf(event), from = chip || state.held;
+  if (event.key === "Escape") {
+    if (!state.held) return;
+    hold(state, null);
+  } else if (from) {
+    const last = state.chips[from.side].length - 1, step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    const down = {ArrowUp: -1, ArrowDown: 1}[event.key], end = {Home: 0, End: last}[event.key];
+    let next;
+    if (step) next = {side: from.side, at: Math.max(0, Math.min(last, from.at + step))};
+    else if (down) next = vertically(state, from, down) || from;
+    else if (end !== undefined) next = {side: from.side, at: end};
+    else return;
+    hold(state, next);
+    focus(state, next);
+  } else return;
+  state.hovered = null;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+function focus(state, {side, at}) {
+  for (const strip of state.chips) for (const chip of strip) chip.tabIndex = -1;
+  state.chips[side][at].tabIndex = 0;
+  state.chips[side][at].focus();
+}
+
+// ---- the two halves -----------------------------------------------------------------
+
+const known = ({data, codes}, row, column) => {
+  const i = row * data.columns.length + column;
+  if (data.planes.allowed && !bit(data.planes.allowed, i)) return NaN;
+  return codes[i] >= INFINITE ? NaN : valueOf(codes[i], data);
+};
+
+// One direction from a token: a value for each partner, the largest, the strongest few.
+function half(state, token, looks) {
+  const {data} = state, count = (looks ? data.columns : data.rows).length;
+  const values = Array.from({length: count}, (_, i) =>
+    looks ? known(state, token.at, i) : known(state, i, token.at));
+  const order = values.map((_, i) => i).filter(i => values[i] > 0)
+    .sort((a, b) => values[b] - values[a]);
+  return {
+    values, most: order.length ? values[order[0]] : 0,
+    top: order.slice(0, data.strongest), more: Math.max(0, order.length - data.strongest),
+    side: data.same || !looks ? ROWS : COLUMNS, partners: looks ? data.columns : data.rows,
+    label: (token.side === COLUMNS ? data.columns : data.rows)[token.at],
+    lead: looks ? "{token} looks at" : "{token} is looked at by", looks,
+  };
+}
+
+function halves(state, token) {
+  const {data} = state;
+  return {
+    above: data.same || token.side === ROWS ? half(state, token, true) : null,
+    below: data.same || token.side === COLUMNS ? half(state, token, false) : null,
+  };
+}
+
+const listed = (state, {top, partners, values, more, looks}) => top.length
+  ? top.map(i => `${partners[i]} ${number(values[i], state.data)}`).join(", ") +
+    (more ? ` and ${more} more` : "")
+  : looks ? "nothing" : "nobody";
+
+function describe(state, line, found) {
+  if (!found) return line.replaceChildren();
+  say(line, found.lead + " ", {token: found.label});
+  found.top.forEach((i, nth) => {
+    const token = element("bdi", "token", found.partners[i]);
+    line.append(nth ? " · " : "", token, element("span", "place", `\u2009${i}\u2002`),
+      element("span", "value", number(found.values[i], state.data)));
+  });
+  if (!found.top.length) line.append(found.looks ? "nothing" : "nobody");
+  if (found.more) line.append(` · ${found.more} more`);
+}
+
+// ---- painting -------------------------------------------------------------------------
+
+function shade(state, found, band) {
+  if (!found) return;
+  const {ink} = state, colours = band ? ink.diverging : ink.sequential, end = colours.length - 1;
+  found.values.forEach((value, i) => {
+    const chip = state.chips[found.side][i], part = chip.querySelector(band ? ".low" : ".high");
+    part.classList.toggle("off", Number.isNaN(value));
+    const share = found.most ? Math.max(0, value / found.most) : 0;
+    // Below zero the diverging colours run back from the middle; the smallest weight is a step.
+    const step = share > 0 ? Math.max(3, Math.round(share * (band ? end / 2 : end))) : 0;
+    const colour = band ? colours[end / 2 - step] ?? colours[0] : colours[step];
+    part.style.backgroundColor = share > 0 ? css(colour) : "";
+    state.touched.push(part);
+  });
+}
+
+function paint(state) {
+  for (const part of state.touched) {
+    part.style.backgroundColor = "";
+    part.classList.remove("off");
+  }
+  state.touched = [];
+  const {data, root, held} = state, token = state.hovered || held;
+  for (const chip of root.querySelectorAll(".chip.shown")) chip.classList.remove("shown", "held");
+  root.querySelectorAll('[aria-pressed="true"]').forEach(c => c.setAttribute("aria-pressed", "false"));
+  if (held) state.chips[held.side][held.at].setAttribute("aria-pressed", "true");
+  const line = root.querySelector(".sentence");
+  line.classList.toggle("idle", !token);
+  if (!token) {
+    line.textContent = "Point at a token to see whom it looks at and who looks at it; click to hold it.";
+    state.halves[0].textContent = "upper half: how much the token looks at this one";
+    state.halves[1].textContent = "lower half: how much this one looks at the token";
+    return;
+  }
+  const chip = state.chips[token.side][token.at], {above, below} = halves(state, token);
+  chip.classList.add("shown");
+  chip.classList.toggle("held", same(token, held));
+  shade(state, above, 0);
+  shade(state, below, 1);
+  const list = token.side === COLUMNS ? data.columns : data.rows;
+  const name = data.same ? "token" : token.side === ROWS ? data.words.row : data.words.column;
+  say(line, `{token} is ${name} ${token.at} of ${list.length}`, {token: list[token.at]});
+  const tops = [above, below].filter(found => found?.most).map(found =>
+    `${found.looks ? "upper" : "lower"} half up to ${number(found.most, data)}`);
+  if (tops.length) line.append(element("span", "where", `  ${tops.join(", ")}`));
+  if (!state.hovered) line.append(element("span", "where", "  held, Esc lets go"));
+  describe(state, state.halves[0], above);
+  describe(state, state.halves[1], below);
+}
+
+// ---- running --------------------------------------------------------------------------
+
+function chip(label, side, at, muted) {
+  const made = element("button", muted ? "chip muted" : "chip");
+  made.type = "button";
+  made.title = label;
+  made.dataset.side = side;
+  made.dataset.at = at;
+  made.tabIndex = -1;
+  made.setAttribute("aria-pressed", "false");
+  const [high, name, low] = [["span", "band high"], ["bdi", "label", label], ["span", "band low"]]
+    .map(parts => element(...parts));
+  made.append(high, name, low);
+  const item = element("li");
+  item.append(made);
+  return [item, made];
+}
+
+function strip(state, list, side) {
+  const muted = new Set(state.data.muted[side]), made = list.map((l, at) => chip(l, side, at, muted.has(at)));
+  const row = element("ol", "strip");
+  row.append(...made.map(([item]) => item));
+  state.chips[side] = made.map(([, button]) => button);
+  return row;
+}
+
+function build(state) {
+  const {data, stage} = state;
+  state.chips = [];
+  state.touched = [];
+  const parts = data.same ? [strip(state, data.rows, ROWS)] : [
+    element("div", "name", `${data.words.row}: ${data.rows.length} tokens`), strip(state, data.rows, ROWS),
+    element("div", "name", `${data.words.column}: ${data.columns.length} tokens`),
+    strip(state, data.columns, COLUMNS)];
+  stage.replaceChildren(...parts);
+  const first = state.chips.flat()[0];
+  if (first) first.tabIndex = 0;
+}
+
+function show(state) {
+  const {data, ink, root} = state;
+  if (state.fresh) {
+    state.fresh = false;
+    state.codes = joined(data.planes.values);
+    const labels = JSON.stringify([data.rows, data.columns, data.muted, data.same]);
+    if (labels !== state.labels) build(state);
+    state.labels = labels;
+    const inside = token => token && state.chips[token.side]?.[token.at];
+    if (!inside(state.held)) state.held = null;
+    state.hovered = null;
+    root.querySelector(".notes").textContent = `Each half to its own largest ${data.words.unit}; the ` +
+      `${data.strongest} strongest are named${data.planes.allowed ? "; hatched may not look" : ""}.`;
+  }
+  const ramp = (colours, from, to) => `linear-gradient(90deg, ${[0, 0.5, 1].map(at =>
+    css(colours[Math.round(from + (to - from) * at)])).join(",")})`;
+  const middle = (ink.diverging.length - 1) / 2;
+  root.style.setProperty("--above", ramp(ink.sequential, 0, ink.sequential.length - 1));
+  root.style.setProperty("--below", ramp(ink.diverging, middle, 0));
+  paint(state);
+}
+
+export default publish("explorer_inspect", component => mount(component, ".inspect", make, show));
