@@ -46,6 +46,13 @@ function number(value, spec) {
   return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
 }
 
+// How full a colour is, 0 to 1, where `top` has all of it; on a log scale three decades lie below.
+const DECADES = 3;
+function strength(value, top, log) {
+  const share = top > 0 ? Math.max(0, Math.min(1, value / top)) : 0;
+  return log && share > 0 ? Math.max(0, 1 + Math.log10(share) / DECADES) : share;
+}
+
 // ---- labels -----------------------------------------------------------------------
 
 const graphemes = typeof Intl.Segmenter === "function" ? new Intl.Segmenter() : null;

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from explorer import session, widgets
-from explorer.components import grid, lines
+from explorer.bench import large, looking
+from explorer.components import grid
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
 widgets.opening(
@@ -13,38 +14,25 @@ widgets.opening(
 )
 at = session.choice()
 reading = session.reading_of_text()
+part = reading.part(at.part)
 weights = reading.all_weights(at.part)
 
-has_many = reading.part(at.part).heads > 8
-overview, large = widgets.side_by_side(4, 5) if has_many else widgets.side_by_side(2, 3)
+overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
 with overview:
     st.markdown("**Every head** · layers down, heads across")
     grid(weights, selected=(at.layer, at.head), key="overview", on_pick=session.look_at)
     widgets.answer(reading)
     widgets.notes(reading.notes)
-with large:
+with one:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Layer {at.layer}, head {at.head}**", width="stretch")
-        view = st.segmented_control(
-            "View",
-            ["Matrix", "Lines"],
-            default="Matrix",
-            key="view",
-            required=True,
-            label_visibility="collapsed",
-            bind="query-params",
-        )
+        title = st.container(width="stretch")
+        view = looking.choose_view("Matrix", "Lines")
+        look = looking.choose(reading, at.part)
+    title.markdown(f"**{looking.in_words(look, part, at.layer, at.head)}**")
     if view == "Matrix":
-        widgets.one_head(reading, key="attention_head")
+        large.as_matrix(reading, look)
     else:
-        lines(
-            weights[at.layer],
-            reading.rows(at.part),
-            reading.columns(at.part),
-            key="attention_lines",
-            selected_head=at.head,
-            height=widgets.MATRIX_HEIGHT,
-        )
+        large.as_lines(reading, look)
 
-st.markdown(f"{reading.part(at.part).words.explanation} Every row adds up to one.")
+st.markdown(part.words.explanation)
 widgets.code(MultiHeadAttention.forward, scaled_dot_product_attention)

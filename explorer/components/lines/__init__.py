@@ -47,11 +47,21 @@ def lines(
     row_name: str = "query",
     column_name: str = "key",
     height: int | None = None,
+    names: Sequence[str] | None = None,
+    top: float | None = 1.0,
+    scaling: str = "all",
+    log: bool = False,
 ) -> None:
-    """Draw `weights` (heads, queries, keys); `selected_head` is drawn alone at first."""
+    """Draw `weights` (heads, queries, keys); `selected_head` is drawn alone at first.
+
+    `names` are those of the heads. A line is full at `top`, at the largest value there is
+    where that is None, or at the largest of its head's row or column (`scaling`); `log`
+    spreads the strengths over three decades.
+    """
+    how: dict[str, Any] = {"names": names, "top": top, "scaling": scaling, "log": log}
     _VIEW(
         key=key,
-        data=encode(weights, rows, columns, key=key, words=(row_name, column_name)),
+        data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
         height=height or natural_height(len(rows), len(columns)),
         choice=selected_head,
     )
@@ -69,6 +79,10 @@ def encode(
     *,
     key: str,
     words: tuple[str, str],
+    names: Sequence[str] | None = None,
+    top: float | None = 1.0,
+    scaling: str = "all",
+    log: bool = False,
 ) -> bytes:
     """All heads as one message."""
     if tuple(weights.shape[1:]) != (len(rows), len(columns)):
@@ -77,15 +91,22 @@ def encode(
             f"and {len(columns)} columns"
         )
     array = np.nan_to_num(wire.as_array(weights), nan=0.0, posinf=0.0, neginf=0.0)
+    if top is None:
+        top = float(array.max(initial=0.0)) or 1.0
     dropped = max(len(rows), len(columns)) > SHORT
+    faint = FAINT * top
     if dropped:
-        array = np.where(array < FAINT, 0.0, array)
+        array = np.where(array < faint, 0.0, array)
     coded = wire.encode(array)
     header: dict[str, Any] = {
         **coded.header(),
         "name": key,
         "words": {"row": words[0], "column": words[1]},
-        "faint": FAINT if dropped else 0,
+        "faint": float(f"{faint:.2g}") if dropped else 0,
+        "names": [*(names or (f"head {head}" for head in range(len(weights))))],
+        "top": top,
+        "scaling": scaling,
+        "log": log,
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],

@@ -86,7 +86,7 @@ function chips(state) {
     button.title = "Click to draw or drop this head, double-click to draw it alone";
     button.style.setProperty("--hue", hue(head, heads, ink.dark));
     button.setAttribute("aria-pressed", String(on));
-    button.append(dot, `head ${head}`);
+    button.append(dot, data.names[head]);
     button.addEventListener("click", event => toggle(state, head, event.detail > 1));
     return button;
   }));
@@ -116,6 +116,27 @@ function toggle(state, head, twice) {
 const weight = ({codes, data}, head, row, column) =>
   codes[(head * data.rows.length + row) * data.columns.length + column] / data.steps * data.high;
 
+// The same between 0 and 1: against the top of the picture, or of the head's own row or column.
+function strong(state, head, row, column) {
+  const {data, tops} = state, value = weight(state, head, row, column);
+  if (!tops) return strength(value, data.top, data.log);
+  const by = data.scaling === "row", count = (by ? data.rows : data.columns).length;
+  return strength(value, tops[head * count + (by ? row : column)], data.log);
+}
+
+function topsOf(state) {
+  const {data} = state, by = data.scaling === "row", [heads, rows, columns] = data.shape;
+  if (data.scaling === "all") return null;
+  const count = by ? rows : columns, tops = new Float64Array(heads * count);
+  for (let head = 0; head < heads; head++) {
+    for (let i = 0; i < rows * columns; i++) {
+      const row = Math.floor(i / columns), column = i % columns, at = head * count + (by ? row : column);
+      tops[at] = Math.max(tops[at], weight(state, head, row, column));
+    }
+  }
+  return tops;
+}
+
 // The lines of one head from some rows to some columns, drawn in steps of strength.
 // Divided by the root of the heads, twelve heads are as bright together as one alone.
 function strokes(state, pen, head, rows, columns) {
@@ -124,7 +145,7 @@ function strokes(state, pen, head, rows, columns) {
   const bend = (place.right - place.left) * 0.4;
   for (let row = rows[0]; row < rows[1]; row++) {
     for (let column = columns[0]; column < columns[1]; column++) {
-      const w = weight(state, head, row, column);
+      const w = strong(state, head, row, column);
       if (w < 0.004) continue;
       const bin = Math.min(BINS, Math.ceil(Math.sqrt(w) * BINS)), y = row * ROW + shift, z = column * ROW + shift;
       const path = bins[bin] ??= new Path2D();
@@ -155,7 +176,7 @@ function tokens(state, pen, side, pointed) {
       const wide = place.label / heads.length;
       heads.forEach((head, i) => {
         const [row, column] = side ? [pointed.at, at] : [at, pointed.at];
-        pen.fillStyle = hue(head, data.shape[0], ink.dark, 0.6 * weight(state, head, row, column));
+        pen.fillStyle = hue(head, data.shape[0], ink.dark, 0.6 * strong(state, head, row, column));
         pen.fillRect((side ? edge : edge - place.label) + i * wide, y + 1, wide, ROW - 2);
       });
     }
@@ -207,7 +228,7 @@ function tell(state, pointed) {
     return;
   }
   say(line, (side ? "{column} is looked at most by {row}" : "{row} attends most to {column}") +
-    `: {value}, head ${best[2]}`, {...parts, value: number(best[0], data)});
+    `: {value}, ${data.names[best[2]]}`, {...parts, value: number(best[0], data)});
 }
 
 // ---- running --------------------------------------------------------------------------
@@ -217,6 +238,7 @@ function show(state) {
   if (state.fresh) {
     state.fresh = false;
     state.codes = joined(data.planes.values);
+    state.tops = topsOf(state);
     const inside = token => token && token.at < (token.side ? data.columns : data.rows).length;
     if (!inside(state.locked)) state.locked = null;
     state.hovered = null;
@@ -237,7 +259,8 @@ function show(state) {
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
   canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +
     `${data.columns.length} ${data.words.column} tokens. Arrow keys walk, Escape lets go.`);
-  root.querySelector(".notes").textContent = "opacity: weight ÷ √heads drawn" +
+  const full = data.scaling !== "all" ? `of the largest of its ${data.scaling} ` : data.top === 1 ? "" : `of ${number(data.top, data)} `;
+  root.querySelector(".notes").textContent = `opacity: weight ${full}${data.log ? "on a log scale " : ""}÷ √heads drawn` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");
   paint(state);
 }

@@ -6,10 +6,11 @@ go; none of it asks the server. One cell may be one pixel: 1,024 tokens fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import streamlit as st
 import torch
 from torch import Tensor
 
@@ -18,6 +19,7 @@ from explorer.components.labels import Label, specials, texts
 from explorer.components.mounting import View
 
 SCALES = ("sequential", "diverging", "mask")
+SCALINGS = ("all", "row", "column")
 
 HTML = """
 <div class="view matrix">
@@ -48,6 +50,10 @@ def matrix(
     height: int | None = None,
     top: float | None = None,
     title: str | None = None,
+    scaling: str = "all",
+    log: bool = False,
+    hidden: Sequence[int] = (),
+    on_hide: Callable[[int], None] | None = None,
 ) -> None:
     """Draw `values` (queries, keys) with a label for every row and column.
 
@@ -57,7 +63,18 @@ def matrix(
     words, with {row}, {column} and {value}; `absent` says in the legend what hatching
     means. `title` names the picture to a screen reader. The height is decided here,
     before any data is in the browser.
+
+    Each row (or column) has the full colours to itself where `scaling` says so; `log`
+    spreads them over three decades; the numbers stay. The labels of the `hidden` columns
+    are struck through. With `on_hide`, a click on a column's label, or H where a cell is
+    held, is one rerun that calls it with the column.
     """
+
+    def hand_over() -> None:
+        column = st.session_state[key].get("hidden")
+        if on_hide and type(column) is int and 0 <= column < len(columns):
+            on_hide(column)
+
     message = encode(
         values,
         rows,
@@ -74,8 +91,13 @@ def matrix(
             "title": title or f"{unit} of every {row_name} and {column_name}",
         },
         top=top,
+        scaling=scaling,
+        log=log,
+        hidden=hidden,
+        hides=on_hide is not None,
     )
-    _VIEW(key=key, data=message, height=height or natural_height(rows, columns))
+    callbacks = {"on_hidden_change": hand_over} if on_hide else {}
+    _VIEW(key=key, data=message, height=height or natural_height(rows, columns), **callbacks)
 
 
 def _sentence(scale: str) -> str:
@@ -100,10 +122,15 @@ def encode(
     allowed: Tensor | None,
     words: dict[str, str],
     top: float | None = None,
+    scaling: str = "all",
+    log: bool = False,
+    hidden: Sequence[int] = (),
+    hides: bool = False,
 ) -> bytes:
     """The whole picture as one message; pure, so that it can be measured and tested."""
-    if scale not in SCALES:
-        raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
+    for what, value, known in (("scale", scale, SCALES), ("scaling", scaling, SCALINGS)):
+        if value not in known:
+            raise ValueError(f"{what} must be one of {', '.join(known)}, not {value!r}")
     if tuple(values.shape) != (len(rows), len(columns)):
         raise ValueError(
             f"values have the shape {tuple(values.shape)}, but there are {len(rows)} rows "
@@ -125,6 +152,10 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
+        "scaling": scaling,
+        "log": log,
+        "hidden": list(hidden),
+        "hides": hides,
     }
     return wire.pack(header, planes)
 

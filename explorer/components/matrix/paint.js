@@ -6,12 +6,29 @@ function level(state, i) {
   if (blank(state, i)) return -1;
   const value = valueOf(state.codes[i], data);
   if (data.scale === "mask") return 150;
-  if (data.scale === "diverging") {
-    return Math.round(127 + 127 * Math.max(-1, Math.min(1, value / data.top)));
-  }
-  const share = Math.max(0, Math.min(1, value / data.top));
+  const share = strength(Math.abs(value), topOf(state, i), data.log);
+  if (data.scale === "diverging") return Math.round(127 + 127 * Math.sign(value) * share);
   // Only a true zero has the page's colour; the smallest weight is a step above it.
-  return share > 0 ? Math.max(3, Math.round(255 * share)) : 0;
+  return value > 0 ? Math.max(3, Math.round(255 * share)) : 0;
+}
+
+// What the colours of this cell end at: of the picture, of its row or of its column.
+function topOf({data, tops}, i) {
+  if (!tops) return data.top;
+  const columns = data.columns.length;
+  return tops[data.scaling === "row" ? Math.floor(i / columns) : i % columns];
+}
+
+// The largest size in every row, or in every column; null where the picture has one scale.
+function topsOf(state) {
+  const {data, codes} = state, columns = data.columns.length;
+  if (data.scaling === "all" || data.scale === "mask") return null;
+  const by = data.scaling === "row", tops = new Float64Array(by ? data.rows.length : columns);
+  for (let i = 0; i < codes.length; i++) {
+    const at = by ? Math.floor(i / columns) : i % columns;
+    if (!blank(state, i)) tops[at] = Math.max(tops[at], Math.abs(valueOf(codes[i], data)));
+  }
+  return tops;
 }
 
 const coloursOf = ({data, ink}) => data.scale === "diverging" ? ink.diverging : ink.sequential;
@@ -123,7 +140,8 @@ function numbers(state, pen) {
 }
 
 function labelInk(state, pen, axis, at, strong) {
-  const {ink, data, place} = state, special = data.muted[axis].includes(at);
+  const {ink, data, place} = state;
+  const special = data.muted[axis].includes(at) || (axis && data.hidden.includes(at));
   pen.font = `${strong ? "600 " : ""}${strong ? LABEL : place.font}px ${ink.mono}`;
   pen.fillStyle = css(special && !strong ? ink.muted : ink.text);
 }
@@ -152,6 +170,10 @@ function columnLabel(state, pen, column, strong) {
     backdrop(state, pen, place.angle ? 0 : -wide / 2, place.angle ? 0 : -4, text);
   }
   pen.fillText(text, 0, 0);
+  if (data.hidden.includes(column)) {
+    const wide = pen.measureText(text).width;
+    pen.fillRect(place.angle ? 0 : -wide / 2, place.angle ? -0.5 : -4.5, wide, 1.5);
+  }
   pen.restore();
 }
 
@@ -198,10 +220,7 @@ function legend(state) {
     parts.push(on, element("span", "", "may look"));
   } else {
     bar.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
-    const ends = {low: -data.top, high: data.top, steps: data.steps};
-    parts.push(element("span", "", data.words.unit),
-      element("span", "", data.scale === "diverging" ? number(-data.top, ends) : "0"),
-      bar, element("span", "", number(data.top, ends)));
+    parts.push(...ends(state, bar).map(part => typeof part === "string" ? element("span", "", part) : part));
   }
   if (state.codes.some((_, i) => blank(state, i))) {
     parts.push(element("span", "swatch off"), element("span", "", data.words.absent ?? "may not look"));
@@ -214,6 +233,16 @@ function legend(state) {
   if (place.cell * place.scale < 1) notes.push("each dot is the largest of its cells");
   if (data.scale !== "mask") notes.push(`in steps of ${step(data)}`);
   root.querySelector(".notes").textContent = notes.join(" · ");
+}
+
+// The unit, and what the colours begin and end at.
+function ends({data}, bar) {
+  const {top, scaling} = data, spec = {low: -top, high: top, steps: data.steps};
+  const unit = data.words.unit + (data.log ? ", log" : "");
+  const high = scaling === "all" ? number(top, spec) : `largest of its ${scaling}`;
+  if (data.scale === "diverging") return [unit, scaling === "all" ? number(-top, spec) : "−", bar, high];
+  const least = scaling === "all" ? number(top / 1000, {low: 0, high: top, steps: 1e6}) : "1/1000";
+  return [unit, data.log ? `≤ ${least}` : "0", bar, high];
 }
 
 const step = ({low, high, steps}) => String(Number(((high - low) / steps).toPrecision(1)));

@@ -15,6 +15,7 @@ function make(state) {
   canvas.addEventListener("pointerleave", () => point(state, null));
   canvas.addEventListener("click", event => {
     const cell = hit(state, event);
+    if (cell && cell.row < 0) hideColumn(state, cell.column);
     if (cell && cell.row >= 0 && cell.column >= 0) lock(state, same(cell, state.locked) ? null : cell);
   });
   canvas.addEventListener("keydown", event => walk(state, event));
@@ -25,7 +26,13 @@ const same = (a, b) => a === b || (a && b && a.row === b.row && a.column === b.c
 function point(state, cell) {
   if (same(cell, state.hovered)) return;
   state.hovered = cell;
+  state.canvas.style.cursor = state.data.hides && cell && cell.row < 0 ? "pointer" : "";
   overlay(state);
+}
+
+// The page is asked to hide a column, or to show it again.
+function hideColumn(state, column) {
+  if (state.data.hides) state.component.setTriggerValue("hidden", column);
 }
 
 function lock(state, cell) {
@@ -38,6 +45,7 @@ function walk(state, event) {
   const {rows, columns} = state.data, held = state.locked;
   const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
   if (event.key === "Escape" && held) lock(state, null);
+  else if (event.key === "h" && held && state.data.hides) hideColumn(state, held.column);
   else if (step && rows.length && columns.length) {
     const inside = (at, last) => Math.max(0, Math.min(last, at));
     lock(state, held ? {
@@ -123,8 +131,10 @@ function spoken(state, {row, column}) {
   if (row < 0 || column < 0) {
     const [name, at, list] = row < 0 ? [data.words.column, column, data.columns]
       : [data.words.row, row, data.rows];
-    return [`${name} ${at} of ${list.length}: {row}`, {row: list[at]}];
+    const turn = data.hidden.includes(at) ? ", hidden; click to show it" : ", click to hide it";
+    return [`${name} ${at} of ${list.length}: {row}${row < 0 && data.hides ? turn : ""}`, {row: list[at]}];
   }
+  if (data.hidden.includes(column)) return ["{column} is hidden", {column: data.columns[column]}];
   const i = row * data.columns.length + column;
   const small = data.steps === 10000 && codes[i] === 1;
   const value = number(valueOf(codes[i], data), data) + (small ? " or less" : "");
@@ -151,6 +161,7 @@ function show(state) {
   const {data, canvas} = state;
   if (state.fresh) {
     state.codes = joined(data.planes.values);
+    state.tops = topsOf(state);
     state.fresh = false;
     const inside = cell => cell && cell.row < data.rows.length && cell.column < data.columns.length;
     if (!inside(state.locked)) state.locked = null;

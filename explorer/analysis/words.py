@@ -1,0 +1,94 @@
+"""Which tokens are one word, and which sentence of a pair each token belongs to."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from explorer.text.labels import SPACE, readable
+from explorer.text.token import Token
+
+PIECE = "##"
+WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC", "THAI", "LAO", "KHMER", "MYANMAR")
+"""Scripts that put no spaces between words: their tokens are never merged."""
+
+Group = tuple[int, ...]
+
+
+def words_of(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Group, ...]:
+    """The places of the tokens of each word, in order; a special token is a word of its own.
+
+    A word ends at a space and at punctuation. Typed tokens are told apart by the
+    characters they came from; written ones, which came from none, by their labels
+    (`␣the`, `##ing`), and stay alone where the labels do not say.
+    """
+    spaced = any(token.label.startswith(SPACE) for token in tokens)
+    groups: list[list[int]] = []
+    for at, token in enumerate(tokens):
+        if at and _same_word(tokens[at - 1], token, text, pair, spaced):
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+    return tuple(map(tuple, groups))
+
+
+def word_tokens(
+    tokens: Sequence[Token], groups: Sequence[Group], text: str, pair: str = ""
+) -> tuple[Token, ...]:
+    """One token for every word, labelled by its characters; a word of one token stays it."""
+    return tuple(_joined([tokens[at] for at in group], text, pair) for group in groups)
+
+
+def sentences_of(tokens: Sequence[Token]) -> tuple[int, ...]:
+    """0 for every token of the first sentence, 1 for the second.
+
+    A special token belongs to the sentence before it; one that opens the text to the first.
+    """
+    found, current = [], 0
+    for token in tokens:
+        if not token.special:
+            current = int(token.second)
+        found.append(current)
+    return tuple(found)
+
+
+def _same_word(left: Token, right: Token, text: str, pair: str, spaced: bool) -> bool:
+    if left.special or right.special or left.second != right.second:
+        return False
+    if left.end == left.start or right.end == right.start:
+        return _same_by_label(left.label, right.label, spaced)
+    if right.start < left.end:  # parts of one character
+        return True
+    typed = pair if right.second else text
+    if right.start > left.end or right.end > len(typed):
+        return False
+    return _inside(typed[left.end - 1]) and _inside(typed[right.start])
+
+
+def _same_by_label(left: str, right: str, spaced: bool) -> bool:
+    if right.startswith(PIECE):
+        return True
+    if not spaced or not left or not right or right.startswith(SPACE):
+        return False
+    return (left == SPACE or _inside(left[-1])) and _inside(right[0])
+
+
+@lru_cache(maxsize=4096)
+def _inside(character: str) -> bool:
+    """Whether a word may go on at this character."""
+    if unicodedata.name(character, "").startswith(WITHOUT_SPACES):
+        return False
+    return character.isalnum() or unicodedata.category(character).startswith("M")
+
+
+def _joined(tokens: Sequence[Token], text: str, pair: str) -> Token:
+    first = tokens[0]
+    if len(tokens) == 1:
+        return first
+    start, end = min(token.start for token in tokens), max(token.end for token in tokens)
+    label = (pair if first.second else text)[start:end].strip()
+    if not label:
+        label = "".join(token.label.removeprefix(PIECE) for token in tokens).strip(SPACE)
+    return replace(first, label=readable(label) or first.label, start=start, end=end)

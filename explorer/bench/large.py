@@ -1,0 +1,99 @@
+"""One attention, large, the way it was asked for: as a matrix, or as lines."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session, widgets
+from explorer.analysis.looks import Look, Shown, each_head, shown
+from explorer.bench import looking
+from explorer.components import lines, matrix
+from explorer.kept import kept
+from explorer.reading import Reading
+
+MOST_CELLS_IN_LINES = 1 << 22
+"""Heads × rows × columns that are sent for the lines: 16 heads of 512 tokens."""
+
+
+def as_matrix(reading: Reading, look: Look) -> None:
+    """The chosen head, or the heads of its layer combined: queries down, keys across."""
+    at = session.choice()
+    words = reading.part(at.part).words
+    made = _picture(reading, look)
+
+    def hide(column: int) -> None:
+        looking.toggle_hidden(reading, at.part, made.groups[column])
+
+    matrix(
+        made.values,
+        made.rows,
+        made.columns,
+        key="attention_head",
+        allowed=made.allowed,
+        row_name=words.row,
+        column_name=words.column,
+        sentence=made.sentence,
+        unit=made.unit,
+        height=widgets.MATRIX_HEIGHT,
+        top=1.0 if _ends_at_one(look) else None,
+        scaling="all" if look.scaling == "one" else look.scaling,
+        log=look.log,
+        hidden=made.hidden,
+        on_hide=hide,
+    )
+    widgets.notes(made.notes)
+
+
+def as_lines(reading: Reading, look: Look) -> None:
+    """Every head of the layer, drawn by its chip; or the heads combined, as one."""
+    at = session.choice()
+    part = reading.part(at.part)
+    if look.of == "head":
+        heads = _heads_that_fit(reading, part.heads)
+        made = each_head(reading, at.part, at.layer, look, heads)
+        names = [f"head {head}" for head in heads]
+        if len(heads) < part.heads:
+            st.text(f"This text is long: only head {at.head} is drawn as lines.")
+    else:
+        one = _picture(reading, look)
+        made, names = one, [f"{look.of} of {part.heads} heads"]
+    values = made.values if made.values.dim() == 3 else made.values[None]
+    lines(
+        values,
+        made.rows,
+        made.columns,
+        key="attention_lines",
+        selected_head=at.head if len(values) > 1 else None,
+        row_name=part.words.row,
+        column_name=part.words.column,
+        height=widgets.MATRIX_HEIGHT,
+        names=names,
+        top=1.0 if _ends_at_one(look) else None,
+        scaling="all" if look.scaling == "one" else look.scaling,
+        log=look.log,
+    )
+    widgets.notes(made.notes)
+
+
+def _ends_at_one(look: Look) -> bool:
+    """Weights end at one; weighted by the length of values they have no end of their own."""
+    return look.scaling == "one" and look.weighting == "plain"
+
+
+def _heads_that_fit(reading: Reading, heads: int) -> list[int]:
+    at = session.choice()
+    cells = len(reading.rows(at.part)) * len(reading.columns(at.part))
+    return list(range(heads)) if heads * cells <= MOST_CELLS_IN_LINES else [at.head]
+
+
+def _picture(reading: Reading, look: Look) -> Shown:
+    """The picture of one head is made each time; that of all heads of a layer is kept."""
+    at = session.choice()
+
+    def make() -> Shown:
+        return shown(reading, at.part, at.layer, at.head, look)
+
+    if look.of == "head":
+        return make()
+    key = ("look", at.text, at.pair, at.part, at.layer, look)
+    return kept(session.opened(), key, make, lambda made: made.values.nbytes)

@@ -1,0 +1,228 @@
+"""How the large head is to be shown: the controls, and what the address asks for in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from explorer import session
+from explorer.analysis.looks import ALL, SENTENCES, Look
+from explorer.analysis.words import words_of
+from explorer.components.labels import text_of
+from explorer.parts import Part
+from explorer.reading import Reading
+from explorer.text import Token
+
+HEADS = {"This head": "head", "Mean": "mean", "Max": "max"}
+WEIGHTING = {"Plain": "plain", "Value length": "value"}
+SCALING = {"0 to 1": "one", "Picture": "all", "Row": "row", "Column": "column"}
+LEAST_MASS, MASS_STEP = 10, 5
+MOST_HIDDEN = 24
+"""As many keys may be named one by one; the address holds them all and must stay short."""
+
+LONGEST_NAME = 16
+
+CHOICES = {
+    "heads": tuple(HEADS),
+    "weighting": tuple(WEIGHTING),
+    "colours": tuple(SCALING),
+    "sentences": tuple(SENTENCES),
+}
+SWITCHES = ("hide_first", "hide_special", "words", "log")
+UNTOUCHED: dict[str, Any] = {
+    **{key: options[0] for key, options in CHOICES.items()},
+    **dict.fromkeys(SWITCHES, False),
+    "hide": [],
+    "mass": 100,
+}
+
+
+def choose_view(*views: str) -> str:
+    """In which of these forms the head is drawn; the first is the usual one."""
+    picked = st.segmented_control(
+        "View",
+        views,
+        default=views[0],
+        key="view",
+        required=True,
+        label_visibility="collapsed",
+        bind="query-params",
+    )
+    return views[0] if picked is None else str(picked)
+
+
+def choose(reading: Reading, part: str) -> Look:
+    """One button over the figure; behind it every control, each of them in the address."""
+    columns = reading.columns(part)
+    names = key_names(columns)
+    vain = in_vain(names, two_sentences(reading, part))
+    _keep_what_exists(names, reading, part)
+    with st.popover("Adjust", icon=":material/tune:", key="adjust"):
+        of = HEADS[_one("Heads", "heads")]
+        weighting = WEIGHTING[_one("Weight", "weighting")]
+        hidden = _hidden(names, columns)
+        mass = st.slider(
+            "Share of each row that is shown, %",
+            LEAST_MASS,
+            100,
+            100,
+            MASS_STEP,
+            key="mass",
+            help="Of each row the fewest keys that reach this share. 70 is a usual cut.",
+            bind="query-params",
+        )
+        words = _words(reading, part)
+        sentences = _one("Sentences", "sentences") if two_sentences(reading, part) else ALL
+        scaling = SCALING[_one("A full colour is", "colours", help="Numbers stay as they are.")]
+        log = st.toggle("Colours on a log scale", key="log", bind="query-params")
+        st.button("Reset", key="reset_look", on_click=reset)
+    look = Look(of, weighting, hidden, int(mass), words, sentences, scaling, bool(log))
+    _say(vain, look)
+    return look
+
+
+def reset() -> None:
+    """Back to the head as the pass left it; for a callback."""
+    for key, value in UNTOUCHED.items():
+        if key in st.session_state:
+            st.session_state[key] = value
+
+
+def key_names(columns: Sequence[Token]) -> list[str]:
+    """What a key is called where it can be picked: its place, and its token in short."""
+    named = []
+    for at, token in enumerate(columns):
+        text = text_of(token)
+        cut = text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+        named.append(f"{at} {cut}")
+    return named
+
+
+def toggle_hidden(reading: Reading, part: str, keys: Sequence[int]) -> None:
+    """Hide these keys, or show them again where all of them were hidden; for a callback."""
+    names = key_names(reading.columns(part))
+    state, first = st.session_state, keys[0] == 0
+    wanted = [names[at] for at in keys]
+    before = [name for name in state.get("hide", []) if name in names]
+    if first and state.get("hide_first"):
+        state["hide_first"] = False
+        wanted = []
+    if all(name in before for name in wanted):
+        state["hide"] = [name for name in before if name not in wanted]
+    else:
+        more = [name for name in wanted if name not in before]
+        state["hide"] = [*before, *more][:MOST_HIDDEN]
+
+
+def two_sentences(reading: Reading, part: str) -> bool:
+    """Whether there is a pair to tell apart."""
+    return bool(reading.pair) and part == "encoder.self_attn"
+
+
+def in_words(look: Look, at: Part, layer: int, head: int) -> str:
+    """What is on screen, as a heading."""
+    of = {"head": f"head {head}", "mean": f"mean of {at.heads}", "max": f"max of {at.heads}"}
+    return f"Layer {layer}, {of[look.of]}"
+
+
+def _one(label: str, key: str, **how: Any) -> str:
+    options = CHOICES[key]
+    picked = st.segmented_control(
+        label,
+        options,
+        default=options[0],
+        key=key,
+        required=True,
+        bind="query-params",
+        **how,
+    )
+    return options[0] if picked is None else str(picked)
+
+
+def _hidden(names: list[str], columns: Sequence[Token]) -> tuple[int, ...]:
+    with st.container(horizontal=True):
+        first = st.toggle("Hide the first token", key="hide_first", bind="query-params")
+        special = st.toggle("Hide special tokens", key="hide_special", bind="query-params")
+    picked = st.multiselect(
+        "Hidden keys",
+        names,
+        key="hide",
+        placeholder="None",
+        max_selections=MOST_HIDDEN,
+        help="Hidden keys lose their weight, and every row is scaled back to its sum. "
+        "A click on the label of a column does the same.",
+        bind="query-params",
+    )
+    places = {name: at for at, name in enumerate(names)}
+    hidden = {places[name] for name in picked if name in places}
+    hidden |= {0} if first else set()
+    hidden |= {at for at, token in enumerate(columns) if special and token.special}
+    return tuple(sorted(hidden))
+
+
+def _words(reading: Reading, part: str) -> bool:
+    """Only where the tokenizer has cut a word is there something to merge."""
+    sides = (reading.rows(part), reading.columns(part))
+    cut = any(len(words_of(side, reading.text, reading.pair)) < len(side) for side in sides)
+    chosen = st.toggle(
+        "Whole words",
+        key="words",
+        disabled=not cut,
+        help="Pieces of a word become one: summed over keys, averaged over queries."
+        if cut
+        else "Every token here is a whole word already.",
+        bind="query-params",
+    )
+    return bool(chosen) and cut
+
+
+def _keep_what_exists(names: list[str], reading: Reading, part: str) -> None:
+    """A key that another sentence does not have is let go."""
+    state = st.session_state
+    if "hide" in state:
+        state["hide"] = [name for name in state["hide"] if name in names][:MOST_HIDDEN]
+    if not two_sentences(reading, part):
+        state.pop("sentences", None)
+
+
+def _say(found: list[str], look: Look) -> None:
+    """The address's mistakes, until something else is chosen."""
+    state, now = st.session_state, (session.choice(), look)
+    if found:
+        state["_look_notes"] = found, now
+    notes, seen_at = state.get("_look_notes", ([], now))
+    if seen_at != now:
+        del state["_look_notes"]
+        return
+    for note in notes:
+        session.say(note)
+
+
+def in_vain(names: Sequence[str], paired: bool) -> list[str]:
+    """One sentence for everything in the address that does not exist here."""
+    asked, notes = st.query_params, []
+    for key, options in CHOICES.items():
+        value = asked.get(key)
+        if value is not None and value not in options:
+            notes.append(f"{key} is {_or(options)}, not “{value[:20]}”; showing {options[0]}.")
+    if not paired and asked.get("sentences", ALL) in [*SENTENCES][1:]:
+        notes.append("There is one sentence here, so no pair of sentences to pick from.")
+    for key in SWITCHES:
+        value = asked.get(key)
+        if value is not None and value.lower() not in ("true", "false"):
+            notes.append(f"{key} is true or false, not “{value[:20]}”; it is off.")
+    mass = asked.get("mass")
+    if mass is not None and not (mass.isdecimal() and LEAST_MASS <= int(mass) <= 100):
+        notes.append(
+            f"The share shown is between {LEAST_MASS} and 100 %, not “{mass[:20]}”; showing all."
+        )
+    missing = [name for name in asked.get_all("hide") if name and name not in names]
+    if missing:
+        notes.append(f"There is no key “{missing[0][:30]}” to hide in this text.")
+    return notes
+
+
+def _or(options: Sequence[str]) -> str:
+    return ", ".join(options[:-1]) + " or " + options[-1]
