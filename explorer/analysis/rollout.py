@@ -1,0 +1,155 @@
+"""What a token of a later layer can have taken from the text: attention rollout and attention flow.
+
+Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers, sections 3.1 and 3.2.
+Both see a stack as a graph: from a token of one layer to each token of the layer below
+runs an edge of A = ½ W̄ + ½ I, where W̄ is the mean weight over the heads and I stands for
+the residual stream. Rows are queries, and each row of A sums to one. Rollout multiplies
+along the paths and adds over them; flow asks how much fits through the edges as through
+pipes. Neither sees values, norms or feed-forward layers. Each stack is one graph of its
+own: cross-attention leads from one to another, and has no residual path back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.heads import in_groups
+from explorer.reading import Reading
+
+EDGES_SOLVED = 24_000
+"""More edges than this take too long for a reader who waits."""
+UNITS = 10**12
+"""Capacities are whole numbers of this part, so that a flow is found exactly."""
+
+
+def mixed(weights: Tensor) -> Tensor:
+    """½ W̄ + ½ I from the mean weights (t, t): half is looked up, half stays where it is.
+
+    Every row sums to one; a row that looks nowhere stays with itself alone.
+    """
+    both = (weights.double() + torch.eye(len(weights), dtype=torch.double)) / 2
+    return both / both.sum(-1, keepdim=True)
+
+
+def mixings(reading: Reading, part: str, layers: int) -> Iterator[Tensor]:
+    """A (t, t) of the first so many layers, from the first on; few heads are held at a time."""
+    for layer in range(layers):
+        sums = [weights.double().sum(0) for weights in in_groups(reading, part, layer)]
+        yield mixed(torch.stack(sums).sum(0) / reading.part(part).heads)
+
+
+def rollout(mixing: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
+    """A_L · … · A_1 (t, t): row i says what of token i, after layer L, is from which input.
+
+    Rows are distributions. Costs tokens³ a layer, and memory for three matrices.
+    """
+    found = torch.empty(0)
+    for layer in mixing:
+        found = layer @ found if found.numel() else layer
+    return found
+
+
+def reached(masks: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
+    """Whether a path leads from row i after the last layer to input j, (t, t), by these masks."""
+    found = torch.empty(0)
+    for mask in masks:
+        step = (mask | torch.eye(len(mask), dtype=torch.bool)).float()
+        found = ((step @ found) > 0).float() if found.numel() else step
+    return found > 0
+
+
+def edges_from(mixing: Sequence[Tensor], token: int) -> int:
+    """How many edges lie on the ways from this token down to the text."""
+    at, count = torch.zeros(len(mixing[0]), dtype=torch.bool), 0
+    at[token] = True
+    for layer in reversed(mixing):
+        taken = layer[at] > 0
+        count += int(taken.sum())
+        at = taken.any(0)
+    return count
+
+
+def flows(mixing: Sequence[Tensor], token: int) -> Iterator[float]:
+    """The most that fits through the graph from each input in turn up to `token` after layer L.
+
+    Between 0 and 1; unlike rollout, the flows to several inputs share edges and need not
+    sum to one. One maximum flow for every input: bounded by `EDGES_SOLVED`.
+    """
+    tokens, top = len(mixing[0]), len(mixing)
+    network = Network(tokens * (top + 1))
+    for level, layer in enumerate(mixing):  # nodes of level 0 are the text
+        whole = (layer * UNITS).floor().long()
+        for row, lower in whole.nonzero().tolist():
+            above, below = (level + 1) * tokens + row, level * tokens + lower
+            network.join(above, below, int(whole[row, lower]))
+    for column in range(tokens):
+        yield network.most(top * tokens + token, column) / UNITS
+
+
+class Network:
+    """Pipes between numbered places, and the most that flows from one to another (Dinic 1970)."""
+
+    def __init__(self, places: int) -> None:
+        self.leaving: list[list[int]] = [[] for _ in range(places)]
+        self.ends: list[int] = []
+        self.capacity: list[int] = []
+
+    def join(self, start: int, end: int, capacity: int) -> None:
+        """A pipe; its twin in the other direction is empty, for what is sent back."""
+        for place, other, room in ((start, end, capacity), (end, start, 0)):
+            self.leaving[place].append(len(self.ends))
+            self.ends.append(other)
+            self.capacity.append(room)
+
+    def most(self, source: int, sink: int) -> int:
+        """The maximum flow; the network itself stays as it is."""
+        free, total = list(self.capacity), 0
+        while (away := self._away(sink, source, free))[source] >= 0:
+            following = [0] * len(self.leaving)
+            while sent := self._send(source, sink, free, away, following):
+                total += sent
+        return total
+
+    def _away(self, sink: int, source: int, free: list[int]) -> list[int]:
+        """How many free pipes each place is from the sink; −1 where no way was found."""
+        away = [-1] * len(self.leaving)
+        away[sink] = 0
+        waiting = deque([sink])
+        while waiting and away[source] < 0:
+            place = waiting.popleft()
+            for pipe in self.leaving[place]:
+                other = self.ends[pipe]
+                if away[other] < 0 and free[pipe ^ 1]:
+                    away[other] = away[place] + 1
+                    waiting.append(other)
+        return away
+
+    def _send(
+        self, source: int, sink: int, free: list[int], away: list[int], following: list[int]
+    ) -> int:
+        """As much as fits along one shortest way; `following` skips pipes that lead nowhere."""
+        way: list[int] = []
+        place = source
+        while place != sink:
+            pipes = self.leaving[place]
+            while following[place] < len(pipes):
+                pipe = pipes[following[place]]
+                if free[pipe] and away[self.ends[pipe]] == away[place] - 1:
+                    way.append(pipe)
+                    place = self.ends[pipe]
+                    break
+                following[place] += 1
+            else:
+                if not way:
+                    return 0
+                place = self.ends[way.pop() ^ 1]
+                following[place] += 1
+        sent = min(free[pipe] for pipe in way)
+        for pipe in way:
+            free[pipe] -= sent
+            free[pipe ^ 1] += sent
+        return sent
