@@ -14,14 +14,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.answers import Answer, answer_of, masks_in, written_answer
+from explorer.answers import Answer, answer_of, written_answer
 from explorer.kept import kept
 from explorer.library import Opened
 from explorer.parts import Part, parts, site
+from explorer.passing import ids_of, one_stack, shown
 from explorer.text import TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
 from models.generation import beginning, generate
+from models.interventions import Edit
 from models.trace import CHEAP_SITES, Trace
 
 LONGEST_ANSWER = 64
@@ -168,17 +170,9 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, 
         _unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
     ]
     inputs = _padded(opened, encoded)
-    ids = _ids(inputs)
+    ids = ids_of(inputs)
     if opened.config.kind != "encoder-decoder":
-        most = max(opened.config.n_segments - 1, 0)  # a stranger's tokenizer may count further
-        segments = torch.tensor([[min(token.segment, most) for token in row] for row in inputs])
-        passed = trace(
-            opened.model,
-            ids,
-            segments=segments if opened.config.n_segments else None,
-            read_at=_shown(opened, encoded),
-            sites=CHEAP_SITES,
-        )
+        passed = one_stack(opened, inputs, shown(opened, encoded))
         is_encoder = opened.config.kind == "encoder"
         return tuple(
             Reading(
@@ -197,7 +191,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, 
         )
     answers = _written(opened, ids)
     full = _padded(opened, answers)
-    passed = trace(opened.model, ids, _ids(full)[:, :-1], sites=CHEAP_SITES)
+    passed = trace(opened.model, ids, ids_of(full)[:, :-1], sites=CHEAP_SITES)
     return tuple(
         Reading(
             text=text,
@@ -212,6 +206,31 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, 
         )
         for row, text in enumerate(texts)
     )
+
+
+def reread(
+    opened: Opened,
+    reading: Reading,
+    source: tuple[Token, ...],
+    target: tuple[Token, ...],
+    edits: Sequence[Edit],
+) -> Reading:
+    """One text passed once more, with these tokens and these edits; not kept. EditError if not.
+
+    The decoder of an encoder-decoder reads the answer it gave before, so that every step
+    can be compared with what it was.
+    """
+    tokens = source or target
+    if opened.config.kind == "encoder-decoder":
+        given = ids_of([source]), ids_of([target])
+        passed = trace(opened.model, *given, sites=CHEAP_SITES, edits=edits)
+        steps = [opened.tokenizer.token(i) for i in passed.output[0].argmax(-1).tolist()]
+        answer = written_answer(opened, [target[0], *steps])
+    else:
+        passed = one_stack(opened, [tokens], shown(opened, [tokens]), edits)
+        answer = answer_of(opened, passed.output[0], tokens)
+    again = {"trace": passed, "answer": answer, "row": 0}
+    return replace(reading, source=source, target=target, **again)  # type: ignore[arg-type]
 
 
 def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
@@ -239,16 +258,6 @@ def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
     return tokens
 
 
-def _shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
-    """Where the words that a model expects are shown: what is not looked at is not computed."""
-    if len(encoded) > 1 or not opened.config.head.endswith("language-model"):
-        return slice(None)
-    if opened.config.kind == "decoder":
-        return slice(-1, None)
-    masks = masks_in(opened, encoded[0])
-    return slice(masks[0], masks[0] + 1) if masks else slice(None)
-
-
 def _unknown(opened: Opened, text: str, pair: str, tokens: Sequence[Token]) -> tuple[str, ...]:
     """One sentence that names what the tokenizer has no token for."""
     unknown = [t for t in tokens if t.id == opened.tokenizer.unk_id and t.end > t.start]
@@ -269,10 +278,6 @@ def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Tok
     if pad is None:
         raise ReadingError("This model has no padding token, so it reads one text at a time.")
     return [(*row, *[opened.tokenizer.token(pad)] * (longest - len(row))) for row in rows]
-
-
-def _ids(rows: Sequence[Sequence[Token]]) -> Tensor:
-    return torch.tensor([[token.id for token in row] for row in rows])
 
 
 def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:

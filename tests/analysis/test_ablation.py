@@ -1,0 +1,66 @@
+"""Heads switched off many at a time are heads switched off one by one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explorer.analysis import ablation
+from explorer.analysis.ablation import every_head, without_heads
+from explorer.parts import parts, site
+from models import TransformerConfig, trace
+from models.interventions import Scale
+from models.trace import CHEAP_SITES
+from tests.models.building import config_of, inputs_of, shaken
+from tests.models.grid import ODDITIES
+
+MODELS = {
+    **{name: config for name, config in ODDITIES.items() if config.head != "none"},
+    "encoder": config_of("encoder"),
+    "post": config_of("decoder", norm_position="post"),
+    "sandwich": config_of("encoder", norm_position="sandwich", norm="rms"),
+    "encoder-decoder, post": config_of("encoder-decoder", norm_position="post"),
+    "relative": config_of("encoder-decoder", positions="relative"),
+    "alibi": config_of("decoder", positions="alibi", n_heads=3),
+    "rotary, parallel": config_of("decoder", positions="rotary", parallel=True),
+}
+
+
+@pytest.mark.parametrize("config", MODELS.values(), ids=MODELS.keys())
+def test_many_at_a_time_is_one_by_one(
+    config: TransformerConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In batches of two, so that the last one is not full."""
+    model, given = shaken(config, torch.float32), inputs_of(config, batch=1)
+    passed = trace(model, *given, sites=CHEAP_SITES)
+    monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * 6 * max(config.d_ff, 4 * config.d_model))
+    place = 2
+    for part in parts(config):
+        found = list(every_head(model, passed, given, part.name, part.layers, place))
+        for layer in range(part.layers):
+            for head in range(part.heads):
+                off = Scale(f"{site(part.name, layer)}.head_out", head=head)
+                alone = trace(model, *given, sites=("logits",), edits=[off]).output
+                alone = alone[0, place] if alone.dim() == 3 else alone[0]
+                torch.testing.assert_close(found[layer][head], alone, atol=1e-5, rtol=1e-5)
+
+
+def test_a_padded_text(padded: int = 2) -> None:
+    config = config_of("encoder", head="classifier")
+    model, (ids,) = shaken(config, torch.float32), inputs_of(config, batch=1)
+    ids[:, -padded:] = 0
+    passed = trace(model, ids, sites=CHEAP_SITES)
+    found = without_heads(model, passed, (ids,), "encoder.self_attn", 0, 0)
+    off = Scale("encoder.0.self_attn.head_out", head=1)
+    torch.testing.assert_close(found[1], trace(model, ids, edits=[off]).output[0])
+
+
+def test_a_planted_mistake_would_be_seen() -> None:
+    """Another head's row is not equal: the comparison above is not blind."""
+    config = config_of("decoder")
+    model, given = shaken(config), inputs_of(config, batch=1)
+    passed = trace(model, *given, sites=CHEAP_SITES)
+    found = without_heads(model, passed, given, "decoder.self_attn", 0, 5)
+    off = Scale("decoder.0.self_attn.head_out", head=1)
+    alone = trace(model, *given, edits=[off]).output[0, 5]
+    assert not torch.allclose(found[0], alone, atol=1e-3)
