@@ -39,7 +39,7 @@ def show(opened: Opened) -> None:
     with drawn:
         st.markdown(f"**{title}** · {part.title}, layers down, heads across")
         _draw(found.values[chosen.name], chosen)
-        st.caption(f"{chosen.meaning} {_rows(found)}")
+        st.caption(f"{chosen.meaning} {rows_counted(found)}")
     with numbers:
         st.markdown(f"**Layer {at.layer}, head {at.head}**")
         facts([(each.title, _said(found, each, at.layer, at.head)) for each in known.values()])
@@ -75,7 +75,7 @@ BYTES_OF_A_TOKEN = 200
 def measured(opened: Opened, reading: Reading, part: str) -> HeadStatistics:
     """Counted once for what the model has read, a layer at a time."""
     total = reading.part(part).layers
-    read = tuple((token.id, token.segment) for token in (*reading.source, *reading.target))
+    read = tokens_read(reading)
     return kept(
         opened,
         ("heads", part, read),
@@ -84,7 +84,13 @@ def measured(opened: Opened, reading: Reading, part: str) -> HeadStatistics:
     )
 
 
-def _rows(found: HeadStatistics) -> str:
+def tokens_read(reading: Reading) -> tuple[tuple[int, int], ...]:
+    """What the model has read, as a key to keep under what was found."""
+    return tuple((token.id, token.segment) for token in (*reading.source, *reading.target))
+
+
+def rows_counted(found: HeadStatistics) -> str:
+    """Over how many rows the mean is."""
     seen = found.rows - found.blind
     said = f"The mean over the {seen:,} rows of your text."
     if found.blind:

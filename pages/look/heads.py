@@ -1,7 +1,22 @@
 """Which heads do what: every head ranked by a number, heads that do alike, and what flows where."""
 
 from explorer import session, widgets
+from explorer.bench import asking, finder, likeness, mixing
 
-widgets.opening("Heads", "Every head ranked by what it does with your sentence.")
+SIDES = {
+    "Finder": finder.show,
+    "Likeness": likeness.show,
+    "Rollout": mixing.show_rollout,
+    "Flow": mixing.show_flow,
+}
+
+widgets.opening(
+    "Heads",
+    "What every head does with your sentence, in numbers: find one, find those like it, and see "
+    "what all of them together carry from layer to layer.",
+)
 reading = session.reading_of_text()
 widgets.notes(reading.notes)
+side = asking.one_of("Look for", "side", list(SIDES))
+asking.say_what_was_in_vain(side=side)
+SIDES[side](session.opened(), reading)

@@ -1,0 +1,45 @@
+"""One of a few, kept in the address; what an address asks for in vain is said and replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from explorer import session
+
+LONGEST = 30
+
+
+def one_of(
+    label: str, key: str, options: Sequence[str], default: str = "", *, as_list: bool = False
+) -> str:
+    """A choice that a link repeats; `as_list` draws a list to search in instead of buttons.
+
+    What is no longer among the options, such as a token of another sentence, is replaced
+    by the default.
+    """
+    default = default or options[0]
+    asked, state = st.query_params.get(key), st.session_state
+    if asked and asked not in options and not asked.isspace():
+        state[f"_vain_{key}"] = f"“{label}” has no “{asked[:LONGEST]}” here; showing {default}."
+    if state.get(key, default) not in options:
+        state[key] = default
+    how: dict[str, Any] = {"key": key, "bind": "query-params"}
+    if as_list:
+        picked = st.selectbox(label, options, index=options.index(default), **how)
+    else:
+        picked = st.segmented_control(label, options, default=default, required=True, **how)
+    return default if picked is None else str(picked)
+
+
+def say_what_was_in_vain(**shown: str) -> None:
+    """The address's mistakes about these keys, until something else is chosen there."""
+    state = st.session_state
+    for key, value in shown.items():
+        sentence = state.get(f"_vain_{key}")
+        if sentence and sentence.endswith(f"showing {value}."):
+            session.say(sentence)
+        else:
+            state.pop(f"_vain_{key}", None)

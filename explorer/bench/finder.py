@@ -1,0 +1,110 @@
+"""The head finder: heads ranked by a number, the best of them small, the chosen one large."""
+
+from __future__ import annotations
+
+import streamlit as st
+from torch import Tensor
+
+from explorer import session, widgets
+from explorer.analysis import thumbnails
+from explorer.analysis.heads import STATISTICS, HeadStatistics, Ranked, Statistic, ranking
+from explorer.bench.asking import one_of, say_what_was_in_vain
+from explorer.checkpoints.heads import measured, rows_counted
+from explorer.checkpoints.words import three
+from explorer.components.cells import cells
+from explorer.components.ranked import Item, ranked
+from explorer.library import Opened
+from explorer.reading import Reading
+
+BEST = ("6", "12", "24")
+HIGHEST, LOWEST = "Highest", "Lowest"
+FIRST_ASKED = ("previous", "diagonal")
+HEIGHT = 440
+
+
+def show(opened: Opened, reading: Reading) -> None:
+    """The best heads by the chosen number, then all of them as a table, then the chosen one."""
+    at = session.choice()
+    found = measured(opened, reading, at.part)
+    known = {
+        each.title: each
+        for each in STATISTICS.values()
+        if not bool(found.values[each.name].isnan().all())
+    }
+    if not known:
+        session.say("No row of this attention sees anything: type another text.")
+        return
+    chosen, end, best = _choose(known)
+    values = found.values[chosen.name]
+    places = ranking(values, highest=end == HIGHEST)
+    st.caption(f"{chosen.title}, in {chosen.unit}: {chosen.meaning} {rows_counted(found)}")
+    strip(reading, places[: int(best)], len(places), key="best_heads")
+    table, large = widgets.side_by_side(5, 6)
+    with table:
+        st.markdown(f"**Every head by {chosen.title.lower()}** · layers down, heads across")
+        _table(values, chosen)
+    with large:
+        _one(reading, found, places, chosen, end)
+
+
+def _choose(known: dict[str, Statistic]) -> tuple[Statistic, str, str]:
+    usual = [title for title, each in known.items() if each.name in FIRST_ASKED]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=220):
+            title = one_of("Metric", "metric", list(known), (usual or [*known])[0], as_list=True)
+        end = one_of("Best is", "best_is", (HIGHEST, LOWEST))
+        best = one_of("Shown", "best", BEST)
+    say_what_was_in_vain(metric=title, best_is=end, best=best)
+    return known[title], end, best
+
+
+def strip(reading: Reading, places: list[Ranked], total: int, key: str) -> None:
+    """Heads in their order, small; a click chooses one."""
+    at = session.choice()
+    small = thumbnails.of_reading(reading, at.part)
+    items = [
+        Item(
+            each.layer,
+            each.head,
+            f"{each.place} of {total}",
+            three(each.value),
+            small.cells[each.layer, each.head],
+        )
+        for each in places
+    ]
+    chosen = (at.layer, at.head)
+    ranked(items, key=key, selected=chosen, on_pick=session.look_at, pooled=small.pooled)
+
+
+def _table(values: Tensor, chosen: Statistic) -> None:
+    at = session.choice()
+    layers, heads = values.shape
+    cells(
+        values,
+        [str(layer) for layer in range(layers)],
+        [str(head) for head in range(heads)],
+        key="heads_table",
+        selected=(at.layer, at.head),
+        on_pick=session.look_at,
+        unit=chosen.unit,
+        top=chosen.top,
+    )
+
+
+def _one(
+    reading: Reading, found: HeadStatistics, places: list[Ranked], chosen: Statistic, end: str
+) -> None:
+    """Where the chosen head stands, and the head itself."""
+    at = session.choice()
+    place = next((each for each in places if (each.layer, each.head) == (at.layer, at.head)), None)
+    st.markdown(f"**Layer {at.layer}, head {at.head}** · {reading.part(at.part).title}")
+    if place is None:
+        st.caption(f"{chosen.title} has no value for this head.")
+    else:
+        value = three(float(found.values[chosen.name][at.layer, at.head]))
+        st.caption(
+            f"{place.place} of {len(places)} by {chosen.title.lower()}, {end.lower()} first: "
+            f"{value} {chosen.unit}"
+        )
+    widgets.one_head(reading, key="found_head", height=HEIGHT)
+    widgets.ways_on("attention")

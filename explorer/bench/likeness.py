@@ -1,0 +1,143 @@
+"""Heads that look alike: every two of them compared, and those nearest to the chosen one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer import session
+from explorer.analysis import similarity
+from explorer.analysis.heads import ranking
+from explorer.analysis.similarity import Head, Looks
+from explorer.bench.asking import one_of, say_what_was_in_vain
+from explorer.bench.finder import strip
+from explorer.checkpoints.heads import tokens_read
+from explorer.checkpoints.working import with_bar
+from explorer.components.cells import cells
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.reading import Reading
+
+NEAREST = 6
+HEIGHT = 600
+BY_LAYER, BY_LIKENESS = "By layer", "By likeness"
+MEANING = (
+    "Likeness is one less the Jensen–Shannon divergence of two heads' rows, in bits, on average "
+    "over the rows: 1 looks alike everywhere, 0 never gives weight to the same key."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Heads in the order of the layers, how far apart every two are, and an order by likeness."""
+
+    heads: tuple[Head, ...]
+    distance: Tensor
+    order: tuple[int, ...]
+
+
+def show(opened: Opened, reading: Reading) -> None:
+    """The heads nearest to the chosen one, then the table of all."""
+    at = session.choice()
+    part = reading.part(at.part)
+    if part.layers * part.heads == 1:
+        session.say("This attention has a single head, and nothing to compare it with.")
+        return
+    found = _looks(opened, reading)
+    if not found.rows:
+        session.say("No row of this attention sees anything: type another text.")
+        return
+    arranged = one_of("Arranged", "arranged", (BY_LAYER, BY_LIKENESS))
+    say_what_was_in_vain(arranged=arranged)
+    st.caption(f"{MEANING} {_rows(found)}")
+    st.markdown(f"**Most like layer {at.layer}, head {at.head}**")
+    _nearest(reading, found)
+    table = _table(opened, reading, found)
+    n = len(table.heads)
+    st.markdown(f"**Every two of {n} heads** · 3.5 is layer 3, head 5")
+    if n < len(found.heads):
+        layers = sorted({layer for layer, _ in table.heads})
+        said = ", ".join(map(str, layers))
+        st.caption(f"Of {len(found.heads):,} heads those of the layers {said} are drawn.")
+    _draw(table, arranged)
+
+
+def _nearest(reading: Reading, found: Looks) -> None:
+    at = session.choice()
+    own = found.heads.index((at.layer, at.head))
+    alike = 1 - similarity.apart(found.weights[own], found.weights)
+    alike[own] = torch.nan  # it is not compared with itself
+    places = ranking(alike.reshape(reading.part(at.part).layers, -1))
+    if not places:
+        session.say("The weights of this head are no numbers, so nothing is like it.")
+        return
+    strip(reading, places[:NEAREST], len(places), key="nearest_heads")
+
+
+def _draw(table: Compared, arranged: str) -> None:
+    at = session.choice()
+    order = table.order if arranged == BY_LIKENESS else range(len(table.heads))
+    heads = [table.heads[place] for place in order]
+    names = [f"{layer}.{head}" for layer, head in heads]
+    chosen = (at.layer, at.head)
+    own = heads.index(chosen) if chosen in heads else None
+
+    def pick(row: int, column: int) -> None:
+        session.look_at(*heads[row])
+
+    with st.container(width=HEIGHT + 60):
+        cells(
+            1 - table.distance[list(order)][:, list(order)],
+            names,
+            names,
+            key="likeness",
+            selected=None if own is None else (own, own),
+            on_pick=pick,
+            row_name="head",
+            sentence="Heads {row} and {column}: {value}",
+            unit="likeness",
+            top=1.0,
+            height=min(HEIGHT, 40 * len(heads) + 92),
+        )
+    st.caption("A click chooses the head of the row.")
+
+
+def _looks(opened: Opened, reading: Reading) -> Looks:
+    """The rows that are compared, of every head."""
+    part = session.choice().part
+    layers = reading.part(part).layers
+
+    def make() -> Looks:
+        steps = similarity.looks(reading, part)
+        return similarity.joined(with_bar(steps, layers, "Reading the heads, by layer"))
+
+    key = ("looks", part, tokens_read(reading))
+    return kept(opened, key, make, lambda made: made.weights.nbytes)
+
+
+def _table(opened: Opened, reading: Reading, found: Looks) -> Compared:
+    part = session.choice().part
+    shape = reading.part(part)
+    layers = similarity.layers_compared(shape.layers, shape.heads)
+
+    def make() -> Compared:
+        chosen = [at for at, (layer, _) in enumerate(found.heads) if layer in layers]
+        rows = similarity.distances(found.weights[chosen])
+        distance = similarity.table(with_bar(rows, len(chosen), "Comparing the heads"))
+        order = tuple(similarity.by_likeness(distance))
+        return Compared(tuple(found.heads[at] for at in chosen), distance, order)
+
+    key = ("likeness", part, tokens_read(reading))
+    return kept(opened, key, make, lambda made: made.distance.nbytes)
+
+
+def _rows(found: Looks) -> str:
+    if len(found.rows) == found.of_rows:
+        return f"Compared are all {found.of_rows:,} rows of your text."
+    return (
+        f"Compared are {len(found.rows):,} of the {found.of_rows:,} rows, at even distances; "
+        "rows that see nothing are left out."
+    )

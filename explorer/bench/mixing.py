@@ -1,0 +1,175 @@
+"""What a token of a later layer can have taken from the text: rollout, and flow."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer import session, widgets
+from explorer.analysis import rollout
+from explorer.bench.asking import one_of, say_what_was_in_vain
+from explorer.checkpoints.heads import tokens_read
+from explorer.checkpoints.working import with_bar
+from explorer.components import matrix
+from explorer.components.labels import text_of
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.reading import Reading
+
+HEIGHT, FLOW_HEIGHT = 560, 270
+LONGEST_NAME = 16
+SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
+ROLLOUT = (
+    "From layer to layer half of a token stays and half is what its row looks up, averaged over "
+    "the heads; the layers are multiplied. Every row sums to one. Values, norms and feed-forward "
+    f"layers are not seen. {SOURCE}"
+)
+FLOW = (
+    "The same graph as pipes: the most that fits from each input up to the token. Inputs share "
+    "pipes, so flows need not sum to one, and deep stacks let nearly everything through. "
+    f"{SOURCE}"
+)
+TOO_MANY = (
+    "A flow through {edges} edges takes too long to wait for; at most "
+    f"{rollout.EDGES_SOLVED:,} are solved: choose a lower layer or an earlier token, or type a "
+    "shorter text."
+)
+CELLS_HELD = 2_000_000
+"""Numbers of all layers together that are held to count the edges."""
+
+
+def show_rollout(opened: Opened, reading: Reading) -> None:
+    """Tokens after the chosen layer down, the text across."""
+    if not _in_one_stack(reading):
+        return
+    at = session.choice()
+    _up_to(reading)
+    shares, reached = _rolled(opened, reading)
+    tokens = reading.rows(at.part)
+    matrix(
+        shares,
+        tokens,
+        reading.columns(at.part),
+        key="rollout",
+        allowed=reached,
+        row_name="token",
+        column_name="input",
+        sentence=f"{{row}} after layer {at.layer} is made of {{column}}: {{value}}",
+        forbidden="Nothing of {column} reaches {row}",
+        absent="no way leads there",
+        unit="share",
+        height=HEIGHT,
+    )
+    st.caption(ROLLOUT)
+    widgets.code(rollout.mixed, rollout.rollout)
+
+
+def show_flow(opened: Opened, reading: Reading) -> None:
+    """One token after the chosen layer: what flows to it, beside rollout and plain weight."""
+    if not _in_one_stack(reading):
+        return
+    at = session.choice()
+    _up_to(reading)
+    tokens = reading.rows(at.part)
+    names = [f"{place} {text_of(token)[:LONGEST_NAME]}" for place, token in enumerate(tokens)]
+    with st.container(width=320):
+        name = one_of("Token", "flow_to", names, names[-1], as_list=True)
+    say_what_was_in_vain(flow_to=name)
+    token = names.index(name)
+    flows = _flows(opened, reading, token)
+    if isinstance(flows, str):
+        session.say(flows)
+        return
+    shares, reached = _rolled(opened, reading)
+    heads = range(reading.part(at.part).heads)
+    weights = [reading.weights(at.part, at.layer, head)[token] for head in heads]
+    matrix(
+        torch.stack([flows, shares[token], torch.stack(weights).double().mean(0)]),
+        ["flow", "rollout", f"weight, layer {at.layer}"],
+        reading.columns(at.part),
+        key="flow",
+        allowed=reached[token].expand(3, -1),
+        row_name="measure",
+        column_name="input",
+        sentence="{row} from {column}: {value}",
+        forbidden="Nothing of {column} reaches this token",
+        absent="no way leads there",
+        unit="share",
+        scaling="row",
+        height=FLOW_HEIGHT,
+    )
+    st.caption(FLOW)
+    widgets.code(rollout.mixed, rollout.flows)
+
+
+def _in_one_stack(reading: Reading) -> bool:
+    if session.choice().part.endswith("self_attn"):
+        return True
+    session.say(
+        "Cross-attention leads from one stack into another and has no residual path back to the "
+        "source: choose a stack to follow."
+    )
+    with st.container(horizontal=True):
+        for part in reading.parts:
+            if part.name.endswith("self_attn"):
+                st.button(
+                    part.title, key=f"follow_{part.title}", on_click=_follow, args=(part.name,)
+                )
+    return False
+
+
+def _follow(part: str) -> None:
+    st.session_state["part"] = part
+
+
+def _up_to(reading: Reading) -> None:
+    """How far up the stack one looks: to the layer that is chosen in the sidebar."""
+    at = session.choice()
+    part = reading.part(at.part)
+    last = part.layers - 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        through = f"layers 0 to {at.layer}" if at.layer else "layer 0"
+        st.markdown(f"**{part.title}, {through}** of 0 to {last} · tokens down, the text across")
+        if at.layer < last:
+            st.button("To the last layer", on_click=session.look_at, args=(last, at.head))
+    if part.name == "decoder.self_attn" and len(reading.parts) > 1:
+        st.caption("What the decoder takes from the encoder's text is not in this picture.")
+
+
+def _rolled(opened: Opened, reading: Reading) -> tuple[Tensor, Tensor]:
+    """Rollout up to the chosen layer, and which inputs the masks let through to each token."""
+    at = session.choice()
+    count = at.layer + 1
+
+    def make() -> tuple[Tensor, Tensor]:
+        steps = rollout.mixings(reading, at.part, count)
+        masks = (reading.mask(at.part, layer) for layer in range(count))
+        with st.spinner("Multiplying the layers"):
+            return rollout.rollout(steps), rollout.reached(masks)
+
+    key = ("rollout", at.part, at.layer, tokens_read(reading))
+    return kept(opened, key, make, lambda made: made[0].nbytes + made[1].nbytes)
+
+
+def _flows(opened: Opened, reading: Reading, token: int) -> Tensor | str:
+    """What flows to the token from each input, or the sentence why that is not solved."""
+    at = session.choice()
+    count = at.layer + 1
+
+    def make() -> Tensor | str:
+        masks = [reading.mask(at.part, layer) for layer in range(count)]
+        tokens = len(masks[0])
+        looks_ahead = any(bool(mask.triu(1).any()) for mask in masks)
+        first = tokens if looks_ahead else token + 1  # what comes later cannot be reached
+        if count * first * first > CELLS_HELD:
+            return TOO_MANY.format(edges=f"up to {count * first * first:,}")
+        steps = rollout.mixings(reading, at.part, count)
+        mixing = [layer[:first, :first].clone() for layer in steps]
+        if (edges := rollout.edges_from(mixing, token)) > rollout.EDGES_SOLVED:
+            return TOO_MANY.format(edges=f"{edges:,}")
+        solved = with_bar(rollout.flows(mixing, token), first, "Solving the flow, by input")
+        return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
+
+    key = ("flow", at.part, at.layer, token, tokens_read(reading))
+    return kept(opened, key, make)

@@ -1,0 +1,116 @@
+"""A table of numbers to pick from: one coloured cell each, the chosen one framed.
+
+Where `matrix` is for reading (a click holds a cell), this is for choosing: a click, or
+the arrow keys and Enter, picks a cell. Pointing at one says it in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from torch import Tensor
+
+from explorer.components import wire
+from explorer.components.mounting import View
+
+HTML = """
+<div class="view cells">
+  <div class="head"><div class="sentence idle"></div></div>
+  <div class="stage"><canvas tabindex="0" role="application"></canvas></div>
+  <div class="foot"><div class="legend"></div></div>
+  <div class="spoken" role="status" aria-live="polite"></div>
+</div>
+"""
+LARGEST_CELL, AROUND, HIGHEST = 40, 92, 560
+
+_VIEW = View("cells", HTML)
+
+
+def cells(
+    values: Tensor,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    key: str,
+    selected: tuple[int, int] | None,
+    on_pick: Callable[[int, int], None],
+    row_name: str = "layer",
+    column_name: str = "head",
+    sentence: str = "Layer {row}, head {column}: {value}",
+    unit: str = "",
+    absent: str = "no value",
+    top: float | None = None,
+    scale: str = "sequential",
+    height: int | None = None,
+) -> None:
+    """Draw `values` (rows, columns); `on_pick(row, column)` is called before the next run.
+
+    `scale` is "sequential" or "diverging" around zero, and `top` ends its colours, else
+    the largest value does. NaN is hatched and called `absent`. `sentence` says a cell,
+    with {row}, {column} and {value}.
+    """
+
+    def hand_over() -> None:
+        picked = checked(st.session_state[key].get("picked"), *values.shape)
+        if picked:
+            on_pick(*picked)
+
+    words = {"row": row_name, "column": column_name, "sentence": sentence}
+    words = {**words, "unit": unit, "absent": absent}
+    _VIEW(
+        key=key,
+        data=encode(values, rows, columns, words, scale=scale, top=top, name=key),
+        height=height or natural_height(len(rows)),
+        choice=list(selected) if selected else None,
+        on_picked_change=hand_over,
+    )
+
+
+def checked(picked: Any, rows: int, columns: int) -> tuple[int, int] | None:
+    """What the browser says was picked, where it can be true; a browser may send anything."""
+    if not isinstance(picked, list | tuple) or len(picked) != 2:
+        return None
+    row, column = picked
+    if type(row) is not int or type(column) is not int:
+        return None
+    return (row, column) if 0 <= row < rows and 0 <= column < columns else None
+
+
+def natural_height(rows: int) -> int:
+    """Room for every row at a comfortable size, and no higher than a screen."""
+    return min(HIGHEST, rows * LARGEST_CELL + AROUND)
+
+
+def encode(
+    values: Tensor,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    words: dict[str, str],
+    *,
+    scale: str,
+    top: float | None,
+    name: str,
+) -> bytes:
+    """The whole table as one message."""
+    if tuple(values.shape) != (len(rows), len(columns)):
+        raise ValueError(
+            f"values have the shape {tuple(values.shape)}, but there are {len(rows)} rows "
+            f"and {len(columns)} columns"
+        )
+    coded = wire.encode(values)
+    array = wire.as_array(values)
+    finite = np.abs(array[np.isfinite(array)])
+    largest = float(finite.max()) if finite.size else 0.0
+    header = {
+        **coded.header(),
+        "name": name,
+        "scale": scale,
+        "top": largest or 1.0 if top is None else float(top),
+        "words": words,
+        "rows": list(rows),
+        "columns": list(columns),
+    }
+    return wire.pack(header, {"values": wire.plane(coded.codes)})

@@ -1,0 +1,213 @@
+// A table to pick from: a cell is named by pointing, picked by a click or by Enter.
+
+const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30;
+
+function make(state) {
+  const {root} = state;
+  state.stage = root.querySelector(".stage");
+  state.canvas = root.querySelector("canvas");
+  state.picture = document.createElement("canvas");
+  state.hovered = state.walked = null;
+  const {canvas} = state;
+  canvas.addEventListener("pointermove", event => {
+    const cell = hit(state, event);
+    if (same(cell, state.hovered)) return;
+    state.hovered = cell;
+    paint(state);
+  });
+  canvas.addEventListener("pointerleave", () => { state.hovered = null; paint(state); });
+  canvas.addEventListener("click", event => {
+    const cell = hit(state, event);
+    if (cell) pick(state, cell);
+  });
+  canvas.addEventListener("keydown", event => walk(state, event));
+  canvas.addEventListener("blur", () => { state.walked = null; paint(state); });
+  state.chosen = () => state.data && choose(state);
+}
+
+const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
+
+// The server's choice wins as soon as it comes; until then the reader's own click shows.
+function choose(state) {
+  const choices = globalThis.explorerChoices, name = state.root.dataset.key;
+  if (choices?.has(name)) state.selected = choices.get(name);
+  paint(state);
+}
+
+function pick(state, cell) {
+  state.selected = cell;
+  state.root.querySelector(".spoken").textContent = `${plain(...said(state, cell))}, picked`;
+  state.component.setTriggerValue("picked", cell);
+  paint(state);
+}
+
+function walk(state, event) {
+  const {rows, columns} = state.data, at = state.walked || state.selected || [0, 0];
+  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
+  if (step) {
+    const inside = (x, size) => Math.max(0, Math.min(size - 1, x));
+    state.walked = [inside(at[0] + step[0], rows.length), inside(at[1] + step[1], columns.length)];
+    state.hovered = null;
+    state.root.querySelector(".spoken").textContent = plain(...said(state, state.walked));
+    paint(state);
+  } else if (event.key === "Enter" || event.key === " ") pick(state, at);
+  else if (event.key === "Escape" && state.walked) { state.walked = null; paint(state); }
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+const code = ({data, codes}, [row, column]) => codes[row * data.columns.length + column];
+
+function said(state, cell) {
+  const {data} = state, value = code(state, cell);
+  return [data.words.sentence, {
+    row: data.rows[cell[0]],
+    column: data.columns[cell[1]],
+    value: value === ABSENT ? data.words.absent : `${number(valueOf(value, data), data)} ${data.words.unit}`,
+  }];
+}
+
+// ---- where everything stands --------------------------------------------------------
+
+function layout({data, stage, ink, canvas}) {
+  const pen = canvas.getContext("2d");
+  pen.font = `${LABEL}px ${ink.mono}`;
+  const widest = list => list.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
+  const across = widest(data.columns);
+  pen.font = `11px ${ink.sans}`;
+  const names = Math.max(pen.measureText(`${data.words.column} →`).width,
+    pen.measureText(`${data.words.row} ↓`).width);
+  pen.font = `${LABEL}px ${ink.mono}`;
+  const left = Math.ceil(Math.max(names, Math.min(120, widest(data.rows)))) + 14, top = 40;
+  const scale = Math.max(1, window.devicePixelRatio || 1);
+  let cell = Math.min((stage.clientWidth - left - 4) / Math.max(1, data.columns.length),
+    (stage.clientHeight - top - 4) / Math.max(1, data.rows.length), LARGEST_CELL);
+  if (cell * scale >= 2) cell = Math.floor(cell * scale) / scale;
+  return {left, top, across, cell: Math.max(cell, 1e-3)};
+}
+
+function hit(state, event) {
+  const at = state.place;
+  if (!at) return null;
+  const box = state.canvas.getBoundingClientRect();
+  const cell = [Math.floor((event.clientY - box.top - at.top) / at.cell),
+    Math.floor((event.clientX - box.left - at.left) / at.cell)];
+  const sizes = [state.data.rows.length, state.data.columns.length];
+  return cell.every((x, i) => x >= 0 && x < sizes[i]) ? cell : null;
+}
+
+// ---- painting -----------------------------------------------------------------------
+
+function colour({data, ink}, value) {
+  const share = Math.max(-1, Math.min(1, value / data.top));
+  if (data.scale === "diverging") return ink.diverging[Math.round(127 + 127 * share)];
+  return ink.sequential[value > 0 ? Math.max(1, Math.round(255 * share)) : 0];
+}
+
+// The cells, once for every change of the numbers or of the size; what is pointed at comes over them.
+function fill(state) {
+  const {data, ink, stage, place: {left, top, cell}} = state, gap = cell > 8 ? 1 : 0;
+  const [pen, scale] = sized(state.picture, stage.clientWidth, stage.clientHeight);
+  const blank = hatch(pen, ink, scale);
+  Object.assign(pen, {textBaseline: "middle", textAlign: "center", font: `11px ${ink.mono}`});
+  data.rows.forEach((_, row) => data.columns.forEach((_, column) => {
+    const x = left + column * cell, y = top + row * cell;
+    const value = valueOf(code(state, [row, column]), data), is = Number.isFinite(value);
+    const filled = is ? colour(state, value) : null;
+    pen.fillStyle = is ? css(filled) : blank;
+    pen.fillRect(x, y, cell - gap, cell - gap);
+    if (cell < WITH_NUMBER || !is) return;
+    pen.fillStyle = over(filled);
+    pen.fillText(short(value, data), x + (cell - gap) / 2, y + (cell - gap) / 2, cell - 4);
+  }));
+  pen.strokeStyle = css(ink.border);
+  pen.strokeRect(left - 0.5, top - 0.5, data.columns.length * cell + 1, data.rows.length * cell + 1);
+}
+
+function paint(state) {
+  const {ink, stage, canvas, place} = state;
+  if (!place) return;
+  const width = stage.clientWidth, height = stage.clientHeight, {left, top, cell} = place;
+  const [pen] = sized(canvas, width, height);
+  pen.drawImage(state.picture, 0, 0, width, height);
+  const shown = state.hovered || state.walked;
+  const frame = ([row, column], colour, thick) => {
+    pen.strokeStyle = colour;
+    pen.lineWidth = thick;
+    pen.strokeRect(left + column * cell - 1, top + row * cell - 1, cell + 1, cell + 1);
+  };
+  if (state.selected) frame(state.selected, css(ink.accent), 2.5);
+  if (shown) frame(shown, css(ink.text), 1.5);
+  pen.textBaseline = "middle";
+  labels(state, pen, shown);
+  tell(state, shown);
+}
+
+const short = (value, data) => number(value, data).slice(0, 5).replace(/\.$/, "");
+
+function labels({data, ink, place, selected}, pen, shown) {
+  const {left, top, cell, across} = place, at = shown || selected;
+  const label = (text, x, y, align, strong) => {
+    pen.textAlign = align;
+    pen.font = `${strong ? "600 " : ""}${LABEL}px ${ink.mono}`;
+    pen.fillStyle = css(strong ? ink.text : ink.muted);
+    pen.fillText(text, x, y);
+  };
+  const every = size => Math.max(1, Math.ceil(size / cell));
+  data.rows.forEach((text, row) => {
+    if (row % every(15) === 0) label(text, left - 10, top + (row + 0.5) * cell, "right", at?.[0] === row);
+  });
+  data.columns.forEach((text, column) => {
+    if (column % every(across + 8) === 0)
+      label(text, left + (column + 0.5) * cell, top - 12, "center", at?.[1] === column);
+  });
+  pen.font = `11px ${ink.sans}`;
+  pen.fillStyle = css(ink.muted);
+  pen.textAlign = "right";
+  pen.fillText(data.words.column + " →", left - 10, top - 27);
+  pen.fillText(data.words.row + " ↓", left - 10, top - 12);
+}
+
+function tell(state, shown) {
+  const line = state.root.querySelector(".sentence");
+  line.classList.toggle("idle", !shown);
+  if (shown) say(line, ...said(state, shown));
+  else line.textContent = "Point at a cell to read it; click to choose it.";
+}
+
+function legend({root, data, codes, ink}) {
+  const place = root.querySelector(".legend"), bar = element("span", "bar");
+  const ends = data.scale === "diverging" ? ink.diverging : ink.sequential;
+  const stops = [0, 1, 2, 3, 4].map(i => css(ends[Math.round(i / 4 * (ends.length - 1))]));
+  bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  const low = data.scale === "diverging" ? -data.top : 0;
+  const spec = {low: Math.min(low, 0), high: data.top, steps: 10000};
+  place.replaceChildren(element("span", "", number(low, spec)), bar,
+    element("span", "", `${number(data.top, spec)} ${data.words.unit}`));
+  if (codes.includes(ABSENT)) place.append(element("span", "", `· hatched: ${data.words.absent}`));
+}
+
+// ---- running ------------------------------------------------------------------------
+
+function show(state) {
+  const {data, stage, canvas} = state;
+  if (state.fresh) {
+    state.codes = joined(data.planes.values);
+    state.fresh = false;
+    state.hovered = state.walked = null;
+    state.root.dataset.key = data.name;
+  }
+  if (!stage.clientWidth) return;
+  state.place = layout(state);
+  const {left, top, cell} = state.place;
+  lift(state, top + data.rows.length * cell + 8);
+  state.root.dataset.cells = [left, top, cell, cell].join(" ");
+  canvas.setAttribute("aria-label", `${data.rows.length} ${data.words.row}s by ` +
+    `${data.columns.length} ${data.words.column}s. Arrow keys walk, Enter chooses.`);
+  legend(state);
+  fill(state);
+  choose(state);
+}
+
+export default publish("explorer_cells", component => mount(component, ".cells", make, show));

@@ -1,0 +1,101 @@
+"""Heads in the order of a number: a small picture each, with its place and its value.
+
+A click, or Tab and Enter, picks a head. Six stand in a row at every width, so the
+height is known before any data is in the browser. Sent are 8 bits a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer.components import wire
+from explorer.components.mounting import View
+
+HTML = """
+<div class="view ranked">
+  <div class="head"><div class="sentence idle"></div></div>
+  <ol class="stage"></ol>
+  <div class="foot"><span class="notes"></span></div>
+</div>
+"""
+IN_A_ROW, ITEM, AROUND = 6, 164, 56
+
+_VIEW = View("ranked", HTML)
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One head: its place as it is said, its number as it is said, and its small picture (q, k)."""
+
+    layer: int
+    head: int
+    place: str
+    value: str
+    picture: Tensor
+
+
+def ranked(
+    items: Sequence[Item],
+    *,
+    key: str,
+    selected: tuple[int, int],
+    on_pick: Callable[[int, int], None],
+    pooled: int = 1,
+) -> None:
+    """Draw the heads in their order; `on_pick(layer, head)` is called before the next run.
+
+    `pooled` says how many cells a side one cell of the pictures is the largest of.
+    """
+
+    def hand_over() -> None:
+        picked = checked(st.session_state[key].get("picked"), items)
+        if picked:
+            on_pick(*picked)
+
+    rows = -(-len(items) // IN_A_ROW)
+    _VIEW(
+        key=key,
+        data=encode(items, pooled, name=key),
+        height=rows * ITEM + AROUND,
+        choice=list(selected),
+        on_picked_change=hand_over,
+    )
+
+
+def checked(picked: Any, items: Sequence[Item]) -> tuple[int, int] | None:
+    """What the browser says was picked, where it is among the items; it may send anything."""
+    if not isinstance(picked, list | tuple) or any(type(each) is not int for each in picked):
+        return None
+    found = tuple(picked)
+    return found if any(found == (item.layer, item.head) for item in items) else None
+
+
+def encode(items: Sequence[Item], pooled: int, *, name: str) -> bytes:
+    """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
+    tops = [float(item.picture.max()) if item.picture.numel() else 0.0 for item in items]
+    codes = [
+        torch.where(item.picture > 0, (item.picture / top * 255).round().clamp(1, 255), 0)
+        for item, top in zip(items, (top or 1.0 for top in tops), strict=True)
+    ]
+    header = {
+        "name": name,
+        "shape": list(items[0].picture.shape) if items else [0, 0],
+        "pooled": pooled,
+        "items": [
+            {
+                "at": [item.layer, item.head],
+                "place": item.place,
+                "value": item.value,
+                "top": round(top, 4),
+            }
+            for item, top in zip(items, tops, strict=True)
+        ],
+    }
+    cells = b"".join(code.to(torch.uint8).cpu().numpy().tobytes() for code in codes)
+    return wire.pack(header, {"cells": cells})
