@@ -47,14 +47,16 @@ class Look:
 class Shown:
     """What is drawn: `values` (rows, columns), or (h, rows, columns) of each head.
 
-    `hidden` are the columns that were hidden, `groups` the tokens behind every column;
-    `unit` and `sentence` say a value in words; every note is a sentence for the reader.
+    `cut` is true where a value is left out because of the mass; `hidden` are the columns
+    that were hidden, `groups` the tokens behind every column; `unit` and `sentence` say a
+    value in words; every note is a sentence for the reader.
     """
 
     values: Tensor
     rows: tuple[Token, ...]
     columns: tuple[Token, ...]
     allowed: Tensor
+    cut: Tensor
     unit: str
     sentence: str
     notes: tuple[str, ...]
@@ -187,8 +189,9 @@ def _framed(
     allowed, hidden = reading.mask(part, layer), set(look.hidden)
     row_groups: tuple[Group, ...] = tuple((at,) for at in range(len(rows)))
     groups: tuple[Group, ...] = tuple((at,) for at in range(len(columns)))
-    empty = (values == 0).all(-1) & allowed.any(-1)
-    notes = _notes(look, removed[allowed.any(-1)], int(empty.sum()), combined)
+    seeing = allowed.any(-1)
+    empty = (values == 0).all(-1).reshape(-1, len(rows)).any(0) & seeing
+    notes = _notes(look, removed[seeing], int(empty.sum()), combined)
     if look.words:
         row_groups = words_of(rows, reading.text, reading.pair)
         groups = words_of(columns, reading.text, reading.pair)
@@ -197,14 +200,17 @@ def _framed(
         notes.append(_merged(rows, row_groups, columns, groups))
         rows = word_tokens(rows, row_groups, reading.text, reading.pair)
         columns = word_tokens(columns, groups, reading.text, reading.pair)
+    before = values
+    values = cut_mass(values, look.mass / 100)
+    cut = before != values
+    cut &= ~before.isnan()
     if look.mass < 100:
-        values = cut_mass(values, look.mass / 100)
         count = (values > 0).sum(-1).float()
         count = count[count > 0]
         kept = f"{float(count.mean()):.3g}" if count.numel() else "no"
         notes.append(
             f"Cut: of each row the fewest keys that reach {look.mass} % of it are shown, "
-            f"{kept} on average; the others are drawn as zero."
+            f"{kept} on average; the others are left out."
         )
     wanted = SENTENCES[look.sentences]
     if wanted is not None:
@@ -212,7 +218,8 @@ def _framed(
         down = [at for at, sentence in enumerate(of_rows) if sentence == wanted[0]]
         across = [at for at, sentence in enumerate(of_columns) if sentence == wanted[1]]
         whole = float(values[..., down, :].nansum())
-        values, allowed = values[..., down, :][..., across], allowed[down][:, across]
+        values, cut = (each[..., down, :][..., across] for each in (values, cut))
+        allowed = allowed[down][:, across]
         share = float(values.nansum()) / whole if whole > 0 else 0.0
         notes.append(
             f"{look.sentences}: {percent(share)} of what these rows give goes to these columns."
@@ -230,6 +237,7 @@ def _framed(
         rows=rows,
         columns=columns,
         allowed=allowed,
+        cut=cut,
         unit="weight × ‖value‖" if look.weighting == "value" else "weight",
         sentence=_cell(reading.part(part).words.cell, look),
         notes=tuple(notes),
@@ -254,8 +262,8 @@ def _notes(look: Look, removed: Tensor, empty: int, combined: int) -> list[str]:
     if look.hidden:
         keys = "1 key" if len(look.hidden) == 1 else f"{len(look.hidden)} keys"
         notes.append(
-            f"Hidden: {keys}. {percent(float(removed.nanmean()))} of the weight "
-            "was on them (mean over rows): it is removed and every row scaled back."
+            f"Hidden: {keys}, with {percent(float(removed.nanmean()))} of the weight (mean over "
+            "rows). It is removed, and every row is scaled back."
         )
         if empty:
             notes.append(f"Rows that looked at nothing else: {empty}. They are left empty.")

@@ -91,4 +91,5 @@ def _joined(tokens: Sequence[Token], text: str, pair: str) -> Token:
     label = (pair if first.second else text)[start:end].strip()
     if not label:
         label = "".join(token.label.removeprefix(PIECE) for token in tokens).strip(SPACE)
-    return replace(first, label=readable(label) or first.label, start=start, end=end)
+    space = SPACE if first.label.startswith(SPACE) else ""
+    return replace(first, label=space + readable(label), start=start, end=end)

@@ -39,6 +39,7 @@ def as_matrix(reading: Reading, look: Look) -> None:
         scaling="all" if look.scaling == "one" else look.scaling,
         log=look.log,
         hidden=made.hidden,
+        cut=made.cut if look.mass < 100 else None,
         on_hide=hide,
     )
     widgets.notes(made.notes)

@@ -17,7 +17,12 @@ from explorer.text import Token
 
 HEADS = {"This head": "head", "Mean": "mean", "Max": "max"}
 WEIGHTING = {"Plain": "plain", "Value length": "value"}
-SCALING = {"0 to 1": "one", "Picture": "all", "Row": "row", "Column": "column"}
+SCALING = {"1": "one", "Picture": "all", "Row": "row", "Column": "column"}
+ENDS = (
+    "1, or the largest value of the picture, of each row or of each column. Numbers stay as they "
+    "are. Weights × lengths have no end of their own: there, 1 means the picture."
+)
+COLOURS = {"all": "colours by picture", "row": "colours by row", "column": "colours by column"}
 LEAST_MASS, MASS_STEP = 10, 5
 MOST_HIDDEN = 24
 """As many keys may be named one by one; the address holds them all and must stay short."""
@@ -54,33 +59,60 @@ def choose_view(*views: str) -> str:
 
 
 def choose(reading: Reading, part: str) -> Look:
-    """One button over the figure; behind it every control, each of them in the address."""
-    columns = reading.columns(part)
-    names = key_names(columns)
+    """One row over the figures: what is chosen, and the button with every control behind it.
+
+    It stands on the left, so that what opens leaves the large figure in sight. Each
+    control is in the address.
+    """
+    names = key_names(reading.columns(part))
     vain = in_vain(names, two_sentences(reading, part))
     _keep_what_exists(names, reading, part)
-    with st.popover("Adjust", icon=":material/tune:", key="adjust"):
-        of = HEADS[_one("Heads", "heads")]
-        weighting = WEIGHTING[_one("Weight", "weighting")]
-        hidden = _hidden(names, columns)
-        mass = st.slider(
-            "Share of each row that is shown, %",
-            LEAST_MASS,
-            100,
-            100,
-            MASS_STEP,
-            key="mass",
-            help="Of each row the fewest keys that reach this share. 70 is a usual cut.",
-            bind="query-params",
-        )
-        words = _words(reading, part)
-        sentences = _one("Sentences", "sentences") if two_sentences(reading, part) else ALL
-        scaling = SCALING[_one("A full colour is", "colours", help="Numbers stay as they are.")]
-        log = st.toggle("Colours on a log scale", key="log", bind="query-params")
-        st.button("Reset", key="reset_look", on_click=reset)
-    look = Look(of, weighting, hidden, int(mass), words, sentences, scaling, bool(log))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Adjust", icon=":material/tune:", key="adjust"):
+            look = _controls(reading, part, names)
+        st.caption(summary(look), width="stretch")
     _say(vain, look)
     return look
+
+
+def _controls(reading: Reading, part: str, names: list[str]) -> Look:
+    of = HEADS[_one("Heads", "heads")]
+    weighting = WEIGHTING[_one("Weight", "weighting")]
+    hidden = _hidden(names, reading.columns(part))
+    mass = st.slider(
+        "Share of each row that is shown, %",
+        LEAST_MASS,
+        100,
+        100,
+        MASS_STEP,
+        key="mass",
+        help="Of each row the fewest keys that reach this share. 70 is a usual cut.",
+        bind="query-params",
+    )
+    words = _words(reading, part)
+    sentences = _one("Sentences", "sentences") if two_sentences(reading, part) else ALL
+    scaling = SCALING[_one("Colours end at", "colours", help=ENDS)]
+    log = st.toggle("Colours on a log scale", key="log", bind="query-params")
+    st.button("Reset", key="reset_look", on_click=reset)
+    return Look(of, weighting, hidden, int(mass), words, sentences, scaling, bool(log))
+
+
+def summary(look: Look) -> str:
+    """Everything that is not as the pass left it, in one line."""
+    keys = "1 key" if len(look.hidden) == 1 else f"{len(look.hidden)} keys"
+    chosen = {
+        "mean of the heads": look.of == "mean",
+        "largest of the heads": look.of == "max",
+        "weight × length of the value": look.weighting == "value",
+        f"{keys} hidden": bool(look.hidden),
+        f"{look.mass} % of each row": look.mass < 100,
+        "whole words": look.words,
+        look.sentences: look.sentences != ALL,
+        COLOURS.get(look.scaling, ""): look.scaling != "one",
+        "log colours": look.log,
+    }
+    said = [name for name, is_chosen in chosen.items() if is_chosen]
+    return " · ".join(said) or "The head as the pass left it"
 
 
 def reset() -> None:
@@ -123,7 +155,11 @@ def two_sentences(reading: Reading, part: str) -> bool:
 
 def in_words(look: Look, at: Part, layer: int, head: int) -> str:
     """What is on screen, as a heading."""
-    of = {"head": f"head {head}", "mean": f"mean of {at.heads}", "max": f"max of {at.heads}"}
+    of = {
+        "head": f"head {head}",
+        "mean": f"mean of {at.heads} heads",
+        "max": f"max of {at.heads} heads",
+    }
     return f"Layer {layer}, {of[look.of]}"
 
 
@@ -142,9 +178,8 @@ def _one(label: str, key: str, **how: Any) -> str:
 
 
 def _hidden(names: list[str], columns: Sequence[Token]) -> tuple[int, ...]:
-    with st.container(horizontal=True):
-        first = st.toggle("Hide the first token", key="hide_first", bind="query-params")
-        special = st.toggle("Hide special tokens", key="hide_special", bind="query-params")
+    first = st.toggle("Hide the first token", key="hide_first", bind="query-params")
+    special = st.toggle("Hide special tokens", key="hide_special", bind="query-params")
     picked = st.multiselect(
         "Hidden keys",
         names,
@@ -206,13 +241,15 @@ def in_vain(names: Sequence[str], paired: bool) -> list[str]:
     for key, options in CHOICES.items():
         value = asked.get(key)
         if value is not None and value not in options:
-            notes.append(f"{key} is {_or(options)}, not “{value[:20]}”; showing {options[0]}.")
+            notes.append(
+                f"“{key}” can be {_or(options)}, not “{value[:20]}”; showing {options[0]}."
+            )
     if not paired and asked.get("sentences", ALL) in [*SENTENCES][1:]:
         notes.append("There is one sentence here, so no pair of sentences to pick from.")
     for key in SWITCHES:
         value = asked.get(key)
         if value is not None and value.lower() not in ("true", "false"):
-            notes.append(f"{key} is true or false, not “{value[:20]}”; it is off.")
+            notes.append(f"“{key}” can be true or false, not “{value[:20]}”; it is off.")
     mass = asked.get("mass")
     if mass is not None and not (mass.isdecimal() and LEAST_MASS <= int(mass) <= 100):
         notes.append(

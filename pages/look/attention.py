@@ -16,6 +16,7 @@ at = session.choice()
 reading = session.reading_of_text()
 part = reading.part(at.part)
 weights = reading.all_weights(at.part)
+look = looking.choose(reading, at.part)
 
 overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
 with overview:
@@ -25,10 +26,9 @@ with overview:
     widgets.notes(reading.notes)
 with one:
     with st.container(horizontal=True, vertical_alignment="center"):
-        title = st.container(width="stretch")
+        title = looking.in_words(look, part, at.layer, at.head)
+        st.markdown(f"**{title}**", width="stretch")
         view = looking.choose_view("Matrix", "Lines")
-        look = looking.choose(reading, at.part)
-    title.markdown(f"**{looking.in_words(look, part, at.layer, at.head)}**")
     if view == "Matrix":
         large.as_matrix(reading, look)
     else:

@@ -259,8 +259,9 @@ function show(state) {
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
   canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +
     `${data.columns.length} ${data.words.column} tokens. Arrow keys walk, Escape lets go.`);
-  const full = data.scaling !== "all" ? `of the largest of its ${data.scaling} ` : data.top === 1 ? "" : `of ${number(data.top, data)} `;
-  root.querySelector(".notes").textContent = `opacity: weight ${full}${data.log ? "on a log scale " : ""}÷ √heads drawn` +
+  const end = data.scaling === "all" ? number(data.top, data) : `the largest of its ${data.scaling}`;
+  const full = end === "1.00" && !data.log ? "weight" : `weight ÷ ${end}${data.log ? ", log" : ""},`;
+  root.querySelector(".notes").textContent = `opacity: ${full} ÷ √heads drawn` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");
   paint(state);
 }

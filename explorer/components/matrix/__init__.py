@@ -53,6 +53,7 @@ def matrix(
     scaling: str = "all",
     log: bool = False,
     hidden: Sequence[int] = (),
+    cut: Tensor | None = None,
     on_hide: Callable[[int], None] | None = None,
 ) -> None:
     """Draw `values` (queries, keys) with a label for every row and column.
@@ -66,8 +67,9 @@ def matrix(
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log`
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
-    are struck through. With `on_hide`, a click on a column's label, or H where a cell is
-    held, is one rerun that calls it with the column.
+    are struck through; what is true in `cut` says that it is left out. With `on_hide`, a
+    click on a column's label, or H where a cell is held, is one rerun that calls it with
+    the column.
     """
 
     def hand_over() -> None:
@@ -94,6 +96,7 @@ def matrix(
         scaling=scaling,
         log=log,
         hidden=hidden,
+        cut=cut,
         hides=on_hide is not None,
     )
     callbacks = {"on_hidden_change": hand_over} if on_hide else {}
@@ -125,6 +128,7 @@ def encode(
     scaling: str = "all",
     log: bool = False,
     hidden: Sequence[int] = (),
+    cut: Tensor | None = None,
     hides: bool = False,
 ) -> bytes:
     """The whole picture as one message; pure, so that it can be measured and tested."""
@@ -143,6 +147,8 @@ def encode(
         may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), seen.shape)
         planes["allowed"] = wire.bits(may)
         seen = seen & may
+    if cut is not None:
+        planes["cut"] = wire.bits(cut)
     shown = wire.as_array(values)[seen]
     header: dict[str, Any] = {
         **coded.header(),

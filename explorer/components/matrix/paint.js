@@ -125,7 +125,7 @@ function numbers(state, pen) {
   const places = [100, 10, 0.2].filter(bound => data.top < bound).length;
   const shown = Array.from(codes, (code, i) => {
     const value = valueOf(code, data);
-    if (blank(state, i)) return "";
+    if (blank(state, i) || leftOut(state, i) || data.hidden.includes(i % m)) return "";
     return value === 0 ? "0" : value.toFixed(places).replace("-", "−");
   });
   const widest = shown.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);

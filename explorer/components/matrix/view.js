@@ -124,6 +124,8 @@ function strongest({codes, data, place}, cell) {
 const mayLook = ({data, codes}, i) => !(data.planes.allowed && !bit(data.planes.allowed, i)) &&
   !(data.scale === "mask" && codes[i] === 0);
 
+const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i));
+
 const blank = (state, i) => !mayLook(state, i) || state.codes[i] >= MINUS_INFINITE;
 
 function spoken(state, {row, column}) {
@@ -134,12 +136,13 @@ function spoken(state, {row, column}) {
     const turn = data.hidden.includes(at) ? ", hidden; click to show it" : ", click to hide it";
     return [`${name} ${at} of ${list.length}: {row}${row < 0 && data.hides ? turn : ""}`, {row: list[at]}];
   }
-  if (data.hidden.includes(column)) return ["{column} is hidden", {column: data.columns[column]}];
-  const i = row * data.columns.length + column;
+  const i = row * data.columns.length + column, names = {row: data.rows[row], column: data.columns[column]};
+  if (data.hidden.includes(column)) return ["{column} is hidden", names];
+  if (leftOut(state, i)) return ["{row}, {column}: left out, the row's larger values reach its share", names];
   const small = data.steps === 10000 && codes[i] === 1;
   const value = number(valueOf(codes[i], data), data) + (small ? " or less" : "");
   return [mayLook(state, i) ? data.words.sentence : data.words.forbidden,
-    {row: data.rows[row], column: data.columns[column], value}];
+    {...names, value}];
 }
 
 const words = (state, cell) => plain(...spoken(state, cell));
