@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer import session, source
-from explorer.components import chips, matrix
+from explorer.components import chips, matrix, mounting
 from explorer.figures.bars import bars
 from explorer.figures.curves import by_offset, slopes, waves
 from explorer.masks import Masks, Pictures
@@ -47,6 +47,7 @@ say = session.say
 
 def opening(title: str, sentence: str) -> None:
     """A page opens with its name and one sentence that says what one sees."""
+    mounting.begin()
     st.title(title, anchor=False)
     st.markdown(sentence)
 

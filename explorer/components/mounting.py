@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,11 +54,35 @@ def code(name: str) -> str:
     return f"const THEME = {theme.as_json()};\n" + slim_js("".join(map(read, files)))
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
+
+    kind: str
+    key: str
+    data: bytes
+    height: int | str
+    choice: object
+    html: str
+    css: str
+
+
+def begin() -> None:
+    """A page begins: nothing is drawn yet."""
+    st.session_state["_drawn_views"] = {}
+
+
+def drawn() -> list[Drawn]:
+    """What this run of the page has drawn so far, in order."""
+    return list(st.session_state.get("_drawn_views", {}).values())
+
+
 class View:
     """One kind of view, ready to be mounted; `html` is all that is in it before its data."""
 
     def __init__(self, name: str, html: str) -> None:
         css = slim_css(read(HERE / "shared.css") + read(HERE / name / "view.css"))
+        self._kind, self._html, self._css = name, html, css
         stub = slim_js(read(HERE / "stub.js"))
         self._picture = component(f"explorer_{name}", html=html, css=css, js=stub)
         self._code = component(f"explorer_{name}_code", html=NOTHING, js=code(name))
@@ -72,12 +97,19 @@ class View:
         **callbacks: Callable[[], None],
     ) -> Any:
         """Mount it; `choice` reaches the view under the name of its key."""
+        chosen = None if choice is NO_CHOICE else choice
+        views = st.session_state.setdefault("_drawn_views", {})
+        views[key] = self.drawn(key, data, height, chosen)
         with st.container(gap=None):
             result = self._picture(key=key, data=data, height=height, **callbacks)
             if choice is not NO_CHOICE:
                 _CHOICE(key=f"{key}-choice", data=json.dumps({"name": key, "choice": choice}))
             self._code(key=f"{key}-code")
         return result
+
+    def drawn(self, key: str, data: bytes, height: int | str, choice: object) -> Drawn:
+        """What a run keeps of this view for those who take it away."""
+        return Drawn(self._kind, key, data, height, choice, self._html, self._css)
 
 
 def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:

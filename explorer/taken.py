@@ -1,0 +1,90 @@
+"""What a reader takes away of a picture: its numbers, whole, with the words that belong to them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """The values of a picture (rows, columns) and what they are.
+
+    `allowed` is true where a row may look at a column, None where all may; `about` says
+    how the numbers came to be: the model, the text, the place in the model.
+    """
+
+    values: Tensor
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    title: str
+    unit: str = "weight"
+    row_name: str = "query"
+    column_name: str = "key"
+    scale: str = "sequential"
+    allowed: Tensor | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def visible(self) -> Tensor:
+        """Which values stand for something (rows, columns)."""
+        shape = self.values.shape
+        return torch.ones(shape, dtype=torch.bool) if self.allowed is None else self.allowed
+
+
+def as_csv(taken: Taken) -> bytes:
+    """One line per row under a line of column labels; a forbidden cell is empty.
+
+    Every label begins with its place: equal tokens stay apart, and no token of a
+    stranger's is taken for a formula by a spreadsheet.
+    """
+    lines = io.StringIO()
+    write = csv.writer(lines)
+    write.writerow([f"{taken.row_name} ↓ {taken.column_name} →", *_numbered(taken.columns)])
+    visible = taken.visible.tolist()
+    for label, row, seen in zip(_numbered(taken.rows), taken.values.tolist(), visible, strict=True):
+        write.writerow([label, *(v if s else "" for v, s in zip(row, seen, strict=True))])
+    return lines.getvalue().encode("utf-8-sig")  # with the mark that spreadsheets ask for
+
+
+def as_json(taken: Taken) -> bytes:
+    """Everything in one object; a forbidden cell is null, and so is what is no number."""
+    known = taken.visible & taken.values.isfinite()
+    cells = [
+        [value if is_known else None for value, is_known in zip(*row, strict=True)]
+        for row in zip(taken.values.tolist(), known.tolist(), strict=True)
+    ]
+    said = {
+        "title": taken.title,
+        "unit": taken.unit,
+        **taken.about,
+        taken.row_name: list(taken.rows),
+        taken.column_name: list(taken.columns),
+        "values": cells,
+    }
+    return json.dumps(said, ensure_ascii=False, indent=1).encode()
+
+
+def as_npz(taken: Taken) -> bytes:
+    """`values`, `allowed`, `rows` and `columns` for numpy.load, which needs no pickle for them."""
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        values=taken.values.detach().cpu().numpy(),
+        allowed=taken.visible.cpu().numpy(),
+        rows=np.array(taken.rows, dtype=np.str_),
+        columns=np.array(taken.columns, dtype=np.str_),
+        about=np.array(json.dumps({"title": taken.title, "unit": taken.unit, **taken.about})),
+    )
+    return file.getvalue()
+
+
+def _numbered(labels: tuple[str, ...]) -> list[str]:
+    return [f"{place} {label}" for place, label in enumerate(labels)]
