@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -106,6 +107,11 @@ def opened() -> Opened:
     except LibraryError as error:
         say(str(error))
         st.stop()
+
+
+def folder() -> Path:
+    """Where the chosen model lies."""
+    return shelves.seen()[choice().model].folder
 
 
 def reading_of_text() -> Reading:

@@ -230,9 +230,21 @@ def ways_on(*names: str) -> None:
             st.page_link(page, label=WAYS[name], icon=":material/arrow_forward:")
 
 
-def code(*functions: Callable[..., Any], label: str = "The code that computes this") -> None:
-    """The core's own functions, closed until somebody wants to read them."""
-    with st.expander(label):
+def code(
+    *functions: Callable[..., Any],
+    pasted: Callable[[], str] | None = None,
+    label: str = "The code that computes this",
+) -> None:
+    """Lines that make what is on screen when pasted, and the core's own functions behind it.
+
+    Closed, and not even sent, until somebody wants to read them.
+    """
+    with st.expander(label, key="code", on_change="rerun") as panel:
+        if not panel.open:
+            return
+        if pasted is not None:
+            st.caption("Run this in the folder of the README:")
+            st.code(pasted(), language="python")
         for function in functions:
             found = source.excerpt(function)
             st.caption(f"`{found.path}`, line {found.line}")
