@@ -20,7 +20,7 @@ def bars(labels: Sequence[str], values: Sequence[float]) -> Spec:
         for order, (label, value) in enumerate(zip(labels, values, strict=True))
     ]
     for row in rows:
-        row["shown"] = f"\u2068{_cut(str(row['label']))}\u2069  {row['said']}"
+        row["shown"] = f"\u2068{cut(str(row['label']))}\u2069  {row['said']}"
     # Two labels may look alike, so a bar stands by its order and is only named by its label.
     names = "datum.value == null ? '' : data('labels')[datum.value].shown"
     y: Spec = {
@@ -45,6 +45,7 @@ def bars(labels: Sequence[str], values: Sequence[float]) -> Spec:
     )
 
 
-def _cut(label: str) -> str:
+def cut(label: str) -> str:
+    """A long label without its middle."""
     half = LONGEST // 2
     return label if len(label) <= LONGEST else f"{label[:half]}…{label[-half + 1 :]}"

@@ -1,7 +1,38 @@
 """Change the pass of the chosen model and see what follows."""
 
 from explorer import session, widgets
+from explorer.analysis import ablation, changes, faithfulness
+from explorer.bench import changing, effects, grid_of_changes
+from explorer.bench.asking import one_of
+from models import interventions
 
-widgets.opening("Change the pass", "Change the pass and see what follows.")
+CODE = {
+    "Maps": (interventions.Scale, interventions.SetCell, changes.kl),
+    "Every head": (ablation.without_heads, ablation.parted),
+    "Faithfulness": (faithfulness.faithfulness, interventions.Kept),
+}
+
+widgets.opening(
+    "Change the pass",
+    "Switch parts of the model off, forbid looks, replace a token: the model runs again, and "
+    "what comes out stands beside what came out before.",
+)
+opened = session.opened()
 reading = session.reading_of_text()
 widgets.notes(reading.notes)
+made, seen = widgets.side_by_side(1, 1)
+with made:
+    history, passed = changing.history(opened, reading)
+    changing.forms(opened, reading, passed.reading)
+with seen:
+    place = effects.place_chosen(opened, reading)
+    first = effects.before(opened, reading, history)
+    effects.show(opened, first, passed, place)
+view = one_of("Look at", "look", tuple(CODE))
+if view == "Maps":
+    effects.maps(first, passed.reading)
+elif view == "Every head":
+    grid_of_changes.every_head(opened, reading, place)
+else:
+    grid_of_changes.tested(opened, reading, place)
+widgets.code(*CODE[view])

@@ -1,0 +1,174 @@
+"""Every head switched off at once, one number each; and a map tested by cutting its edges."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer import session, widgets
+from explorer.analysis import ablation, changes
+from explorer.analysis.faithfulness import DRAWS, Faithfulness, TooManyEdges, faithfulness
+from explorer.bench import changing
+from explorer.bench.asking import one_of
+from explorer.checkpoints.words import three
+from explorer.checkpoints.working import with_bar
+from explorer.components.cells import cells
+from explorer.edits import AblateHead
+from explorer.figures.changes import Point, by_edges
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.passing import ids_of
+from explorer.reading import Reading
+from explorer.text.literal import literal
+
+KL, LOGIT = "KL", "Change of the likeliest logit"
+OPENS, ABLATES = "Opens the head", "Ablates the head"
+THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
+CHART_HEIGHT = 340
+NO_HEAD = "This model has no head, so nothing comes out that could be compared."
+
+
+def every_head(opened: Opened, reading: Reading, place: int) -> None:
+    """One cell a head: what is different at the chosen position without it."""
+    if opened.config.head == "none":
+        st.text(NO_HEAD)
+        return
+    at = session.choice()
+    with st.container(horizontal=True):
+        number = one_of("Number", "number", (KL, LOGIT))
+        click = one_of("A click", "click", (OPENS, ABLATES))
+    found = _measured(opened, reading, at.part, place)
+    values = found[0 if number == KL else 1]
+    layers, heads = values.shape
+
+    def pick(layer: int, head: int) -> None:
+        session.look_at(layer, head)
+        if click == ABLATES:
+            changing.add(AblateHead(at.part, layer, head))
+
+    drawn, numbers = widgets.side_by_side(6, 4)
+    with drawn:
+        cells(
+            values,
+            [str(layer) for layer in range(layers)],
+            [str(head) for head in range(heads)],
+            key="heads_off",
+            selected=(at.layer, at.head),
+            on_pick=pick,
+            unit="nats" if number == KL else "logits",
+            scale="sequential" if number == KL else "diverging",
+        )
+        is_kl = number == KL
+        what = "KL(before ‖ after)" if is_kl else _likeliest(opened, reading, place)
+        st.caption(
+            "Each head alone set to zero, in the pass without your edits: "
+            f"{what} at the chosen position."
+        )
+    with numbers:
+        st.markdown("**Matters most**")
+        order = values.abs().flatten().argsort(descending=True)[:8].tolist()
+        st.dataframe(
+            {
+                "layer": [i // heads for i in order],
+                "head": [i % heads for i in order],
+                "nats" if number == KL else "logits": [
+                    three(float(values.flatten()[i])) for i in order
+                ],
+            },
+            hide_index=True,
+        )
+
+
+def _likeliest(opened: Opened, reading: Reading, place: int) -> str:
+    here = changes.logits(opened, reading, place)
+    best = changes.options(opened, here, here, most=1)[0]
+    return f"how the logit of “{literal(best.label)}” changes"
+
+
+def _measured(opened: Opened, reading: Reading, part: str, place: int) -> Tensor:
+    """(2, layers, heads): KL in nats, and the change of the logit of the likeliest option."""
+    key = ("heads off", reading.text, reading.pair, part, place)
+    layers = reading.part(part).layers
+    before = changes.logits(opened, reading, place)
+    likeliest = int(before.argmax())
+
+    def layer_by_layer() -> Tensor:
+        steps = ablation.every_head(
+            opened.model, reading.trace, given(reading), part, layers, place
+        )
+        rows = (
+            torch.stack([changes.kl(before, seen), (seen - before)[:, likeliest].double()])
+            for seen in steps
+        )
+        found = with_bar(rows, layers, "Switching heads off, by layer")
+        return torch.stack(found, dim=1)
+
+    return kept(opened, key, layer_by_layer, lambda made: made.nbytes)
+
+
+def given(reading: Reading) -> tuple[Tensor, ...]:
+    """What the pass was given: ids, or source and target."""
+    return tuple(ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens)
+
+
+def tested(opened: Opened, reading: Reading, place: int) -> None:
+    """The strongest edges of the map cut, beside as many random ones."""
+    if opened.config.head == "none":
+        st.text(NO_HEAD)
+        return
+    at = session.choice()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scope = one_of("Edges of", "edges_of", (THIS_HEAD, WHOLE_LAYER))
+        seed = int(
+            st.number_input(
+                "Seed of the draws",
+                min_value=0,
+                max_value=9_999,
+                value=0,
+                key="draw_seed",
+                bind="query-params",
+                width=160,
+            )
+            or 0
+        )
+    head = at.head if scope == THIS_HEAD else None
+    key = ("faithful", reading.text, reading.pair, at.part, at.layer, head, place, seed)
+    before = changes.logits(opened, reading, place)
+
+    def make() -> Faithfulness:
+        return faithfulness(
+            opened.model,
+            reading.trace,
+            given(reading),
+            at.part,
+            at.layer,
+            head,
+            place,
+            before,
+            seed,
+        )
+
+    try:
+        found = kept(opened, key, make, lambda made: made.random.nbytes)
+    except TooManyEdges as error:
+        st.text(str(error))
+        return
+    if not found.counts:
+        st.text("No query looks at anything here, so there is no edge to cut.")
+        return
+    st.vega_lite_chart(by_edges(points(found)), height=CHART_HEIGHT, key="faithfulness")
+    of = f"layer {at.layer}, head {at.head}" if head is not None else f"layer {at.layer}"
+    st.caption(
+        f"Edges of {of} set to zero, the strongest first or drawn at random ({DRAWS} draws: mean "
+        f"and range), in the pass without your edits. There are {found.edges:,} edges; the last "
+        "point has them all. If the strongest change no more than random ones, the map does not "
+        "tell what matters here."
+    )
+
+
+def points(found: Faithfulness) -> list[Point]:
+    return [
+        Point(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
+        for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
+    ]

@@ -1,0 +1,116 @@
+"""The mask painted: a preset, a key hidden from everybody, or single cells by a click."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+
+from explorer import session
+from explorer.bench import changing
+from explorer.bench.asking import one_of
+from explorer.components.cells import cells
+from explorer.components.labels import text_of, texts
+from explorer.edits import HideKey, MaskCell, PresetMask
+from explorer.library import Opened
+from explorer.reading import Reading
+
+THIS_LAYER, EVERY_LAYER = "This layer", "Every layer"
+PRESETS = {
+    "None": "none",
+    "Causal": "causal",
+    "Sliding window": "window",
+    "Prefix": "prefix",
+    "Blocks": "blocks",
+}
+SIZED = ("window", "prefix", "blocks")
+PRESET, KEY, CELLS = "A preset", "Hide a key", "Cell by cell"
+MOST_PAINTED = 96
+"""Tokens a side that a finger or a pointer can still hit."""
+LARGEST_SIZE = 4_096
+
+
+def mask(opened: Opened, reading: Reading, passed: Reading) -> None:
+    """One of three ways to change who may look at whom."""
+    way = one_of("How", "mask_how", (PRESET, KEY, CELLS))
+    scope = one_of("Where", "mask_where", (THIS_LAYER, EVERY_LAYER))
+    at = session.choice()
+    layer = at.layer if scope == THIS_LAYER else None
+    {PRESET: _preset, KEY: _key, CELLS: _cells}[way](reading, passed, layer)
+    _blind(passed)
+
+
+def _preset(reading: Reading, passed: Reading, layer: int | None) -> None:
+    part = session.choice().part
+    if part == "decoder.cross_attn":
+        st.text("Rows and columns are two texts here, so only “None” has a meaning.")
+    names = ["None"] if part == "decoder.cross_attn" else list(PRESETS)
+    name = PRESETS[one_of("Mask", "mask_preset", names, names[0] if len(names) == 1 else "Causal")]
+    size = 1
+    if name in SIZED:
+        size = int(
+            st.number_input(
+                "Tokens",
+                min_value=1,
+                max_value=LARGEST_SIZE,
+                value=2,
+                key="mask_size",
+                bind="query-params",
+                width=140,
+            )
+            or 1
+        )
+    changing.button("Set the mask", PresetMask(part, layer, name, size), "set_mask", type="primary")
+
+
+def _key(reading: Reading, passed: Reading, layer: int | None) -> None:
+    part = session.choice().part
+    key = changing.token("Key", "mask_key", passed.columns(part), 0)
+    edit = HideKey(part, layer, key)
+    changing.button("Hide it from everybody", edit, "hide_key", type="primary")
+
+
+def _cells(reading: Reading, passed: Reading, layer: int | None) -> None:
+    at = session.choice()
+    rows, columns = passed.rows(at.part), passed.columns(at.part)
+    allowed = passed.mask(at.part, at.layer)
+
+    def toggle(row: int, column: int) -> None:
+        changing.add(MaskCell(at.part, layer, row, column, not bool(allowed[row, column])))
+
+    if max(allowed.shape) > MOST_PAINTED:
+        st.text(f"More than {MOST_PAINTED} tokens are chosen from lists.")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            row = changing.token("Query", "cell_query", rows, len(rows) - 1)
+            column = changing.token("Key", "cell_key", columns, 0)
+            may = not bool(allowed[row, column])
+            edit = MaskCell(at.part, layer, row, column, may)
+            changing.button("Allow" if may else "Forbid", edit, "set_cell", type="primary")
+        return
+    weights = passed.weights(at.part, at.layer, at.head)
+    st.caption("A click forbids a cell, or allows it. Numbers are the weights of the chosen head.")
+    cells(
+        weights.masked_fill(~allowed, torch.nan),
+        texts(rows),
+        texts(columns),
+        key="paint",
+        selected=None,
+        on_pick=toggle,
+        row_name="query",
+        column_name="key",
+        sentence="{row} looks at {column}: {value}",
+        unit="weight",
+        absent="may not look",
+        top=1.0,
+    )
+
+
+def _blind(passed: Reading) -> None:
+    """Queries that may look nowhere now, by name."""
+    at = session.choice()
+    blind = (~passed.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
+    if not blind:
+        return
+    rows = passed.rows(at.part)
+    named = ", ".join(f"“{text_of(rows[row])}” ({row})" for row in blind[:6])
+    more = f" and {len(blind) - 6} more" if len(blind) > 6 else ""
+    st.text(f"May look nowhere, so attention gives them zeros: {named}{more}.")

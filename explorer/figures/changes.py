@@ -1,0 +1,130 @@
+"""What a change does, as charts: chances before and after, and an effect by how much is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.figures.bars import MONOSPACE, cut
+from explorer.figures.frame import Spec, framed, quantity, ruler, told
+
+BEFORE, AFTER = "before", "after"
+
+
+def paired(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Spec:
+    """Two bars for every label, before over after, on one scale from 0 to 1."""
+    names = [
+        {"shown": f"\u2068{cut(label)}\u2069  {mine:.3f} → {theirs:.3f}"}
+        for label, mine, theirs in zip(labels, before, after, strict=True)
+    ]
+    rows = [
+        {
+            "order": order,
+            "label": labels[order],
+            "when": when,
+            "value": value,
+            "said": f"{value:.4f}",
+        }
+        for when, values in ((BEFORE, before), (AFTER, after))
+        for order, value in enumerate(values)
+    ]
+    # Two labels may look alike, so bars stand by their order and are only named by a label.
+    shown = "datum.value == null ? '' : data('labels')[datum.value].shown"
+    axis = {"labelExpr": shown, "title": None, "labelLimit": 320, "labelFont": MONOSPACE}
+    return framed(
+        {
+            "datasets": {"labels": names, "rows": rows},
+            "layer": [
+                {
+                    # A layer that draws nothing, so that the labels are there to be looked up.
+                    "data": {"name": "labels"},
+                    "mark": {"type": "point", "opacity": 0},
+                },
+                {
+                    "data": {"name": "rows"},
+                    "mark": {"type": "bar", "cornerRadiusEnd": 2},
+                    "encoding": {
+                        "y": {
+                            "field": "order",
+                            "type": "ordinal",
+                            "axis": axis,
+                            "scale": {"paddingInner": 0.28},
+                        },
+                        "yOffset": {"field": "when", "sort": [BEFORE, AFTER]},
+                        "x": {
+                            "field": "value",
+                            "type": "quantitative",
+                            "axis": None,
+                            "scale": {"domain": [0, 1]},
+                        },
+                        "color": {
+                            "field": "when",
+                            "type": "nominal",
+                            "sort": [BEFORE, AFTER],
+                            "legend": {"symbolType": "square"},
+                        },
+                        "tooltip": [
+                            told("label", "token", places=None),
+                            told("when", places=None),
+                            told("said", "probability", places=None),
+                        ],
+                    },
+                },
+            ],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Point:
+    """What cutting `edges` edges does: the strongest, and the mean and range of random ones."""
+
+    edges: int
+    strongest: float
+    mean: float
+    least: float
+    most: float
+
+
+STRONGEST, RANDOM = "the strongest edges", "as many random edges"
+
+
+def by_edges(points: Sequence[Point]) -> Spec:
+    """Two lines over the number of edges; the random one in the band of its draws."""
+    rows = [
+        {"edges": p.edges, "which": which, "KL": value, "least": p.least, "most": p.most}
+        for p in points
+        for which, value in ((STRONGEST, p.strongest), (RANDOM, p.mean))
+    ]
+    draws = [{"edges": p.edges, "least": p.least, "most": p.most} for p in points]
+    at = [
+        {
+            "edges": p.edges,
+            "strongest": f"{p.strongest:.4f}",
+            "random": f"{p.mean:.4f} ({p.least:.4f} to {p.most:.4f})",
+        }
+        for p in points
+    ]
+    top = max((max(p.strongest, p.most) for p in points), default=0.0) or 1.0
+    x = {**quantity("edges", "edges cut"), "scale": {"type": "log", "base": 2, "nice": False}}
+    y = quantity("KL", "KL in nats", zero=True, domain=(0, top))
+    colour = {"field": "which", "type": "nominal", "sort": [STRONGEST, RANDOM]}
+    tooltip = [told("edges", places=0), *(told(n, places=None) for n in ("strongest", "random"))]
+    return framed(
+        {
+            "encoding": {"x": x},
+            "layer": [
+                {
+                    "data": {"values": draws},
+                    "mark": {"type": "area", "opacity": 0.18},
+                    "encoding": {"y": {**y, "field": "least"}, "y2": {"field": "most"}},
+                },
+                {
+                    "data": {"values": rows},
+                    "mark": {"type": "line", "point": {"size": 22}},
+                    "encoding": {"y": y, "color": colour, "strokeDash": colour},
+                },
+                {"data": {"values": at}, **ruler("edges", tooltip)},
+            ],
+        }
+    )
