@@ -12,10 +12,8 @@ from explorer import session
 LONGEST = 30
 
 
-def one_of(
-    label: str, key: str, options: Sequence[str], default: str = "", *, as_list: bool = False
-) -> str:
-    """A choice that a link repeats; `as_list` draws a list to search in instead of buttons.
+def one_of(label: str, key: str, options: Sequence[str], default: str = "", **how: Any) -> str:
+    """A choice that a link repeats; `as_list=True` draws a list to search in, not buttons.
 
     What is no longer among the options, such as a token of another sentence, is replaced
     by the default.
@@ -26,8 +24,8 @@ def one_of(
         state[f"_vain_{key}"] = f"“{label}” has no “{asked[:LONGEST]}” here; showing {default}."
     if state.get(key, default) not in options:
         state[key] = default
-    how: dict[str, Any] = {"key": key, "bind": "query-params"}
-    if as_list:
+    how |= {"key": key, "bind": "query-params"}
+    if how.pop("as_list", False):
         picked = st.selectbox(label, options, index=options.index(default), **how)
     else:
         picked = st.segmented_control(label, options, default=default, required=True, **how)

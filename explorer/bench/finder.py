@@ -37,11 +37,11 @@ def show(opened: Opened, reading: Reading) -> None:
     chosen, end, best = _choose(known)
     values = found.values[chosen.name]
     places = ranking(values, highest=end == HIGHEST)
-    st.caption(f"{chosen.title}, in {chosen.unit}: {chosen.meaning} {rows_counted(found)}")
+    st.caption(f"{chosen.meaning} {rows_counted(found)}")
     strip(reading, places[: int(best)], len(places), key="best_heads")
     table, large = widgets.side_by_side(5, 6)
     with table:
-        st.markdown(f"**Every head by {chosen.title.lower()}** · layers down, heads across")
+        st.markdown(f"**{chosen.title} of every head** · layers down, heads across")
         _table(values, chosen)
     with large:
         _one(reading, found, places, chosen, end)
@@ -49,7 +49,7 @@ def show(opened: Opened, reading: Reading) -> None:
 
 def _choose(known: dict[str, Statistic]) -> tuple[Statistic, str, str]:
     usual = [title for title, each in known.items() if each.name in FIRST_ASKED]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="top"):
         with st.container(width=220):
             title = one_of("Metric", "metric", list(known), (usual or [*known])[0], as_list=True)
         end = one_of("Best is", "best_is", (HIGHEST, LOWEST))
@@ -87,7 +87,6 @@ def _table(values: Tensor, chosen: Statistic) -> None:
         selected=(at.layer, at.head),
         on_pick=session.look_at,
         unit=chosen.unit,
-        top=chosen.top,
     )
 
 

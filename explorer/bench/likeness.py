@@ -22,7 +22,7 @@ from explorer.library import Opened
 from explorer.reading import Reading
 
 NEAREST = 6
-HEIGHT = 600
+HEIGHT, WIDTH = 690, 740
 BY_LAYER, BY_LIKENESS = "By layer", "By likeness"
 MEANING = (
     "Likeness is one less the Jensen–Shannon divergence of two heads' rows, in bits, on average "
@@ -57,7 +57,9 @@ def show(opened: Opened, reading: Reading) -> None:
     _nearest(reading, found)
     table = _table(opened, reading, found)
     n = len(table.heads)
-    st.markdown(f"**Every two of {n} heads** · 3.5 is layer 3, head 5")
+    st.markdown(
+        f"**Every two of {n} heads** · 3.5 is layer 3, head 5; a click chooses the head of the row"
+    )
     if n < len(found.heads):
         layers = sorted({layer for layer, _ in table.heads})
         said = ", ".join(map(str, layers))
@@ -88,7 +90,7 @@ def _draw(table: Compared, arranged: str) -> None:
     def pick(row: int, column: int) -> None:
         session.look_at(*heads[row])
 
-    with st.container(width=HEIGHT + 60):
+    with st.container(width=WIDTH):
         cells(
             1 - table.distance[list(order)][:, list(order)],
             names,
@@ -102,7 +104,6 @@ def _draw(table: Compared, arranged: str) -> None:
             top=1.0,
             height=min(HEIGHT, 40 * len(heads) + 92),
         )
-    st.caption("A click chooses the head of the row.")
 
 
 def _looks(opened: Opened, reading: Reading) -> Looks:

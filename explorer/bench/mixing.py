@@ -17,18 +17,21 @@ from explorer.kept import kept
 from explorer.library import Opened
 from explorer.reading import Reading
 
-HEIGHT, FLOW_HEIGHT = 560, 270
+HEIGHT, FLOW_HEIGHT = 560, 250
 LONGEST_NAME = 16
 SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
 ROLLOUT = (
+    "A row is a token after these layers, a column an input. "
     "From layer to layer half of a token stays and half is what its row looks up, averaged over "
     "the heads; the layers are multiplied. Every row sums to one. Values, norms and feed-forward "
     f"layers are not seen. {SOURCE}"
 )
 FLOW = (
-    "The same graph as pipes: the most that fits from each input up to the token. Inputs share "
-    "pipes, so flows need not sum to one, and deep stacks let nearly everything through. "
-    f"{SOURCE}"
+    "Flow takes the same graph as pipes: the most that fits from each input up to the token. "
+    "Inputs share pipes, so flows need not sum to one, and deep stacks let nearly all of it "
+    "through. "
+    "Rollout shares one out among the inputs; weight is the mean over the heads of the last of "
+    f"these layers alone. Each row has the colours to itself. {SOURCE}"
 )
 TOO_MANY = (
     "A flow through {edges} edges takes too long to wait for; at most "
@@ -86,7 +89,7 @@ def show_flow(opened: Opened, reading: Reading) -> None:
     weights = [reading.weights(at.part, at.layer, head)[token] for head in heads]
     matrix(
         torch.stack([flows, shares[token], torch.stack(weights).double().mean(0)]),
-        ["flow", "rollout", f"weight, layer {at.layer}"],
+        ["flow", "rollout", "weight"],
         reading.columns(at.part),
         key="flow",
         allowed=reached[token].expand(3, -1),
@@ -130,7 +133,7 @@ def _up_to(reading: Reading) -> None:
     last = part.layers - 1
     with st.container(horizontal=True, vertical_alignment="center"):
         through = f"layers 0 to {at.layer}" if at.layer else "layer 0"
-        st.markdown(f"**{part.title}, {through}** of 0 to {last} · tokens down, the text across")
+        st.markdown(f"**{part.title}, {through}** of 0 to {last}")
         if at.layer < last:
             st.button("To the last layer", on_click=session.look_at, args=(last, at.head))
     if part.name == "decoder.self_attn" and len(reading.parts) > 1:

@@ -90,12 +90,10 @@ def tokens_read(reading: Reading) -> tuple[tuple[int, int], ...]:
 
 
 def rows_counted(found: HeadStatistics) -> str:
-    """Over how many rows the mean is."""
-    seen = found.rows - found.blind
-    said = f"The mean over the {seen:,} rows of your text."
+    """Of how many rows a statistic is the mean, apart from those that its meaning leaves out."""
+    said = f"A mean over the rows, of which your text has {found.rows:,}."
     if found.blind:
-        more = "row that sees" if found.blind == 1 else "rows that see"
-        said += f" {found.blind:,} {more} nothing are left out."
+        said += f" {found.blind:,} see nothing and are left out."
     return said
 
 

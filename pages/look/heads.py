@@ -12,11 +12,10 @@ SIDES = {
 
 widgets.opening(
     "Heads",
-    "What every head does with your sentence, in numbers: find one, find those like it, and see "
-    "what all of them together carry from layer to layer.",
+    "What every head does with your sentence, in numbers, and what all of them carry together.",
 )
 reading = session.reading_of_text()
 widgets.notes(reading.notes)
-side = asking.one_of("Look for", "side", list(SIDES))
+side = asking.one_of("Side", "side", list(SIDES), label_visibility="collapsed")
 asking.say_what_was_in_vain(side=side)
 SIDES[side](session.opened(), reading)

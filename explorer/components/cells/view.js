@@ -1,6 +1,6 @@
 // A table to pick from: a cell is named by pointing, picked by a click or by Enter.
 
-const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30;
+const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
 
 function make(state) {
   const {root} = state;
@@ -119,23 +119,28 @@ function fill(state) {
     pen.fillRect(x, y, cell - gap, cell - gap);
     if (cell < WITH_NUMBER || !is) return;
     pen.fillStyle = over(filled);
-    pen.fillText(short(value, data), x + (cell - gap) / 2, y + (cell - gap) / 2, cell - 4);
+    pen.fillText(short(value), x + (cell - gap) / 2, y + (cell - gap) / 2, cell - 4);
   }));
   pen.strokeStyle = css(ink.border);
   pen.strokeRect(left - 0.5, top - 0.5, data.columns.length * cell + 1, data.rows.length * cell + 1);
 }
 
 function paint(state) {
-  const {ink, stage, canvas, place} = state;
+  const {data, ink, stage, canvas, place} = state;
   if (!place) return;
   const width = stage.clientWidth, height = stage.clientHeight, {left, top, cell} = place;
   const [pen] = sized(canvas, width, height);
   pen.drawImage(state.picture, 0, 0, width, height);
   const shown = state.hovered || state.walked;
   const frame = ([row, column], colour, thick) => {
-    pen.strokeStyle = colour;
-    pen.lineWidth = thick;
-    pen.strokeRect(left + column * cell - 1, top + row * cell - 1, cell + 1, cell + 1);
+    for (const [stroke, wide] of [[css(ink.background), thick + 2], [colour, thick]]) {
+      Object.assign(pen, {strokeStyle: stroke, lineWidth: wide});  // seen on any cell
+      pen.strokeRect(left + column * cell - 1, top + row * cell - 1, cell + 1, cell + 1);
+    }
+    if (cell >= SMALL) return;  // too small to be seen: its row and its column lead to it
+    pen.lineWidth = 1;
+    pen.strokeRect(left - 0.5, top + row * cell - 0.5, data.columns.length * cell + 1, cell + 1);
+    pen.strokeRect(left + column * cell - 0.5, top - 0.5, cell + 1, data.rows.length * cell + 1);
   };
   if (state.selected) frame(state.selected, css(ink.accent), 2.5);
   if (shown) frame(shown, css(ink.text), 1.5);
@@ -144,7 +149,9 @@ function paint(state) {
   tell(state, shown);
 }
 
-const short = (value, data) => number(value, data).slice(0, 5).replace(/\.$/, "");
+// Four digits fit into a cell; the sentence has the number as it was sent.
+const short = value => value === 0 ? "0" : value.toFixed(
+  Math.max(0, 3 - Math.max(0, Math.floor(Math.log10(Math.abs(value)))))).replace("-", "−");
 
 function labels({data, ink, place, selected}, pen, shown) {
   const {left, top, cell, across} = place, at = shown || selected;
@@ -154,14 +161,14 @@ function labels({data, ink, place, selected}, pen, shown) {
     pen.fillStyle = css(strong ? ink.text : ink.muted);
     pen.fillText(text, x, y);
   };
-  const every = size => Math.max(1, Math.ceil(size / cell));
-  data.rows.forEach((text, row) => {
-    if (row % every(15) === 0) label(text, left - 10, top + (row + 0.5) * cell, "right", at?.[0] === row);
+  // Every few of them where they are close; the one that is meant in any case, and alone there.
+  const some = (list, room, meant, draw) => list.forEach((text, i) => {
+    const every = Math.max(1, Math.ceil(room / cell)), near = Math.abs(i - meant) * cell < room;
+    if (i === meant || (i % every === 0 && !near)) draw(text, (i + 0.5) * cell, i === meant);
   });
-  data.columns.forEach((text, column) => {
-    if (column % every(across + 8) === 0)
-      label(text, left + (column + 0.5) * cell, top - 12, "center", at?.[1] === column);
-  });
+  some(data.rows, 15, at?.[0], (text, y, strong) => label(text, left - 10, top + y, "right", strong));
+  some(data.columns, across + 8, at?.[1],
+    (text, x, strong) => label(text, left + x, top - 12, "center", strong));
   pen.font = `11px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);
   pen.textAlign = "right";
