@@ -34,6 +34,7 @@ class Pair:
     there is a `cap`; `logit` is the score and the `bias`, what the softmax is given.
     `weight` is e^(logit − largest) / total, `largest` and `total` being over the `seen`
     keys that the mask lets the query look at; a key it forbids has the weight 0.
+    `row_logits`, `row_weights` and `mask` are (n), the same of every key for this query.
     `difference` is the largest of this whole row between the weights of the pass and the
     same made again from q and k in float64. `sharing` are the heads that have this key
     in common, more than one where keys are grouped.
@@ -48,13 +49,24 @@ class Pair:
     score: float
     bias: float | None
     logit: float
-    allowed: bool
     weight: float
-    seen: int
+    row_logits: Tensor
+    row_weights: Tensor
+    mask: Tensor
     largest: float
     total: float
     difference: float
     sharing: range
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the query may look at the key."""
+        return bool(self.mask[self.key])
+
+    @property
+    def seen(self) -> int:
+        """How many keys the query may look at."""
+        return int(self.mask.sum())
 
     @property
     def products(self) -> Tensor:
@@ -70,6 +82,11 @@ class Pair:
         """The sum of the products above zero."""
         return float(self.products.clamp(min=0).sum())
 
+    def strongest_keys(self) -> list[int]:
+        """The keys that the query may look at, the largest weight first."""
+        order = self.row_weights.nan_to_num(-1.0).argsort(descending=True, stable=True)
+        return [int(place) for place in order if self.mask[place]]
+
     def by_size(self) -> list[int]:
         """The dimensions, the largest product (of either sign) first."""
         return [int(place) for place in self.products.abs().argsort(descending=True, stable=True)]
@@ -81,7 +98,7 @@ def pair(reading: Reading, part: str, layer: int, head: int, query: int, key: in
     q, keys, sharing = _query_and_keys(reading, at, head, query)
     config = reading.config
     bias = reading.bias(part, layer, head)
-    added = None if bias is None else bias[query].double()
+    added = None if bias is None else bias[query].detach().double()
     mask = reading.mask(part, layer)[query]
     scores = reading.scores(part, layer, head)[query].double()
     weights = reading.weights(part, layer, head)[query].double()
@@ -102,9 +119,10 @@ def pair(reading: Reading, part: str, layer: int, head: int, query: int, key: in
         score=float(scores[key]),
         bias=None if added is None else float(added[key]),
         logit=float(logits[key]),
-        allowed=bool(mask[key]),
         weight=float(weights[key]),
-        seen=len(seen),
+        row_logits=logits,
+        row_weights=weights,
+        mask=mask,
         largest=largest,
         total=float((seen - largest).exp().sum()),
         difference=_difference(again, mask, weights),

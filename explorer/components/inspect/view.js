@@ -131,13 +131,14 @@ const listed = (state, {top, partners, values, more, looks}) => top.length
 function describe(state, line, found) {
   if (!found) return line.replaceChildren();
   say(line, found.lead + " ", {token: found.label});
-  found.top.forEach((i, nth) => {
-    const token = element("bdi", "token", found.partners[i]);
-    line.append(nth ? " · " : "", token, element("span", "place", `\u2009${i}\u2002`),
+  for (const i of found.top) {
+    const partner = element("span", "partner");
+    partner.append(element("bdi", "token", found.partners[i]), element("span", "place", ` ${i} `),
       element("span", "value", number(found.values[i], state.data)));
-  });
+    line.append(partner);
+  }
   if (!found.top.length) line.append(found.looks ? "nothing" : "nobody");
-  if (found.more) line.append(` · ${found.more} more`);
+  if (found.more) line.append(`${found.more} more`);
 }
 
 // ---- painting -------------------------------------------------------------------------
@@ -185,8 +186,8 @@ function paint(state) {
   say(line, `{token} is ${name} ${token.at} of ${list.length}`, {token: list[token.at]});
   const tops = [above, below].filter(found => found?.most).map(found =>
     `${found.looks ? "upper" : "lower"} half up to ${number(found.most, data)}`);
-  if (tops.length) line.append(element("span", "where", `  ${tops.join(", ")}`));
-  if (!state.hovered) line.append(element("span", "where", "  held, Esc lets go"));
+  if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
+  if (!state.hovered) line.append(element("span", "where", " · held, Esc lets go"));
   describe(state, state.halves[0], above);
   describe(state, state.halves[1], below);
 }
@@ -231,7 +232,7 @@ function build(state) {
 }
 
 function show(state) {
-  const {data, ink, root} = state;
+  const {data, ink, root, stage} = state;
   if (state.fresh) {
     state.fresh = false;
     state.codes = joined(data.planes.values);
@@ -250,6 +251,8 @@ function show(state) {
   root.style.setProperty("--above", ramp(ink.sequential, 0, ink.sequential.length - 1));
   root.style.setProperty("--below", ramp(ink.diverging, middle, 0));
   paint(state);
+  const last = stage.lastElementChild;
+  if (last) lift(state, last.offsetTop + last.offsetHeight + 8);
 }
 
 export default publish("explorer_inspect", component => mount(component, ".inspect", make, show));

@@ -1,0 +1,193 @@
+"""The Query and key page: which two tokens, their product, the way to the weight, the distance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import streamlit as st
+
+from explorer import session, widgets
+from explorer.analysis.pairs import ByDistance, Pair, by_distance, pair, strongest
+from explorer.bench.two_tokens import choose, say_what_was_asked_in_vain, short
+from explorer.checkpoints.weights import facts
+from explorer.checkpoints.words import three
+from explorer.components.labels import Label, text_of
+from explorer.figures import products
+from explorer.reading import Reading
+
+BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
+SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT, ROW_HEIGHT = 110, 210, 260, 248
+
+
+def show(reading: Reading) -> None:
+    """The whole screen for the head that is chosen in the sidebar."""
+    at = session.choice()
+    here = (at.part, at.layer, at.head)
+    words = reading.part(at.part).words
+    rows, columns = reading.rows(at.part), reading.columns(at.part)
+    notes = st.container()
+    places = widgets.side_by_side(3, 3, 4)
+    with places[0]:
+        query = choose("Query", "query", words.row, rows, len(rows) - 1)
+    with places[1]:
+        best = strongest(reading, *here, query)
+        key = choose("Key", "key", words.column, columns, best)
+    with places[2]:
+        order = _order()
+    with notes:
+        say_what_was_asked_in_vain(query, key, session.choice().text)
+    found = pair(reading, *here, query, key)
+    title = f"**Layer {at.layer}, head {at.head}** · {reading.part(at.part).title}"
+    names = (f"“{text_of(rows[query])}”", f"“{text_of(columns[key])}”")
+    drawn, numbers = widgets.side_by_side(7, 4)
+    with drawn:
+        st.markdown(title)
+        st.text(said(found, words.cell, *names))
+        _bars(found, order)
+    with numbers:
+        st.markdown("**From the product to the weight**")
+        facts(ledger(found))
+        st.caption(_checked(found))
+        _row(found, columns)
+    _distance(reading, by_distance(reading, *here, query, key), found)
+
+
+def said(found: Pair, cell: str, row: str, column: str) -> str:
+    """The pair in words, with its weight or the reason why there is none."""
+    if found.allowed:
+        return cell.format(row=row, column=column, value=three(found.weight))
+    if not found.seen:
+        return f"{row} may look at nothing: its whole row of weights is 0."
+    return f"{row} may not look at {column}: the mask takes the score out, so the weight is 0."
+
+
+def ledger(found: Pair) -> list[tuple[str, str]]:
+    """Every step from the products to the weight, in the order the model takes them."""
+    width = len(found.q)
+    is_root = math.isclose(found.scale, width**-0.5)
+    steps = [
+        (f"q·k, the sum of {width} products", three(found.dot)),
+        (f"÷ √{width}" if is_root else f"× {three(found.scale)}", _product(found)),
+    ]
+    if found.cap is not None:
+        steps.append((f"bent to stay within ± {three(found.cap)}", three(found.score)))
+    if found.bias is not None:
+        steps += [("+ bias of the distance", three(found.bias)), ("together", three(found.logit))]
+    may = "may look" if found.allowed else "may not look"
+    steps.append(("mask", may))
+    if found.allowed:
+        share = math.exp(found.logit - found.largest) if _known(found) else math.nan
+        steps += [
+            (f"e^(this {_less(found.largest)}), off the largest", three(share)),
+            (f"÷ the sum of that over {found.seen} keys", three(found.total)),
+        ]
+    return [*steps, ("weight", three(found.weight))]
+
+
+def _known(found: Pair) -> bool:
+    return math.isfinite(found.logit) and math.isfinite(found.largest)
+
+
+def _product(found: Pair) -> str:
+    return three(found.score if found.cap is None else found.dot * found.scale)
+
+
+def _less(largest: float) -> str:
+    return f"+ {three(-largest)}" if largest < 0 else f"− {three(largest)}"
+
+
+def _row(found: Pair, columns: Sequence[Label]) -> None:
+    """What else the query may look at, the strongest key first."""
+    order = found.strongest_keys()
+    if not order:
+        return
+    st.markdown("**All that this query may look at**")
+    st.dataframe(
+        {
+            "key": [f"{place} · {short(text_of(columns[place]))}" for place in order],
+            "logit": [three(value) for value in found.row_logits[order].tolist()],
+            "weight": [three(value) for value in found.row_weights[order].tolist()],
+        },
+        hide_index=True,
+        height=min(ROW_HEIGHT, 38 + 35 * len(order)),
+        column_config={
+            name: st.column_config.TextColumn(alignment="right") for name in ("logit", "weight")
+        },
+    )
+
+
+def _checked(found: Pair) -> str:
+    """What the arithmetic on this page and the pass differ by, and who shares the key."""
+    text = (
+        "All of these are the model's own numbers. Made again from its queries and keys, the "
+        f"whole row of weights differs by at most {three(found.difference)}."
+    )
+    if len(found.sharing) > 1:
+        text += (
+            f" Heads {found.sharing[0]} to {found.sharing[-1]} share this key (grouped-query "
+            "attention); the query is this head's own."
+        )
+    return text
+
+
+def _order() -> str:
+    picked = st.segmented_control(
+        "Order of the dimensions",
+        [BY_DIMENSION, BY_SIZE],
+        default=BY_DIMENSION,
+        key="order",
+        required=True,
+        bind="query-params",
+    )
+    return picked or BY_DIMENSION
+
+
+def _bars(found: Pair, order: str) -> None:
+    """Query, key and product under each other, every dimension in one line."""
+    places = found.by_size() if order == BY_SIZE else list(range(len(found.q)))
+    for name, values, height in (
+        ("query", found.q, SMALL_HEIGHT),
+        ("key", found.k, SMALL_HEIGHT),
+        ("product", found.products, HEIGHT),
+    ):
+        spec = products.dimensions(values.tolist(), places, name, last=name == "product")
+        st.vega_lite_chart(spec, height=height, key=f"pair_{name}")
+    st.caption(
+        f"Products above zero add up to {three(found.positive)}, those below to "
+        f"{three(found.dot - found.positive)}: together {three(found.dot)}. Query and key are "
+        "shown as they met, after every norm and rotation."
+    )
+
+
+def _distance(reading: Reading, curve: ByDistance | None, found: Pair) -> None:
+    """The pair at other distances, where positions act on the score."""
+    with st.container(width=widgets.WIDEST):
+        st.markdown("**The same two tokens at another distance**")
+        if curve is None:
+            st.caption(_no_curve(reading))
+            return
+        spec = products.by_distance(curve.points, curve.actual, curve.what)
+        st.vega_lite_chart(spec, height=DISTANCE_HEIGHT, key="pair_distance")
+        st.caption(_curve_said(curve))
+
+
+def _curve_said(curve: ByDistance) -> str:
+    what = {
+        "score": "Rotary positions: the key is turned by the model's own angles to where it "
+        "would stand, the query stays; drawn is their score.",
+        "bias": "The number that this head's positions add to the score, by the distance alone.",
+    }[curve.what]
+    steps = f" Drawn is every {curve.step}th distance." if curve.step > 1 else ""
+    return f"{what} The dot is this pair, {curve.actual} apart.{steps}"
+
+
+def _no_curve(reading: Reading) -> str:
+    if session.choice().part == "decoder.cross_attn":
+        return "Cross-attention knows no distance: query and key stand in two different texts."
+    if reading.config.positions == "none":
+        return "This model is told no positions, so distance changes nothing."
+    return (
+        "This model's positions were added to its embeddings, so they are part of the query and "
+        "of the key, and there is no curve for the distance alone."
+    )

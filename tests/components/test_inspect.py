@@ -1,0 +1,146 @@
+"""Tokens in two halves, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from playwright.sync_api import Locator, Page, expect
+
+from explorer.components import wire
+from explorer.components.inspect import STRONGEST, encode
+from tests.components.conftest import OpenDemo
+from tests.components.samples import STRANGE, WORDS, attention, heads
+
+WORDS_OF = {"row": "query", "column": "key", "unit": "weight"}
+
+
+def chip(page: Page, at: int, side: int = 0) -> Locator:
+    return page.locator(f'.inspect .chip[data-side="{side}"][data-at="{at}"]')
+
+
+def band(page: Page, at: int, which: str, side: int = 0) -> str:
+    colour: str = chip(page, at, side).locator(f".{which}").evaluate("b => b.style.backgroundColor")
+    return colour
+
+
+def said(page: Page, half: str) -> Locator:
+    return page.locator(f".inspect .{half} .said")
+
+
+def named(values: torch.Tensor, words: list[str]) -> str:
+    """The strongest of these values as the view names them, without the spaces between."""
+    order = [int(i) for i in values.argsort(descending=True) if round(float(values[i]), 4) > 0]
+    return "".join(f"{words[i]}{i}" for i in order[:STRONGEST])
+
+
+def letters(line: Locator, lead: str) -> str:
+    """What a half names, without its numbers and spaces."""
+    partners = line.locator(".partner")
+    texts = [
+        partner.locator(".token").inner_text() + partner.locator(".place").inner_text().strip()
+        for partner in partners.all()
+    ]
+    assert line.inner_text().replace("\n", " ").startswith(lead)
+    return "".join(texts)
+
+
+def test_both_directions_of_a_token_are_named_and_shaded(open_demo: OpenDemo) -> None:
+    page = open_demo("inspect", "words")
+    weights = attention(12)
+    chip(page, 4).hover()
+    expect(said(page, "above")).to_contain_text("cat looks at")
+    assert letters(said(page, "above"), "cat looks at") == named(weights[4], WORDS)
+    assert letters(said(page, "below"), "cat is looked at by") == named(weights[:, 4], WORDS)
+    expect(said(page, "above")).to_contain_text(f"{float(weights[4].max()):.3f}")
+    expect(said(page, "below")).to_contain_text(f"{float(weights[:, 4].max()):.3f}")
+    strongest, weaker = (
+        band(page, int(weights[4].argmax()), "high"),
+        band(page, int(weights[4, :4].argmin()), "high"),
+    )
+    assert strongest
+    assert weaker not in ("", strongest)
+    assert band(page, 6, "high") == "", "it may not look ahead"
+    assert "off" in str(chip(page, 6).locator(".high").get_attribute("class"))
+    assert band(page, int(weights[:, 4].argmax()), "low")
+
+
+def test_a_click_holds_arrows_walk_and_escape_lets_go(open_demo: OpenDemo) -> None:
+    page = open_demo("inspect", "words")
+    sentence = page.locator(".inspect .sentence")
+    chip(page, 4).click()
+    page.mouse.move(2, 2)
+    expect(sentence).to_contain_text("cat is token 4 of 12")
+    expect(sentence).to_contain_text("held, Esc lets go")
+    chip(page, 7).hover()
+    expect(sentence).to_contain_text("the is token 7 of 12")
+    page.mouse.move(2, 2)
+    expect(sentence).to_contain_text("cat is token 4 of 12")
+    page.keyboard.press("ArrowRight")
+    expect(sentence).to_contain_text("sat is token 5 of 12")
+    expect(chip(page, 5)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".inspect .spoken")).to_contain_text("sat looks at")
+    page.keyboard.press("Escape")
+    expect(sentence).to_have_class("sentence idle")
+    chip(page, 5).click()
+    chip(page, 5).click()
+    page.mouse.move(2, 2)
+    expect(sentence).to_have_class("sentence idle")
+
+
+def test_cross_attention_has_two_strips(open_demo: OpenDemo) -> None:
+    page = open_demo("inspect", "cross")
+    weights = heads(10, 12)
+    chip(page, 3, side=0).hover()
+    expect(said(page, "above")).to_contain_text("chat looks at")
+    expect(said(page, "below")).to_have_text("")
+    assert band(page, int(weights[3].argmax()), "high", side=1)
+    chip(page, 2, side=1).hover()
+    expect(said(page, "below")).to_contain_text("small is looked at by")
+    expect(said(page, "above")).to_have_text("")
+    assert band(page, int(weights[:, 2].argmax()), "low", side=0)
+    chip(page, 3, side=0).focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".inspect .chip[data-side='1'][aria-pressed='true']")).to_have_count(1)
+
+
+def test_a_row_of_zeros_looks_at_nothing(open_demo: OpenDemo) -> None:
+    page = open_demo("inspect", "empty")
+    chip(page, 2).hover()
+    expect(said(page, "above")).to_have_text("small looks at nothing")
+    chip(page, 3).hover()
+    assert "off" in str(chip(page, 4).locator(".high").get_attribute("class")), "no number"
+
+
+def test_strange_words_stay_words(open_demo: OpenDemo) -> None:
+    page = open_demo("inspect", "strange")
+    chip(page, 0).hover()
+    expect(page.locator(".inspect .sentence")).to_contain_text(STRANGE[0])
+    assert page.title() != "taken"
+
+
+def test_512_tokens_scroll_inside_the_view(open_demo: OpenDemo) -> None:
+    page = open_demo("inspect", "512", width=1920)
+    chip(page, 400).scroll_into_view_if_needed()
+    chip(page, 400).hover()
+    expect(page.locator(".inspect .sentence")).to_contain_text("cat400 is token 400 of 512")
+    milliseconds = chip(page, 300).evaluate(
+        """chip => new Promise(done => {
+          const start = performance.now();
+          chip.dispatchEvent(new PointerEvent("pointerover", {bubbles: true}));
+          requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
+        })"""
+    )
+    expect(page.locator(".inspect .sentence")).to_contain_text("token 300 of 512")
+    print(f"another token of 512 after {milliseconds:.0f} ms")
+
+
+def test_every_weight_is_sent_and_wrong_shapes_are_refused() -> None:
+    weights = attention(12)
+    message = encode(weights, WORDS, WORDS, allowed=None, same=True, words=WORDS_OF)
+    header, planes = wire.unpack(message)
+    values = wire.decode(wire.codes_of(planes["values"], header["shape"]), header)
+    assert abs(values - weights.numpy()).max() <= 0.5 / wire.UNIT_STEPS + 1e-4
+    with pytest.raises(ValueError, match="11 columns"):
+        encode(weights, WORDS, WORDS[1:], allowed=None, same=True, words=WORDS_OF)
+    with pytest.raises(ValueError, match="not the same tokens"):
+        encode(weights[1:], WORDS[1:], WORDS, allowed=None, same=True, words=WORDS_OF)
