@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer import session, widgets
-from explorer.bench import large, looking
+from explorer.bench import inspecting, large, looking
 from explorer.components import grid
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
@@ -28,11 +28,13 @@ with one:
     with st.container(horizontal=True, vertical_alignment="center"):
         title = looking.in_words(look, part, at.layer, at.head)
         st.markdown(f"**{title}**", width="stretch")
-        view = looking.choose_view("Matrix", "Lines")
+        view = looking.choose_view("Matrix", "Lines", "Tokens")
     if view == "Matrix":
         large.as_matrix(reading, look)
-    else:
+    elif view == "Lines":
         large.as_lines(reading, look)
+    else:
+        inspecting.two_way(reading, look)
 
 st.markdown(part.words.explanation)
 widgets.code(MultiHeadAttention.forward, scaled_dot_product_attention)
