@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -25,6 +25,7 @@ from explorer.text.literal import literal
 from models import TransformerConfig
 from models.described import OURS
 
+Made = TypeVar("Made")
 TEXT_LIMIT = 2_000
 """The sentence lives in the address, and an address must stay short enough to be sent."""
 
@@ -121,7 +122,7 @@ def reading_of_text() -> Reading:
     return or_say(lambda: reading.read(model, chosen.text, chosen.pair))
 
 
-def or_say(make: Callable[[], Reading]) -> Reading:
+def or_say(make: Callable[[], Made]) -> Made:
     """What `make` gives; where it cannot, the page says why and ends here."""
     try:
         return make()

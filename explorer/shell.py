@@ -21,6 +21,7 @@ PAGES = {
         "attention": "Attention",
         "heads": "Heads",
         "pairs": "Query and key",
+        "writing": "Writing",
         "masks": "Masks",
     },
     "Change": {"edits": "Change the pass"},

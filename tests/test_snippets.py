@@ -20,7 +20,10 @@ def run(code: str, out: Path, folder: Path) -> torch.Tensor:
     """Paste it into a fresh Python, where the README is; and what it made."""
     from safetensors.torch import load_file
 
-    keep = f"from safetensors.torch import save_file\nsave_file({{'w': weights.contiguous()}}, {str(out)!r})\n"
+    keep = (
+        "from safetensors.torch import save_file\n"
+        f"save_file({{'w': weights.contiguous()}}, {str(out)!r})\n"
+    )
     pasted = code.replace(repr(folder.name), repr(str(folder)))
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run([sys.executable, "-c", pasted + keep], cwd=ROOT, env=environment, check=True)

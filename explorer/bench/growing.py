@@ -1,0 +1,60 @@
+"""A sentence that grows: what stands there at each step, a head's map of it, the next token."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session, widgets
+from explorer.components import chips, matrix
+from explorer.figures.bars import bars
+from explorer.writing import MOST_WRITTEN, Writing, labels_so_far, writing
+
+USUAL_LENGTH = 12
+
+
+def written() -> Writing:
+    """What the chosen model writes behind the sentence; where it cannot, the page says why."""
+    length = st.slider(
+        "Tokens to write", 1, MOST_WRITTEN, USUAL_LENGTH, key="length", bind="query-params"
+    )
+    opened, at = session.opened(), session.choice()
+    return session.or_say(lambda: writing(opened, at.text, length))
+
+
+def show(grown: Writing) -> None:
+    """One step at a time; the map keeps its size, and what is not written yet is hatched."""
+    step = widgets.stepper("written", grown.steps + 1)
+    at, reading = session.choice(), grown.reading
+    before = reading.target[: grown.begun]
+    chips([*before, *grown.tokens[:step]], key="written_tokens", highlight=grown.begun + step - 1)
+    picture, beside = widgets.side_by_side(3, 2)
+    with picture:
+        st.markdown(f"**Layer {at.layer}, head {at.head}**")
+        words = reading.part(at.part).words
+        rows, columns = grown.size(at.part, step)
+        matrix(
+            grown.weights(at.part, at.layer, at.head, step),
+            labels_so_far(reading.rows(at.part), rows),
+            labels_so_far(reading.columns(at.part), columns),
+            key="written_head",
+            allowed=reading.mask(at.part, at.layer),
+            row_name=words.row,
+            column_name=words.column,
+            sentence=words.cell,
+            absent="may not look, or not written yet",
+            height=widgets.MATRIX_HEIGHT,
+            top=1.0,
+        )
+    with beside:
+        _next(grown, step)
+
+
+def _next(grown: Writing, step: int) -> None:
+    if step == grown.steps:
+        st.markdown("**All is written**")
+        return
+    guesses = grown.guesses(step, session.opened().tokenizer.label)
+    st.markdown("**What comes next**")
+    st.caption(f"The {len(guesses)} likeliest tokens; the first of them is written.")
+    spec = bars([guess.label for guess in guesses], [guess.probability for guess in guesses])
+    st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key="written_next")

@@ -1,0 +1,110 @@
+"""What a model writes, token by token, and one pass over all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from explorer.answers import ANSWERS_SHOWN, Guess
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.passing import ids_of
+from explorer.reading import Reading, ReadingError, read
+from explorer.text import Token
+from models import trace
+from models.generation import generate
+from models.trace import CHEAP_SITES
+
+MOST_WRITTEN = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Writing:
+    """A text and its continuation, or a source and its answer, read in one pass.
+
+    The pass over all tokens is, row by row, the pass over those of each step: nobody looks
+    ahead. `begun` rows of the decoder stood there before the first step; `chances` (steps,
+    guesses) are the likeliest tokens of each step, the best first, and `ids` their numbers.
+    """
+
+    reading: Reading
+    begun: int
+    tokens: tuple[Token, ...]
+    chances: Tensor
+    ids: Tensor
+
+    @property
+    def steps(self) -> int:
+        return len(self.tokens)
+
+    def guesses(self, step: int, label: Callable[[int], str]) -> list[Guess]:
+        """What the model considered when it wrote token `step`, the likeliest first."""
+        pairs = zip(self.ids[step].tolist(), self.chances[step].tolist(), strict=True)
+        return [Guess(label(number), chance) for number, chance in pairs]
+
+    def size(self, part: str, step: int) -> tuple[int, int]:
+        """How many rows and columns there are once `step` tokens are written."""
+        rows, columns = len(self.reading.rows(part)), len(self.reading.columns(part))
+        if part == "encoder.self_attn":
+            return rows, columns
+        seen = self.begun + step
+        return min(seen, rows), min(seen, columns) if part == "decoder.self_attn" else columns
+
+    def weights(self, part: str, layer: int, head: int, step: int) -> Tensor:
+        """The head's weights once `step` tokens are written; NaN where nothing is yet."""
+        rows, columns = self.size(part, step)
+        whole = self.reading.weights(part, layer, head)
+        so_far = torch.full_like(whole, torch.nan)
+        so_far[:rows, :columns] = whole[:rows, :columns]
+        return so_far
+
+
+def writing(opened: Opened, text: str, length: int) -> Writing:
+    """Up to `length` tokens, each the likeliest; ReadingError for a model that cannot write.
+
+    Cost grows with length × layers, each step looking at all tokens before it.
+    """
+    length = max(1, min(length, MOST_WRITTEN))
+    return kept(
+        opened,
+        ("writing", text, length),
+        lambda: _write(opened, text, length),
+        lambda made: made.reading.bytes,
+    )
+
+
+def _write(opened: Opened, text: str, length: int) -> Writing:
+    config = opened.config
+    if config.kind == "encoder" or config.head != "language-model":
+        raise ReadingError("This model only reads: choose one that writes, with a decoder.")
+    reading = read(opened, text)
+    if config.kind == "encoder-decoder":
+        answer = reading.written[:length]
+        logits = reading.trace.output[reading.row][: len(answer)]
+        return Writing(reading, 0, answer, *_considered(logits))
+    prompt = reading.target
+    room = min(length, config.max_len - len(prompt))
+    if room < 1:
+        raise ReadingError(
+            f"This text fills all {config.max_len} places of this model: shorten it, and it writes."
+        )
+    steps = generate(opened.model, ids_of([prompt]), max_length=room, greedy=True)
+    tokens = tuple(opened.tokenizer.token(int(step.ids[0])) for step in steps)
+    full = (*prompt, *tokens)
+    behind = slice(len(prompt) - 1, len(full) - 1)
+    passed = trace(opened.model, ids_of([full]), sites=CHEAP_SITES, read_at=behind)
+    whole = replace(reading, target=full, trace=passed, row=0)
+    return Writing(whole, len(prompt), tokens, *_considered(passed.output[0]))
+
+
+def _considered(logits: Tensor) -> tuple[Tensor, Tensor]:
+    best = logits.float().softmax(-1).topk(min(ANSWERS_SHOWN, logits.shape[-1]), -1)
+    return best.values, best.indices
+
+
+def labels_so_far(tokens: Sequence[Token], count: int) -> list[Token | str]:
+    """What stands there, and a dot for what is not written yet."""
+    return [token if at < count else "·" for at, token in enumerate(tokens)]
