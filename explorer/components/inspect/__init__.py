@@ -80,12 +80,15 @@ def encode(
         raise ValueError(f"{len(rows)} rows and {len(columns)} columns are not the same tokens")
     coded = wire.encode(weights)
     planes = {"values": wire.plane(coded.codes)}
+    masked = False
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu").numpy(), weights.shape)
         planes["allowed"] = wire.bits(may)
+        masked = not bool(may.all())
     header: dict[str, Any] = {
         **coded.header(),
         "same": same,
+        "masked": masked,
         "strongest": STRONGEST,
         "words": words,
         "rows": texts(rows),

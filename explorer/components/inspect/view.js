@@ -130,15 +130,15 @@ const listed = (state, {top, partners, values, more, looks}) => top.length
 
 function describe(state, line, found) {
   if (!found) return line.replaceChildren();
-  say(line, found.lead + " ", {token: found.label});
+  line.replaceChildren(found.looks ? "looks at" : "looked at by");
   for (const i of found.top) {
     const partner = element("span", "partner");
-    partner.append(element("bdi", "token", found.partners[i]), element("span", "place", ` ${i} `),
+    partner.append(element("bdi", "token", found.partners[i]), element("span", "place", String(i)),
       element("span", "value", number(found.values[i], state.data)));
     line.append(partner);
   }
-  if (!found.top.length) line.append(found.looks ? "nothing" : "nobody");
-  if (found.more) line.append(`${found.more} more`);
+  if (!found.top.length) line.append(found.looks ? " nothing" : " nobody");
+  if (found.more) line.append(element("span", "more", `${found.more} more`));
 }
 
 // ---- painting -------------------------------------------------------------------------
@@ -182,8 +182,7 @@ function paint(state) {
   shade(state, above, 0);
   shade(state, below, 1);
   const list = token.side === COLUMNS ? data.columns : data.rows;
-  const name = data.same ? "token" : token.side === ROWS ? data.words.row : data.words.column;
-  say(line, `{token} is ${name} ${token.at} of ${list.length}`, {token: list[token.at]});
+  say(line, `{token} is token ${token.at} of ${list.length}`, {token: list[token.at]});
   const tops = [above, below].filter(found => found?.most).map(found =>
     `${found.looks ? "upper" : "lower"} half up to ${number(found.most, data)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
@@ -226,6 +225,7 @@ function build(state) {
     element("div", "name", `${data.words.row}: ${data.rows.length} tokens`), strip(state, data.rows, ROWS),
     element("div", "name", `${data.words.column}: ${data.columns.length} tokens`),
     strip(state, data.columns, COLUMNS)];
+  stage.classList.toggle("two", !data.same);
   stage.replaceChildren(...parts);
   const first = state.chips.flat()[0];
   if (first) first.tabIndex = 0;
@@ -243,7 +243,7 @@ function show(state) {
     if (!inside(state.held)) state.held = null;
     state.hovered = null;
     root.querySelector(".notes").textContent = `Each half to its own largest ${data.words.unit}; the ` +
-      `${data.strongest} strongest are named${data.planes.allowed ? "; hatched may not look" : ""}.`;
+      `${data.strongest} strongest are named${data.masked ? "; hatched may not look" : ""}.`;
   }
   const ramp = (colours, from, to) => `linear-gradient(90deg, ${[0, 0.5, 1].map(at =>
     css(colours[Math.round(from + (to - from) * at)])).join(",")})`;
