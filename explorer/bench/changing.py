@@ -47,7 +47,8 @@ def history(opened: Opened, reading: Reading) -> tuple[History, Edited]:
     state = st.session_state
     if "_edits_next" in state:
         state["edits"] = state.pop("_edits_next")
-    buttons, field = st.container(horizontal=True, vertical_alignment="center"), st.container()
+    buttons = st.container(horizontal=True, vertical_alignment="center")
+    listed, field = st.container(), st.container()
     with field, st.expander("The edits as text"):
         st.text_input(
             "Edits",
@@ -68,10 +69,11 @@ def history(opened: Opened, reading: Reading) -> tuple[History, Edited]:
         st.rerun()
     _buttons(buttons, found)
     address, notes = state.get("_edits_notes", ("", ()))
-    if address == (state.get("edits") or ""):
-        for note in notes:
-            session.say(note)
-    _listed(opened, reading, found)
+    with listed:
+        if address == (state.get("edits") or ""):
+            for note in notes:
+                session.say(note)
+        _listed(opened, reading, found)
     return found, passed
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis import changes
+from explorer.analysis.changes import Loss
 from explorer.bench.asking import one_of
 from explorer.checkpoints.weights import facts
 from explorer.checkpoints.words import three
@@ -14,6 +15,7 @@ from explorer.components import matrix
 from explorer.components.labels import text_of
 from explorer.edits import History
 from explorer.figures.changes import paired
+from explorer.kept import kept
 from explorer.library import Opened
 from explorer.reading import Reading
 from explorer.rereading import Edited, edited
@@ -23,13 +25,13 @@ BARS_HEIGHT = 330
 UNCHANGED = "No edit"
 
 
-def before(opened: Opened, reading: Reading, history: History) -> Reading:
+def before(opened: Opened, reading: Reading, history: History) -> Edited:
     """The step that the result is compared with: the pass as it is, or after earlier edits."""
     names = [UNCHANGED, *(f"Edit {n}" for n in range(1, max(1, history.done)))]
     if len(names) == 1:
-        return reading
+        return Edited(reading, (), ())
     picked = names.index(one_of("Compared with", "against", names, as_list=len(names) > 4))
-    return edited(opened, reading, history.made[:picked]).reading
+    return edited(opened, reading, history.made[:picked])
 
 
 def place_chosen(opened: Opened, reading: Reading) -> int:
@@ -46,18 +48,18 @@ def place_chosen(opened: Opened, reading: Reading) -> int:
     label = {
         "decoder": "What is expected after",
         "encoder": "What is expected in place of",
-        "encoder-decoder": "What is expected in place of the written",
+        "encoder-decoder": "What is expected where it wrote",
     }[opened.config.kind]
     first = names[changes.first_place(opened, reading)]
     return names.index(one_of(label, "expected_at", names, first, as_list=True))
 
 
-def show(opened: Opened, first: Reading, passed: Edited, place: int) -> None:
+def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
     """The bars, then every number of the change."""
     if opened.config.head == "none":
-        _stream_only(opened, first, passed.reading)
+        _stream_only(opened, first.reading, passed.reading)
         return
-    mine, theirs = (changes.logits(opened, each, place) for each in (first, passed.reading))
+    mine, theirs = (changes.logits(opened, each.reading, place) for each in (first, passed))
     found = changes.options(opened, mine, theirs)
     st.vega_lite_chart(
         paired(
@@ -71,18 +73,23 @@ def show(opened: Opened, first: Reading, passed: Edited, place: int) -> None:
     )
     names = [f"{each.label} ({each.index})" for each in found]
     watched = found[names.index(one_of("Watched", "watched", names, as_list=True))].index
-    facts(_facts(opened, first, passed.reading, (mine, theirs), watched))
+    facts(_facts(opened, first, passed, (mine, theirs), watched))
 
 
 def _facts(
-    opened: Opened, first: Reading, then: Reading, both: tuple[Tensor, Tensor], watched: int
+    opened: Opened, first: Edited, then: Edited, both: tuple[Tensor, Tensor], watched: int
 ) -> list[tuple[str, str]]:
     mine, theirs = both
+    found = None
     rows = [("KL here", f"{three(float(changes.kl(mine, theirs)))} nats")]
     if changes.has_words(opened):
-        mean = float(changes.divergences(opened, first, then).mean())
-        rows.append(("mean KL over positions", f"{three(mean)} nats"))
-    if found := changes.loss(opened, first, then):
+        everywhere, found = _over_text(opened, first, then)
+        most = int(everywhere.argmax())
+        rows += [
+            ("mean KL over positions", f"{three(float(everywhere.mean()))} nats"),
+            (f"largest KL, at position {most}", f"{three(float(everywhere[most]))} nats"),
+        ]
+    if found:
         rows += [
             ("loss before", f"{three(found.before)} nats a token"),
             ("loss after", f"{three(found.after)} nats a token"),
@@ -95,6 +102,17 @@ def _facts(
         ("watched logit after", three(new)),
         ("logit difference", signed(new - old)),
     ]
+
+
+def _over_text(opened: Opened, first: Edited, then: Edited) -> tuple[Tensor, Loss | None]:
+    """KL at every position, and the loss; made once for two steps of the history."""
+    pair = first.reading, then.reading
+    return kept(
+        opened,
+        ("over text", pair[0].text, pair[0].pair, first.made, then.made),
+        lambda: (changes.divergences(opened, *pair), changes.loss(opened, *pair)),
+        lambda made: made[0].nbytes,
+    )
 
 
 def signed(value: float) -> str:
@@ -125,35 +143,35 @@ def maps(first: Reading, then: Reading) -> None:
     difference = theirs - mine
     top = float(difference.abs().max()) if difference.numel() else 0.0
     common = {"row_name": words.row, "column_name": words.column, "height": widgets.SMALL_HEIGHT}
-    with st.container(horizontal=True, gap="small"):
-        for title, values, key, allowed in (
-            ("Before", mine, "map_before", masks[0]),
-            ("After", theirs, "map_after", masks[1]),
-        ):
-            with st.container(width=widgets.SMALL_WIDTH):
-                st.markdown(f"**{title}**")
-                matrix(
-                    values,
-                    *_labels(first if key == "map_before" else then),
-                    key=key,
-                    allowed=allowed,
-                    sentence=words.cell,
-                    top=1.0,
-                    **common,  # type: ignore[arg-type]
-                )
-        with st.container(width=widgets.SMALL_WIDTH):
-            st.markdown("**Difference**")
+    places = widgets.side_by_side(1, 1, 1)
+    for place, title, values, key, allowed in (
+        (places[0], "Before", mine, "map_before", masks[0]),
+        (places[1], "After", theirs, "map_after", masks[1]),
+    ):
+        with place:
+            st.markdown(f"**{title}**")
             matrix(
-                difference,
-                *_labels(then),
-                key="map_difference",
-                scale="diverging",
-                allowed=masks[0] | masks[1],
-                sentence="{row}, {column}: {value}",
-                unit="change of weight",
-                top=top or 1.0,
+                values,
+                *_labels(first if key == "map_before" else then),
+                key=key,
+                allowed=allowed,
+                sentence=words.cell,
+                top=1.0,
                 **common,  # type: ignore[arg-type]
             )
+    with places[2]:
+        st.markdown("**Difference**")
+        matrix(
+            difference,
+            *_labels(then),
+            key="map_difference",
+            scale="diverging",
+            allowed=masks[0] | masks[1],
+            sentence="{row}, {column}: {value}",
+            unit="change of weight",
+            top=top or 1.0,
+            **common,  # type: ignore[arg-type]
+        )
     if not top:
         st.caption(
             "This head looks as before. A head whose output is ablated still looks; what changes "

@@ -117,7 +117,11 @@ def by_edges(points: Sequence[Point]) -> Spec:
                 {
                     "data": {"values": draws},
                     "mark": {"type": "area", "opacity": 0.18},
-                    "encoding": {"y": {**y, "field": "least"}, "y2": {"field": "most"}},
+                    "encoding": {
+                        "y": {**y, "field": "least"},
+                        "y2": {"field": "most"},
+                        "color": {"datum": RANDOM},
+                    },
                 },
                 {
                     "data": {"values": rows},

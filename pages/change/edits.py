@@ -20,7 +20,7 @@ widgets.opening(
 opened = session.opened()
 reading = session.reading_of_text()
 widgets.notes(reading.notes)
-made, seen = widgets.side_by_side(1, 1)
+made, seen = widgets.side_by_side(8, 7)
 with made:
     history, passed = changing.history(opened, reading)
     changing.forms(opened, reading, passed.reading)
@@ -30,7 +30,7 @@ with seen:
     effects.show(opened, first, passed, place)
 view = one_of("Look at", "look", tuple(CODE))
 if view == "Maps":
-    effects.maps(first, passed.reading)
+    effects.maps(first.reading, passed.reading)
 elif view == "Every head":
     grid_of_changes.every_head(opened, reading, place)
 else:
