@@ -1,9 +1,10 @@
-"""Matrices: ?show=words, strange, difference, scores, mask, rectangle, or a number of tokens."""
+"""Matrices: ?show=words, strange, scores, mask, scaled, cut, rectangle …, or a number of tokens."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 import torch
@@ -45,6 +46,20 @@ elif show == "narrow":
         with column:
             values = causal(n) if scale == "mask" else attention(n)
             matrix(values, WORDS, WORDS, key=f"m{place}", scale=scale, height=380)
+elif show == "scaled":
+    values = torch.tensor([[0.8, 0.0], [0.1, 0.05]])
+    ways: list[dict[str, Any]] = [{}, {"scaling": "row"}, {"scaling": "column"}, {"log": True}]
+    for at, how in enumerate(ways):
+        matrix(values, ["a", "b"], ["c", "d"], key=f"m{at}", height=190, **how)
+elif show == "cut":
+    cut = torch.zeros(n, n, dtype=torch.bool)
+    cut[0, 1] = True
+
+    def asked(column: int) -> None:
+        st.session_state["asked"] = f"asked for column {column}"
+
+    matrix(attention(n), WORDS, WORDS, key="m", hidden=[2], cut=cut, on_hide=asked)
+    st.text(st.session_state.get("asked", ""))
 elif show == "rectangle":
     matrix(heads(5, 40), WORDS[:5], [f"token{i}" for i in range(40)], key="m")
 else:

@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.components import wire
-from explorer.components.matrix import encode, natural_height
+from explorer.components.matrix import _checked, encode, natural_height
 from tests.components.conftest import OpenDemo
 from tests.components.samples import STRANGE, WORDS, attention, causal
 from tests.components.test_wire import shown
@@ -136,6 +136,67 @@ def test_a_wrong_shape_or_scale_is_refused_in_words() -> None:
         encode(torch.zeros(3, 3), ["a", "b"], ["c"], scale="mask", allowed=None, words=words_of())
     with pytest.raises(ValueError, match="sequential, diverging, mask"):
         encode(torch.zeros(1, 1), ["a"], ["b"], scale="rainbow", allowed=None, words=words_of())
+
+
+def test_a_wrong_scaling_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match="all, row, column"):
+        encode(
+            torch.zeros(1, 1),
+            ["a"],
+            ["b"],
+            scale="sequential",
+            allowed=None,
+            words=words_of(),
+            scaling="sideways",
+        )
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken"),
+    [(2, 2), (0, 0), (3, None), (-1, None), ("1", None), (True, None), (1.0, None)],
+)
+def test_the_column_that_a_browser_names_is_checked(sent: object, taken: int | None) -> None:
+    assert _checked(sent, 3) == taken
+
+
+def test_each_row_or_the_picture_has_the_full_colours(open_demo: OpenDemo) -> None:
+    page = open_demo("matrix", "scaled")
+    brightest = """canvas => {
+      const [left, band, cell] = canvas.closest(".view").dataset.cells.split(" ").map(Number);
+      const pen = canvas.getContext("2d"), at = (r, c) => Array.from(pen.getImageData(
+        Math.round(left + (c + 0.15) * cell), Math.round(band + (r + 0.15) * cell), 1, 1).data);
+      return [at(0, 0), at(1, 0)].map(String);
+    }"""
+    pictures = page.locator(".view.matrix canvas")
+    by_picture, by_row, by_column, on_log = (
+        pictures.nth(at).evaluate(brightest) for at in range(4)
+    )
+    assert by_picture[0] != by_picture[1]
+    assert by_row[0] == by_row[1] == by_picture[0]
+    assert by_column == by_picture, "the largest of the first column is that of the picture"
+    assert on_log[0] == by_picture[0]
+    assert on_log[1] not in (by_picture[1], by_picture[0])
+    expect(page.locator(".matrix .legend").nth(1)).to_contain_text("largest of its row")
+    expect(page.locator(".matrix .legend").nth(3)).to_contain_text("weight, log≤ 0.0008")
+
+
+def test_a_left_out_cell_and_a_hidden_column_say_so(open_demo: OpenDemo) -> None:
+    page = open_demo("matrix", "cut")
+    hover(page, 0, 1)
+    expect(sentence(page)).to_have_text(
+        "<s>, the: left out, the row's larger values reach its share"
+    )
+    hover(page, 1, 2)
+    expect(sentence(page)).to_have_text("small is hidden")
+    hover(page, -0.8, 2)
+    expect(sentence(page)).to_have_text("key 2 of 12: small, hidden; click to show it")
+    page.locator(".matrix canvas").click(
+        position=at(page.locator(".view.matrix"), -0.8, 1)  # type: ignore[arg-type]
+    )
+    expect(page.get_by_text("asked for column 1", exact=True)).to_be_visible()
+    page.locator(".matrix canvas").press("ArrowDown")
+    page.locator(".matrix canvas").press("h")
+    expect(page.get_by_text("asked for column 0", exact=True)).to_be_visible()
 
 
 def test_a_mask_of_fewer_dimensions_is_spread_over_the_rows() -> None:

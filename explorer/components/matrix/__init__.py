@@ -73,8 +73,8 @@ def matrix(
     """
 
     def hand_over() -> None:
-        column = st.session_state[key].get("hidden")
-        if on_hide and type(column) is int and 0 <= column < len(columns):
+        column = _checked(st.session_state[key].get("hidden"), len(columns))
+        if on_hide and column is not None:
             on_hide(column)
 
     message = encode(
@@ -101,6 +101,11 @@ def matrix(
     )
     callbacks = {"on_hidden_change": hand_over} if on_hide else {}
     _VIEW(key=key, data=message, height=height or natural_height(rows, columns), **callbacks)
+
+
+def _checked(column: Any, count: int) -> int | None:
+    """The column that the browser names, where there is one; a browser may send anything."""
+    return column if type(column) is int and 0 <= column < count else None
 
 
 def _sentence(scale: str) -> str:

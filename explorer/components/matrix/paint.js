@@ -241,7 +241,7 @@ function ends({data}, bar) {
   const unit = data.words.unit + (data.log ? ", log" : "");
   const high = scaling === "all" ? number(top, spec) : `largest of its ${scaling}`;
   if (data.scale === "diverging") return [unit, scaling === "all" ? number(-top, spec) : "−", bar, high];
-  const least = scaling === "all" ? number(top / 1000, {low: 0, high: top, steps: 1e6}) : "1/1000";
+  const least = scaling === "all" ? String(Number((top / 1000).toPrecision(2))) : "1/1000";
   return [unit, data.log ? `≤ ${least}` : "0", bar, high];
 }
 

@@ -1,0 +1,299 @@
+"""Ways to look at attention: what must hold for each, counted by hand and over examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from torch import Tensor
+
+from explorer import library
+from explorer.analysis.looks import (
+    Look,
+    Shown,
+    by_value_norm,
+    cut_mass,
+    each_head,
+    hide,
+    merge,
+    percent,
+    shown,
+    value_and_output,
+)
+from explorer.library import Opened
+from explorer.parts import site
+from explorer.reading import Reading, read
+from explorer.text import Token, word_tokenizer
+from explorer.text.special import DECODER
+from models import trace
+from tests import zoo
+from tests.shelf import WORDS, put, shelf
+
+SIZES = settings(deadline=None, max_examples=60)
+
+
+def attention(rows: int, columns: int, seed: int) -> Tensor:
+    scores = 4 * torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+    return scores.softmax(-1)
+
+
+@SIZES
+@given(some.integers(1, 9), some.integers(2, 12), some.integers(0, 10_000), some.data())
+def test_hiding_keeps_every_row_a_distribution(
+    rows: int, columns: int, seed: int, data: some.DataObject
+) -> None:
+    keys = data.draw(some.sets(some.integers(0, columns - 1), max_size=columns - 1))
+    weights = attention(rows, columns, seed)
+    left, removed = hide(weights, sorted(keys))
+    assert (left[:, list(keys)] == 0).all()
+    assert torch.allclose(left.sum(-1), torch.ones(rows), atol=1e-5)
+    assert torch.allclose(removed, weights[:, list(keys)].sum(-1))
+    kept = [at for at in range(columns) if at not in keys]
+    again = weights[:, kept] / weights[:, kept].sum(-1, keepdim=True)
+    assert torch.allclose(left[:, kept], again, atol=1e-5)
+
+
+def test_a_row_that_looked_at_nothing_else_is_empty() -> None:
+    left, removed = hide(torch.tensor([[1.0, 0.0], [0.25, 0.75]]), [0])
+    assert left.tolist() == [[0, 0], [0, 1]]
+    assert removed.tolist() == [1, 0.25]
+    assert hide(torch.zeros(1, 3), [1])[0].tolist() == [[0, 0, 0]]
+    assert hide(torch.full((1, 2), 0.5), [0, 1])[0].tolist() == [[0, 0]]
+
+
+def test_hiding_nothing_gives_back_the_original() -> None:
+    weights = attention(4, 4, 0)
+    left, removed = hide(weights, [])
+    assert torch.equal(left, weights)
+    assert not removed.any()
+
+
+@SIZES
+@given(some.integers(1, 9), some.integers(1, 12), some.integers(0, 10_000), some.integers(10, 100))
+def test_the_cut_keeps_the_fewest_keys_that_reach_the_share(
+    rows: int, columns: int, seed: int, mass: int
+) -> None:
+    weights, share = attention(rows, columns, seed), mass / 100
+    kept = cut_mass(weights, share)
+    for before, after in zip(weights, kept, strict=True):
+        held = after[after > 0]
+        assert float(held.sum()) >= share - 1e-5
+        assert float(held.sum() - held.min()) < share + 1e-5 or mass == 100
+        assert torch.equal(held, before[after > 0])
+        assert float(held.min()) >= float(before[after == 0].max()) if (after == 0).any() else True
+
+
+def test_of_equal_values_the_earlier_is_kept() -> None:
+    assert cut_mass(torch.tensor([[0.25, 0.25, 0.25, 0.25]]), 0.5).tolist() == [[0.25, 0.25, 0, 0]]
+
+
+def test_the_cut_of_an_empty_row_is_empty_and_no_number_stays() -> None:
+    assert cut_mass(torch.zeros(1, 3), 0.7).tolist() == [[0, 0, 0]]
+    kept = cut_mass(torch.tensor([[float("nan"), 0.1, 0.9]]), 0.7)
+    assert kept.isnan().tolist() == [[True, False, False]]
+    assert kept[0, 1:].tolist() == pytest.approx([0, 0.9])
+
+
+def test_merging_sums_over_keys_and_averages_over_queries() -> None:
+    weights = torch.tensor([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.2, 0.2, 0.6]])
+    merged = merge(weights, [(0,), (1, 2)], [(0, 1), (2,)])
+    assert merged.flatten().tolist() == pytest.approx([0.75, 0.25, 0.7, 0.3])
+    swapped = weights.mT  # what the wrong way around would give
+    assert not torch.allclose(merged, merge(swapped, [(0, 1), (2,)], [(0,), (1, 2)]).mT)
+
+
+def test_a_query_that_sees_nothing_does_not_thin_out_its_word() -> None:
+    weights = torch.tensor([[0.0, 0.0], [0.5, 0.5]])
+    assert merge(weights, [(0, 1)], [(0,), (1,)]).tolist() == [[0.5, 0.5]]
+    assert merge(torch.zeros(2, 2), [(0, 1)], [(0, 1)]).tolist() == [[0]]
+
+
+@SIZES
+@given(some.integers(1, 8), some.integers(0, 1000), some.data())
+def test_merged_rows_still_add_up_to_one(tokens: int, seed: int, data: some.DataObject) -> None:
+    ends = data.draw(some.lists(some.booleans(), min_size=tokens, max_size=tokens))
+    groups: list[list[int]] = [[]]
+    for at, ends_here in enumerate(ends):
+        groups[-1].append(at)
+        if ends_here and at + 1 < tokens:
+            groups.append([])
+    words = [tuple(group) for group in groups]
+    heads = torch.stack([attention(tokens, tokens, seed), attention(tokens, tokens, seed + 1)])
+    assert torch.allclose(merge(heads, words, words).sum(-1), torch.ones(2, len(words)), atol=1e-5)
+
+
+def test_value_norms_are_those_of_what_is_brought() -> None:
+    weights, v, o_slice = attention(3, 4, 0), torch.randn(4, 2), torch.randn(6, 2)
+    found = by_value_norm(weights, v, o_slice)
+    for query in range(3):
+        for key in range(4):
+            brought = weights[query, key] * (o_slice @ v[key])
+            assert float(found[query, key]) == pytest.approx(float(brought.norm()), rel=1e-4)
+    assert torch.allclose(by_value_norm(weights, v), weights * v.norm(dim=1))
+
+
+# ---- on real passes --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = shelf(tmp_path_factory.mktemp("checkpoints"))
+    words = word_tokenizer(WORDS, DECODER)
+    more = {"n_kv_heads": 2, "positions": "rotary"}
+    put(made, "grouped", words, "the cat", None, kind="decoder", n_heads=4, **more)
+    return made
+
+
+def opened(folder: Path, name: str) -> Opened:
+    return library.opened_from(folder / name, name)
+
+
+@pytest.fixture(scope="module")
+def readings(folder: Path) -> dict[str, Reading]:
+    text = {"letters": "the hat", "reverse": "31415"}
+    names = ("translation", "letters", "reviews", "reverse", "grouped")
+    return {name: read(opened(folder, name), text.get(name, "the black cat")) for name in names}
+
+
+@pytest.mark.parametrize("name", ["translation", "letters", "reviews", "reverse", "grouped"])
+def test_a_plain_look_is_the_head_itself(readings: dict[str, Reading], name: str) -> None:
+    reading = readings[name]
+    for part in reading.parts:
+        for head in range(part.heads):
+            made = shown(reading, part.name, 0, head, Look())
+            assert torch.equal(made.values, reading.weights(part.name, 0, head))
+            assert torch.equal(made.allowed, reading.mask(part.name, 0))
+            assert (made.rows, made.columns) == (
+                reading.rows(part.name),
+                reading.columns(part.name),
+            )
+            assert not made.cut.any()
+
+
+@pytest.mark.parametrize("name", ["translation", "letters", "grouped"])
+@pytest.mark.parametrize("of", ["mean", "max"])
+def test_heads_combined_are_those_of_the_layer(
+    readings: dict[str, Reading], name: str, of: str
+) -> None:
+    reading = readings[name]
+    for part in reading.parts:
+        heads = reading.all_weights(part.name)[0]
+        made = shown(reading, part.name, 0, 1, Look(of=of))
+        by_hand = heads.mean(0) if of == "mean" else heads.amax(0)
+        assert torch.allclose(made.values, by_hand, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["translation", "letters", "reviews", "grouped"])
+def test_what_is_weighed_is_what_the_head_adds_to_the_stream(
+    readings: dict[str, Reading], folder: Path, name: str
+) -> None:
+    """The vectors behind the lengths, of all keys and heads, add up to the attention's output."""
+    reading = readings[name]
+    for part in reading.parts:
+        place, total = site(part.name, 0), torch.zeros(())
+        ids = [torch.tensor([[token.id for token in side]]) for side in reading_sides(reading)]
+        whole = trace(reading.trace.model, *ids, sites=(f"{place}.out",))
+        for head in range(part.heads):
+            v, o_slice = value_and_output(reading, part.name, 0, head)
+            weights = reading.weights(part.name, 0, head)
+            total = total + weights @ (v @ o_slice.mT)
+            made = shown(reading, part.name, 0, head, Look(weighting="value"))
+            assert torch.allclose(made.values, weights * (v @ o_slice.mT).norm(dim=-1))
+        stack, kind = part.name.split(".")
+        attention_module = getattr(getattr(reading.trace.model, stack).blocks[0], kind)
+        bias = attention_module.o_proj.bias
+        total = total if bias is None else total + bias
+        assert torch.allclose(total, whole[f"{place}.out"][0], atol=1e-5)
+
+
+def reading_sides(reading: Reading) -> list[tuple[Token, ...]]:
+    return [side for side in (reading.source, reading.target) if side]
+
+
+@pytest.mark.parametrize("name", ["translation", "letters", "grouped"])
+def test_lines_and_matrix_show_the_same(readings: dict[str, Reading], name: str) -> None:
+    reading = readings[name]
+    look = Look(weighting="value", hidden=(0,), mass=70, words=True)
+    for part in reading.parts:
+        all_of_them = each_head(reading, part.name, 0, look, range(part.heads))
+        for head in range(part.heads):
+            alone = shown(reading, part.name, 0, head, look)
+            assert torch.allclose(all_of_them.values[head], alone.values, atol=1e-6)
+
+
+def test_everything_is_undone_from_the_originals(readings: dict[str, Reading]) -> None:
+    reading = readings["reviews"]
+    before = reading.weights("encoder.self_attn", 0, 0).clone()
+    shown(reading, "encoder.self_attn", 0, 0, Look(hidden=(0, 1), mass=30))
+    assert torch.equal(reading.weights("encoder.self_attn", 0, 0), before)
+
+
+def test_the_removed_mass_is_printed(readings: dict[str, Reading]) -> None:
+    reading = readings["reviews"]
+    weights = reading.weights("encoder.self_attn", 0, 0)
+    made = shown(reading, "encoder.self_attn", 0, 0, Look(hidden=(0, 2)))
+    share = percent(float(weights[:, [0, 2]].sum(-1).mean()))
+    assert f"Hidden: 2 keys, with {share} of the weight (mean over rows)." in said(made)
+    assert made.hidden == (0, 2)
+
+
+def said(made: Shown) -> str:
+    return " ".join(made.notes)
+
+
+def test_rows_add_up_to_one_only_where_they_do(readings: dict[str, Reading]) -> None:
+    reading, adds_up = readings["translation"], "Every row adds up to one"
+    part = "encoder.self_attn"
+    for look in (Look(), Look(of="mean"), Look(hidden=(1,)), Look(words=True)):
+        made = shown(reading, part, 0, 0, look)
+        assert adds_up in said(made)
+        assert torch.allclose(made.values.sum(-1), torch.ones(len(made.rows)), atol=1e-5)
+    for look in (Look(mass=70), Look(of="max"), Look(weighting="value")):
+        assert adds_up not in said(shown(reading, part, 0, 0, look))
+
+
+def test_every_key_may_be_hidden(readings: dict[str, Reading]) -> None:
+    reading = readings["reviews"]
+    every = tuple(range(len(reading.source)))
+    made = shown(reading, "encoder.self_attn", 0, 0, Look(hidden=every))
+    assert not made.values.any()
+    assert f"Rows that looked at nothing else: {len(every)}." in said(made)
+
+
+def test_one_token_is_enough(folder: Path) -> None:
+    reading = read(opened(folder, "reverse"), "3")
+    for look in (Look(mass=50), Look(of="mean", words=True), Look(hidden=(0,), weighting="value")):
+        made = shown(reading, "encoder.self_attn", 0, 0, look)
+        assert tuple(made.values.shape) == (len(made.rows), len(made.columns))
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Reading:
+    published = zoo.bert(tmp_path_factory.mktemp("zoo") / "bert")
+    return read(library.opened_from(published, "bert"), "the capital", "a dog opened")
+
+
+def test_a_pair_is_taken_apart_without_losing_a_cell(pair: Reading) -> None:
+    part, whole = "encoder.self_attn", 0.0
+    for name in ("A→A", "A→B", "B→A", "B→B"):
+        made = shown(pair, part, 0, 0, Look(sentences=name))
+        whole += float(made.values.sum())
+        assert f"{name}: " in said(made)
+        second = {token.second for token in made.columns if not token.special}
+        assert second == {name[-1] == "B"}
+    assert whole == pytest.approx(len(pair.source), rel=1e-5)
+
+
+def test_words_cut_by_a_published_tokenizer_are_merged(pair: Reading) -> None:
+    made = shown(pair, "encoder.self_attn", 0, 0, Look(words=True))
+    assert len(made.columns) < len(pair.source) or all(len(group) == 1 for group in made.groups)
+    assert "tokens down are" in said(made)
+    assert torch.allclose(made.values.sum(-1), torch.ones(len(made.rows)), atol=1e-5)
+
+
+def test_a_share_is_said_in_few_digits() -> None:
+    assert [percent(share) for share in (0.413, 0, 1, 0.0042)] == ["41 %", "0 %", "100 %", "0.42 %"]
+    assert percent(float("nan")) == "an unknown share"

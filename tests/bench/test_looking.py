@@ -1,0 +1,119 @@
+"""The controls over the large head: what an address asks for, what cannot be, what is undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis.looks import Look
+from explorer.bench.looking import MOST_HIDDEN, summary
+from tests.shelf import shelf
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+
+
+def page(**address: str | list[str]) -> AppTest:
+    """The Attention page alone, opened by an address."""
+    at = AppTest.from_file(str(ROOT / "pages" / "look" / "attention.py"), default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    return at.run()
+
+
+def said(at: AppTest) -> str:
+    return "\n".join([*(text.value for text in at.text), *(each.value for each in at.caption)])
+
+
+def test_the_usual_page_shows_the_head_as_it_is() -> None:
+    at = page()
+    assert not at.exception
+    assert "The head as the pass left it" in said(at)
+    assert "Every row adds up to one" in said(at)
+
+
+def test_an_address_gives_the_look_it_names() -> None:
+    at = page(hide_first="true", hide=["2 cat"], mass="70", heads="Mean", colours="Row", log="true")
+    assert not at.exception
+    wanted = "mean of the heads · 2 keys hidden · 70 % of each row · colours by row · log colours"
+    assert wanted in said(at)
+    assert "Hidden: 2 keys" in said(at)
+    assert "Cut: of each row the fewest keys that reach 70 % of it" in said(at)
+
+
+BAD = {
+    "heads": "“heads” can be This head, Mean or Max, not “banana”; showing This head.",
+    "weighting": "“weighting” can be Plain or Value length, not “banana”; showing Plain.",
+    "colours": "“colours” can be 1, Picture, Row or Column, not “banana”; showing 1.",
+    "mass": "The share shown is between 10 and 100 %, not “banana”; showing all.",
+    "hide": "There is no key “banana” to hide in this text.",
+    "words": "“words” can be true or false, not “banana”; it is off.",
+    "log": "“log” can be true or false, not “banana”; it is off.",
+}
+
+
+@pytest.mark.parametrize("key", BAD)
+def test_a_bad_value_in_the_address_is_said_and_replaced(key: str) -> None:
+    at = page(**{key: "banana"})
+    assert not at.exception
+    assert BAD[key] in said(at)
+    assert "The head as the pass left it" in said(at)
+
+
+def test_a_pair_that_is_not_there_is_said() -> None:
+    at = page(sentences="A→B")
+    assert not at.exception
+    assert "There is one sentence here" in said(at)
+
+
+def test_a_mistake_is_said_until_something_else_is_chosen() -> None:
+    at = page(mass="7")
+    assert "not “7”" in said(at)
+    at.toggle(key="log").set_value(True).run()
+    assert "not “7”" not in said(at)
+    assert "log colours" in said(at)
+
+
+def test_everything_is_undone_by_one_button() -> None:
+    at = page(hide_first="true", mass="50", heads="Max", weighting="Value length")
+    assert "largest of the heads" in said(at)
+    at.button(key="reset_look").click().run()
+    assert not at.exception
+    assert "The head as the pass left it" in said(at)
+
+
+@pytest.mark.parametrize("view", ["Matrix", "Lines"])
+@pytest.mark.parametrize("heads", ["This head", "Mean", "Max"])
+def test_lines_and_matrix_take_every_look(view: str, heads: str) -> None:
+    look = {"weighting": "Value length", "mass": "60", "words": "true", "hide_special": "true"}
+    at = page(view=view, heads=heads, **look)
+    assert not at.exception
+    assert "Kobayashi et al. 2020" in said(at)
+
+
+def test_a_key_that_the_next_text_does_not_have_is_shown_again() -> None:
+    at = page(hide=["2 cat"])
+    assert "1 key hidden" in said(at)
+    at.session_state["text"] = "the dog sleeps"
+    at.run()
+    assert not at.exception
+    assert "The head as the pass left it" in said(at)
+
+
+def test_the_summary_names_all_that_was_chosen() -> None:
+    everything = Look("max", "value", (0, 3), 70, True, "A→B", "column", True)
+    assert summary(everything).count(" · ") == 7
+    assert summary(Look()) == "The head as the pass left it"
+    assert MOST_HIDDEN * 25 < 1000, "the address holds the names of all hidden keys"
