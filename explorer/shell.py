@@ -24,7 +24,7 @@ PAGES = {
         "writing": "Writing",
         "masks": "Masks",
     },
-    "Change": {"edits": "Change the pass"},
+    "Change": {"edits": "Change the pass", "compare": "Compare"},
     "Train": {"train": "Train"},
     "Models": {"checkpoints": "Checkpoints"},
 }

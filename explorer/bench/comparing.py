@@ -1,0 +1,184 @@
+"""The two sides of a comparison: what stands beside the chosen head, and how both are drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from explorer import library, session, shelves, widgets
+from explorer.bench.asking import one_of
+from explorer.checkpoints.words import three
+from explorer.comparing import (
+    Difference,
+    NothingToSubtractError,
+    Side,
+    common_top,
+    difference,
+)
+from explorer.components import matrix
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.parts import WORDS, parts
+from explorer.reading import read
+from explorer.runs.opening import open_folder
+from explorer.runs.run import Run
+from explorer.text.literal import literal
+
+HEAD, SENTENCE, MODEL, STEP = "Another head", "Another sentence", "Another model", "A training step"
+
+
+def sides() -> tuple[Side, Side]:
+    """The head chosen in the sidebar, and what the reader puts beside it."""
+    at, opened = session.choice(), session.opened()
+    reading = session.reading_of_text()
+    first = Side(f"Layer {at.layer}, head {at.head}", reading, at.part, at.layer, at.head)
+    snapshots = _snapshots()
+    kinds = (HEAD, SENTENCE, MODEL, *([STEP] if snapshots else []))
+    kind = one_of("Compared with", "with", kinds)
+    if kind == HEAD:
+        return first, _another_head(first, opened)
+    if kind == SENTENCE:
+        return first, _another_sentence(first, opened)
+    if kind == MODEL:
+        return first, _another_model(first)
+    return first, _another_step(first, opened, snapshots)
+
+
+def show(first: Side, second: Side) -> None:
+    """Both on one scale, and second − first around zero."""
+    top = common_top(first, second)
+    places = widgets.side_by_side(1, 1, 1)
+    for side, place, key in ((first, places[0], "map_first"), (second, places[1], "map_second")):
+        with place:
+            st.markdown(f"**{literal(side.title)}**")
+            words = WORDS[side.part]
+            matrix(
+                side.values,
+                side.rows,
+                side.columns,
+                key=key,
+                allowed=side.allowed,
+                row_name=words.row,
+                column_name=words.column,
+                sentence=words.cell,
+                height=widgets.SMALL_HEIGHT,
+                top=top,
+            )
+    with places[2]:
+        st.markdown("**Second − first**")
+        try:
+            found = difference(first, second)
+        except NothingToSubtractError as error:
+            session.say(str(error))
+            return
+        _difference(second, found)
+    st.text(
+        f"{found.note} Their rows are {three(found.divergence)} bits apart on average: 0 is alike, "
+        f"1 as different as can be. The fullest colour of both is a weight of {three(top)}."
+    )
+
+
+def answers(first: Side, second: Side) -> None:
+    """What each side's pass ends in; the same where only the head differs."""
+    if first.reading is second.reading:
+        return
+    for place, side, key in zip(
+        widgets.side_by_side(1, 1), (first, second), ("answer_first", "answer_second"), strict=True
+    ):
+        with place:
+            widgets.answer(side.reading, key=key)
+            widgets.notes(side.reading.notes)
+
+
+def _difference(second: Side, found: Difference) -> None:
+    words = WORDS[second.part]
+    top = float(found.values.nan_to_num().abs().max())
+    matrix(
+        found.values,
+        second.rows,
+        second.columns,
+        key="map_difference",
+        scale="diverging",
+        allowed=found.allowed,
+        row_name=words.row,
+        column_name=words.column,
+        sentence="{row}, {column}: {value}",
+        absent="forbidden",
+        unit="change",
+        height=widgets.SMALL_HEIGHT,
+        top=top or 1.0,
+    )
+
+
+def _another_head(first: Side, opened: Opened) -> Side:
+    part = first.reading.part(first.part)
+    with st.container(horizontal=True):
+        layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
+        layer = one_of("Its layer", "other_layer", layers, str(first.layer), as_list=True)
+        other = heads[(first.head + 1) % part.heads]
+        head = one_of("Its head", "other_head", heads, other, as_list=True)
+    title = f"Layer {layer}, head {head}"
+    return Side(title, first.reading, first.part, int(layer), int(head))
+
+
+def _another_sentence(first: Side, opened: Opened) -> Side:
+    at = session.choice()
+    text = st.text_input(
+        "The other sentence",
+        value=at.text,
+        max_chars=session.TEXT_LIMIT,
+        key="other_text",
+        bind="query-params",
+    )
+    reading = session.or_say(lambda: read(opened, str(text or ""), at.pair))
+    return Side("The other sentence", reading, first.part, first.layer, first.head)
+
+
+def _another_model(first: Side) -> Side:
+    at, shelf = session.choice(), shelves.seen()
+    names = [name for name, entry in shelf.items() if name != at.model]
+    if not names:
+        session.say("There is no other model here: train one, or open one on the Checkpoints page.")
+        st.stop()
+    name = one_of("The other model", "other_model", names, as_list=True)
+    try:
+        other = library.open_entry(shelf[name])
+    except library.LibraryError as error:
+        session.say(str(error))
+        st.stop()
+    return _through(other, first, name)
+
+
+def _another_step(first: Side, opened: Opened, snapshots: dict[str, Path]) -> Side:
+    step = one_of("Step", "other_step", tuple(snapshots), as_list=True)
+    folder = snapshots[step]
+    try:
+        other = kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
+    except library.LibraryError as error:
+        session.say(str(error))
+        st.stop()
+    return _through(other, first, f"Step {step}")
+
+
+def _through(other: Opened, first: Side, title: str) -> Side:
+    """The same sentence and head in another model; the nearest where it has no such head."""
+    at = session.choice()
+    named = {part.name: part for part in parts(other.config)}
+    part = named.get(first.part) or list(named.values())[-1]
+    layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
+    if (part.name, layer, head) != (first.part, first.layer, first.head):
+        st.text(
+            f"{title} has no such head; shown is its {part.title.lower()}, layer {layer}, "
+            f"head {head}."
+        )
+    reading = session.or_say(lambda: read(other, at.text, at.pair))
+    return Side(title, reading, part.name, layer, head)
+
+
+def _snapshots() -> dict[str, Path]:
+    """The steps of the training that made the chosen model, where it was trained here."""
+    entry = shelves.seen()[session.choice().model]
+    if entry.origin != "run":
+        return {}
+    return {str(step): folder for step, folder in Run(entry.folder.parent).snapshots()}

@@ -1,0 +1,16 @@
+"""Two heads, sentences, models or training steps side by side, and their difference."""
+
+from explorer import widgets
+from explorer.analysis import similarity
+from explorer.bench import comparing
+from explorer.comparing import difference
+
+widgets.opening(
+    "Compare",
+    "The chosen head beside another: two heads, sentences, models or training steps on one "
+    "scale, and what differs.",
+)
+first, second = comparing.sides()
+comparing.show(first, second)
+comparing.answers(first, second)
+widgets.code(difference, similarity.apart)
