@@ -3,6 +3,7 @@
 import streamlit as st
 
 from explorer import session, widgets
+from explorer.analysis import thumbnails
 from explorer.bench import inspecting, large, looking
 from explorer.components import grid
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
@@ -15,13 +16,13 @@ widgets.opening(
 at = session.choice()
 reading = session.reading_of_text()
 part = reading.part(at.part)
-weights = reading.all_weights(at.part)
 look = looking.choose(reading, at.part)
 
 overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
 with overview:
     st.markdown("**Every head** · layers down, heads across")
-    grid(weights, selected=(at.layer, at.head), key="overview", on_pick=session.look_at)
+    small = thumbnails.of_reading(reading, at.part)
+    grid(small, selected=(at.layer, at.head), key="overview", on_pick=session.look_at)
     widgets.answer(reading)
     widgets.notes(reading.notes)
 with one:
