@@ -66,6 +66,8 @@ def faithfulness(
     there = flat.nonzero()[:, 0]
     order = there[flat[there].argsort(descending=True, stable=True)]
     counts = tuple(sorted({*(n for n in STEPS if n < len(order)), len(order)} - {0}))
+    if not counts:
+        return Faithfulness((), weights.new_zeros(0), weights.new_zeros(0, draws), 0)
     generator = torch.Generator().manual_seed(seed)
     shuffled = [there[torch.randperm(len(there), generator=generator)] for _ in range(draws)]
     cuts = [ranked[:count] for count in counts for ranked in (order, *shuffled)]

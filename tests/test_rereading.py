@@ -1,0 +1,240 @@
+"""A text read again with the reader's edits: each is the edit of the core that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from explorer import library
+from explorer.analysis import changes
+from explorer.edits import (
+    AblateAttention,
+    AblateHead,
+    AblateMlp,
+    CutEdge,
+    Edit,
+    HideKey,
+    MaskCell,
+    Patch,
+    PresetMask,
+    ReplaceToken,
+)
+from explorer.library import Opened
+from explorer.passing import ids_of
+from explorer.reading import Reading, read
+from explorer.rereading import edited, preset_mask, words
+from models import interventions as core
+from models import trace
+from models.masking import causal_mask
+from tests.shelf import NAMES, shelf
+
+close = torch.testing.assert_close
+D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+
+
+def opened(name: str) -> tuple[Opened, Reading]:
+    found = library.open_model(name)
+    return found, read(found, found.example)
+
+
+def passed(found: Opened, reading: Reading, *edits: core.Edit) -> torch.Tensor:
+    """All logits of a pass of the core with these edits."""
+    given = [ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens]
+    return trace(found.model, *given, sites=("logits",), edits=edits).output[0]
+
+
+def logits(found: Opened, reading: Reading) -> torch.Tensor:
+    """The same, read position by position as the page does."""
+    if not changes.has_words(found):
+        return changes.logits(found, reading, 0)
+    count = len(changes.tokens_read(reading))
+    return torch.stack([changes.logits(found, reading, place) for place in range(count)])
+
+
+SAME: dict[str, tuple[Edit, core.Edit]] = {
+    "head": (AblateHead(D, 1, 2), core.Scale("decoder.1.self_attn.head_out", head=2)),
+    "head to mean": (AblateHead(D, 0, 1, "mean"), core.Mean("decoder.0.self_attn.head_out", 1)),
+    "attention": (AblateAttention(D, 0), core.Scale("decoder.0.self_attn.out")),
+    "attention to mean": (AblateAttention(D, 1, "mean"), core.Mean("decoder.1.self_attn.out")),
+    "feed-forward": (AblateMlp(D, 1), core.Scale("decoder.1.mlp.out")),
+    "edge": (
+        CutEdge(D, 0, 3, 2, 1),
+        core.SetCell("decoder.0.self_attn.weights", 2, 1, head=3),
+    ),
+    "edge of every head": (
+        CutEdge(D, 0, None, 2, 1, "mean"),
+        core.SetCell("decoder.0.self_attn.weights", 2, 1, None),
+    ),
+    "cell": (MaskCell(D, None, 1, 2, True), core.SetCell("*.self_attn.mask", 1, 2, True)),
+    "key": (HideKey(D, 1, 2), core.HideKey("decoder.1.self_attn.weights", 2)),
+    "key of every layer": (HideKey(D, None, 2), core.HideKey("*.self_attn.weights", 2)),
+}
+
+
+@pytest.mark.parametrize(("edit", "of_core"), SAME.values(), ids=SAME.keys())
+def test_an_edit_is_made_in_the_pass(edit: Edit, of_core: core.Edit) -> None:
+    found, reading = opened("letters")
+    again = edited(found, reading, (edit,))
+    assert again.made == (edit,)
+    assert again.dropped == ()
+    close(logits(found, again.reading), passed(found, reading, of_core), atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(logits(found, again.reading), logits(found, reading), atol=1e-4)
+    assert words(found, reading, edit)
+    assert edited(found, reading, (edit,)) is again, "made once"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_edits_everything_is_read_as_it_came_out(name: str) -> None:
+    found, reading = opened(name)
+    assert edited(found, reading, ()).reading is reading
+    close(logits(found, reading), passed(found, reading), atol=1e-5, rtol=1e-5)
+    if changes.has_words(found):
+        assert changes.divergences(found, reading, reading).abs().max() == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kind_of_attention_is_changed(name: str) -> None:
+    found, reading = opened(name)
+    for part in reading.parts:
+        edits = (AblateHead(part.name, 0, 0), PresetMask(part.name, None, "none"))
+        again = edited(found, reading, (*edits, HideKey(part.name, 0, 0)))
+        assert again.dropped == ()
+        assert (again.reading.weights(part.name, 0, 1)[:, 0] == 0).all()
+
+
+def test_a_replaced_token_is_the_text_with_that_token() -> None:
+    found, reading = opened("reverse")
+    typed = read(found, found.example.replace("4", "7"))
+    place = next(i for i, token in enumerate(reading.source) if token.label == "4")
+    again = edited(found, reading, (ReplaceToken(E, place, typed.source[place].id),)).reading
+    close(logits(found, again), logits(found, typed))
+    assert [token.label for token in again.source] == [token.label for token in typed.source]
+
+
+def test_presets_are_what_they_say() -> None:
+    _, decoder = opened("letters")
+    _, encoder = opened("reverse")
+    n = len(decoder.target)
+    causal = causal_mask(n)[0, 0]
+    assert preset_mask(decoder, PresetMask(D, 0, "none")).all()
+    assert torch.equal(preset_mask(decoder, PresetMask(D, 0, "causal")), causal)
+    assert torch.equal(preset_mask(decoder, PresetMask(D, 0, "window", 1)), torch.eye(n).bool())
+    assert torch.equal(preset_mask(decoder, PresetMask(D, 0, "window", n)), causal)
+    assert torch.equal(preset_mask(decoder, PresetMask(D, 0, "blocks", n)), causal)
+    prefix = preset_mask(decoder, PresetMask(D, 0, "prefix", 2))
+    assert prefix[:, :2].all()
+    assert torch.equal(prefix[:, 2:], causal[:, 2:])
+    near = preset_mask(encoder, PresetMask(E, 0, "window", 2))
+    assert torch.equal(near, near.T), "an encoder looks both ways"
+    assert near.sum() == 3 * len(near) - 2
+
+
+def test_patching_from_the_same_text_changes_nothing_and_from_another_something() -> None:
+    found, reading = opened("letters")
+    text, n = found.example, len(reading.target)
+    other = next(
+        each
+        for each in ("the hat", "cat the", "hat the")
+        if each != text and len(read(found, each).target) == n
+    )
+    for head in (None, 1):
+        same = edited(found, reading, (Patch(D, 0, head, n - 1, text),))
+        assert same.dropped == ()
+        close(logits(found, same.reading), logits(found, reading), atol=1e-5, rtol=1e-5)
+        patched = edited(found, reading, (Patch(D, 0, head, n - 1, other),)).reading
+        close(logits(found, patched)[:-1], logits(found, reading)[:-1], atol=1e-5, rtol=1e-5)
+    whole = tuple(Patch(D, 1, None, place, other) for place in range(n))
+    carried = edited(found, reading, whole).reading
+    close(logits(found, carried), logits(found, read(found, other)), atol=1e-5, rtol=1e-5)
+
+
+def test_patching_into_a_model_that_writes_keeps_its_answer() -> None:
+    found, reading = opened("translation")
+    patch = Patch(C, 0, 0, 1, "a white dog eats")
+    again = edited(found, reading, (patch,))
+    assert again.dropped == ()
+    assert again.reading.target == reading.target
+
+
+MISFITS: dict[str, Edit] = {
+    "no such attention": AblateHead(E, 0, 0),
+    "no layer 2 here: there are 2": AblateAttention(D, 2),
+    "no head 4 here: there are 4": AblateHead(D, 0, 4),
+    "no query 99": CutEdge(D, 0, 0, 99, 0),
+    "no key 99": HideKey(D, None, 99),
+    "no token 99 here": ReplaceToken(D, 99, 5),
+    "no token 9,999": ReplaceToken(D, 1, 9_999),
+    "size of at least 1": PresetMask(D, 0, "window", 0),
+    "only texts of the same length": Patch(D, 0, 0, 1, "the cat and the hat"),
+    "type a sentence": Patch(D, 0, 0, 1, " "),
+}
+
+
+@pytest.mark.parametrize(("why", "edit"), MISFITS.items(), ids=MISFITS.keys())
+def test_what_does_not_fit_is_dropped_and_said(why: str, edit: Edit) -> None:
+    found, reading = opened("letters")
+    good = AblateHead(D, 0, 0)
+    again = edited(found, reading, (edit, good))
+    assert again.made == (good,)
+    assert len(again.dropped) == 1
+    assert why in again.dropped[0]
+    close(
+        logits(found, again.reading),
+        logits(found, edited(found, reading, (good,)).reading),
+    )
+
+
+def test_a_query_that_may_look_nowhere_gets_zeros() -> None:
+    found, reading = opened("letters")
+    blind = edited(found, reading, (MaskCell(D, None, 0, 0, False),)).reading
+    assert not blind.mask(D, 0)[0].any()
+    assert (blind.weights(D, 0, 0)[0] == 0).all()
+    assert logits(found, blind).isfinite().all()
+
+
+def test_the_loss_is_the_cross_entropy_of_the_text() -> None:
+    found, reading = opened("letters")
+    again = edited(found, reading, (AblateHead(D, 0, 0),)).reading
+    loss = changes.loss(found, reading, again)
+    assert loss is not None
+    ids = ids_of([reading.target])[0]
+    for value, seen in ((loss.before, reading), (loss.after, again)):
+        expected = F.cross_entropy(logits(found, seen)[:-1].double(), ids[1:])
+        assert abs(value - float(expected)) < 1e-6
+    assert loss.tokens == len(ids) - 1
+    for name in ("reviews", "reverse"):
+        other, its = opened(name)
+        assert changes.loss(other, its, its) is None
+
+
+def test_kl_is_that_of_torch_and_never_below_zero() -> None:
+    generator = torch.Generator().manual_seed(0)
+    p, q = torch.randn(2, 50, 9, generator=generator)
+    expected = F.kl_div(q.log_softmax(-1), p.log_softmax(-1), reduction="none", log_target=True)
+    close(changes.kl(p, q).float(), expected.sum(-1))
+    assert (changes.kl(p, p) == 0).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_are_the_likeliest_of_both(name: str) -> None:
+    found, reading = opened(name)
+    again = edited(found, reading, (AblateAttention(reading.parts[-1].name, 0),)).reading
+    place = changes.first_place(found, reading)
+    mine, theirs = (changes.logits(found, each, place) for each in (reading, again))
+    told = changes.options(found, mine, theirs, most=3)
+    assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in told}
+    assert [each.before for each in told] == sorted((e.before for e in told), reverse=True)
