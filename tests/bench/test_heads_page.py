@@ -1,0 +1,163 @@
+"""The Heads page without a browser: every side of every kind of model, and what cannot be drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import rollout, similarity
+from explorer.bench import likeness, mixing
+from explorer.reading import Reading
+from explorer.text import word_tokenizer
+from explorer.text.special import DECODER
+from tests.served import ROOT
+from tests.shelf import NAMES, WORDS, put, shelf
+
+SHELL = str(ROOT / "explorer" / "shell.py")
+SIDES = ("Finder", "Likeness", "Rollout", "Flow")
+VIEWS = {
+    "Finder": {"best_heads", "heads_table", "found_head"},
+    "Likeness": {"nearest_heads", "likeness"},
+    "Rollout": {"rollout"},
+    "Flow": {"flow"},
+}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+
+
+def page(**address: str) -> AppTest:
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    at.switch_page("../pages/look/heads.py").run()
+    assert not at.exception
+    return at
+
+
+def said(at: AppTest) -> str:
+    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
+
+
+def views(at: AppTest) -> set[str | None]:
+    return {view.key for view in at.get("bidi_component")}
+
+
+@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("side", SIDES)
+def test_every_side_of_every_kind_of_model(side: str, model: str) -> None:
+    part = {"part": "Encoder"} if model == "translation" else {}
+    assert VIEWS[side] <= views(page(side=side, model=model, **part))
+
+
+@pytest.mark.parametrize("side", ["Finder", "Likeness"])
+@pytest.mark.parametrize("part", ["Decoder", "Cross"])
+def test_heads_of_a_decoder_and_of_cross_attention(side: str, part: str) -> None:
+    assert VIEWS[side] <= views(page(side=side, model="translation", part=part))
+
+
+@pytest.mark.parametrize("side", ["Rollout", "Flow"])
+def test_cross_attention_is_no_stack_and_there_is_a_way_out(side: str) -> None:
+    at = page(side=side, model="translation", part="Cross")
+    assert "Cross-attention leads from one stack into another" in said(at)
+    at.button(key="follow_Encoder").click().run()
+    assert not at.exception
+    assert VIEWS[side] <= views(at)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_one_token(side: str) -> None:
+    at = page(side=side, model="reverse", text="7")
+    assert VIEWS[side] <= views(at)
+
+
+def test_a_single_head_has_nothing_to_be_compared_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = word_tokenizer(WORDS, DECODER)
+    put(tmp_path / "one", "lone", words, "the cat", kind="decoder", n_heads=1)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "one"))
+    assert "has a single head" in said(page(side="Likeness", model="lone"))
+    assert "1 of 1 by previous" in said(page(side="Finder", model="lone"))
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_rows_that_see_nothing(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        Reading,
+        "mask",
+        lambda self, part, layer=0: torch.zeros(
+            len(self.rows(part)), len(self.columns(part)), dtype=torch.bool
+        ),
+    )
+    monkeypatch.setattr(
+        Reading,
+        "weights",
+        lambda self, part, layer, head: torch.zeros(len(self.rows(part)), len(self.columns(part))),
+    )
+    at = page(side=side, model="letters", text="the cat that sat")
+    if side in ("Finder", "Likeness"):
+        assert "No row of this attention sees anything" in said(at)
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ({"side": "Backside"}, "“Side” has no “Backside” here; showing Finder."),
+        ({"metric": "Wisdom"}, "“Metric” has no “Wisdom” here; showing Previous."),
+        ({"best": "7"}, "“Shown” has no “7” here; showing 6."),
+        ({"best_is": "Odd"}, "“Best is” has no “Odd” here; showing Highest."),
+        ({"side": "Likeness", "arranged": "x"}, "“Arranged” has no “x” here; showing By layer."),
+        ({"side": "Flow", "flow_to": "9 dog"}, "“Token” has no “9 dog” here; showing"),
+    ],
+)
+def test_what_an_address_asks_for_in_vain_is_said(address: dict[str, str], sentence: str) -> None:
+    assert sentence in said(page(model="letters", **address))
+
+
+def test_a_link_repeats_every_choice() -> None:
+    at = page(model="letters", metric="Entropy", best_is="Lowest", best="12", layer="1", head="2")
+    assert at.selectbox(key="metric").value == "Entropy"
+    assert "of 8 by entropy, lowest first" in said(at)
+
+
+def test_a_token_of_another_sentence_is_let_go() -> None:
+    at = page(model="reverse", side="Flow", flow_to="3 4")
+    assert at.selectbox(key="flow_to").value == "3 4"
+    at.text_input(key="text").set_value("12").run()
+    assert not at.exception
+    assert at.selectbox(key="flow_to").value.startswith(
+        f"{len(at.selectbox(key='flow_to').options) - 1} "
+    )
+
+
+def test_a_flow_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout, "EDGES_SOLVED", 5)
+    assert "takes too long to wait for" in said(page(model="letters", side="Flow", text="that cat"))
+    monkeypatch.setattr(mixing, "CELLS_HELD", 5)
+    at = page(model="letters", side="Flow", text="the hat")
+    assert "A flow through up to" in said(at)
+    assert "choose a lower layer or an earlier token" in said(at)
+
+
+def test_what_is_left_out_of_long_texts_and_of_many_heads_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(similarity, "CELLS_COMPARED", 400)
+    monkeypatch.setattr(similarity, "HEADS_COMPARED", 4)
+    at = page(model="letters", side="Likeness", text="the cat and the hat and the cat")
+    assert "at even distances" in said(at)
+    assert "Of 8 heads those of the layers 1 are drawn." in said(at)
+    assert likeness.NEAREST == 6
