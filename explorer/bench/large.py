@@ -19,7 +19,7 @@ def as_matrix(reading: Reading, look: Look) -> None:
     """The chosen head, or the heads of its layer combined: queries down, keys across."""
     at = session.choice()
     words = reading.part(at.part).words
-    made = _picture(reading, look)
+    made = picture(reading, look)
 
     def hide(column: int) -> None:
         looking.toggle_hidden(reading, at.part, made.groups[column])
@@ -42,7 +42,7 @@ def as_matrix(reading: Reading, look: Look) -> None:
         cut=made.cut if look.mass < 100 else None,
         on_hide=hide,
     )
-    widgets.notes(made.notes)
+    widgets.notes([" ".join(made.notes)])
 
 
 def as_lines(reading: Reading, look: Look) -> None:
@@ -53,11 +53,11 @@ def as_lines(reading: Reading, look: Look) -> None:
         heads = _heads_that_fit(reading, part.heads)
         made = each_head(reading, at.part, at.layer, look, heads)
         names = [f"head {head}" for head in heads]
+        hues = [head / part.heads for head in heads]
         if len(heads) < part.heads:
             st.text(f"This text is long: only head {at.head} is drawn as lines.")
     else:
-        one = _picture(reading, look)
-        made, names = one, [f"{look.of} of {part.heads} heads"]
+        made, names, hues = picture(reading, look), [f"{look.of} of {part.heads} heads"], [0.0]
     values = made.values if made.values.dim() == 3 else made.values[None]
     lines(
         values,
@@ -69,11 +69,12 @@ def as_lines(reading: Reading, look: Look) -> None:
         column_name=part.words.column,
         height=widgets.MATRIX_HEIGHT,
         names=names,
+        hues=hues,
         top=1.0 if _ends_at_one(look) else None,
         scaling="all" if look.scaling == "one" else look.scaling,
         log=look.log,
     )
-    widgets.notes(made.notes)
+    widgets.notes([" ".join(made.notes)])
 
 
 def _ends_at_one(look: Look) -> bool:
@@ -87,7 +88,7 @@ def _heads_that_fit(reading: Reading, heads: int) -> list[int]:
     return list(range(heads)) if heads * cells <= MOST_CELLS_IN_LINES else [at.head]
 
 
-def _picture(reading: Reading, look: Look) -> Shown:
+def picture(reading: Reading, look: Look) -> Shown:
     """The picture of one head is made each time; that of all heads of a layer is kept."""
     at = session.choice()
 
@@ -97,4 +98,4 @@ def _picture(reading: Reading, look: Look) -> Shown:
     if look.of == "head":
         return make()
     key = ("look", at.text, at.pair, at.part, at.layer, look)
-    return kept(session.opened(), key, make, lambda made: made.values.nbytes)
+    return kept(session.opened(), key, make, lambda made: 2 * made.values.nbytes)

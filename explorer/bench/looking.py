@@ -122,6 +122,13 @@ def reset() -> None:
             st.session_state[key] = value
 
 
+def pick(layer: int, head: int) -> None:
+    """Show this head, itself; for the callback of a view in which heads are clicked."""
+    session.look_at(layer, head)
+    if "heads" in st.session_state:
+        st.session_state["heads"] = UNTOUCHED["heads"]
+
+
 def key_names(columns: Sequence[Token]) -> list[str]:
     """What a key is called where it can be picked: its place, and its token in short."""
     named = []

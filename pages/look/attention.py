@@ -22,7 +22,7 @@ overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_b
 with overview:
     st.markdown("**Every head** · layers down, heads across")
     small = thumbnails.of_reading(reading, at.part)
-    grid(small, selected=(at.layer, at.head), key="overview", on_pick=session.look_at)
+    grid(small, selected=(at.layer, at.head), key="overview", on_pick=looking.pick)
     widgets.answer(reading)
     widgets.notes(reading.notes)
 with one:

@@ -135,6 +135,10 @@ def test_mean_and_max_of_heads(visitor: Visitor, address: str) -> None:
     take(visitor, "heads", "Max")
     says(visitor, "In each cell the largest of the 4 heads")
     changes(visitor, mean)
+    visitor.page.keyboard.press("Escape")
+    visitor.pick("overview", layer=1, head=3)
+    says(visitor, "Layer 1, head 3")
+    assert "heads" not in visitor.query()
 
 
 @BOTH

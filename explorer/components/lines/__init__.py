@@ -48,17 +48,19 @@ def lines(
     column_name: str = "key",
     height: int | None = None,
     names: Sequence[str] | None = None,
+    hues: Sequence[float] | None = None,
     top: float | None = 1.0,
     scaling: str = "all",
     log: bool = False,
 ) -> None:
     """Draw `weights` (heads, queries, keys); `selected_head` is drawn alone at first.
 
-    `names` are those of the heads. A line is full at `top`, at the largest value there is
-    where that is None, or at the largest of its head's row or column (`scaling`); `log`
-    spreads the strengths over three decades.
+    `names` are those of the heads and `hues` their places around the wheel, 0 to 1. A
+    line is full at `top`, at the largest value there is where that is None, or at the
+    largest of its head's row or column (`scaling`); `log` spreads the strengths over
+    three decades.
     """
-    how: dict[str, Any] = {"names": names, "top": top, "scaling": scaling, "log": log}
+    how: dict[str, Any] = {"names": names, "hues": hues, "top": top, "scaling": scaling, "log": log}
     _VIEW(
         key=key,
         data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
@@ -80,6 +82,7 @@ def encode(
     key: str,
     words: tuple[str, str],
     names: Sequence[str] | None = None,
+    hues: Sequence[float] | None = None,
     top: float | None = 1.0,
     scaling: str = "all",
     log: bool = False,
@@ -104,6 +107,7 @@ def encode(
         "words": {"row": words[0], "column": words[1]},
         "faint": float(f"{faint:.2g}") if dropped else 0,
         "names": [*(names or (f"head {head}" for head in range(len(weights))))],
+        "hues": [*(hues or (head / len(weights) for head in range(len(weights))))],
         "top": top,
         "scaling": scaling,
         "log": log,

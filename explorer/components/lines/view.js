@@ -76,17 +76,21 @@ function choose(state) {
   return true;
 }
 
+const hueOf = ({data, ink}, head, alpha = 1) => hue(data.hues[head], 1, ink.dark, alpha);
+
 const activeHeads = ({active}) => active.flatMap((on, head) => on ? [head] : []);
 
 function chips(state) {
-  const {data, ink, root, active} = state, heads = data.shape[0];
+  const {data, root, active} = state;
   root.querySelector(".heads").replaceChildren(...active.map((on, head) => {
     const button = element("button"), dot = element("span", "dot");
     button.type = "button";
     button.title = "Click to draw or drop this head, double-click to draw it alone";
-    button.style.setProperty("--hue", hue(head, heads, ink.dark));
+    button.style.setProperty("--hue", hueOf(state, head));
     button.setAttribute("aria-pressed", String(on));
-    button.append(dot, data.names[head]);
+    // Many chips stand in few lines when only the number is written on them.
+    button.setAttribute("aria-label", data.names[head]);
+    button.append(dot, active.length > 8 ? data.names[head].replace("head ", "") : data.names[head]);
     button.addEventListener("click", event => toggle(state, head, event.detail > 1));
     return button;
   }));
@@ -156,7 +160,7 @@ function strokes(state, pen, head, rows, columns) {
   bins.forEach((path, bin) => {
     const strength = (bin / BINS) ** 2, opacity = strength / Math.sqrt(active);
     if (!path || opacity < 0.006) return;
-    pen.strokeStyle = hue(head, data.shape[0], ink.dark, Math.min(1, opacity));
+    pen.strokeStyle = hueOf(state, head, Math.min(1, opacity));
     pen.lineWidth = 1 + 1.5 * strength;
     pen.stroke(path);
   });
@@ -176,7 +180,7 @@ function tokens(state, pen, side, pointed) {
       const wide = place.label / heads.length;
       heads.forEach((head, i) => {
         const [row, column] = side ? [pointed.at, at] : [at, pointed.at];
-        pen.fillStyle = hue(head, data.shape[0], ink.dark, 0.6 * strong(state, head, row, column));
+        pen.fillStyle = hueOf(state, head, 0.6 * strong(state, head, row, column));
         pen.fillRect((side ? edge : edge - place.label) + i * wide, y + 1, wide, ROW - 2);
       });
     }
@@ -260,7 +264,7 @@ function show(state) {
   canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +
     `${data.columns.length} ${data.words.column} tokens. Arrow keys walk, Escape lets go.`);
   const end = data.scaling === "all" ? number(data.top, data) : `the largest of its ${data.scaling}`;
-  const full = end === "1.00" && !data.log ? "weight" : `weight ÷ ${end}${data.log ? ", log" : ""},`;
+  const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;
   root.querySelector(".notes").textContent = `opacity: ${full} ÷ √heads drawn` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");
   paint(state);

@@ -172,7 +172,8 @@ function show(state) {
   }
   if (!state.stage.clientWidth) return;
   canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} by ` +
-    `${data.columns.length}. Arrow keys walk from cell to cell, Escape lets go.`);
+    `${data.columns.length}. Arrow keys walk from cell to cell, Escape lets go` +
+    `${data.hides ? ", H hides the key of a held cell" : ""}.`);
   state.place = layout(state);
   // The words end where the picture ends.
   const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));
