@@ -61,16 +61,10 @@ def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
         return
     mine, theirs = (changes.logits(opened, each.reading, place) for each in (first, passed))
     found = changes.options(opened, mine, theirs)
-    st.vega_lite_chart(
-        paired(
-            [each.label for each in found],
-            [each.before for each in found],
-            [each.after for each in found],
-        ),
-        width="stretch",
-        height=BARS_HEIGHT,
-        key="chances",
-    )
+    pairs = [(each.label, each.before, each.after) for each in found]
+    labels, before, after = zip(*pairs, strict=True)
+    with st.container(key="chances"):
+        st.vega_lite_chart(paired(labels, before, after), width="stretch", height=BARS_HEIGHT)
     names = [f"{each.label} ({each.index})" for each in found]
     watched = found[names.index(one_of("Watched", "watched", names, as_list=True))].index
     facts(_facts(opened, first, passed, (mine, theirs), watched))

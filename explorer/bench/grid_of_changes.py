@@ -157,7 +157,8 @@ def tested(opened: Opened, reading: Reading, place: int) -> None:
     if not found.counts:
         st.text("No query looks at anything here, so there is no edge to cut.")
         return
-    st.vega_lite_chart(by_edges(points(found)), height=CHART_HEIGHT, key="faithfulness")
+    with st.container(key="faithfulness"):
+        st.vega_lite_chart(by_edges(points(found)), height=CHART_HEIGHT)
     of = f"layer {at.layer}, head {at.head}" if head is not None else f"layer {at.layer}"
     st.caption(
         f"Edges of {of} set to zero, the strongest first or drawn at random ({DRAWS} draws: mean "

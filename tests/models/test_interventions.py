@@ -244,9 +244,7 @@ MISFITS: dict[str, Edit] = {
     "is torch.float64, not True": SetCell(f"{FIRST}.weights", 0, 0, True),
     "is no mask": ForbidKey(f"{FIRST}.weights", 0),
     "has no position 6": ReplaceAt("decoder.0.resid_post", 6, torch.zeros(12)),
-    "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt(
-        "decoder.0.resid_post", 0, torch.zeros(5)
-    ),
+    "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt("decoder.0.resid_post", 0, torch.zeros(5)),
     "weights has the shape": Kept(f"{FIRST}.weights", torch.ones(6, 5)),
     "not equally long": SetMask(f"{FIRST}.mask", ((True,), (True, False))),
 }
