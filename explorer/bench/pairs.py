@@ -10,7 +10,6 @@ import streamlit as st
 from explorer import session, widgets
 from explorer.analysis.pairs import ByDistance, Pair, by_distance, pair, strongest
 from explorer.bench.two_tokens import choose, say_what_was_asked_in_vain, short
-from explorer.checkpoints.weights import facts
 from explorer.checkpoints.words import three
 from explorer.components.labels import Label, text_of
 from explorer.figures import products
@@ -47,7 +46,7 @@ def show(reading: Reading) -> None:
         _bars(found, order)
     with numbers:
         st.markdown("**From the product to the weight**")
-        facts(ledger(found))
+        _table(ledger(found))
         st.caption(_checked(found))
         _row(found, columns)
     _distance(reading, by_distance(reading, *here, query, key), found)
@@ -73,7 +72,10 @@ def ledger(found: Pair) -> list[tuple[str, str]]:
     if found.cap is not None:
         steps.append((f"bent to stay within ± {three(found.cap)}", three(found.score)))
     if found.bias is not None:
-        steps += [("+ bias of the distance", three(found.bias)), ("together", three(found.logit))]
+        steps += [
+            ("plus the bias of the distance", three(found.bias)),
+            ("together", three(found.logit)),
+        ]
     may = "may look" if found.allowed else "may not look"
     steps.append(("mask", may))
     if found.allowed:
@@ -91,6 +93,20 @@ def _known(found: Pair) -> bool:
 
 def _product(found: Pair) -> str:
     return three(found.score if found.cap is None else found.dot * found.scale)
+
+
+def _table(steps: list[tuple[str, str]]) -> None:
+    """A table of the page itself, which a screen reader reads too; it holds no user's words."""
+    st.table(
+        {
+            "step": [name for name, _ in steps],
+            "value": [value for _, value in steps],
+        },
+        border="horizontal",
+        hide_index=True,
+        hide_header=True,
+        alt="Every step from the product of query and key to the weight",
+    )
 
 
 def _less(largest: float) -> str:

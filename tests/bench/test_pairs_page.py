@@ -57,7 +57,7 @@ def test_every_kind_of_model_has_the_page(model: str) -> None:
     at = inside(model=model)
     assert not at.exception
     assert "the model's own numbers" in texts(at)
-    assert at.dataframe[0].value["what"][0].startswith("q·k, the sum of ")
+    assert at.table[0].value["step"][0].startswith("q·k, the sum of ")
 
 
 def test_the_page_runs_alone() -> None:
@@ -78,9 +78,9 @@ def test_another_key_changes_the_sentence_and_the_order_changes_nothing_else() -
     one = pair(found, "decoder.self_attn", 0, 0, 2, 1)
     expected = said(one, "{row} attends to {column}: {value}", "“cat”", "“the”")
     assert expected in texts(at)
-    before = at.dataframe[0].value
+    before = at.table[0].value
     at.segmented_control(key="order").set_value("By size of the product").run()
-    assert at.dataframe[0].value.equals(before)
+    assert at.table[0].value.equals(before)
     assert "Heads 0 to 1 share this key" in texts(at)
     assert "turned by the model's own angles" in texts(at)
 
@@ -90,7 +90,7 @@ def test_a_forbidden_pair_says_so() -> None:
     at.selectbox(key="query").set_value(1).run()
     at.selectbox(key="key").set_value(2).run()
     assert "may not look at “cat”: the mask takes the score out" in texts(at)
-    assert ("mask", "may not look") in set(at.dataframe[0].value.itertuples(index=False, name=None))
+    assert ("mask", "may not look") in set(at.table[0].value.itertuples(index=False, name=None))
 
 
 @pytest.mark.parametrize("query", ["99", "abc", "1 · nothing", "-1", "99999999999999999999"])
@@ -120,4 +120,4 @@ def test_the_ledger_goes_step_by_step() -> None:
     assert steps[-1] == "weight"
     far = reading.read(library.open_model("far"), "the cat sleeps")
     steps = [name for name, _ in ledger(pair(far, "decoder.self_attn", 0, 1, 2, 1))]
-    assert "+ bias of the distance" in steps
+    assert "plus the bias of the distance" in steps

@@ -28,7 +28,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("zoo")
     zoo.bert(made / "bert")
     zoo.t5(made / "t5")
+    llama(made / "llama")
     return made
+
+
+def llama(folder: Path) -> None:
+    """A decoder with rotary positions whose four heads share two keys; it has no tokenizer."""
+    config = zoo.reference().LlamaConfig(
+        vocab_size=60,
+        hidden_size=32,
+        intermediate_size=40,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+    )
+    zoo.reference().LlamaForCausalLM(config).save_pretrained(folder)
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +78,15 @@ def chosen(visitor: Visitor, key: str) -> Locator:
 
 
 def ledger_says(visitor: Visitor, value: str) -> None:
-    """A table is drawn on a canvas; its cells stand in the page for those who cannot see it."""
-    cells = visitor.page.get_by_test_id("stDataFrame").first.locator("td")
-    expect(cells.filter(has_text=value).first).to_be_attached()
+    """One of the steps from the product to the weight."""
+    cells = visitor.page.get_by_test_id("stTable").get_by_role("cell")
+    expect(cells.filter(has_text=value).first).to_be_visible()
+
+
+def charts(visitor: Visitor, count: int) -> None:
+    """So many charts are drawn: query, key, product, and the distance where there is one."""
+    drawn = visitor.page.get_by_test_id("stVegaLiteChart").locator("canvas, svg.marks")
+    expect(drawn).to_have_count(count)
 
 
 @pytest.mark.parametrize("address", [OURS, PUBLISHED], ids=["ours", "published"])
@@ -78,9 +99,8 @@ def test_hover_value_lock_and_both_directions_of_a_token(visitor: Visitor, addre
     for half, lead in (("above", "looks at"), ("below", "looked at by")):
         line = inspected(visitor, f".{half} .said")
         expect(line).to_contain_text(lead)
-        expect(line.locator(".partner")).to_have_count(
-            3 if "or+not" in address and half == "above" else 5
-        )
+        named = 3 if address == OURS and half == "above" else 5
+        expect(line.locator(".partner")).to_have_count(named)
         expect(line.locator(".value").first).to_contain_text("0.")
     chip(visitor, 2).click()
     page.mouse.move(5, 5)
@@ -128,8 +148,7 @@ def test_q_and_k_vectors_with_real_values_of_ours(visitor: Visitor) -> None:
     expect(page.get_by_text(f"“␣not” attends to “␣be”: {three(one.weight)}")).to_be_visible()
     for value in (one.dot, one.score, one.total, one.weight):
         ledger_says(visitor, three(value))
-    before = visitor.widget("pair_product").locator("canvas, svg").first
-    expect(before).to_be_visible()
+    charts(visitor, 3)
     page.get_by_role("radio", name="By size of the product").click()
     visitor.asks(order="By size of the product")
     page.reload()
@@ -141,12 +160,24 @@ def test_q_and_k_vectors_with_real_values_of_ours(visitor: Visitor) -> None:
     expect(page.get_by_text("the mask takes the score out, so the weight is 0")).to_be_visible()
 
 
-def test_q_and_k_vectors_and_the_distance_of_a_published_model(visitor: Visitor) -> None:
+def test_q_and_k_vectors_of_a_published_model_with_rotary_positions(visitor: Visitor) -> None:
+    page = visitor.open("/pairs?model=llama&layer=1&head=3&text=5+17+3+9+21")
+    visitor.choose("Query", "3 ·")
+    visitor.choose("Key", "1 ·")
+    expect(chosen(visitor, "query")).to_have_value("3 · 9")
+    expect(chosen(visitor, "key")).to_have_value("1 · 17")
+    expect(page.get_by_text("turned by the model's own angles")).to_be_visible()
+    expect(page.get_by_text("The dot is this pair, 2 apart.")).to_be_visible()
+    expect(page.get_by_text("Heads 2 to 3 share this key")).to_be_visible()
+    charts(visitor, 4)
+    ledger_says(visitor, "÷ √8")
+
+
+def test_the_bias_of_a_published_encoder_decoder_and_its_cross_attention(visitor: Visitor) -> None:
     page = visitor.open("/pairs?model=t5&part=Encoder&query=nothing+there")
     expect(page.get_by_text("There is no query “nothing there” in this text")).to_be_visible()
     expect(page.get_by_text("The number that this head's positions add")).to_be_visible()
-    expect(visitor.widget("pair_distance").locator("canvas, svg").first).to_be_visible()
-    ledger_says(visitor, "+ bias of the distance")
+    ledger_says(visitor, "plus the bias of the distance")
     visitor.choose("Query", "3 ·")
     expect(page.get_by_text("There is no query")).to_have_count(0)
     page.get_by_role("radio", name="Cross").click()
