@@ -133,9 +133,17 @@ class Tokens:
 
 
 def of_heads(
-    weights: Tensor, visible: Tensor, rows: Tokens, columns: Tokens, *, same_text: bool
+    weights: Tensor,
+    visible: Tensor,
+    special: Tensor,
+    cells: Mapping[str, Tensor],
+    *,
+    same_text: bool,
 ) -> dict[str, Tensor]:
-    """The statistics of heads (h, q, k), each (h,). `visible` (q, k) is true where one may look."""
+    """The statistics of heads (h, q, k), each (h,). `visible` (q, k) is true where one may look.
+
+    `special` (k,) says which columns are no part of the text; `cells` are those of `patterns`.
+    """
     weights = weights.detach().double()
     queries, keys = weights.shape[1:]
     visible = visible.expand(queries, keys)
@@ -147,21 +155,34 @@ def of_heads(
         "entropy": _mean(entropy, seen > 0),
         "largest": _mean(weights.amax(-1), seen > 0),
         "first": _mean(weights[..., 0], seen > 0),
-        "special": _mean(weights[..., columns.special].sum(-1), seen > 0),
-        "diagonal": _on(weights, in_step(rows, columns), visible),
-        "anti_diagonal": _on(weights, in_step(rows, columns, backwards=True), visible),
+        "special": _mean(weights[..., special].sum(-1), seen > 0),
+        **{name: _on(weights, places) for name, places in cells.items()},
     }
     if same_text:
         away = (torch.arange(queries)[:, None] - torch.arange(keys)).abs().double()
         before = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
-        copies = earlier_copies(rows)
         found["distance"] = _mean((weights * away).sum(-1), seen > 0)
         found["itself"] = _mean(weights.diagonal(dim1=-2, dim2=-1), seen > 0)
         found["previous"] = _mean(before, seen[1:] > 0)
-        found["duplicate"] = _on(weights, copies, visible)
-        found["induction"] = _on(weights, copies.roll(1, dims=1), visible)
     nothing = torch.full_like(found["entropy"], math.nan)
     return {name: found.get(name, nothing) for name in STATISTICS}
+
+
+def patterns(
+    rows: Tokens, columns: Tokens, visible: Tensor, *, same_text: bool
+) -> dict[str, Tensor]:
+    """Where each pattern expects the weight: rows and columns of its visible cells, (2, n).
+
+    The same for all heads of a layer, and few cells among many.
+    """
+    cells = {
+        "diagonal": in_step(rows, columns),
+        "anti_diagonal": in_step(rows, columns, backwards=True),
+    }
+    if same_text:
+        copies = earlier_copies(rows)
+        cells |= {"duplicate": copies, "induction": copies.roll(1, dims=1)}
+    return {name: (where & visible).nonzero().T for name, where in cells.items()}
 
 
 def earlier_copies(tokens: Tokens) -> Tensor:
@@ -185,10 +206,10 @@ def in_step(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> Tensor
     return cells
 
 
-def _on(weights: Tensor, cells: Tensor, visible: Tensor) -> Tensor:
-    """The weight (h, q, k) on these cells (q, k): the mean over the rows that may see one."""
-    cells = cells & visible
-    return _mean((weights * cells).sum(-1), cells.any(-1))
+def _on(weights: Tensor, cells: Tensor) -> Tensor:
+    """The weight (h, q, k) on these cells (2, n): the mean over the rows that have one."""
+    rows, columns = cells
+    return weights[:, rows, columns].sum(-1) / (len(rows.unique()) or math.nan)
 
 
 def _mean(values: Tensor, rows: Tensor) -> Tensor:
@@ -205,8 +226,9 @@ def layers(reading: Reading, part: str) -> Iterator[HeadStatistics]:
     same_text = part.endswith("self_attn")
     for layer in range(reading.part(part).layers):
         visible = reading.mask(part, layer)
+        cells = patterns(rows, columns, visible, same_text=same_text)
         groups = [
-            of_heads(weights, visible, rows, columns, same_text=same_text)
+            of_heads(weights, visible, columns.special, cells, same_text=same_text)
             for weights in in_groups(reading, part, layer)
         ]
         values = {name: torch.cat([group[name] for group in groups])[None] for name in STATISTICS}

@@ -31,14 +31,14 @@ def mixed(weights: Tensor) -> Tensor:
 
     Every row sums to one; a row that looks nowhere stays with itself alone.
     """
-    both = (weights.double() + torch.eye(len(weights), dtype=torch.double)) / 2
+    both = (weights + torch.eye(len(weights), dtype=weights.dtype)) / 2
     return both / both.sum(-1, keepdim=True)
 
 
 def mixings(reading: Reading, part: str, layers: int) -> Iterator[Tensor]:
     """A (t, t) of the first so many layers, from the first on; few heads are held at a time."""
     for layer in range(layers):
-        sums = [weights.double().sum(0) for weights in in_groups(reading, part, layer)]
+        sums = [weights.sum(0) for weights in in_groups(reading, part, layer)]
         yield mixed(torch.stack(sums).sum(0) / reading.part(part).heads)
 
 
@@ -55,10 +55,17 @@ def rollout(mixing: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
 
 def reached(masks: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
     """Whether a path leads from row i after the last layer to input j, (t, t), by these masks."""
-    found = torch.empty(0)
+    found = step = torch.empty(0)
+    settled = False
     for mask in masks:
-        step = (mask | torch.eye(len(mask), dtype=torch.bool)).float()
-        found = ((step @ found) > 0).float() if found.numel() else step
+        below, step = step, (mask | torch.eye(len(mask), dtype=torch.bool)).float()
+        if not found.numel():
+            found = step
+            continue
+        if settled and torch.equal(step, below):
+            continue  # one more layer of the same mask leads nowhere else
+        further = ((step @ found) > 0).float()
+        settled, found = torch.equal(further, found), further
     return found > 0
 
 
@@ -82,7 +89,7 @@ def flows(mixing: Sequence[Tensor], token: int) -> Iterator[float]:
     tokens, top = len(mixing[0]), len(mixing)
     network = Network(tokens * (top + 1))
     for level, layer in enumerate(mixing):  # nodes of level 0 are the text
-        whole = (layer * UNITS).floor().long()
+        whole = (layer.double() * UNITS).floor().long()
         for row, lower in whole.nonzero().tolist():
             above, below = (level + 1) * tokens + row, level * tokens + lower
             network.join(above, below, int(whole[row, lower]))

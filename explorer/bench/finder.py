@@ -20,6 +20,9 @@ BEST = ("6", "12", "24")
 HIGHEST, LOWEST = "Highest", "Lowest"
 FIRST_ASKED = ("previous", "diagonal")
 HEIGHT = 440
+LEFT_OUT = (
+    "What has no value here is not in this list, such as induction where no token comes twice."
+)
 
 
 def show(opened: Opened, reading: Reading) -> None:
@@ -41,17 +44,18 @@ def show(opened: Opened, reading: Reading) -> None:
     strip(reading, places[: int(best)], len(places), key="best_heads")
     table, large = widgets.side_by_side(5, 6)
     with table:
-        st.markdown(f"**{chosen.title} of every head** · layers down, heads across")
+        st.markdown(f"**{chosen.title} of every head**")
         _table(values, chosen)
     with large:
         _one(reading, found, places, chosen, end)
 
 
 def _choose(known: dict[str, Statistic]) -> tuple[Statistic, str, str]:
-    usual = [title for title, each in known.items() if each.name in FIRST_ASKED]
     with st.container(horizontal=True, vertical_alignment="top"):
         with st.container(width=220):
-            title = one_of("Metric", "metric", list(known), (usual or [*known])[0], as_list=True)
+            usual = [title for title, each in known.items() if each.name in FIRST_ASKED]
+            first = (usual or [*known])[0]
+            title = one_of("Metric", "metric", list(known), first, as_list=True, help=LEFT_OUT)
         end = one_of("Best is", "best_is", (HIGHEST, LOWEST))
         best = one_of("Shown", "best", BEST)
     say_what_was_in_vain(metric=title, best_is=end, best=best)

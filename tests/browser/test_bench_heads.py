@@ -59,7 +59,7 @@ def best(visitor: Visitor, key: str, place: int) -> Locator:
 def test_head_metrics_ranked_finder(visitor: Visitor, model: str, metric: str, heads: int) -> None:
     page = visitor.open(f"/heads?model={model}")
     visitor.choose("Metric", metric)
-    expect(page.get_by_text(f"{metric} of every head", exact=False)).to_be_visible()
+    expect(page.get_by_text(f"{metric} of every head", exact=True)).to_be_visible()
     first, third = best(visitor, "best_heads", 1), best(visitor, "best_heads", 3)
     expect(first).to_contain_text(f"1 of {heads}")
     third.click()
