@@ -270,6 +270,21 @@ def test_one_token_is_enough(folder: Path) -> None:
         assert tuple(made.values.shape) == (len(made.rows), len(made.columns))
 
 
+def test_what_is_no_number_is_counted_and_breaks_nothing(
+    readings: dict[str, Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, reading = "encoder.self_attn", readings["reviews"]
+    broken = reading.weights(part, 0, 0).clone()
+    broken[1] = float("nan")
+    broken[2] = 0
+    monkeypatch.setattr(Reading, "weights", lambda *_: broken)
+    for look in (Look(), Look(hidden=(0,), mass=50), Look(of="max", words=True)):
+        made = shown(reading, part, 0, 0, look)
+        assert made.values[1].isnan().any()
+        assert not made.values[[0, *range(3, len(made.rows))]].isnan().any()
+        assert "hold no number: the pass itself gave none there." in said(made)
+
+
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Reading:
     published = zoo.bert(tmp_path_factory.mktemp("zoo") / "bert")

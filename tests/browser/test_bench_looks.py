@@ -137,8 +137,8 @@ def test_mean_and_max_of_heads(visitor: Visitor, address: str) -> None:
     changes(visitor, mean)
     visitor.page.keyboard.press("Escape")
     visitor.pick("overview", layer=1, head=3)
-    says(visitor, "Layer 1, head 3")
-    assert "heads" not in visitor.query()
+    expect(visitor.page.get_by_text("Layer 1, head 3", exact=True)).to_be_visible()
+    wait_until(lambda: "heads" not in visitor.query(), "the head itself in the address")
 
 
 @BOTH
