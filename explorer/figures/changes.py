@@ -14,7 +14,7 @@ BEFORE, AFTER = "before", "after"
 def paired(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Spec:
     """Two bars for every label, before over after, on one scale from 0 to 1."""
     names = [
-        {"shown": f"\u2068{cut(label)}\u2069  {mine:.3f} → {theirs:.3f}"}
+        f"\u2068{cut(label)}\u2069  {mine:.3f} → {theirs:.3f}"
         for label, mine, theirs in zip(labels, before, after, strict=True)
     ]
     rows = [
@@ -29,50 +29,48 @@ def paired(labels: Sequence[str], before: Sequence[float], after: Sequence[float
         for order, value in enumerate(values)
     ]
     # Two labels may look alike, so bars stand by their order and are only named by a label.
-    shown = "datum.value == null ? '' : data('labels')[datum.value].shown"
-    axis = {"labelExpr": shown, "title": None, "labelLimit": 320, "labelFont": MONOSPACE}
-    return framed(
-        {
-            "datasets": {"labels": names, "rows": rows},
-            "layer": [
-                {
-                    # A layer that draws nothing, so that the labels are there to be looked up.
-                    "data": {"name": "labels"},
-                    "mark": {"type": "point", "opacity": 0},
-                },
-                {
-                    "data": {"name": "rows"},
-                    "mark": {"type": "bar", "cornerRadiusEnd": 2},
-                    "encoding": {
-                        "y": {
-                            "field": "order",
-                            "type": "ordinal",
-                            "axis": axis,
-                            "scale": {"paddingInner": 0.28},
-                        },
-                        "yOffset": {"field": "when", "sort": [BEFORE, AFTER]},
-                        "x": {
-                            "field": "value",
-                            "type": "quantitative",
-                            "axis": None,
-                            "scale": {"domain": [0, 1]},
-                        },
-                        "color": {
-                            "field": "when",
-                            "type": "nominal",
-                            "sort": [BEFORE, AFTER],
-                            "legend": {"symbolType": "square"},
-                        },
-                        "tooltip": [
-                            told("label", "token", places=None),
-                            told("when", places=None),
-                            told("said", "probability", places=None),
-                        ],
-                    },
-                },
-            ],
-        }
-    )
+    axis = {
+        "labelExpr": "names[datum.value]",
+        "title": None,
+        "labelLimit": 320,
+        "labelFont": MONOSPACE,
+    }
+    colour = {
+        "field": "when",
+        "type": "nominal",
+        "sort": [BEFORE, AFTER],
+        "legend": {"symbolType": "square"},
+    }
+    y: Spec = {
+        "field": "order",
+        "type": "ordinal",
+        "axis": axis,
+        "scale": {"paddingInner": 0.28},
+    }
+    x: Spec = {
+        "field": "value",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, 1]},
+    }
+    tooltip = [
+        told("label", "token", places=None),
+        told("when", places=None),
+        told("said", "probability", places=None),
+    ]
+    bar: Spec = {
+        # Data inside a layer is part of the drawing, so a change of it draws everything anew.
+        "data": {"values": rows},
+        "mark": {"type": "bar", "cornerRadiusEnd": 2},
+        "encoding": {
+            "y": y,
+            "yOffset": {"field": "when", "sort": [BEFORE, AFTER]},
+            "x": x,
+            "color": colour,
+            "tooltip": tooltip,
+        },
+    }
+    return framed({"params": [{"name": "names", "value": names}], "layer": [bar]})
 
 
 @dataclass(frozen=True)
