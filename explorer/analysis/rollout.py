@@ -38,8 +38,10 @@ def mixed(weights: Tensor) -> Tensor:
 def mixings(reading: Reading, part: str, layers: int) -> Iterator[Tensor]:
     """A (t, t) of the first so many layers, from the first on; few heads are held at a time."""
     for layer in range(layers):
-        sums = [weights.sum(0) for weights in in_groups(reading, part, layer)]
-        yield mixed(torch.stack(sums).sum(0) / reading.part(part).heads)
+        total = torch.zeros(())
+        for weights in in_groups(reading, part, layer):
+            total = total + weights.sum(0)
+        yield mixed(total / reading.part(part).heads)
 
 
 def rollout(mixing: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:

@@ -143,7 +143,7 @@ def test_a_token_of_another_sentence_is_let_go() -> None:
 
 
 def test_a_flow_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollout, "EDGES_SOLVED", 5)
+    monkeypatch.setattr(rollout, "EDGES_SOLVED", 1)
     assert "takes too long to wait for" in said(page(model="letters", side="Flow", text="that cat"))
     monkeypatch.setattr(mixing, "CELLS_HELD", 5)
     at = page(model="letters", side="Flow", text="the hat")
