@@ -80,9 +80,11 @@ def ledger(found: Pair) -> list[tuple[str, str]]:
     steps.append(("mask", may))
     if found.allowed:
         share = math.exp(found.logit - found.largest) if _known(found) else math.nan
+        keys = "1 key" if found.seen == 1 else f"{found.seen:,} keys"
         steps += [
-            (f"e^(this {_less(found.largest)}), off the largest", three(share)),
-            (f"÷ the sum of that over {found.seen} keys", three(found.total)),
+            ("largest of the row", three(found.largest)),
+            ("e^(this − largest)", three(share)),
+            (f"÷ the same, summed over {keys}", three(found.total)),
         ]
     return [*steps, ("weight", three(found.weight))]
 
@@ -107,10 +109,6 @@ def _table(steps: list[tuple[str, str]]) -> None:
         hide_header=True,
         alt="Every step from the product of query and key to the weight",
     )
-
-
-def _less(largest: float) -> str:
-    return f"+ {three(-largest)}" if largest < 0 else f"− {three(largest)}"
 
 
 def _row(found: Pair, columns: Sequence[Label]) -> None:

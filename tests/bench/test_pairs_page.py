@@ -121,3 +121,27 @@ def test_the_ledger_goes_step_by_step() -> None:
     far = reading.read(library.open_model("far"), "the cat sleeps")
     steps = [name for name, _ in ledger(pair(far, "decoder.self_attn", 0, 1, 2, 1))]
     assert "plus the bias of the distance" in steps
+
+
+def test_what_is_no_number_and_a_row_that_sees_nothing_are_said() -> None:
+    opened = library.open_model("far")
+    found = reading.fresh_batch(opened, ("the cat sleeps",))[0]
+    site = "decoder.0.self_attn"
+    mask = found.trace.values[f"{site}.mask"].expand(1, 1, -1, -1).clone()
+    mask[:, :, 1] = False
+    found.trace.values[f"{site}.mask"] = mask
+    blind = pair(found, "decoder.self_attn", 0, 0, 1, 0)
+    assert said(blind, "{row} {column} {value}", "the", "cat").startswith("the may look at nothing")
+    assert dict(ledger(blind))["weight"] == "0"
+    found.trace.values[f"{site}.q"] = found.trace.values[f"{site}.q"] * float("nan")
+    unknown = pair(found, "decoder.self_attn", 0, 0, 2, 0)
+    assert dict(ledger(unknown))["weight"] == "no value"
+
+
+def test_a_model_whose_numbers_are_none_has_the_page(folder: Path) -> None:
+    put(folder, "broken", word_tokenizer(KNOWN, DECODER), "the cat sleeps", kind="decoder")
+    named = dict(library.open_model("broken").model.named_parameters())
+    named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
+    at = inside(model="broken")
+    assert not at.exception
+    assert "no value" in set(at.table[0].value["value"])

@@ -212,6 +212,7 @@ function chip(label, side, at, muted) {
 function strip(state, list, side) {
   const muted = new Set(state.data.muted[side]), made = list.map((l, at) => chip(l, side, at, muted.has(at)));
   const row = element("ol", "strip");
+  row.setAttribute("aria-label", "Tokens. Arrow keys walk from one to the next, Escape lets go.");
   row.append(...made.map(([item]) => item));
   state.chips[side] = made.map(([, button]) => button);
   return row;
