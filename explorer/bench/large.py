@@ -6,10 +6,13 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.analysis.looks import Look, Shown, each_head, shown
-from explorer.bench import looking
+from explorer.bench import looking, taking_away
 from explorer.components import lines, matrix
+from explorer.components.labels import texts
 from explorer.kept import kept
 from explorer.reading import Reading
+from explorer.snippets import one_head
+from explorer.taken import Taken
 
 MOST_CELLS_IN_LINES = 1 << 22
 """Heads × rows × columns that are sent for the lines: 16 heads of 512 tokens."""
@@ -75,6 +78,29 @@ def as_lines(reading: Reading, look: Look) -> None:
         log=look.log,
     )
     widgets.notes([" ".join(made.notes)])
+
+
+def taken(reading: Reading, look: Look) -> Taken:
+    """What the large picture shows, with where it comes from, for who takes it away."""
+    at = session.choice()
+    part, made = reading.part(at.part), picture(reading, look)
+    return Taken(
+        values=made.values,
+        rows=tuple(texts(made.rows)),
+        columns=tuple(texts(made.columns)),
+        title=f"{looking.in_words(look, part, at.layer, at.head)} of {at.model}",
+        unit=made.unit,
+        row_name=part.words.row,
+        column_name=part.words.column,
+        allowed=made.allowed,
+        about=taking_away.about() | {"shown as": looking.summary(look)},
+    )
+
+
+def pasted(reading: Reading) -> str:
+    """The lines that make the weights of the chosen head."""
+    at = session.choice()
+    return one_head(reading, session.folder(), at.part, at.layer, at.head)
 
 
 def _ends_at_one(look: Look) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,6 +10,7 @@ import streamlit as st
 from explorer import session
 from explorer.analysis.looks import ALL, SENTENCES, Look
 from explorer.analysis.words import words_of
+from explorer.bench.folded import Folded, Text
 from explorer.components.labels import text_of
 from explorer.parts import Part
 from explorer.reading import Reading
@@ -42,6 +43,7 @@ UNTOUCHED: dict[str, Any] = {
     "hide": [],
     "mass": 100,
 }
+FOLDED = Folded("look", UNTOUCHED)
 
 
 def choose_view(*views: str) -> str:
@@ -65,36 +67,76 @@ def choose(reading: Reading, part: str) -> Look:
     control is in the address.
     """
     names = key_names(reading.columns(part))
-    vain = in_vain(names, two_sentences(reading, part))
-    _keep_what_exists(names, reading, part)
+    paired = two_sentences(reading, part)
+    asked = FOLDED.texts()
+    vain = in_vain(asked, names, paired)
+    chosen = sound(asked, names, paired)
+    FOLDED.settle(chosen)
+    look = _look(chosen, reading, part, names)
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.popover("Adjust", icon=":material/tune:", key="adjust"):
-            look = _controls(reading, part, names)
+        with st.popover("Adjust", icon=":material/tune:", key="adjust", on_change="rerun") as panel:
+            if panel.open:
+                _controls(chosen, reading, part, names)
         st.caption(summary(look), width="stretch")
     _say(vain, look)
     return look
 
 
-def _controls(reading: Reading, part: str, names: list[str]) -> Look:
-    of = HEADS[_one("Heads", "heads")]
-    weighting = WEIGHTING[_one("Weight", "weighting")]
-    hidden = _hidden(names, reading.columns(part))
-    mass = st.slider(
+def _controls(chosen: dict[str, Any], reading: Reading, part: str, names: list[str]) -> None:
+    _one("Heads", "heads", chosen)
+    _one("Weight", "weighting", chosen)
+    _switch("Hide the first token", "hide_first", chosen)
+    _switch("Hide special tokens", "hide_special", chosen)
+    st.multiselect(
+        "Hidden keys",
+        names,
+        default=chosen["hide"],
+        key="hide",
+        placeholder="None",
+        max_selections=MOST_HIDDEN,
+        help="Hidden keys lose their weight, and every row is scaled back to its sum. "
+        "A click on the label of a column does the same.",
+        on_change=FOLDED.take,
+        args=("hide",),
+    )
+    st.slider(
         "Share of each row that is shown, %",
         LEAST_MASS,
         100,
-        100,
+        chosen["mass"],
         MASS_STEP,
         key="mass",
         help="Of each row the fewest keys that reach this share. 70 is a usual cut.",
-        bind="query-params",
+        on_change=FOLDED.take,
+        args=("mass",),
     )
-    words = _words(reading, part)
-    sentences = _one("Sentences", "sentences") if two_sentences(reading, part) else ALL
-    scaling = SCALING[_one("Colours end at", "colours", help=ENDS)]
-    log = st.toggle("Colours on a log scale", key="log", bind="query-params")
-    st.button("Reset", key="reset_look", on_click=reset)
-    return Look(of, weighting, hidden, int(mass), words, sentences, scaling, bool(log))
+    cut = has_cut_words(reading, part)
+    pieces = "Pieces of a word become one: summed over keys, averaged over queries."
+    whole = "Every token here is a whole word already."
+    _switch("Whole words", "words", chosen, disabled=not cut, help=pieces if cut else whole)
+    if two_sentences(reading, part):
+        _one("Sentences", "sentences", chosen)
+    _one("Colours end at", "colours", chosen, help=ENDS)
+    _switch("Colours on a log scale", "log", chosen)
+    st.button("Reset", key="reset_look", on_click=FOLDED.reset)
+
+
+def _look(chosen: dict[str, Any], reading: Reading, part: str, names: list[str]) -> Look:
+    places = {name: at for at, name in enumerate(names)}
+    hidden = {places[name] for name in chosen["hide"]}
+    hidden |= {0} if chosen["hide_first"] else set()
+    if chosen["hide_special"]:
+        hidden |= {at for at, token in enumerate(reading.columns(part)) if token.special}
+    return Look(
+        HEADS[chosen["heads"]],
+        WEIGHTING[chosen["weighting"]],
+        tuple(sorted(hidden)),
+        chosen["mass"],
+        chosen["words"] and has_cut_words(reading, part),
+        chosen["sentences"],
+        SCALING[chosen["colours"]],
+        chosen["log"],
+    )
 
 
 def summary(look: Look) -> str:
@@ -115,18 +157,10 @@ def summary(look: Look) -> str:
     return " · ".join(said) or "The head as the pass left it"
 
 
-def reset() -> None:
-    """Back to the head as the pass left it; for a callback."""
-    for key, value in UNTOUCHED.items():
-        if key in st.session_state:
-            st.session_state[key] = value
-
-
 def pick(layer: int, head: int) -> None:
     """Show this head, itself; for the callback of a view in which heads are clicked."""
     session.look_at(layer, head)
-    if "heads" in st.session_state:
-        st.session_state["heads"] = UNTOUCHED["heads"]
+    FOLDED.put("heads", UNTOUCHED["heads"])
 
 
 def key_names(columns: Sequence[Token]) -> list[str]:
@@ -142,17 +176,17 @@ def key_names(columns: Sequence[Token]) -> list[str]:
 def toggle_hidden(reading: Reading, part: str, keys: Sequence[int]) -> None:
     """Hide these keys, or show them again where all of them were hidden; for a callback."""
     names = key_names(reading.columns(part))
-    state, first = st.session_state, keys[0] == 0
     wanted = [names[at] for at in keys]
-    before = [name for name in state.get("hide", []) if name in names]
-    if first and state.get("hide_first"):
-        state["hide_first"] = False
+    now = FOLDED.texts()
+    before = [name for name in now.get("hide", []) if name in names]
+    if keys[0] == 0 and now.get("hide_first") == "true":
+        FOLDED.put("hide_first", False)
         wanted = []
     if all(name in before for name in wanted):
-        state["hide"] = [name for name in before if name not in wanted]
+        FOLDED.put("hide", [name for name in before if name not in wanted])
     else:
         more = [name for name in wanted if name not in before]
-        state["hide"] = [*before, *more][:MOST_HIDDEN]
+        FOLDED.put("hide", [*before, *more][:MOST_HIDDEN])
 
 
 def two_sentences(reading: Reading, part: str) -> bool:
@@ -170,63 +204,42 @@ def in_words(look: Look, at: Part, layer: int, head: int) -> str:
     return f"Layer {layer}, {of[look.of]}"
 
 
-def _one(label: str, key: str, **how: Any) -> str:
-    options = CHOICES[key]
-    picked = st.segmented_control(
+def _one(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
+    st.segmented_control(
         label,
-        options,
-        default=options[0],
+        CHOICES[key],
+        default=chosen[key],
         key=key,
         required=True,
-        bind="query-params",
+        on_change=FOLDED.take,
+        args=(key,),
         **how,
     )
-    return options[0] if picked is None else str(picked)
 
 
-def _hidden(names: list[str], columns: Sequence[Token]) -> tuple[int, ...]:
-    first = st.toggle("Hide the first token", key="hide_first", bind="query-params")
-    special = st.toggle("Hide special tokens", key="hide_special", bind="query-params")
-    picked = st.multiselect(
-        "Hidden keys",
-        names,
-        key="hide",
-        placeholder="None",
-        max_selections=MOST_HIDDEN,
-        help="Hidden keys lose their weight, and every row is scaled back to its sum. "
-        "A click on the label of a column does the same.",
-        bind="query-params",
-    )
-    places = {name: at for at, name in enumerate(names)}
-    hidden = {places[name] for name in picked if name in places}
-    hidden |= {0} if first else set()
-    hidden |= {at for at, token in enumerate(columns) if special and token.special}
-    return tuple(sorted(hidden))
+def _switch(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
+    st.toggle(label, value=chosen[key], key=key, on_change=FOLDED.take, args=(key,), **how)
 
 
-def _words(reading: Reading, part: str) -> bool:
+def has_cut_words(reading: Reading, part: str) -> bool:
     """Only where the tokenizer has cut a word is there something to merge."""
     sides = (reading.rows(part), reading.columns(part))
-    cut = any(len(words_of(side, reading.text, reading.pair)) < len(side) for side in sides)
-    chosen = st.toggle(
-        "Whole words",
-        key="words",
-        disabled=not cut,
-        help="Pieces of a word become one: summed over keys, averaged over queries."
-        if cut
-        else "Every token here is a whole word already.",
-        bind="query-params",
-    )
-    return bool(chosen) and cut
+    return any(len(words_of(side, reading.text, reading.pair)) < len(side) for side in sides)
 
 
-def _keep_what_exists(names: list[str], reading: Reading, part: str) -> None:
-    """A key that another sentence does not have is let go."""
-    state = st.session_state
-    if "hide" in state:
-        state["hide"] = [name for name in state["hide"] if name in names][:MOST_HIDDEN]
-    if not two_sentences(reading, part):
-        state.pop("sentences", None)
+def sound(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> dict[str, Any]:
+    """Values that exist here; what is asked for in vain is as at first."""
+    found = dict(UNTOUCHED)
+    for key, options in CHOICES.items():
+        if asked.get(key) in options and (paired or key != "sentences"):
+            found[key] = asked[key]
+    for key in SWITCHES:
+        found[key] = str(asked.get(key)).lower() == "true"
+    mass = str(asked.get("mass", ""))
+    if mass.isdecimal() and LEAST_MASS <= int(mass) <= 100:
+        found["mass"] = int(mass)
+    found["hide"] = [name for name in asked.get("hide", []) if name in names][:MOST_HIDDEN]
+    return found
 
 
 def _say(found: list[str], look: Look) -> None:
@@ -242,9 +255,9 @@ def _say(found: list[str], look: Look) -> None:
         session.say(note)
 
 
-def in_vain(names: Sequence[str], paired: bool) -> list[str]:
-    """One sentence for everything in the address that does not exist here."""
-    asked, notes = st.query_params, []
+def in_vain(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> list[str]:
+    """One sentence for everything that was asked for and does not exist here."""
+    notes = []
     for key, options in CHOICES.items():
         value = asked.get(key)
         if value is not None and value not in options:
@@ -254,15 +267,15 @@ def in_vain(names: Sequence[str], paired: bool) -> list[str]:
     if not paired and asked.get("sentences", ALL) in [*SENTENCES][1:]:
         notes.append("There is one sentence here, so no pair of sentences to pick from.")
     for key in SWITCHES:
-        value = asked.get(key)
-        if value is not None and value.lower() not in ("true", "false"):
+        value = str(asked.get(key, "false"))
+        if value.lower() not in ("true", "false"):
             notes.append(f"“{key}” can be true or false, not “{value[:20]}”; it is off.")
-    mass = asked.get("mass")
-    if mass is not None and not (mass.isdecimal() and LEAST_MASS <= int(mass) <= 100):
+    mass = str(asked.get("mass", "100"))
+    if not (mass.isdecimal() and LEAST_MASS <= int(mass) <= 100):
         notes.append(
             f"The share shown is between {LEAST_MASS} and 100 %, not “{mass[:20]}”; showing all."
         )
-    missing = [name for name in asked.get_all("hide") if name and name not in names]
+    missing = [name for name in asked.get("hide", []) if name and name not in names]
     if missing:
         notes.append(f"There is no key “{missing[0][:30]}” to hide in this text.")
     return notes

@@ -15,18 +15,19 @@ from explorer.taken import Taken, as_csv, as_json, as_npz
 from explorer.text.literal import literal
 
 
-def take_away(taken: Taken) -> None:
-    """Every way out, behind one button; a file is made when it is asked for."""
+def take_away(make: Callable[[], Taken]) -> None:
+    """Every way out, behind one button; nothing is made before it is asked for."""
     with st.popover(
         "Take away", icon=":material/download:", key="take_away", on_change="rerun"
     ) as opened:
         if not opened.open:
             return
+        taken = make()
         st.caption(literal(taken.title))
-        for label, ending, make in _ways(taken):
+        for label, ending, file in _ways(taken):
             st.download_button(
                 label,
-                data=make,
+                data=file,
                 file_name=f"{file_name(taken.title)}.{ending}",
                 key=f"take_{ending}",
                 on_click="ignore",

@@ -4,7 +4,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.analysis import thumbnails
-from explorer.bench import inspecting, large, looking
+from explorer.bench import inspecting, large, looking, taking_away
 from explorer.components import grid
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
@@ -36,6 +36,11 @@ with one:
         large.as_lines(reading, look)
     else:
         inspecting.two_way(reading, look)
+    taking_away.take_away(lambda: large.taken(reading, look))
 
 st.markdown(part.words.explanation)
-widgets.code(MultiHeadAttention.forward, scaled_dot_product_attention)
+widgets.code(
+    MultiHeadAttention.forward,
+    scaled_dot_product_attention,
+    pasted=lambda: large.pasted(reading),
+)

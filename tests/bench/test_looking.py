@@ -33,6 +33,12 @@ def page(**address: str | list[str]) -> AppTest:
     return at.run()
 
 
+def unfold(at: AppTest) -> None:
+    """Open what holds the controls: they are drawn while somebody looks at them."""
+    at.session_state["adjust"] = True
+    at.run()
+
+
 def said(at: AppTest) -> str:
     return "\n".join([*(text.value for text in at.text), *(each.value for each in at.caption)])
 
@@ -81,6 +87,7 @@ def test_a_pair_that_is_not_there_is_said() -> None:
 def test_a_mistake_is_said_until_something_else_is_chosen() -> None:
     at = page(mass="7")
     assert "not “7”" in said(at)
+    unfold(at)
     at.toggle(key="log").set_value(True).run()
     assert "not “7”" not in said(at)
     assert "log colours" in said(at)
@@ -89,6 +96,7 @@ def test_a_mistake_is_said_until_something_else_is_chosen() -> None:
 def test_everything_is_undone_by_one_button() -> None:
     at = page(hide_first="true", mass="50", heads="Max", weighting="Value length")
     assert "largest of the heads" in said(at)
+    unfold(at)
     at.button(key="reset_look").click().run()
     assert not at.exception
     assert "The head as the pass left it" in said(at)

@@ -246,8 +246,10 @@ function show(state) {
     root.querySelector(".notes").textContent = `Each half to its own largest ${data.words.unit}; the ` +
       `${data.strongest} strongest are named${data.masked ? "; hatched may not look" : ""}.`;
   }
-  const ramp = (colours, from, to) => `linear-gradient(90deg, ${[0, 0.5, 1].map(at =>
-    css(colours[Math.round(from + (to - from) * at)])).join(",")})`;
+  const ramp = (colours, from, to) => {
+    const stops = [0, 0.5, 1].map(at => css(colours[Math.round(from + (to - from) * at)]));
+    return `linear-gradient(90deg, ${stops.join(",")})`;
+  };
   const middle = (ink.diverging.length - 1) / 2;
   root.style.setProperty("--above", ramp(ink.sequential, 0, ink.sequential.length - 1));
   root.style.setProperty("--below", ramp(ink.diverging, middle, 0));
