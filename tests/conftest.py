@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 import torch
 from playwright.sync_api import Browser, sync_playwright
@@ -21,6 +22,10 @@ if not os.environ.get("EXPLORER_MEASURING"):
     install_import_hook("models", f"{checking.__name__}.check")
 
 torch.set_num_threads(1)
+
+# On a busy machine any example may wait a moment: pytest's own time limit is the limit.
+hypothesis.settings.register_profile("any pace")
+hypothesis.settings.load_profile("any pace")
 
 
 @pytest.fixture(scope="session")

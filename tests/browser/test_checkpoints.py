@@ -101,7 +101,7 @@ def test_an_address_is_a_view(visitor: Visitor, visit: Visit) -> None:
     friend = visit()
     friend.page.goto(page.url)
     friend.rest()
-    assert friend.picture("weights_picture") == seen
+    friend.shows("weights_picture", seen)
 
 
 @pytest.mark.parametrize(

@@ -166,14 +166,13 @@ def test_an_upload_opens_for_its_reader_and_by_its_address(
     opens(visitor, name)
     visitor.follow("Attention")
     visitor.drawn(HEAD)
-    seen = visitor.picture(HEAD)
     stranger = visit()
     stranger.open("/checkpoints")
     expect(stranger.page.get_by_text(name)).to_have_count(0)
     friend = visit()
     friend.page.goto(page.url)
     friend.rest()
-    assert friend.picture(HEAD) == seen
+    friend.shows(HEAD, visitor.picture(HEAD))
     opens(friend, name)
 
 

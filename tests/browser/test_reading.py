@@ -60,10 +60,10 @@ def test_a_reload_and_a_link_give_the_same_view(visitor: Visitor, visit: Visit) 
     seen = visitor.picture(HEAD)
     visitor.page.reload()
     visitor.rest()
-    assert visitor.picture(HEAD) == seen
+    visitor.shows(HEAD, seen)
 
     friend = visit()
     friend.page.goto(visitor.page.url)
     friend.rest()
-    assert friend.picture(HEAD) == seen
+    friend.shows(HEAD, seen)
     expect(friend.page.get_by_label("Your sentence", exact=True)).to_have_value(SENTENCE)

@@ -115,6 +115,10 @@ class Visitor:
         url: str = canvas.evaluate("canvas => canvas.toDataURL()")
         return url
 
+    def shows(self, key: str, picture: str) -> None:
+        """Wait until this is painted under this key; a first paint may come before its fonts."""
+        wait_until(lambda: self.picture(key) == picture, f"the same picture under {key}", 30)
+
     def pick(self, key: str, *, layer: int, head: int) -> None:
         """Click the small picture of a head in the overview under this key."""
         self.drawn(key)

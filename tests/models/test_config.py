@@ -186,7 +186,7 @@ def test_a_config_has_no_effect_on_the_world() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ANY_JSON | st.dictionaries(st.sampled_from(FIELDS), ANY_JSON | LIKELY, max_size=6))
 def test_anything_else_is_refused_in_one_sentence(values: object) -> None:
     try:
@@ -201,7 +201,7 @@ def test_anything_else_is_refused_in_one_sentence(values: object) -> None:
         assert TransformerConfig.from_json(config.to_json()) == config
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(FIELDS), LIKELY, max_size=5))
 def test_what_is_not_refused_is_a_model(values: dict[str, Any]) -> None:
     config = TransformerConfig(**({"vocab_size": 8, "max_len": 8} | values))

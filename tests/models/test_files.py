@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from models.files import (
@@ -36,13 +36,11 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(), VALUES))
 def test_sound_json_is_read_as_it_is(values: dict[str, object]) -> None:
     assert parse_object(json.dumps(values), "it") == values
 
 
-@settings(deadline=None)
 @given(st.text() | st.text('[]{}",:0123456789eE+-.tfnul \\', max_size=40))
 def test_any_text_is_an_object_or_a_sentence(text: str) -> None:
     with suppress(CheckpointError):
@@ -63,7 +61,6 @@ def test_a_bracket_in_a_word_is_a_letter() -> None:
     assert parse_object(json.dumps({text: text}), "it") == {text: text}
 
 
-@settings(deadline=None)
 @given(st.text() | st.text("\n\x1b\u202e\ud800\U000f0000\0 ab", min_size=1, max_size=200))
 def test_a_name_is_shown_on_one_line(name: str) -> None:
     assert shown(name).isprintable()

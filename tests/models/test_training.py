@@ -220,7 +220,7 @@ def test_faults(sentence: str, changes: dict[str, Any]) -> None:
     assert str(refused.value) == sentence
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(list(TrainConfig().to_dict())), st.floats() | st.integers()))
 def test_any_other_settings_are_refused_or_kept(values: dict[str, Any]) -> None:
     config = TrainConfig(**values)

@@ -96,7 +96,6 @@ def sentence_or_none(content: bytes) -> str | None:
     return None
 
 
-@settings(deadline=None)
 @given(TENSORS, st.dictionaries(st.sampled_from("xyz"), st.text("ab"), max_size=2))
 def test_what_the_library_writes_is_what_we_read(
     tensors: dict[str, tuple[tuple[int, ...], str]], notes: dict[str, str]
@@ -214,19 +213,18 @@ def test_headers_cost_what_headers_take(tmp_path: Path) -> None:
     assert open_file(tmp_path, WEIGHTS).bytes == size
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=80) | st.binary(max_size=40).map(packed))
 def test_random_bytes_are_no_file(content: bytes) -> None:
     sentence_or_none(content)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(HEADERS, st.integers(0, 40))
 def test_random_headers(header: Any, size: int) -> None:
     sentence_or_none(packed(json.dumps(header).encode(), bytes(size)))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data(), st.integers(1, 4))
 def test_a_good_file_with_some_bytes_changed(folder: Path, data: st.DataObject, count: int) -> None:
     """Most of these bytes are the header's; the numbers may change without a lie."""
@@ -237,7 +235,6 @@ def test_a_good_file_with_some_bytes_changed(folder: Path, data: st.DataObject, 
     sentence_or_none(bytes(content))
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1))
 def test_a_good_file_cut_anywhere(folder: Path, share: float) -> None:
     content = (folder / WEIGHTS).read_bytes()

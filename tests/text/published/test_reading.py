@@ -43,7 +43,7 @@ def check_spans(text: str, tokens: tuple[Token, ...]) -> None:
 
 
 @SEVERAL
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text(max_size=60))
 def test_spans_lie_in_the_text_in_order(made: Made, name: str, text: str) -> None:
     check_spans(text, opened(made, name).encode(text))
