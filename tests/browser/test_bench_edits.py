@@ -1,0 +1,243 @@
+"""Changing the pass by hand, on a model of ours and on published ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Position, expect
+
+from tests import zoo
+from tests.browser.conftest import Visit
+from tests.browser.visiting import Visitor
+from tests.served import Server, wait_until
+
+NOTHING = "Nothing is changed yet."
+MODELS = {
+    "ours": "model=shakespeare&text=To+be,+or+not",
+    "published decoder": "model=gpt2&text=5+17+3+9+11",
+    "published encoder": "model=bert&text=the+cat+is+[MASK]+and+good",
+    "published encoder-decoder": "model=t5&text=hello+world",
+}
+EVERY_MODEL = pytest.mark.parametrize("asked", MODELS.values(), ids=MODELS.keys())
+OURS_AND_PUBLISHED = pytest.mark.parametrize(
+    "asked", list(MODELS.values())[:3], ids=list(MODELS)[:3]
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The app with its own models and a few published ones."""
+    folder = tmp_path_factory.mktemp("zoo")
+    for make in (zoo.bert, zoo.gpt2, zoo.t5):
+        make(folder / make.__name__)
+    runs = tmp_path_factory.mktemp("served") / "runs"
+    with Server(runs, env={"EXPLORER_MODELS": str(folder), "HF_HUB_OFFLINE": "1"}) as server:
+        yield server
+        server.stop()
+        assert not server.tracebacks, server.tracebacks[0]
+
+
+def chances(visitor: Visitor) -> str:
+    """The bars before and after, as they are painted."""
+    return chart(visitor, "chances")
+
+
+def chart(visitor: Visitor, key: str) -> str:
+    drawn = visitor.widget(key).locator("svg.marks").first
+    drawn.wait_for(state="visible")
+    return drawn.inner_html()
+
+
+def press(visitor: Visitor, name: str) -> None:
+    visitor.page.get_by_role("button", name=name, exact=True).click()
+    visitor.rest()
+
+
+def listed(visitor: Visitor, words: str, times: int = 1) -> None:
+    """The list of edits has this one so many times."""
+    expect(visitor.widget("edits_made").get_by_text(words)).to_have_count(times)
+
+
+def edits(visitor: Visitor) -> str:
+    return visitor.query().get("edits", "")
+
+
+@EVERY_MODEL
+def test_ablate_a_head_a_layer_and_an_edge_and_undo(visitor: Visitor, asked: str) -> None:
+    page = visitor.open(f"/edits?{asked}&layer=0&head=1")
+    expect(page.get_by_text(NOTHING)).to_be_visible()
+    before = chances(visitor)
+    press(visitor, "Ablate layer 0, head 1")
+    listed(visitor, "head 1 to zero")
+    wait_until(lambda: chances(visitor) != before, "other chances")
+    visitor.widget("change").get_by_text("Layer", exact=True).click()
+    visitor.asks(change="Layer")
+    visitor.rest()
+    press(visitor, "Ablate the feed-forward of layer 0")
+    listed(visitor, "feed-forward to zero")
+    visitor.widget("change").get_by_text("Edge", exact=True).click()
+    visitor.asks(change="Edge")
+    visitor.rest()
+    press(visitor, "Cut the edge")
+    listed(visitor, "edge ")
+    assert edits(visitor).startswith("1.3~h.")
+    for left in (2, 1, 0):
+        press(visitor, "Undo")
+        wait_until(lambda left=left: edits(visitor).startswith(f"1.{left}~"), f"{left} edits left")  # type: ignore[misc]
+    listed(visitor, "(undone)", 3)
+    wait_until(lambda: chances(visitor) == before, "the chances of the beginning")
+    press(visitor, "Redo")
+    listed(visitor, "(undone)", 2)
+    visitor.no_traceback()
+
+
+@OURS_AND_PUBLISHED
+def test_the_history_is_in_the_address(visitor: Visitor, visit: Visit, asked: str) -> None:
+    page = visitor.open(f"/edits?{asked}&layer=0&head=0&change=Mask&mask_how=Hide+a+key")
+    press(visitor, "Hide it from everybody")
+    listed(visitor, "nobody looks at")
+    visitor.drawn("map_after")
+    seen = visitor.picture("map_after"), chances(visitor)
+    friend = visit()
+    friend.page.goto(page.url)
+    friend.rest()
+    listed(friend, "nobody looks at")
+    wait_until(lambda: (friend.picture("map_after"), chances(friend)) == seen, "the same view")
+    press(friend, "Remove")
+    expect(friend.page.get_by_text(NOTHING)).to_be_visible()
+    assert edits(friend) == ""
+    friend.no_traceback()
+
+
+@OURS_AND_PUBLISHED
+def test_edit_the_mask_and_run_again(visitor: Visitor, asked: str) -> None:
+    page = visitor.open(f"/edits?{asked}&layer=0&head=0&change=Mask&mask_how=Cell+by+cell")
+    before = visitor.picture("map_after")
+    for row in (0, 0):  # forbid the first cell, then allow it again
+        visitor.drawn("paint")
+        view = visitor.widget("paint").locator("[data-cells]")
+        left, top, cell, _ = map(float, str(view.get_attribute("data-cells")).split())
+        at = Position(x=left + 0.5 * cell, y=top + (row + 0.5) * cell)
+        made = edits(visitor)
+        view.locator("canvas").click(position=at)
+        wait_until(lambda made=made: edits(visitor) != made, "one more edit")  # type: ignore[misc]
+        visitor.rest()
+        if edits(visitor).startswith("1.1"):
+            listed(visitor, "may not look at")
+            is_decoder = "model=bert" not in asked
+            nowhere = page.get_by_text("May look nowhere")
+            expect(nowhere).to_have_count(int(is_decoder))
+            wait_until(lambda: visitor.picture("map_after") != before, "another map")
+    assert edits(visitor).startswith("1.2~c.")
+    wait_until(lambda: visitor.picture("map_after") == before, "the map of the beginning")
+    visitor.no_traceback()
+
+
+def test_replace_a_token_and_mask_one(visitor: Visitor) -> None:
+    page = visitor.open("/edits?model=bert&text=the+cat+is+good&change=Token")
+    visitor.widget("token_to_change").get_by_text("good", exact=True).click()
+    expect(page.get_by_text("Token 4 is “good”.")).to_be_visible()
+    field = page.get_by_label("Becomes", exact=True)
+    field.fill("nonsense")
+    field.press("Enter")
+    expect(page.get_by_text(re.compile("is (not in this model|[0-9]+ tokens)"))).to_be_visible()
+    field.fill("dog")
+    field.press("Enter")
+    visitor.rest()
+    press(visitor, "Replace")
+    listed(visitor, "“good” (4) becomes “dog”")
+    expect(visitor.widget("token_to_change").get_by_text("dog", exact=True)).to_be_visible()
+    press(visitor, "Mask it")
+    listed(visitor, "becomes “[MASK]”")
+    visitor.open("/edits?model=shakespeare&text=To+be&change=Token")
+    visitor.widget("token_to_change").get_by_text("To", exact=True).click()
+    visitor.rest()
+    field.fill("be")
+    field.press("Enter")
+    visitor.rest()
+    press(visitor, "Replace")
+    listed(visitor, "becomes")
+    visitor.no_traceback()
+
+
+@pytest.mark.parametrize(
+    ("asked", "other", "wrong"),
+    [
+        ("model=induction&text=7+3+9+7", "7 3 1 7", "7 3"),
+        ("model=gpt2&text=5+17+3", "5 9 3", "5 9"),
+    ],
+    ids=["ours", "published"],
+)
+def test_patching(visitor: Visitor, asked: str, other: str, wrong: str) -> None:
+    page = visitor.open(f"/edits?{asked}&change=Patch&layer=0&head=0")
+    field = page.get_by_label("Another sentence", exact=True)
+    for text in (wrong, other):
+        field.fill(text)
+        field.press("Enter")
+        visitor.rest()
+        button = page.get_by_role("button", name="Patch layer 0, head 0", exact=True)
+        expect(button).to_be_enabled()
+        button.click()
+        visitor.rest()
+        if text == wrong:
+            expect(page.get_by_text("only texts of the same length")).to_be_visible()
+    listed(visitor, f"as in “{other}”")
+    visitor.no_traceback()
+
+
+@OURS_AND_PUBLISHED
+def test_every_head_is_ablated_at_once_and_a_click_ablates_one(
+    visitor: Visitor, asked: str
+) -> None:
+    page = visitor.open(f"/edits?{asked}&layer=0&head=0&look=Every+head")
+    visitor.pick("heads_off", layer=1, head=1)
+    visitor.asks(layer="1", head="1")
+    visitor.rest()
+    assert edits(visitor) == ""
+    page.get_by_text("Ablates the head", exact=True).click()
+    visitor.asks(click="Ablates the head")
+    visitor.rest()
+    visitor.pick("heads_off", layer=0, head=2)
+    listed(visitor, "Layer 0, head 2 to zero")
+    visitor.no_traceback()
+
+
+@OURS_AND_PUBLISHED
+def test_faithfulness_of_a_map(visitor: Visitor, asked: str) -> None:
+    page = visitor.open(f"/edits?{asked}&layer=0&head=1&look=Faithfulness")
+    before = chart(visitor, "faithfulness")
+    page.get_by_text("The whole layer", exact=True).click()
+    visitor.asks(edges_of="The whole layer")
+    wait_until(lambda: chart(visitor, "faithfulness") != before, "another chart")
+    visitor.no_traceback()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("edits=nonsense", "is not a list of edits that this version reads"),
+        ("edits=1.2~h.d.0.1.z~what", "“what” in the address is no edit; it was dropped."),
+        ("edits=1.1~h.d.9.1.z", "There is no layer 9 here: there are 2."),
+        ("edits=1.1~h.e.0.1.z", "This model has no such attention."),
+        ("edits=1.1" + "~h.d.0.1.z" * 200, "at most 1,500 are read"),
+    ],
+    ids=["another language", "no edit", "no layer", "no part", "too long"],
+)
+def test_a_bad_value_in_the_address_is_said_and_replaced(
+    visitor: Visitor, address: str, said: str
+) -> None:
+    page = visitor.open(f"/edits?model=gpt2&text=5+17+3&{address}")
+    expect(page.get_by_text(said)).to_be_visible()
+    wanted = "1.1~h.d.0.1.z" if "what" in address else ""
+    wait_until(lambda: edits(visitor) == wanted, "what is left of the edits")
+    visitor.no_traceback()
+
+
+def test_no_path_of_the_page_breaks_its_policy(visitor: Visitor, tmp_path: Path) -> None:
+    visitor.open("/edits?model=shakespeare&edits=1.1~h.d.0.0.z&look=Every+head")
+    visitor.drawn("heads_off")
+    assert visitor.violations() == []
+    assert visitor.notes.errors == []
