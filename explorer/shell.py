@@ -21,6 +21,7 @@ PAGES = {
         "attention": "Attention",
         "heads": "Heads",
         "pairs": "Query and key",
+        "lens": "Logit lens",
         "writing": "Writing",
         "masks": "Masks",
     },
@@ -47,7 +48,7 @@ def main() -> None:
     )
     table = {section: {name: page(section, name) for name in PAGES[section]} for section in PAGES}
     headed = {HEADINGS.get(section, section): list(table[section].values()) for section in table}
-    chosen = st.navigation(headed)
+    chosen = st.navigation(headed, expanded=True)
     st.session_state["_pages"] = {name: p for pages in table.values() for name, p in pages.items()}
     session.draw()
     chosen.run()

@@ -1,0 +1,74 @@
+"""The logit lens on the screen: the likeliest after each layer, and the way of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+from torch import Tensor
+
+from explorer import session, widgets
+from explorer.analysis.changes import has_words
+from explorer.analysis.lens import lens, ranks
+from explorer.answers import class_names
+from explorer.bench.effects import place_chosen
+from explorer.checkpoints.words import three
+from explorer.components.labels import text_of
+from explorer.figures.bars import bars
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.reading import Reading
+from explorer.text.literal import literal
+
+SHOWN = 5
+BAR = 28
+
+
+def show(opened: Opened, reading: Reading) -> None:
+    """One row a layer; then how likely the model's answer is after each of them."""
+    if opened.config.head == "none":
+        session.say("This model has no head, so there is nothing to read its streams with.")
+        return
+    place, at = place_chosen(opened, reading), session.choice()
+    logits = kept(
+        opened,
+        ("lens", at.text, at.pair, place),
+        lambda: lens(opened, reading, place),
+        lambda made: made.nbytes,
+    )
+    answer = int(logits[-1].argmax())
+    named = _names(opened)
+    steps = ["embedding", *(f"layer {n}" for n in range(len(logits) - 1))]
+    table, way = widgets.side_by_side(3, 2)
+    with table:
+        st.markdown("**The likeliest after each layer**")
+        _table(logits, steps, named)
+    with way:
+        st.markdown(f"**The answer: {literal(named(answer))}**")
+        chances = logits.double().softmax(-1)[:, answer].tolist()
+        places = ranks(logits, answer)
+        labels = [f"{step} · {at}." for step, at in zip(steps, places, strict=True)]
+        st.vega_lite_chart(
+            bars(labels, chances), width="stretch", height=BAR * len(steps) + 30, key="way"
+        )
+        st.caption("How likely it is after each layer, and which place it has among all options.")
+
+
+def _table(logits: Tensor, steps: list[str], named: Callable[[int], str]) -> None:
+    best = logits.double().softmax(-1).topk(min(SHOWN, logits.shape[-1]), -1)
+    columns = {
+        f"{place + 1}.": [
+            f"{named(number)}  {three(chance)}"
+            for number, chance in zip(
+                best.indices[:, place].tolist(), best.values[:, place].tolist(), strict=True
+            )
+        ]
+        for place in range(best.indices.shape[1])
+    }
+    st.dataframe({"after": steps, **columns}, hide_index=True, height=38 + 35 * min(len(steps), 16))
+
+
+def _names(opened: Opened) -> Callable[[int], str]:
+    if has_words(opened):
+        return lambda number: text_of(opened.tokenizer.label(number))
+    return class_names(opened).__getitem__
