@@ -232,10 +232,12 @@ def test_faithfulness_of_a_map(visitor: Visitor, asked: str) -> None:
 def test_a_bad_value_in_the_address_is_said_and_replaced(
     visitor: Visitor, address: str, said: str
 ) -> None:
-    page = visitor.open(f"/edits?model=gpt2&text=5+17+3&{address}")
+    page = visitor.open(f"/edits?model=gpt2&text=5+17+3&layer=0&head=1&{address}")
     expect(page.get_by_text(said)).to_be_visible()
-    wanted = "1.1~h.d.0.1.z" if "what" in address else ""
-    wait_until(lambda: edits(visitor) == wanted, "what is left of the edits")
+    listed(visitor, "Layer 0, head 1 to zero", int("what" in address))
+    press(visitor, "Ablate layer 0, head 1")  # from then on the address holds what is made
+    wanted = "1.2~h.d.0.1.z~h.d.0.1.z" if "what" in address else "1.1~h.d.0.1.z"
+    wait_until(lambda: edits(visitor) == wanted, "what is made in the address")
     visitor.no_traceback()
 
 
