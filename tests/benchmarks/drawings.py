@@ -1,0 +1,126 @@
+"""The pictures that are measured: ours as one page without a server, and Plotly's of the same."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.thumbnails import of_weights
+from explorer.components import offline
+from explorer.components.grid import _VIEW as GRID
+from explorer.components.grid import encode as encode_grid
+from explorer.components.grid import natural_height as height_of_grid
+from explorer.components.matrix import _VIEW as MATRIX
+from explorer.components.matrix import encode as encode_matrix
+from explorer.components.matrix import natural_height as height_of_matrix
+from explorer.components.mounting import Drawn
+from tests.benchmarks.painted import Drawing
+
+LAYERS = HEADS = 12
+
+
+def weights(tokens: int) -> Tensor:
+    """Causal attention (12, 12, tokens, tokens) without a pattern but for the token before."""
+    random = torch.Generator().manual_seed(0)
+    future = torch.ones(tokens, tokens).triu(1).bool()
+    made = torch.empty(LAYERS, HEADS, tokens, tokens)
+    for layer in made:
+        layer.normal_(0, 1.5, generator=random)
+        layer += 5 * torch.eye(tokens).roll(-1, 1)
+        layer.masked_fill_(future, -torch.inf)
+        layer.copy_(layer.softmax(-1))
+    return made
+
+
+def labels(tokens: int) -> list[str]:
+    return [f"token{i}" for i in range(tokens)]
+
+
+def overview(heads: Tensor, into: Path) -> tuple[Drawing, Drawn]:
+    """Our page of every head, and the view in it."""
+    small = of_weights(heads)
+    data = encode_grid(small, "layer", "head", name="overview")
+    queries, keys = small.shape[2:]
+    height = height_of_grid(LAYERS, queries, keys, HEADS)
+    view = GRID.drawn("overview", data, height, [0, 0])
+    return _written(view, into, f"overview-{heads.shape[-1]}"), view
+
+
+def one_head(head: Tensor, into: Path) -> Drawing:
+    """Our page of one head, large."""
+    names = labels(len(head))
+    words = {
+        "row": "query",
+        "column": "key",
+        "sentence": "{row} attends to {column}: {value}",
+        "forbidden": "{row} may not look at {column}",
+        "absent": "may not look",
+        "unit": "weight",
+        "title": "weights",
+    }
+    allowed = torch.ones_like(head).tril().bool()
+    data = encode_matrix(head, names, names, scale="sequential", allowed=allowed, words=words)
+    view = MATRIX.drawn("head", data, height_of_matrix(names, names), None)
+    return _written(view, into, f"head-{len(head)}")
+
+
+def _written(view: Drawn, into: Path, name: str) -> Drawing:
+    path = into / f"ours-{name}.html"
+    path.write_bytes(offline.page("Attention", {}, [view]))
+    return Drawing(path, "[data-painted]")
+
+
+def plotly_one_head(script: Path, head: Tensor, into: Path) -> Drawing:
+    """Plotly's heatmap of one head, its labels on both axes."""
+    names = labels(len(head))
+    trace = {"type": "heatmap", "z": _typed(head), "x": names, "y": names}
+    layout = {"width": 1160, "height": 700, "yaxis": {"autorange": "reversed"}}
+    path = _plotly(script, [trace], layout, into / "plotly-head.html")
+    return Drawing(path, ".heatmaplayer image[*|href]")
+
+
+def plotly_overview(script: Path, heads: Tensor, into: Path) -> Drawing:
+    """Plotly's 12 × 12 heatmaps in one figure, without the numbers on their axes."""
+    traces: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {"width": 1160, "height": 1160}
+    for at, head in enumerate(heads.flatten(0, 1)):
+        row, column = divmod(at, HEADS)
+        number = str(at + 1) if at else ""
+        trace = {"type": "heatmap", "z": _typed(head), "showscale": False}
+        traces.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"})
+        across, down = column / HEADS, 1 - (row + 1) / LAYERS
+        plain = {"showticklabels": False, "ticks": ""}
+        layout[f"xaxis{number}"] = {
+            **plain,
+            "domain": [across, across + 0.07],
+            "anchor": f"y{number}",
+        }
+        layout[f"yaxis{number}"] = {
+            **plain,
+            "domain": [down, down + 0.07],
+            "anchor": f"x{number}",
+            "autorange": "reversed",
+        }
+    path = _plotly(script, traces, layout, into / "plotly-overview.html")
+    return Drawing(path, ".heatmaplayer image[*|href]", LAYERS * HEADS)
+
+
+def _typed(head: Tensor) -> dict[str, Any]:
+    """Numbers as Plotly's Python package sends them: 32-bit floats in base64."""
+    data = base64.b64encode(head.numpy().astype("<f4").tobytes()).decode()
+    return {"dtype": "f4", "bdata": data, "shape": ", ".join(map(str, head.shape))}
+
+
+def _plotly(script: Path, traces: list[dict[str, Any]], layout: dict[str, Any], path: Path) -> Path:
+    path.write_text(
+        '<!doctype html><meta charset="utf-8"><body><div id="figure"></div>'
+        f'<script src="{script.as_uri()}"></script>'
+        f'<script>Plotly.newPlot("figure", {json.dumps(traces)}, {json.dumps(layout)})</script>',
+        "utf-8",
+    )
+    return path
