@@ -37,6 +37,6 @@ def test_logit_lens(visitor: Visitor, address: str, answer: str) -> None:
     page = visitor.open(address)
     expect(page.get_by_text(answer)).to_be_visible()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
-    expect(visitor.widget("way")).to_be_visible()
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
     visitor.no_traceback()
     assert visitor.notes.errors == []
