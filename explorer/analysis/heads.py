@@ -17,12 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.parts import site
 from explorer.reading import Reading
 from explorer.text import Token
-
-WEIGHTS_HELD = 1 << 22
-"""Attention weights that are in memory together."""
 
 
 @dataclass(frozen=True)
@@ -232,24 +228,13 @@ def layers(reading: Reading, part: str) -> Iterator[HeadStatistics]:
         # memory, and at 2,000 tokens the process grew by 64 MB a head.
         values = {name: torch.empty(1, heads, dtype=torch.double) for name in STATISTICS}
         done = 0
-        for weights in in_groups(reading, part, layer):
+        for weights in reading.some_heads(part, layer):
             found = of_heads(weights, visible, columns.special, cells, same_text=same_text)
             for name, numbers in found.items():
                 values[name][0, done : done + len(weights)] = numbers
             done += len(weights)
         blind = int((~visible.any(-1)).sum())
         yield HeadStatistics(part, values, len(reading.rows(part)), blind)
-
-
-def in_groups(reading: Reading, part: str, layer: int) -> Iterator[Tensor]:
-    """The weights of a layer (h, q, k): all heads at once where they fit the memory, else each."""
-    heads = reading.part(part).heads
-    size = heads * len(reading.rows(part)) * len(reading.columns(part))
-    if size <= WEIGHTS_HELD:
-        yield reading.trace.weights(site(part, layer))[reading.row]
-        return
-    for head in range(heads):
-        yield reading.weights(part, layer, head)[None]
 
 
 def joined(found: Sequence[HeadStatistics]) -> HeadStatistics:

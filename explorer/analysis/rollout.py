@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from explorer.analysis.heads import in_groups
 from explorer.reading import Reading
 
 EDGES_SOLVED = 24_000
@@ -39,7 +38,7 @@ def mixings(reading: Reading, part: str, layers: int) -> Iterator[Tensor]:
     """A (t, t) of the first so many layers, from the first on; few heads are held at a time."""
     for layer in range(layers):
         total = torch.zeros(())
-        for weights in in_groups(reading, part, layer):
+        for weights in reading.some_heads(part, layer):
             total = total + weights.sum(0)
         yield mixed(total / reading.part(part).heads)
 

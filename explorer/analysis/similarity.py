@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.heads import in_groups
 from explorer.reading import Reading
 
 CELLS_COMPARED = 100_000_000
@@ -56,7 +55,7 @@ def looks(reading: Reading, part: str, layers: Sequence[int] | None = None) -> I
     most = max(1, CELLS_COMPARED // max(1, n * n // 2 * keys))
     rows = [seeing[at] for at in _evenly(len(seeing), most)]
     for layer in layers:
-        kept = torch.cat([weights[:, rows].float() for weights in in_groups(reading, part, layer)])
+        kept = torch.cat([weights[:, rows].float() for weights in reading.some_heads(part, layer)])
         names = tuple((layer, head) for head in range(shape.heads))
         yield Looks(names, kept, tuple(rows), queries)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from explorer import session, widgets
-from explorer.analysis.looks import Look, Shown, shown
+from explorer.analysis.looks import Look
+from explorer.bench.large import picture
 from explorer.components.inspect import inspect
-from explorer.kept import kept
 from explorer.reading import Reading
 
 OWN_SCALE = (
@@ -20,7 +20,7 @@ def two_way(reading: Reading, look: Look, *, key: str = "attention_tokens") -> N
     Cross-attention has two strips of them, and so has one sentence that looks at another.
     """
     at = session.choice()
-    words, made = reading.part(at.part).words, _picture(reading, look)
+    words, made = reading.part(at.part).words, picture(reading, look)
     inspect(
         made.values,
         made.rows,
@@ -36,16 +36,3 @@ def two_way(reading: Reading, look: Look, *, key: str = "attention_tokens") -> N
     widgets.notes(made.notes)
     if look.scaling != Look().scaling or look.log:
         widgets.notes([OWN_SCALE])
-
-
-def _picture(reading: Reading, look: Look) -> Shown:
-    """Of one head made each time, of all heads of a layer kept: that one takes a while."""
-    at = session.choice()
-
-    def make() -> Shown:
-        return shown(reading, at.part, at.layer, at.head, look)
-
-    if look.of == "head":
-        return make()
-    key = ("look", at.text, at.pair, at.part, at.layer, look)
-    return kept(session.opened(), key, make, lambda made: made.values.nbytes)

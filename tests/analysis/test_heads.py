@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer import library
-from explorer.analysis import heads
+from explorer import reading as passes
 from explorer.analysis.heads import (
     STATISTICS,
     Ranked,
@@ -238,7 +238,7 @@ def test_every_kind_of_attention_is_measured_layer_by_layer(
         assert whole.values["spread"].shape == (part.layers, part.heads)
         assert (whole.rows, whole.blind) == (len(reading.rows(part.name)), 0)
         with monkeypatch.context() as patch:
-            patch.setattr(heads, "WEIGHTS_HELD", 1)
+            patch.setattr(passes, "WEIGHTS_HELD", 1)
             alone = joined(list(layers(reading, part.name)))
         for name in STATISTICS:
             assert torch.allclose(whole.values[name], alone.values[name], equal_nan=True)

@@ -22,9 +22,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.timeout(300))
 
 
-def serve(folder: Path) -> Iterator[Server]:
+def serve(folder: Path, **env: str) -> Iterator[Server]:
     """A server that must end without a traceback and without a process left over."""
-    with Server(folder) as server:
+    with Server(folder, env=env) as server:
         yield server
         server.stop()
         assert not server.tracebacks, server.tracebacks[0]

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests import zoo
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Visit, serve
 from tests.browser.visiting import Visitor
 from tests.served import Server, wait_until
 
@@ -32,12 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Server]:
     """The app as a newcomer starts it for a folder of models."""
     runs = tmp_path_factory.mktemp("served") / "runs"
-    env = {"EXPLORER_MODELS": str(folder), "EXPLORER_FREE_PATH": "1", "HF_HUB_OFFLINE": "1"}
-    with Server(runs, env=env) as server:
-        yield server
-        server.stop()
-        assert not server.tracebacks, server.tracebacks[0]
-        assert not server.leftovers()
+    free = {"EXPLORER_FREE_PATH": "1", "HF_HUB_OFFLINE": "1"}
+    yield from serve(runs, EXPLORER_MODELS=str(folder), **free)
 
 
 def opener(visitor: Visitor) -> None:

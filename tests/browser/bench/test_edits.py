@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Position, expect
 
-from tests import zoo
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
-from tests.served import Server, wait_until
+from tests.served import wait_until
 
 NOTHING = "Nothing is changed yet."
 MODELS = {
@@ -25,19 +23,6 @@ EVERY_MODEL = pytest.mark.parametrize("asked", MODELS.values(), ids=MODELS.keys(
 OURS_AND_PUBLISHED = pytest.mark.parametrize(
     "asked", list(MODELS.values())[:3], ids=list(MODELS)[:3]
 )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app with its own models and a few published ones."""
-    folder = tmp_path_factory.mktemp("zoo")
-    for make in (zoo.bert, zoo.gpt2, zoo.t5):
-        make(folder / make.__name__)
-    runs = tmp_path_factory.mktemp("served") / "runs"
-    with Server(runs, env={"EXPLORER_MODELS": str(folder), "HF_HUB_OFFLINE": "1"}) as server:
-        yield server
-        server.stop()
-        assert not server.tracebacks, server.tracebacks[0]
 
 
 def chances(visitor: Visitor) -> str:

@@ -12,7 +12,7 @@ from explorer import library, reading
 from explorer.analysis.pairs import pair
 from explorer.checkpoints.words import three
 from tests import zoo
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Visit, serve
 from tests.browser.visiting import Visitor
 from tests.served import Server
 
@@ -49,20 +49,8 @@ def llama(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Server]:
     """The app beside a folder of published models."""
-    env = {"EXPLORER_MODELS": str(folder), "HF_HUB_OFFLINE": "1"}
-    with Server(tmp_path_factory.mktemp("served") / "runs", env=env) as server:
-        yield server
-        server.stop()
-        assert not server.tracebacks, server.tracebacks[0]
-        assert not server.leftovers()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_went_wrong(visitor: Visitor) -> Iterator[None]:
-    yield
-    visitor.no_traceback()
-    assert visitor.violations() == []
-    assert visitor.notes.errors == []
+    runs = tmp_path_factory.mktemp("served") / "runs"
+    yield from serve(runs, EXPLORER_MODELS=str(folder), HF_HUB_OFFLINE="1")
 
 
 def chip(visitor: Visitor, at: int, side: int = 0) -> Locator:

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Locator, Position, expect
 
-from tests import zoo
 from tests.browser.visiting import Visitor
-from tests.served import Server, wait_until
+from tests.served import wait_until
 
 TEXT = "the+capital+of+france+is+paris"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app with our models and with folders of the reference library."""
-    folder = zoo.zoo(tmp_path_factory.mktemp("zoo"))
-    runs: Path = tmp_path_factory.mktemp("served") / "runs"
-    env = {"EXPLORER_MODELS": str(folder), "HF_HUB_OFFLINE": "1"}
-    with Server(runs, env=env) as server:
-        yield server
-        server.stop()
-        assert not server.tracebacks, server.tracebacks[0]
-        assert not server.leftovers()
 
 
 def cell(visitor: Visitor, key: str, row: int, column: int) -> tuple[Locator, Position]:

@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import expect
 
-from tests import zoo
 from tests.browser.visiting import Visitor
-from tests.served import Server
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app beside a folder of published models."""
-    folder = zoo.zoo(tmp_path_factory.mktemp("zoo"))
-    env = {"EXPLORER_MODELS": str(folder), "HF_HUB_OFFLINE": "1"}
-    with Server(tmp_path_factory.mktemp("served") / "runs", env=env) as server:
-        yield server
-        server.stop()
-        assert not server.tracebacks, server.tracebacks[0]
-        assert not server.leftovers()
 
 
 @pytest.mark.parametrize(

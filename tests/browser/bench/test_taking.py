@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,33 +13,12 @@ from playwright.sync_api import expect
 
 from explorer import library
 from explorer.reading import read
-from tests import zoo
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
-from tests.served import Server, wait_until
+from tests.served import wait_until
 
 TEXT = "the black cat"
 ENDINGS = ("png", "svg", "csv", "json", "npz", "html")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app beside a folder of published models."""
-    folder = zoo.zoo(tmp_path_factory.mktemp("zoo"))
-    env = {"EXPLORER_MODELS": str(folder), "HF_HUB_OFFLINE": "1"}
-    with Server(tmp_path_factory.mktemp("served") / "runs", env=env) as server:
-        yield server
-        server.stop()
-        assert not server.tracebacks, server.tracebacks[0]
-        assert not server.leftovers()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_went_wrong(visitor: Visitor) -> Iterator[None]:
-    yield
-    visitor.no_traceback()
-    assert visitor.violations() == []
-    assert visitor.notes.errors == []
 
 
 def taken(visitor: Visitor, ending: str, folder: Path) -> Path:

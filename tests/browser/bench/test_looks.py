@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Locator, Position, expect
 
-from tests import zoo
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
-from tests.served import Server, wait_until
+from tests.served import wait_until
 
 HEAD = "attention_head"
 LINES = "attention_lines"
@@ -19,26 +17,6 @@ OURS = "/attention?model=shakespeare"
 PUBLISHED = "/attention?model=bert&text=the+capital+of+france"
 PAIR = PUBLISHED + "&pair=a+dog"
 BOTH = pytest.mark.parametrize("address", [OURS, PUBLISHED], ids=["ours", "published"])
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app beside a folder of published models."""
-    folder = zoo.bert(tmp_path_factory.mktemp("zoo") / "bert")
-    env = {"EXPLORER_MODELS": str(folder), "HF_HUB_OFFLINE": "1"}
-    with Server(tmp_path_factory.mktemp("served") / "runs", env=env) as server:
-        yield server
-        server.stop()
-        assert not server.tracebacks, server.tracebacks[0]
-        assert not server.leftovers()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_went_wrong(visitor: Visitor) -> Iterator[None]:
-    yield
-    visitor.no_traceback()
-    assert visitor.violations() == []
-    assert visitor.notes.errors == []
 
 
 def adjust(visitor: Visitor) -> None:
