@@ -19,9 +19,10 @@ from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.components.matrix import natural_height as height_of_matrix
 from explorer.components.mounting import Drawn
-from tests.benchmarks.painted import Drawing
+from tests.benchmarks.painted import HANDED, Drawing
 
 LAYERS = HEADS = 12
+MARK = f'performance.mark("{HANDED}");'
 
 
 def weights(tokens: int) -> Tensor:
@@ -71,7 +72,9 @@ def one_head(head: Tensor, into: Path) -> Drawing:
 
 def _written(view: Drawn, into: Path, name: str) -> Drawing:
     path = into / f"ours-{name}.html"
-    path.write_bytes(offline.page("Attention", {}, [view]))
+    page, start = offline.page("Attention", {}, [view]), offline.START.encode()
+    assert start in page
+    path.write_bytes(page.replace(start, f"\n{MARK}{offline.START}".encode()))
     return Drawing(path, "[data-painted]")
 
 
@@ -120,7 +123,8 @@ def _plotly(script: Path, traces: list[dict[str, Any]], layout: dict[str, Any], 
     path.write_text(
         '<!doctype html><meta charset="utf-8"><body><div id="figure"></div>'
         f'<script src="{script.as_uri()}"></script>'
-        f'<script>Plotly.newPlot("figure", {json.dumps(traces)}, {json.dumps(layout)})</script>',
+        f'<script>{MARK} Plotly.newPlot("figure", '
+        f"{json.dumps(traces)}, {json.dumps(layout)})</script>",
         "utf-8",
     )
     return path
