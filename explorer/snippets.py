@@ -21,7 +21,8 @@ def one_head(reading: Reading, folder: Path, part: str, layer: int, head: int) -
         "",
         "from models import load_checkpoint, trace",
         "",
-        f"model = load_checkpoint({_path(folder)!r}).model",
+        f"folder = {_path(folder)!r}{_hint(folder)}",
+        "model = load_checkpoint(folder).model",
         *(f"{name} = torch.tensor([{[token.id for token in tokens]}])" for name, tokens in inputs),
         *([f"segments = torch.tensor([{segments}])"] if segments else []),
         f"seen = trace(model, {names}{with_segments})",
@@ -41,6 +42,10 @@ def _segments(reading: Reading) -> list[int]:
     """Which sentence a token is of, for a model that is told."""
     most = reading.config.n_segments - 1
     return [min(token.segment, most) for token in reading.tokens] if most > 0 else []
+
+
+def _hint(folder: Path) -> str:
+    return "" if folder.is_relative_to(ROOT) else "  # put the way to it in front"
 
 
 def _path(folder: Path) -> str:

@@ -18,7 +18,8 @@ class Taken:
     """The values of a picture (rows, columns) and what they are.
 
     `allowed` is true where a row may look at a column, None where all may; `about` says
-    how the numbers came to be: the model, the text, the place in the model.
+    how the numbers came to be: the model, the text, the place in the model. The colours of
+    a picture end at `top`, None at its largest value; `note` is printed under it.
     """
 
     values: Tensor
@@ -31,6 +32,8 @@ class Taken:
     scale: str = "sequential"
     allowed: Tensor | None = None
     about: Mapping[str, str] = field(default_factory=dict)
+    top: float | None = None
+    note: str = ""
 
     @property
     def visible(self) -> Tensor:

@@ -26,8 +26,9 @@ class Writing:
     """A text and its continuation, or a source and its answer, read in one pass.
 
     The pass over all tokens is, row by row, the pass over those of each step: nobody looks
-    ahead. `begun` rows of the decoder stood there before the first step; `chances` (steps,
+    ahead. `begun` tokens of the decoder stood there before the first step; `chances` (steps,
     guesses) are the likeliest tokens of each step, the best first, and `ids` their numbers.
+    `has_ended` says whether the last token ends the text.
     """
 
     reading: Reading
@@ -35,6 +36,7 @@ class Writing:
     tokens: tuple[Token, ...]
     chances: Tensor
     ids: Tensor
+    has_ended: bool
 
     @property
     def steps(self) -> int:
@@ -50,8 +52,10 @@ class Writing:
         rows, columns = len(self.reading.rows(part)), len(self.reading.columns(part))
         if part == "encoder.self_attn":
             return rows, columns
+        if part == "decoder.cross_attn":  # a row is called by the word that it writes
+            return min(step, rows), columns
         seen = self.begun + step
-        return min(seen, rows), min(seen, columns) if part == "decoder.self_attn" else columns
+        return min(seen, rows), min(seen, columns)
 
     def weights(self, part: str, layer: int, head: int, step: int) -> Tensor:
         """The head's weights once `step` tokens are written; NaN where nothing is yet."""
@@ -84,7 +88,7 @@ def _write(opened: Opened, text: str, length: int) -> Writing:
     if config.kind == "encoder-decoder":
         answer = reading.written[:length]
         logits = reading.trace.output[reading.row][: len(answer)]
-        return Writing(reading, 0, answer, *_considered(logits))
+        return Writing(reading, 1, answer, *_considered(logits), _ends(opened, answer))
     prompt = reading.target
     room = min(length, config.max_len - len(prompt))
     if room < 1:
@@ -97,12 +101,17 @@ def _write(opened: Opened, text: str, length: int) -> Writing:
     behind = slice(len(prompt) - 1, len(full) - 1)
     passed = trace(opened.model, ids_of([full]), sites=CHEAP_SITES, read_at=behind)
     whole = replace(reading, target=full, trace=passed, row=0)
-    return Writing(whole, len(prompt), tokens, *_considered(passed.output[0]))
+    considered = _considered(passed.output[0])
+    return Writing(whole, len(prompt), tokens, *considered, _ends(opened, tokens))
 
 
 def _considered(logits: Tensor) -> tuple[Tensor, Tensor]:
     best = logits.float().softmax(-1).topk(min(ANSWERS_SHOWN, logits.shape[-1]), -1)
     return best.values, best.indices
+
+
+def _ends(opened: Opened, tokens: Sequence[Token]) -> bool:
+    return tokens[-1].id in (opened.config.eos_id, *opened.config.more_eos_ids)
 
 
 def labels_so_far(tokens: Sequence[Token], count: int) -> list[Token | str]:

@@ -52,6 +52,11 @@ def show(grown: Writing) -> None:
 def _next(grown: Writing, step: int) -> None:
     if step == grown.steps:
         st.markdown("**All is written**")
+        st.text(
+            "The last token ends the text."
+            if grown.has_ended
+            else f"Cut after {grown.steps} tokens: the model had not ended."
+        )
         return
     guesses = grown.guesses(step, session.opened().tokenizer.label)
     st.markdown("**What comes next**")

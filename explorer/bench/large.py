@@ -94,6 +94,8 @@ def taken(reading: Reading, look: Look) -> Taken:
         column_name=part.words.column,
         allowed=made.allowed,
         about=taking_away.about() | {"shown as": looking.summary(look)},
+        top=1.0 if look.weighting == "plain" else None,
+        note=" ".join(made.notes),
     )
 
 

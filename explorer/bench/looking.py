@@ -235,9 +235,7 @@ def sound(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> dict
             found[key] = asked[key]
     for key in SWITCHES:
         found[key] = str(asked.get(key)).lower() == "true"
-    mass = str(asked.get("mass", ""))
-    if mass.isdecimal() and LEAST_MASS <= int(mass) <= 100:
-        found["mass"] = int(mass)
+    found["mass"] = share(asked) or UNTOUCHED["mass"]
     found["hide"] = [name for name in asked.get("hide", []) if name in names][:MOST_HIDDEN]
     return found
 
@@ -255,6 +253,13 @@ def _say(found: list[str], look: Look) -> None:
         session.say(note)
 
 
+def share(asked: Mapping[str, Text]) -> int | None:
+    """The percentage that is asked for, where it is one."""
+    mass = str(asked.get("mass", ""))
+    known = mass.isdecimal() and len(mass) <= 3 and LEAST_MASS <= int(mass) <= 100
+    return int(mass) if known else None
+
+
 def in_vain(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> list[str]:
     """One sentence for everything that was asked for and does not exist here."""
     notes = []
@@ -270,10 +275,10 @@ def in_vain(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> li
         value = str(asked.get(key, "false"))
         if value.lower() not in ("true", "false"):
             notes.append(f"“{key}” can be true or false, not “{value[:20]}”; it is off.")
-    mass = str(asked.get("mass", "100"))
-    if not (mass.isdecimal() and LEAST_MASS <= int(mass) <= 100):
+    if "mass" in asked and share(asked) is None:
+        wish = str(asked["mass"])[:20]
         notes.append(
-            f"The share shown is between {LEAST_MASS} and 100 %, not “{mass[:20]}”; showing all."
+            f"The share shown is between {LEAST_MASS} and 100 %, not “{wish}”; showing all."
         )
     missing = [name for name in asked.get("hide", []) if name and name not in names]
     if missing:

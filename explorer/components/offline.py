@@ -20,7 +20,8 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsaf
 START = """
 for (const host of document.querySelectorAll(".host")) {
   const {name, key, choice} = JSON.parse(host.dataset.view);
-  const bytes = Uint8Array.from(atob(host.dataset.bytes), letter => letter.charCodeAt(0));
+  const letters = atob(host.dataset.bytes), bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at++) bytes[at] = letters.charCodeAt(at);
   (globalThis.explorerChoices ??= new Map()).set(key, choice);
   const nothing = () => {};
   globalThis.explorerViews.get(name)({name, key, data: bytes, parentElement: host,

@@ -113,7 +113,7 @@ def pack(header: Mapping[str, Any], planes: Mapping[str, bytes] | None = None) -
     """One message: the header, with the length of every plane, and the planes."""
     planes = planes or {}
     sizes = {name: len(data) for name, data in planes.items()}
-    head = json.dumps({**header, "planes": sizes}, separators=(",", ":")).encode()
+    head = json.dumps({**header, "planes": sizes}, separators=(",", ":"), allow_nan=False).encode()
     body = b"".join((len(head).to_bytes(4, "little"), head, *planes.values()))
     return zlib.compress(body, 6)
 

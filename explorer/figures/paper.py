@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import textwrap
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +21,10 @@ DOTS_PER_INCH = 300
 MOST_LABELS = 48
 """More rows than this are labelled every so many, as many as can be read."""
 LONGEST_LABEL = 24
+LINE = 110
+"""Characters of the note in one line."""
+
+_one_at_a_time = Lock()  # matplotlib's settings are those of the whole process
 
 
 def on_paper(taken: Taken, kind: str) -> bytes:
@@ -30,7 +36,7 @@ def on_paper(taken: Taken, kind: str) -> bytes:
     import matplotlib as mpl  # a second and 40 MB that only those pay who take a picture
 
     file = io.BytesIO()
-    with mpl.rc_context({"svg.fonttype": "none", "hatch.linewidth": 0.5}):
+    with _one_at_a_time, mpl.rc_context({"svg.fonttype": "none", "hatch.linewidth": 0.5}):
         _figure(taken).savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
     return file.getvalue()
 
@@ -48,7 +54,8 @@ def _figure(taken: Taken) -> Figure:
     visible = taken.visible.cpu().numpy()
     shown = np.ma.masked_where(~visible | ~np.isfinite(values), values)
     is_diverging = taken.scale == "diverging"
-    top = float(np.abs(shown).max()) if shown.count() and np.abs(shown).max() > 0 else 1.0
+    largest = float(np.abs(shown).max()) if shown.count() else 0.0
+    top = taken.top or largest or 1.0
     stops = LIGHT.diverging if is_diverging else LIGHT.sequential
     colours = LinearSegmentedColormap.from_list("explorer", ["#ffffff", *stops[1:]])
     if is_diverging:
@@ -81,6 +88,8 @@ def _figure(taken: Taken) -> Figure:
     bar.set_label(_plain(taken.unit), fontsize=8)
     bar.ax.tick_params(labelsize=7)
     bar.outline.set_edgecolor(LIGHT.border)
+    note = "\n".join(textwrap.wrap(taken.note, LINE))
+    figure.supxlabel(_plain(note), fontsize=6, color=LIGHT.muted)
     figure.suptitle(_plain(taken.title), fontsize=9)
     return figure
 

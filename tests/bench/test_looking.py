@@ -78,6 +78,12 @@ def test_a_bad_value_in_the_address_is_said_and_replaced(key: str) -> None:
     assert "The head as the pass left it" in said(at)
 
 
+def test_a_number_of_5000_digits_is_no_share() -> None:
+    at = page(mass="1" * 5000)
+    assert not at.exception
+    assert "The share shown is between 10 and 100 %" in said(at)
+
+
 def test_a_pair_that_is_not_there_is_said() -> None:
     at = page(sentences="A→B")
     assert not at.exception

@@ -6,6 +6,7 @@ go; none of it asks the server. One cell may be one pixel: 1,024 tokens fit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -173,7 +174,7 @@ def encode(
 
 def _top(shown: wire.Array, scale: str, top: float | None) -> float:
     """Where the colours end: given, or the largest value (size, when diverging) there is."""
-    if top is not None:
+    if top is not None and math.isfinite(top):
         return float(top)
     if scale == "mask" or not shown.size:
         return 1.0

@@ -1,12 +1,22 @@
 // How the matrix looks: the cells, the labels, what is pointed at, the legend.
 
 // The colour of a cell as an index into 256, or -1 where there is nothing to colour.
+// Equal codes have equal colours where the picture has one scale: each is worked out once.
 function level(state, i) {
-  const {data} = state;
   if (blank(state, i)) return -1;
-  const value = valueOf(state.codes[i], data);
+  const code = state.codes[i];
+  if (state.tops) return shade(state.data, code, topOf(state, i));
+  if (state.levels[code] === UNKNOWN) state.levels[code] = shade(state.data, code, state.data.top);
+  return state.levels[code];
+}
+
+const UNKNOWN = -2, CODES = 65536;
+const noLevels = () => new Int16Array(CODES).fill(UNKNOWN);
+
+function shade(data, code, top) {
+  const value = valueOf(code, data);
   if (data.scale === "mask") return 150;
-  const share = strength(Math.abs(value), topOf(state, i), data.log);
+  const share = strength(Math.abs(value), top, data.log);
   if (data.scale === "diverging") return Math.round(127 + 127 * Math.sign(value) * share);
   // Only a true zero has the page's colour; the smallest weight is a step above it.
   return value > 0 ? Math.max(3, Math.round(255 * share)) : 0;

@@ -165,6 +165,7 @@ function show(state) {
   if (state.fresh) {
     state.codes = joined(data.planes.values);
     state.tops = topsOf(state);
+    state.levels = noLevels();
     state.fresh = false;
     const inside = cell => cell && cell.row < data.rows.length && cell.column < data.columns.length;
     if (!inside(state.locked)) state.locked = null;
