@@ -45,9 +45,12 @@ EXPECTS = {
 say = session.say
 
 
-def opening(title: str, sentence: str) -> None:
-    """A page opens with its name and one sentence that says what one sees."""
-    mounting.begin()
+def opening(title: str, sentence: str, *, takes_away: bool = False) -> None:
+    """A page opens with its name and one sentence that says what one sees.
+
+    Of a page whose views can be taken away they are remembered.
+    """
+    mounting.begin(takes_away)
     st.title(title, anchor=False)
     st.markdown(sentence)
 

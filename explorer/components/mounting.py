@@ -67,14 +67,14 @@ class Drawn:
     css: str
 
 
-def begin() -> None:
-    """A page begins: nothing is drawn yet."""
-    st.session_state["_drawn_views"] = {}
+def begin(remember: bool) -> None:
+    """A page begins: nothing is drawn yet. What it draws is remembered only if it is asked for."""
+    st.session_state["_drawn_views"] = {} if remember else None
 
 
 def drawn() -> list[Drawn]:
     """What this run of the page has drawn so far, in order."""
-    return list(st.session_state.get("_drawn_views", {}).values())
+    return list((st.session_state.get("_drawn_views") or {}).values())
 
 
 class View:
@@ -97,9 +97,10 @@ class View:
         **callbacks: Callable[[], None],
     ) -> Any:
         """Mount it; `choice` reaches the view under the name of its key."""
-        chosen = None if choice is NO_CHOICE else choice
-        views = st.session_state.setdefault("_drawn_views", {})
-        views[key] = self.drawn(key, data, height, chosen)
+        views = st.session_state.get("_drawn_views")
+        if views is not None:
+            chosen = None if choice is NO_CHOICE else choice
+            views[key] = self.drawn(key, data, height, chosen)
         with st.container(gap=None):
             result = self._picture(key=key, data=data, height=height, **callbacks)
             if choice is not NO_CHOICE:

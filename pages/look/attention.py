@@ -12,6 +12,7 @@ widgets.opening(
     "Attention",
     "Each small picture is one head: the stronger a cell, the more the token of that row "
     "looks at the token of that column.",
+    takes_away=True,
 )
 at = session.choice()
 reading = session.reading_of_text()
