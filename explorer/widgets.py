@@ -221,7 +221,7 @@ def stepper(key: str, count: int) -> int:
         width="stretch",
     )
     if count > 1:
-        place.slider("Step", 0, count - 1, key=key)
+        place.slider("Step", 0, count - 1, key=key, bind="query-params")
     return int(state[key])
 
 

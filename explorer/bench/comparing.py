@@ -18,7 +18,7 @@ from explorer.comparing import (
 )
 from explorer.components import matrix
 from explorer.kept import kept
-from explorer.library import Opened
+from explorer.library import Entry, Opened
 from explorer.parts import WORDS, parts
 from explorer.reading import read
 from explorer.runs.opening import open_folder
@@ -104,7 +104,6 @@ def _difference(second: Side, found: Difference) -> None:
         row_name=words.row,
         column_name=words.column,
         sentence="{row}, {column}: {value}",
-        absent="forbidden",
         unit="change",
         height=widgets.SMALL_HEIGHT,
         top=top or 1.0,
@@ -137,7 +136,8 @@ def _another_sentence(first: Side, opened: Opened) -> Side:
 
 def _another_model(first: Side) -> Side:
     at, shelf = session.choice(), shelves.seen()
-    names = [name for name, entry in shelf.items() if name != at.model]
+    others = [entry for name, entry in shelf.items() if name != at.model]
+    names = [entry.name for entry in sorted(others, key=_unlike)]
     if not names:
         session.say("There is no other model here: train one, or open one on the Checkpoints page.")
         st.stop()
@@ -148,6 +148,12 @@ def _another_model(first: Side) -> Side:
         session.say(str(error))
         st.stop()
     return _through(other, first, name)
+
+
+def _unlike(entry: Entry) -> bool:
+    """Models of the same kind stand first: they have the head that is compared."""
+    mine = session.opened().config
+    return entry.config is None or (entry.config.kind, entry.config.head) != (mine.kind, mine.head)
 
 
 def _another_step(first: Side, opened: Opened, snapshots: dict[str, Path]) -> Side:

@@ -95,7 +95,7 @@ def taken(reading: Reading, look: Look) -> Taken:
         allowed=made.allowed,
         about=taking_away.about() | {"shown as": looking.summary(look)},
         top=1.0 if look.weighting == "plain" else None,
-        note=" ".join(made.notes),
+        note=" ".join((f"“{at.text}”.", f"{looking.summary(look)}.", *made.notes)),
     )
 
 

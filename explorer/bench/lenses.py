@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 from torch import Tensor
 
-from explorer import session, widgets
+from explorer import session
 from explorer.analysis.changes import has_words
 from explorer.analysis.lens import lens, ranks
 from explorer.answers import class_names
@@ -22,6 +22,7 @@ from explorer.text.literal import literal
 
 SHOWN = 5
 BAR = 28
+WIDTH = 560
 
 
 def show(opened: Opened, reading: Reading) -> None:
@@ -39,11 +40,9 @@ def show(opened: Opened, reading: Reading) -> None:
     answer = int(logits[-1].argmax())
     named = _names(opened)
     steps = ["embedding", *(f"layer {n}" for n in range(len(logits) - 1))]
-    table, way = widgets.side_by_side(3, 2)
-    with table:
-        st.markdown("**The likeliest after each layer**")
-        _table(logits, steps, named)
-    with way:
+    st.markdown("**The likeliest after each layer**")
+    _table(logits, steps, named)
+    with st.container(width=WIDTH):
         st.markdown(f"**The answer: {literal(named(answer))}**")
         chances = logits.double().softmax(-1)[:, answer].tolist()
         places = ranks(logits, answer)

@@ -16,7 +16,7 @@ from explorer.figures import products
 from explorer.reading import Reading
 
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
-SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT, ROW_HEIGHT = 110, 210, 260, 248
+SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT, ROW_HEIGHT = 38 + 35 * 15 + 17, 210, 260, 248
 
 
 def show(reading: Reading) -> None:
@@ -116,7 +116,7 @@ def _row(found: Pair, columns: Sequence[Label]) -> None:
     order = found.strongest_keys()
     if not order:
         return
-    st.markdown("**All that this query may look at**")
+    st.markdown(f"**All {len(order)} keys that this query may look at**")
     st.dataframe(
         {
             "key": [f"{place} · {short(text_of(columns[place]))}" for place in order],
