@@ -97,8 +97,8 @@ def test_compare_prompts_and_models(visitor: Visitor, model: str, text: str, oth
     field.press("Enter")
     expect(page.get_by_text("choose texts of equally many tokens")).to_be_visible()
     page.get_by_role("radio", name="Another model", exact=True).click()
-    visitor.choose("The other model", "reviews")
-    visitor.asks(other_model="reviews")
+    visitor.choose("The other model", "shakespeare")
+    visitor.asks(other_model="shakespeare")
     visitor.drawn("map_second")
 
 
