@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 VERSION = "1"
@@ -223,8 +223,22 @@ class History:
         return self.edits[: self.done]
 
     def add(self, edit: Edit) -> History:
-        """One more; what was undone is forgotten, as everywhere."""
-        return History((*self.made, edit), self.done + 1)
+        """One more; what was undone is forgotten, and so is an earlier edit of the same cell."""
+        made = (*self.without_cell(edit).made, edit)
+        return History(made, len(made))
+
+    def without_cell(self, edit: Edit) -> History:
+        """The edits that are made, less those of the same cell of the same mask."""
+        made = self.made
+        if isinstance(edit, MaskCell):
+            same = [replace(edit, allowed=may) for may in (False, True)]
+            made = tuple(each for each in made if each not in same)
+        return History(made, len(made))
+
+    def with_only(self, fitting: tuple[Edit, ...]) -> History:
+        """Of what is made only what fits; what was undone stays, to be made again."""
+        made = tuple(each for each in self.made if each in fitting)
+        return History((*made, *self.edits[self.done :]), len(made))
 
     def undo(self) -> History:
         return History(self.edits, max(0, self.done - 1))

@@ -121,3 +121,26 @@ def test_undo_redo_remove_and_clear() -> None:
     assert history.clear().made == ()
     assert history.clear().redo().made == (first,)
     assert History().undo() == History() == History().redo()
+
+
+def test_a_cell_of_a_mask_is_set_once() -> None:
+    may, may_not = MaskCell(D, 0, 2, 1, True), MaskCell(D, 0, 2, 1, False)
+    between = PresetMask(D, 0, "none")
+    history = History().add(may_not).add(between)
+    assert history.add(may).made == (between, may)
+    assert history.add(may_not).made == (between, may_not), "an equal one is not added again"
+    assert history.without_cell(may).made == (between,)
+    elsewhere = (MaskCell(D, None, 2, 1, True), MaskCell(D, 0, 2, 2, True), HideKey(D, 0, 1))
+    for other in elsewhere:
+        assert history.add(other).made == (may_not, between, other)
+    full = History(tuple(MaskCell(D, 0, 0, key, False) for key in range(edits.MOST)), edits.MOST)
+    assert full.has_room_for(MaskCell(D, 0, 0, 7, True))
+    assert not full.has_room_for(may)
+
+
+def test_only_what_does_not_fit_goes_and_what_was_undone_stays() -> None:
+    first, second, third, fourth = (AblateHead(D, 0, head) for head in range(4))
+    history = History((first, second, third, fourth), 2)
+    assert history.with_only((first, second)) == history
+    assert history.with_only((second,)) == History((second, third, fourth), 1)
+    assert history.with_only(()).redo().made == (third,)

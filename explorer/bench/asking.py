@@ -16,12 +16,13 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
     """A choice that a link repeats; `as_list=True` draws a list to search in, not buttons.
 
     What is no longer among the options, such as a token of another sentence, is replaced
-    by the default.
+    by the default. What the address asks for in vain is said beside the choice until
+    something else is chosen there.
     """
     default = default or options[0]
-    asked, state = st.query_params.get(key), st.session_state
+    asked, state, vain = st.query_params.get(key), st.session_state, f"_vain_{key}"
     if asked and asked not in options and not asked.isspace():
-        state[f"_vain_{key}"] = f"“{label}” has no “{asked[:LONGEST]}” here; showing {default}."
+        state[vain] = default, f"“{label}” has no “{asked[:LONGEST]}” here; showing {default}."
     if state.get(key, default) not in options:
         state[key] = default
     how |= {"key": key, "bind": "query-params"}
@@ -29,15 +30,10 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
         picked = st.selectbox(label, options, index=options.index(default), **how)
     else:
         picked = st.segmented_control(label, options, default=default, required=True, **how)
-    return default if picked is None else str(picked)
-
-
-def say_what_was_in_vain(**shown: str) -> None:
-    """The address's mistakes about these keys, until something else is chosen there."""
-    state = st.session_state
-    for key, value in shown.items():
-        sentence = state.get(f"_vain_{key}")
-        if sentence and sentence.endswith(f"showing {value}."):
-            session.say(sentence)
-        else:
-            state.pop(f"_vain_{key}", None)
+    picked = default if picked is None else str(picked)
+    shown, sentence = state.get(vain, ("", ""))
+    if sentence and picked == shown:
+        session.say(sentence)
+    else:
+        state.pop(vain, None)
+    return picked

@@ -36,6 +36,7 @@ TO = {"Zero": "zero", "Mean over positions": "mean"}
 EDGE_TO = {"Zero": "zero", "Mean over queries": "mean"}
 LIST_HEIGHT = 190
 THIS_HEAD, ALL_HEADS = "This head", "Every head of the layer"
+FULL = "The address has no room for more edits: remove some."
 STREAM, HEAD_OUT = "Stream after the layer", "Output of the head"
 
 
@@ -60,11 +61,13 @@ def history(opened: Opened, reading: Reading) -> tuple[History, Edited]:
     found, notes = from_address(state.get("edits") or "")
     try:
         passed = edited(opened, reading, found.made)
+        fitting = found.with_only(passed.made)
     except EditError as error:
         passed, notes = Edited(reading, (), ()), (*notes, f"The edits cannot be made. {error}")
+        fitting = found.clear()
     notes = (*notes, *passed.dropped)
     if notes:
-        state["_edits_next"] = to_address(History(passed.made, len(passed.made)))
+        state["_edits_next"] = to_address(fitting)
         state["_edits_notes"] = state["_edits_next"], notes
         st.rerun()
     _buttons(buttons, found)
@@ -88,9 +91,11 @@ def now() -> History:
 
 
 def add(edit: Edit) -> None:
-    """For a callback: one more edit."""
+    """For a callback: one more edit, or the sentence that there is no room for it."""
     if now().has_room_for(edit):
         put(now().add(edit))
+    else:
+        st.session_state["_edits_notes"] = st.session_state.get("edits") or "", (FULL,)
 
 
 def button(label: str, edit: Edit | None, key: str, **how: Any) -> None:
@@ -102,7 +107,7 @@ def button(label: str, edit: Edit | None, key: str, **how: Any) -> None:
         on_click=add,
         args=(edit,),
         disabled=edit is None or full,
-        help="The address has no room for more edits: remove some." if full else None,
+        help=FULL if full else None,
         **how,
     )
 

@@ -135,7 +135,7 @@ def maps(first: Reading, then: Reading) -> None:
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
     masks = [each.mask(at.part, at.layer) for each in (first, then)]
     difference = theirs - mine
-    top = float(difference.abs().max()) if difference.numel() else 0.0
+    top = float(difference.nan_to_num().abs().max()) if difference.numel() else 0.0
     common = {"row_name": words.row, "column_name": words.column, "height": widgets.SMALL_HEIGHT}
     places = widgets.side_by_side(1, 1, 1)
     for place, title, values, key, allowed in (

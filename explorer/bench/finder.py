@@ -8,7 +8,7 @@ from torch import Tensor
 from explorer import session, widgets
 from explorer.analysis import thumbnails
 from explorer.analysis.heads import STATISTICS, HeadStatistics, Ranked, Statistic, ranking
-from explorer.bench.asking import one_of, say_what_was_in_vain
+from explorer.bench.asking import one_of
 from explorer.checkpoints.heads import measured, rows_counted
 from explorer.checkpoints.words import three
 from explorer.components.cells import cells
@@ -58,7 +58,6 @@ def _choose(known: dict[str, Statistic]) -> tuple[Statistic, str, str]:
             title = one_of("Metric", "metric", list(known), first, as_list=True, help=LEFT_OUT)
         end = one_of("Best is", "best_is", (HIGHEST, LOWEST))
         best = one_of("Shown", "best", BEST)
-    say_what_was_in_vain(metric=title, best_is=end, best=best)
     return known[title], end, best
 
 
@@ -91,6 +90,7 @@ def _table(values: Tensor, chosen: Statistic) -> None:
         selected=(at.layer, at.head),
         on_pick=session.look_at,
         unit=chosen.unit,
+        top=chosen.top,
     )
 
 

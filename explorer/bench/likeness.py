@@ -12,7 +12,7 @@ from explorer import session
 from explorer.analysis import similarity
 from explorer.analysis.heads import ranking
 from explorer.analysis.similarity import Head, Looks
-from explorer.bench.asking import one_of, say_what_was_in_vain
+from explorer.bench.asking import one_of
 from explorer.bench.finder import strip
 from explorer.checkpoints.heads import tokens_read
 from explorer.checkpoints.working import with_bar
@@ -51,7 +51,6 @@ def show(opened: Opened, reading: Reading) -> None:
         session.say("No row of this attention sees anything: type another text.")
         return
     arranged = one_of("Arranged", "arranged", (BY_LAYER, BY_LIKENESS))
-    say_what_was_in_vain(arranged=arranged)
     st.caption(f"{MEANING} {_rows(found)}")
     st.markdown(f"**Most like layer {at.layer}, head {at.head}**")
     _nearest(reading, found)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis import rollout
-from explorer.bench.asking import one_of, say_what_was_in_vain
+from explorer.bench.asking import one_of
 from explorer.checkpoints.heads import tokens_read
 from explorer.checkpoints.working import with_bar
 from explorer.components import matrix
@@ -78,7 +78,6 @@ def show_flow(opened: Opened, reading: Reading) -> None:
     names = [f"{place} {text_of(token)[:LONGEST_NAME]}" for place, token in enumerate(tokens)]
     with st.container(width=320):
         name = one_of("Token", "flow_to", names, names[-1], as_list=True)
-    say_what_was_in_vain(flow_to=name)
     token = names.index(name)
     flows = _flows(opened, reading, token)
     if isinstance(flows, str):

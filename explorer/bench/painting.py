@@ -13,6 +13,7 @@ from explorer.components.labels import text_of, texts
 from explorer.edits import HideKey, MaskCell, PresetMask
 from explorer.library import Opened
 from explorer.reading import Reading
+from explorer.rereading import edited
 
 THIS_LAYER, EVERY_LAYER = "This layer", "Every layer"
 PRESETS = {
@@ -35,11 +36,11 @@ def mask(opened: Opened, reading: Reading, passed: Reading) -> None:
     scope = one_of("Where", "mask_where", (THIS_LAYER, EVERY_LAYER))
     at = session.choice()
     layer = at.layer if scope == THIS_LAYER else None
-    {PRESET: _preset, KEY: _key, CELLS: _cells}[way](reading, passed, layer)
+    {PRESET: _preset, KEY: _key, CELLS: _cells}[way](opened, reading, passed, layer)
     _blind(passed)
 
 
-def _preset(reading: Reading, passed: Reading, layer: int | None) -> None:
+def _preset(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
     part = session.choice().part
     if part == "decoder.cross_attn":
         st.text("Rows and columns are two texts here, so only “None” has a meaning.")
@@ -62,20 +63,21 @@ def _preset(reading: Reading, passed: Reading, layer: int | None) -> None:
     changing.button("Set the mask", PresetMask(part, layer, name, size), "set_mask", type="primary")
 
 
-def _key(reading: Reading, passed: Reading, layer: int | None) -> None:
+def _key(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
     part = session.choice().part
     key = changing.token("Key", "mask_key", passed.columns(part), 0)
     edit = HideKey(part, layer, key)
     changing.button("Hide it from everybody", edit, "hide_key", type="primary")
 
 
-def _cells(reading: Reading, passed: Reading, layer: int | None) -> None:
+def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
     at = session.choice()
     rows, columns = passed.rows(at.part), passed.columns(at.part)
     allowed = passed.mask(at.part, at.layer)
 
     def toggle(row: int, column: int) -> None:
-        changing.add(MaskCell(at.part, layer, row, column, not bool(allowed[row, column])))
+        may = not bool(allowed[row, column])
+        paint(opened, reading, MaskCell(at.part, layer, row, column, may))
 
     if max(allowed.shape) > MOST_PAINTED:
         st.text(f"More than {MOST_PAINTED} tokens are chosen from lists.")
@@ -102,6 +104,19 @@ def _cells(reading: Reading, passed: Reading, layer: int | None) -> None:
         absent="may not look",
         top=1.0,
     )
+
+
+def paint(opened: Opened, reading: Reading, edit: MaskCell) -> None:
+    """For a callback: the cell as the edit says, without any edit where it is so without."""
+    without = changing.now().without_cell(edit)
+    if len(without.made) < changing.now().done:
+        mask = edited(opened, reading, without.made).reading.mask
+        layers = range(reading.part(edit.part).layers) if edit.layer is None else [edit.layer]
+        cells = [bool(mask(edit.part, layer)[edit.query, edit.key]) for layer in layers]
+        if all(cell == edit.allowed for cell in cells):
+            changing.put(without)
+            return
+    changing.add(edit)
 
 
 def _blind(passed: Reading) -> None:

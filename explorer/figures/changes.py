@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,10 +12,19 @@ from explorer.figures.frame import Spec, framed, quantity, ruler, told
 BEFORE, AFTER = "before", "after"
 
 
+def _finite(value: float) -> float | None:
+    """What JSON has no number for is no value, and nothing is drawn there."""
+    return value if math.isfinite(value) else None
+
+
+def _said(value: float, places: int = 4) -> str:
+    return f"{value:.{places}f}" if math.isfinite(value) else "no value"
+
+
 def paired(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Spec:
     """Two bars for every label, before over after, on one scale from 0 to 1."""
     names = [
-        f"\u2068{cut(label)}\u2069  {mine:.3f} → {theirs:.3f}"
+        f"\u2068{cut(label)}\u2069  {_said(mine, 3)} → {_said(theirs, 3)}"
         for label, mine, theirs in zip(labels, before, after, strict=True)
     ]
     rows = [
@@ -22,8 +32,8 @@ def paired(labels: Sequence[str], before: Sequence[float], after: Sequence[float
             "order": order,
             "label": labels[order],
             "when": when,
-            "value": value,
-            "said": f"{value:.4f}",
+            "value": _finite(value),
+            "said": _said(value),
         }
         for when, values in ((BEFORE, before), (AFTER, after))
         for order, value in enumerate(values)
@@ -90,20 +100,21 @@ STRONGEST, RANDOM = "the strongest edges", "as many random edges"
 def by_edges(points: Sequence[Point]) -> Spec:
     """Two lines over the number of edges; the random one in the band of its draws."""
     rows = [
-        {"edges": p.edges, "which": which, "KL": value, "least": p.least, "most": p.most}
+        {"edges": p.edges, "which": which, "KL": _finite(value)}
         for p in points
         for which, value in ((STRONGEST, p.strongest), (RANDOM, p.mean))
     ]
-    draws = [{"edges": p.edges, "least": p.least, "most": p.most} for p in points]
+    draws = [{"edges": p.edges, "least": _finite(p.least), "most": _finite(p.most)} for p in points]
     at = [
         {
             "edges": p.edges,
-            "strongest": f"{p.strongest:.4f}",
-            "random": f"{p.mean:.4f} ({p.least:.4f} to {p.most:.4f})",
+            "strongest": _said(p.strongest),
+            "random": f"{_said(p.mean)} ({_said(p.least)} to {_said(p.most)})",
         }
         for p in points
     ]
-    top = max((max(p.strongest, p.most) for p in points), default=0.0) or 1.0
+    ends = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
+    top = max(ends, default=0.0) or 1.0
     x = {**quantity("edges", "edges cut"), "scale": {"type": "log", "base": 2, "nice": False}}
     y = quantity("KL", "KL in nats", zero=True, domain=(0, top))
     colour = {"field": "which", "type": "nominal", "sort": [STRONGEST, RANDOM]}

@@ -17,5 +17,4 @@ widgets.opening(
 reading = session.reading_of_text()
 widgets.notes(reading.notes)
 side = asking.one_of("Side", "side", list(SIDES), label_visibility="collapsed")
-asking.say_what_was_in_vain(side=side)
 SIDES[side](session.opened(), reading)

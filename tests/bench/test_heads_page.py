@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import rollout, similarity
-from explorer.bench import likeness, mixing
+from explorer.bench import finder, likeness, mixing
 from explorer.reading import Reading
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
@@ -125,6 +125,23 @@ def test_rows_that_see_nothing(side: str, monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_what_an_address_asks_for_in_vain_is_said(address: dict[str, str], sentence: str) -> None:
     assert sentence in said(page(model="letters", **address))
+
+
+def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None:
+    at = page(model="letters", metric="Wisdom")
+    assert "has no “Wisdom” here" in said(at.run())
+    at.selectbox(key="metric").set_value("Entropy").run()
+    assert "Wisdom" not in said(at)
+
+
+@pytest.mark.parametrize(("metric", "top"), [("Previous", 1.0), ("Distance", None)])
+def test_the_table_has_the_scale_of_its_metric(
+    metric: str, top: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tops: list[float | None] = []
+    monkeypatch.setattr(finder, "cells", lambda *_, **how: tops.append(how["top"]))
+    page(model="letters", metric=metric)
+    assert tops[-1] == top
 
 
 def test_a_link_repeats_every_choice() -> None:

@@ -1,4 +1,4 @@
-"""A table to pick from: ?show=small, diverging, large or absent."""
+"""A table to pick from: ?show=small, diverging, large, absent or words."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ values = {
     "diverging": lambda: torch.tensor([[-2.0, 0.0, 1.0]]),
     "large": lambda: torch.rand(144, 144, generator=torch.Generator().manual_seed(0)),
     "absent": lambda: torch.tensor([[0.25, torch.nan], [0.0, 0.5]]),
+    "words": lambda: torch.arange(64).reshape(8, 8) / 64,
 }[show]()
 
 
@@ -27,11 +28,13 @@ def remember(row: int, column: int) -> None:
     st.session_state.chosen = (row, column)
 
 
+names = ["<s>", "the", "cat", "antidisestablishmentarianism", "sat", "on", "the", "mat"]
+rows, columns = ([str(at) for at in range(size)] for size in values.shape)
 chosen = st.session_state.get("chosen", (0, 1))
 cells(
     values,
-    [str(row) for row in range(values.shape[0])],
-    [str(column) for column in range(values.shape[1])],
+    names if show == "words" else rows,
+    names if show == "words" else columns,
     key="c",
     selected=chosen,
     on_pick=remember,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, Position, expect
@@ -58,6 +60,36 @@ def test_differences_are_scaled_around_zero(open_demo: OpenDemo) -> None:
     expect(page.locator(".cells .legend")).to_contain_text("−2")
     canvas(page).hover(position=at(page, 0, 0))
     expect(page.locator(".cells .sentence")).to_contain_text("−2.00")
+
+
+NOTE_WRITING = """() => {
+  window.written = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
+    const bare = text.replace(/[\\u2068\\u2069]/g, ""), wide = this.measureText(text).width;
+    const from = {left: x, center: x - wide / 2, right: x - wide}[this.textAlign];
+    window.written.push([bare, from, from + wide, y]);
+    write.call(this, text, x, y, ...more);
+  };
+}"""
+
+
+def test_a_long_token_takes_no_label_from_the_others(open_demo: OpenDemo) -> None:
+    page = open_demo("cells", "words")
+    page.evaluate(NOTE_WRITING)
+    canvas(page).hover(position=at(page, 1, 7))
+    expect(page.locator(".cells .sentence")).to_contain_text("Layer the, head mat")
+    written = page.evaluate("window.written")
+    ends = [place for place, (text, *_) in enumerate(written) if text == "layer ↓"]
+    written = written[ends[-2] + 1 if ends[1:] else 0 : ends[-1]]  # the last painting
+    across = sorted((left, right, text) for text, left, right, y in written if y == 28)
+    texts = [text for _, _, text in across]
+    assert texts[:3] == ["<s>", "the", "cat"]
+    assert texts[4:] == ["sat", "on", "the", "mat"]
+    assert "…" in texts[3], "cut in the middle"
+    assert all(one[1] <= other[0] for one, other in pairwise(across))
+    assert all(left >= 0 for _, left, _, _ in written)
+    assert sum(text.startswith("antidis") and "…" in text for text, *_ in written) == 1
 
 
 @pytest.mark.parametrize(

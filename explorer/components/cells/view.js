@@ -1,6 +1,8 @@
 // A table to pick from: a cell is named by pointing, picked by a click or by Enter.
 
 const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
+// Labels: the widest of a row or of what is pointed at, of every few columns, and of each column.
+const WIDEST = 120, WIDE = 60, NARROW = 30, APART = 4;
 
 function make(state) {
   const {root} = state;
@@ -74,12 +76,12 @@ function layout({data, stage, ink, canvas}) {
   const pen = canvas.getContext("2d");
   pen.font = `${LABEL}px ${ink.mono}`;
   const widest = list => list.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
-  const across = widest(data.columns);
+  const across = Math.min(WIDE, widest(data.columns)) + 2 * APART;
   pen.font = `11px ${ink.sans}`;
   const names = Math.max(pen.measureText(`${data.words.column} →`).width,
     pen.measureText(`${data.words.row} ↓`).width);
   pen.font = `${LABEL}px ${ink.mono}`;
-  const left = Math.ceil(Math.max(names, Math.min(120, widest(data.rows)))) + 14, top = 40;
+  const left = Math.ceil(Math.max(names, Math.min(WIDEST, widest(data.rows)))) + 14, top = 40;
   const scale = Math.max(1, window.devicePixelRatio || 1);
   let cell = Math.min((stage.clientWidth - left - 4) / Math.max(1, data.columns.length),
     (stage.clientHeight - top - 4) / Math.max(1, data.rows.length), LARGEST_CELL);
@@ -153,22 +155,31 @@ function paint(state) {
 const short = value => value === 0 ? "0" : value.toFixed(
   Math.max(0, 3 - Math.max(0, Math.floor(Math.log10(Math.abs(value)))))).replace("-", "−");
 
-function labels({data, ink, place, selected}, pen, shown) {
+function labels({data, ink, place, stage, selected}, pen, shown) {
   const {left, top, cell, across} = place, at = shown || selected;
-  const label = (text, x, y, align, strong) => {
+  const write = strong => { pen.font = `${strong ? "600 " : ""}${LABEL}px ${ink.mono}`; };
+  const label = (text, x, y, width, align, strong) => {
+    write(strong);
     pen.textAlign = align;
-    pen.font = `${strong ? "600 " : ""}${LABEL}px ${ink.mono}`;
     pen.fillStyle = css(strong ? ink.text : ink.muted);
-    pen.fillText(text, x, y);
+    pen.fillText(isolated(fitted(pen, text, width)), x, y);
   };
   // Every few of them where they are close; the one that is meant in any case, and alone there.
-  const some = (list, room, meant, draw) => list.forEach((text, i) => {
-    const every = Math.max(1, Math.ceil(room / cell)), near = Math.abs(i - meant) * cell < room;
-    if (i === meant || (i % every === 0 && !near)) draw(text, (i + 0.5) * cell, i === meant);
+  const some = (list, room, meant, centre, alone, draw) => list.forEach((text, i) => {
+    const every = Math.max(1, Math.ceil(room / cell)), place = (i + 0.5) * cell;
+    const free = i % every === 0 && !(Math.abs(place - centre) < alone);
+    if (i === meant || free) draw(text, i === meant ? centre : place, every * cell, i === meant);
   });
-  some(data.rows, 15, at?.[0], (text, y, strong) => label(text, left - 10, top + y, "right", strong));
-  some(data.columns, across + 8, at?.[1],
-    (text, x, strong) => label(text, left + x, top - 12, "center", strong));
+  const [row, column] = at || [NaN, NaN];
+  some(data.rows, 15, row, (row + 0.5) * cell, 15, (text, y, _, strong) =>
+    label(text, left - 10, top + y, left - 14, "right", strong));
+  write(true);
+  const half = at ? Math.min(WIDEST, pen.measureText(data.columns[column]).width) / 2 : 0;
+  const last = stage.clientWidth - left - APART - half;
+  const room = cell >= NARROW + APART ? cell : across;
+  some(data.columns, room, column, Math.max(half, Math.min(last, (column + 0.5) * cell)),
+    Math.max(room, cell) / 2 + half + APART, (text, x, wide, strong) =>
+      label(text, left + x, top - 12, strong ? WIDEST : wide - APART, "center", strong));
   pen.font = `11px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);
   pen.textAlign = "right";

@@ -1,0 +1,144 @@
+"""The page that changes the pass, without a browser: its history, its cells, what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from explorer.bench import changing, effects, painting
+from explorer.edits import MOST, AblateHead, Edit, History, MaskCell, to_address
+from explorer.library import Opened, open_model
+from explorer.reading import Reading, read
+from tests.served import ROOT
+from tests.shelf import shelf
+
+SHELL = str(ROOT / "explorer" / "shell.py")
+D = "decoder.self_attn"
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+
+
+def page(**address: str) -> AppTest:
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in {"model": "letters", **address}.items():
+        at.query_params[key] = value
+    at.run()
+    at.switch_page("../pages/change/edits.py").run()
+    assert not at.exception
+    return at
+
+
+def said(at: AppTest) -> str:
+    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
+
+
+def edits(at: AppTest) -> str:
+    return str(at.text_input(key="edits").value)
+
+
+@pytest.mark.parametrize(
+    ("address", "left", "sentence"),
+    [
+        ("1.1~h.d.0.1.z~h.d.1.1.z~junk", "1.1~h.d.0.1.z~h.d.1.1.z", "“junk” in the address"),
+        ("1.2~h.d.0.1.z~h.d.9.1.z~k.d.a.1", "1.1~h.d.0.1.z~k.d.a.1", "no layer 9 here"),
+        ("1.1~h.d.9.1.z~h.d.0.1.z", "1.0~h.d.0.1.z", "no layer 9 here"),
+    ],
+)
+def test_what_does_not_fit_goes_and_what_was_undone_can_be_made_again(
+    address: str, left: str, sentence: str
+) -> None:
+    at = page(edits=address)
+    assert edits(at) == left
+    assert sentence in said(at)
+    assert not at.button(key="redo").disabled
+    at.button(key="redo").click().run()
+    assert edits(at) == to_address(changing.from_address(left)[0].redo())
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ({"look": "Nowhere"}, "“Look at” has no “Nowhere” here; showing Maps."),
+        ({"change": "Weather"}, "“Change” has no “Weather” here; showing Head."),
+        ({"expected_at": "99 · dog"}, "“What is expected after” has no “99 · dog” here"),
+        ({"watched": "dog (7)"}, "“Watched” has no “dog (7)” here"),
+        ({"change": "Mask", "mask_how": "Odd"}, "“How” has no “Odd” here; showing A preset."),
+    ],
+)
+def test_what_an_address_asks_for_in_vain_is_said(address: dict[str, str], sentence: str) -> None:
+    assert sentence in said(page(**address))
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[Opened, Reading]:
+    """A model, and a session that has no page."""
+    monkeypatch.setattr(changing.st, "session_state", {})
+    found = open_model("letters")
+    return found, read(found, found.example)
+
+
+@pytest.mark.parametrize("layer", [0, None])
+def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
+    layer: int | None, opened: tuple[Opened, Reading]
+) -> None:
+    forbid, allow = (MaskCell(D, layer, 2, 1, may) for may in (False, True))
+    head = AblateHead(D, 0, 0)
+    changing.add(head)
+    for _ in range(MOST):
+        painting.paint(*opened, forbid)
+        assert changing.now().made == (head, forbid)
+        painting.paint(*opened, forbid)
+        assert changing.now().made == (head, forbid), "said twice, made once"
+        painting.paint(*opened, allow)
+        assert changing.now().made == (head,)
+
+
+def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
+    opened: tuple[Opened, Reading],
+) -> None:
+    everywhere, here = MaskCell(D, None, 2, 1, False), MaskCell(D, 0, 2, 1, False)
+    for edit in (everywhere, here):
+        painting.paint(*opened, edit)
+    painting.paint(*opened, MaskCell(D, 0, 2, 1, True))
+    assert changing.now().made == (everywhere, MaskCell(D, 0, 2, 1, True))
+
+
+def test_a_full_history_says_so() -> None:
+    full: tuple[Edit, ...] = tuple(AblateHead(D, 0, 0) for _ in range(MOST))
+    at = page(edits=to_address(History(full, MOST)), change="Mask", mask_how="Cell by cell")
+    assert changing.FULL not in said(at)
+
+    state: dict[str, object] = {"edits": edits(at)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(changing.st, "session_state", state)
+        changing.add(AblateHead(D, 0, 1))
+    assert state["_edits_notes"] == (state["edits"], (changing.FULL,))
+    at.session_state["_edits_notes"] = state["_edits_notes"]
+    assert changing.FULL in said(at.run())
+
+
+def test_weights_that_are_no_numbers_leave_a_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    tops: list[float] = []
+    weights = Reading.weights
+
+    def broken(self: Reading, part: str, layer: int, head: int) -> torch.Tensor:
+        values = weights(self, part, layer, head).clone()
+        values[-1, 0] = torch.nan
+        return values
+
+    monkeypatch.setattr(Reading, "weights", broken)
+    monkeypatch.setattr(effects, "matrix", lambda *_, **how: tops.append(how["top"]))
+    page(look="Maps")
+    assert tops[-3:] == [1.0, 1.0, 1.0]
