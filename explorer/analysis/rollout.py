@@ -19,8 +19,8 @@ from torch import Tensor
 
 from explorer.reading import Reading
 
-EDGES_SOLVED = 24_000
-"""More edges than this take too long for a reader who waits."""
+STEPS_SOLVED = 1_200_000
+"""Edges × inputs; more take longer than about three seconds on a slow core."""
 UNITS = 10**12
 """Capacities are whole numbers of this part, so that a flow is found exactly."""
 
@@ -71,7 +71,10 @@ def reached(masks: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
 
 
 def edges_from(mixing: Sequence[Tensor], token: int) -> int:
-    """How many edges lie on the ways from this token down to the text."""
+    """How many edges lie on the ways from this token down to the text.
+
+    Masks in place of weights give the most that there can be.
+    """
     at, count = torch.zeros(len(mixing[0]), dtype=torch.bool), 0
     at[token] = True
     for layer in reversed(mixing):
@@ -85,15 +88,21 @@ def flows(mixing: Sequence[Tensor], token: int) -> Iterator[float]:
     """The most that fits through the graph from each input in turn up to `token` after layer L.
 
     Between 0 and 1; unlike rollout, the flows to several inputs share edges and need not
-    sum to one. One maximum flow for every input: bounded by `EDGES_SOLVED`.
+    sum to one. Through one layer that is the row itself. Else one maximum flow for every
+    input over the edges below the token: bound edges × inputs by `STEPS_SOLVED`.
     """
     tokens, top = len(mixing[0]), len(mixing)
+    if top == 1:
+        yield from mixing[0][token].tolist()
+        return
     network = Network(tokens * (top + 1))
-    for level, layer in enumerate(mixing):  # nodes of level 0 are the text
-        whole = (layer.double() * UNITS).floor().long()
-        for row, lower in whole.nonzero().tolist():
-            above, below = (level + 1) * tokens + row, level * tokens + lower
-            network.join(above, below, int(whole[row, lower]))
+    rows = torch.tensor([token])
+    for level in reversed(range(top)):  # nodes of level 0 are the text
+        whole = (mixing[level][rows].double() * UNITS).floor().long()
+        for at, lower in whole.nonzero().tolist():
+            above, below = (level + 1) * tokens + int(rows[at]), level * tokens + lower
+            network.join(above, below, int(whole[at, lower]))
+        rows = whole.any(0).nonzero()[:, 0]
     for column in range(tokens):
         yield network.most(top * tokens + token, column) / UNITS
 

@@ -14,7 +14,7 @@ from explorer.analysis.heads import ranking
 from explorer.analysis.similarity import Head, Looks
 from explorer.bench.asking import one_of
 from explorer.bench.finder import strip
-from explorer.checkpoints.heads import tokens_read
+from explorer.checkpoints.heads import BYTES_OF_A_TOKEN, tokens_read
 from explorer.checkpoints.working import with_bar
 from explorer.components.cells import cells
 from explorer.kept import kept
@@ -114,8 +114,13 @@ def _looks(opened: Opened, reading: Reading) -> Looks:
         steps = similarity.looks(reading, part)
         return similarity.joined(with_bar(steps, layers, "Reading the heads, by layer"))
 
-    key = ("looks", part, tokens_read(reading))
-    return kept(opened, key, make, lambda made: made.weights.nbytes)
+    read = tokens_read(reading)
+    return kept(
+        opened,
+        ("looks", part, read),
+        make,
+        lambda made: BYTES_OF_A_TOKEN * len(read) + made.weights.nbytes,
+    )
 
 
 def _table(opened: Opened, reading: Reading, found: Looks) -> Compared:
@@ -130,8 +135,13 @@ def _table(opened: Opened, reading: Reading, found: Looks) -> Compared:
         order = tuple(similarity.by_likeness(distance))
         return Compared(tuple(found.heads[at] for at in chosen), distance, order)
 
-    key = ("likeness", part, tokens_read(reading))
-    return kept(opened, key, make, lambda made: made.distance.nbytes)
+    read = tokens_read(reading)
+    return kept(
+        opened,
+        ("likeness", part, read),
+        make,
+        lambda made: BYTES_OF_A_TOKEN * len(read) + made.distance.nbytes,
+    )
 
 
 def _rows(found: Looks) -> str:

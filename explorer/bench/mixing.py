@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer import session, widgets
 from explorer.analysis import rollout
 from explorer.bench.asking import one_of
-from explorer.checkpoints.heads import tokens_read
+from explorer.checkpoints.heads import BYTES_OF_A_TOKEN, tokens_read
 from explorer.checkpoints.working import with_bar
 from explorer.components import matrix
 from explorer.components.labels import text_of
@@ -34,12 +34,12 @@ FLOW = (
     f"these layers alone. Each row has the colours to itself. {SOURCE}"
 )
 TOO_MANY = (
-    "A flow through {edges} edges takes too long to wait for; at most "
-    f"{rollout.EDGES_SOLVED:,} are solved: choose a lower layer or an earlier token, or type a "
-    "shorter text."
+    "A flow through up to {edges:,} edges from each of {inputs:,} inputs takes too long to wait "
+    f"for; edges × inputs may be at most {rollout.STEPS_SOLVED:,}: choose a lower layer or an "
+    "earlier token, or type a shorter text."
 )
 CELLS_HELD = 2_000_000
-"""Numbers of all layers together that are held to count the edges."""
+"""Numbers of all layers together that are held to find a flow."""
 
 
 def show_rollout(opened: Opened, reading: Reading) -> None:
@@ -150,28 +150,44 @@ def _rolled(opened: Opened, reading: Reading) -> tuple[Tensor, Tensor]:
         with st.spinner("Multiplying the layers"):
             return rollout.rollout(steps), rollout.reached(masks)
 
-    key = ("rollout", at.part, at.layer, tokens_read(reading))
-    return kept(opened, key, make, lambda made: made[0].nbytes + made[1].nbytes)
+    read = tokens_read(reading)
+    return kept(
+        opened,
+        ("rollout", at.part, at.layer, read),
+        make,
+        lambda made: BYTES_OF_A_TOKEN * len(read) + made[0].nbytes + made[1].nbytes,
+    )
 
 
 def _flows(opened: Opened, reading: Reading, token: int) -> Tensor | str:
     """What flows to the token from each input, or the sentence why that is not solved."""
     at = session.choice()
-    count = at.layer + 1
+    count, tokens = at.layer + 1, len(reading.rows(at.part))
+    masks = [reading.mask(at.part, layer) for layer in range(count)]
+    looks_ahead = any(bool(mask[: token + 1, token + 1 :].any()) for mask in masks)
+    first = tokens if looks_ahead else token + 1  # what comes later cannot be reached
+    if count > 1 and (edges := _edges(masks, token, first)) * first > rollout.STEPS_SOLVED:
+        return TOO_MANY.format(edges=edges, inputs=first)
 
-    def make() -> Tensor | str:
-        masks = [reading.mask(at.part, layer) for layer in range(count)]
-        tokens = len(masks[0])
-        looks_ahead = any(bool(mask.triu(1).any()) for mask in masks)
-        first = tokens if looks_ahead else token + 1  # what comes later cannot be reached
-        if count * first * first > CELLS_HELD:
-            return TOO_MANY.format(edges=f"up to {count * first * first:,}")
+    def make() -> Tensor:
         steps = rollout.mixings(reading, at.part, count)
         mixing = [layer[:first, :first].clone() for layer in steps]
-        if (edges := rollout.edges_from(mixing, token)) > rollout.EDGES_SOLVED:
-            return TOO_MANY.format(edges=f"{edges:,}")
         solved = with_bar(rollout.flows(mixing, token), first, "Solving the flow, by input")
         return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
 
-    key = ("flow", at.part, at.layer, token, tokens_read(reading))
-    return kept(opened, key, make)
+    read = tokens_read(reading)
+    return kept(
+        opened,
+        ("flow", at.part, at.layer, token, read),
+        make,
+        lambda made: BYTES_OF_A_TOKEN * len(read) + made.nbytes,
+    )
+
+
+def _edges(masks: list[Tensor], token: int, first: int) -> int:
+    """The most edges that there can be below the token; of a large graph, all there is room for."""
+    most = len(masks) * first * first
+    if most > CELLS_HELD:
+        return most
+    itself = torch.eye(first, dtype=torch.bool)
+    return rollout.edges_from([mask[:first, :first] | itself for mask in masks], token)

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer import library
-from explorer.analysis.rollout import edges_from, flows, mixed, mixings, reached, rollout
+from explorer.analysis.rollout import Network, edges_from, flows, mixed, mixings, reached, rollout
 from explorer.reading import read
 from tests.shelf import shelf
 
@@ -142,3 +142,20 @@ def test_every_stack_of_a_model_rolls_out(tmp_path: Path) -> None:
             assert (rollout(mixings(reading, part.name, 1)) == 0).equal(
                 ~reached([reading.mask(part.name)])
             )
+
+
+def test_one_layer_is_answered_without_solving() -> None:
+    row = mixed(stack(1, 700, 0, False)[0])
+    assert list(flows([row], 5)) == row[5].tolist()
+
+
+def test_only_the_edges_below_the_token_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined: list[int] = []
+    monkeypatch.setattr(Network, "join", lambda self, start, end, room: joined.append(room))
+    monkeypatch.setattr(Network, "most", lambda self, source, sink: 0)
+    mixing = [mixed(weights) for weights in stack(3, 6, 0, True)]
+    for token in range(6):
+        joined.clear()
+        list(flows(mixing, token))
+        assert len(joined) == edges_from(mixing, token)
+        assert len(joined) == edges_from([layer > 0 for layer in mixing], token), "masks will do"

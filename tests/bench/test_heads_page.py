@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import rollout, similarity
 from explorer.bench import finder, likeness, mixing
+from explorer.checkpoints.heads import BYTES_OF_A_TOKEN
 from explorer.reading import Reading
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
@@ -160,12 +162,44 @@ def test_a_token_of_another_sentence_is_let_go() -> None:
 
 
 def test_a_flow_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollout, "EDGES_SOLVED", 1)
-    assert "takes too long to wait for" in said(page(model="letters", side="Flow", text="that cat"))
-    monkeypatch.setattr(mixing, "CELLS_HELD", 5)
-    at = page(model="letters", side="Flow", text="the hat")
-    assert "A flow through up to" in said(at)
+    monkeypatch.setattr(rollout, "STEPS_SOLVED", 1)
+    two_layers = {"model": "letters", "side": "Flow", "layer": "1"}
+    at = page(**two_layers, text="that cat")
+    assert "takes too long to wait for" in said(at)
     assert "choose a lower layer or an earlier token" in said(at)
+    monkeypatch.setattr(mixing, "CELLS_HELD", 5)
+    assert "A flow through up to" in said(page(**two_layers, text="the hat"))
+    one_layer = page(model="letters", side="Flow", layer="0", text="the hat")
+    assert VIEWS["Flow"] <= views(one_layer), "one layer needs no solving"
+
+
+def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two causal layers: n edges below the last token, then n (n + 1) / 2, from n inputs."""
+    address = {"model": "letters", "side": "Flow", "layer": "1", "text": "cat"}
+    tokens = len(page(**address).selectbox(key="flow_to").options)
+    steps = (tokens + tokens * (tokens + 1) // 2) * tokens
+    monkeypatch.setattr(rollout, "STEPS_SOLVED", steps - 1)
+    assert "takes too long to wait for" in said(page(**address))
+    monkeypatch.setattr(rollout, "STEPS_SOLVED", steps)
+    assert VIEWS["Flow"] <= views(page(**address)), "a refusal is not kept"
+
+
+@pytest.mark.parametrize("side", ["Likeness", "Rollout", "Flow"])
+def test_what_is_kept_counts_the_tokens_of_its_key(
+    side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def noted(opened: object, key: object, make: Any, size: Any = lambda made: 1) -> Any:
+        made = make()
+        sizes.append(size(made))
+        return made
+
+    for module in (mixing, likeness):
+        monkeypatch.setattr(module, "kept", noted)
+    page(model="letters", side=side, layer="1", text="the hat and the cat")
+    assert sizes
+    assert min(sizes) > 5 * BYTES_OF_A_TOKEN
 
 
 def test_what_is_left_out_of_long_texts_and_of_many_heads_is_said(
