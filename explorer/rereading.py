@@ -31,7 +31,9 @@ from models.interventions import EditError
 from models.masking import causal_mask
 
 MOST_WEIGHTS = 64 * 1024 * 1024
-"""An edge is cut among all weights of its layer, which the pass then has to hold."""
+"""An edge is cut among all weights of its layer; the pass holds those of every such layer."""
+MOST_TEXTS = 4
+"""Every text that is patched from is one more pass."""
 PRESET_WORDS = {
     "none": "everybody may look at everybody",
     "causal": "nobody may look ahead",
@@ -57,7 +59,8 @@ class Edited:
 def edited(opened: Opened, reading: Reading, edits: Sequence[Edit]) -> Edited:
     """The text passed once more with these edits; made once and kept.
 
-    One more pass, in time and memory like the first; a cut edge holds its layer's weights.
+    One more pass, in time and memory like the first, and one for each text that is patched
+    from. Cut edges hold their layers' weights, `MOST_WEIGHTS` in all.
     """
     if not edits:
         return Edited(reading, (), ())
@@ -72,9 +75,15 @@ def _edited(opened: Opened, reading: Reading, edits: Sequence[Edit]) -> Edited:
     made: list[Edit] = []
     dropped: list[str] = []
     changes: list[core.Edit] = []
+    texts: set[str] = set()
+    held: dict[tuple[str, int], int] = {}
     for edit in edits:
         try:
             check(opened, reading, edit)
+            if isinstance(edit, Patch):
+                _one_more_text(edit, texts)
+            if isinstance(edit, CutEdge):
+                _one_more_layer(reading, edit, held)
             if isinstance(edit, ReplaceToken):
                 row = source if edit.part.startswith("encoder") else target
                 row[edit.position] = _token(opened, row[edit.position], edit.token)
@@ -85,6 +94,28 @@ def _edited(opened: Opened, reading: Reading, edits: Sequence[Edit]) -> Edited:
             dropped.append(f"Dropped: {words(opened, reading, edit)}. {error}")
     passed = reread(opened, reading, tuple(source), tuple(target), changes)
     return Edited(passed, tuple(made), tuple(dropped))
+
+
+def _one_more_text(edit: Patch, texts: set[str]) -> None:
+    """Misfit where the history would patch from too many texts; one that fails counts too."""
+    if len(texts | {edit.text}) > MOST_TEXTS:
+        raise Misfit(
+            f"At most {MOST_TEXTS} texts are patched from: patch from one of them, or remove the "
+            "patches from another."
+        )
+    texts.add(edit.text)
+
+
+def _one_more_layer(reading: Reading, edit: CutEdge, held: dict[tuple[str, int], int]) -> None:
+    """Misfit where the weights of all layers with a cut edge are too many to hold."""
+    rows, columns = len(reading.rows(edit.part)), len(reading.columns(edit.part))
+    more = {(edit.part, edit.layer): reading.part(edit.part).heads * rows * columns}
+    if sum((held | more).values()) > MOST_WEIGHTS:
+        raise Misfit(
+            "The text is too long to hold all weights of one more layer: cut edges in fewer "
+            "layers, or shorten it."
+        )
+    held |= more
 
 
 def _token(opened: Opened, before: Token, number: int) -> Token:
@@ -210,7 +241,12 @@ def _other(opened: Opened, reading: Reading, text: str) -> Reading:
     if opened.config.kind != "encoder-decoder":
         return other
     same = dataclasses.replace(other, written=reading.written)
-    return reread(opened, same, other.source, reading.target, ())
+    return kept(  # once for all patches from this text
+        opened,
+        ("patched from", text, reading.text),
+        lambda: reread(opened, same, other.source, reading.target, ()),
+        lambda made: made.bytes,
+    )
 
 
 def words(opened: Opened, reading: Reading, edit: Edit) -> str:

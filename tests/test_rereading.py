@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from explorer import library
+from explorer import library, rereading
 from explorer.analysis import changes
 from explorer.edits import (
     AblateAttention,
@@ -24,8 +26,8 @@ from explorer.edits import (
 )
 from explorer.library import Opened
 from explorer.passing import ids_of
-from explorer.reading import Reading, read
-from explorer.rereading import edited, preset_mask, words
+from explorer.reading import Reading, read, reread
+from explorer.rereading import MOST_TEXTS, edited, preset_mask, words
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
@@ -196,6 +198,46 @@ def test_what_does_not_fit_is_dropped_and_said(why: str, edit: Edit) -> None:
         logits(found, again.reading),
         logits(found, edited(found, reading, (good,)).reading),
     )
+
+
+def test_a_history_patches_from_a_few_texts_only() -> None:
+    found, reading = opened("letters")
+    n = len(reading.target)
+    pairs = map(" ".join, product(("the", "cat", "hat", "and"), repeat=2))
+    texts = [text for text in pairs if len(read(found, text).target) == n][:6]
+    patches = tuple(Patch(D, 0, head, 1, text) for text in texts for head in (0, 1))
+    again = edited(found, reading, (*patches, AblateHead(D, 0, 0)))
+    assert len(again.dropped) == 2 * (len(texts) - MOST_TEXTS)
+    assert all("At most 4 texts are patched from" in each for each in again.dropped)
+    assert again.made == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
+
+
+def test_a_text_is_passed_once_for_all_patches_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, reading = opened("translation")
+    passes: list[object] = []
+
+    def counted(*given: Any) -> Reading:
+        passes.append(given)
+        return reread(*given)
+
+    monkeypatch.setattr(rereading, "reread", counted)
+    text = "a black cat runs"
+    again = edited(found, reading, tuple(Patch(C, 0, head, 1, text) for head in (0, 1)))
+    assert again.dropped == ()
+    assert len(passes) == 2, "the other text, and ours with the patches"
+
+
+def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, reading = opened("letters")
+    layer = reading.part(D).heads * len(reading.target) ** 2
+    monkeypatch.setattr(rereading, "MOST_WEIGHTS", layer)
+    fits = (CutEdge(D, 0, 0, 2, 1), CutEdge(D, 0, 1, 2, 0))
+    again = edited(found, reading, (*fits, CutEdge(D, 1, 0, 2, 1)))
+    assert again.made == fits
+    assert len(again.dropped) == 1
+    assert "all weights of one more layer" in again.dropped[0]
 
 
 def test_a_query_that_may_look_nowhere_gets_zeros() -> None:
