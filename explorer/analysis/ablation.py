@@ -22,6 +22,8 @@ from models.transformer import Stack, evaluating
 
 NUMBERS_HELD = 1 << 25
 """Of the widest value of a layer, in one batch: 128 MB."""
+AT_ONCE, MOST = 10**11, 5 * 10**12
+"""Multiplications: about two seconds on two cores, and two minutes; more is not waited for."""
 
 Given = Sequence[Tensor]
 """What the recorded pass was given: ids (1, t), or source and target."""
@@ -52,14 +54,18 @@ def parted(
     count: int,
     edit_of: Callable[[range], Edit],
     widest: int = 0,
+    report: Callable[[float], None] = lambda done: None,
 ) -> Tensor:
     """Logits (count, options) of `count` passes that part at this layer, each by its own edit.
 
     `edit_of(rows)` is the edit of a batch with these rows. `widest` is how many numbers
-    a row takes in the layer where that is more than the feed-forward needs.
+    a row takes in the layer where that is more than the feed-forward needs. `report` is
+    told after every batch which share of the passes is done.
     """
     tokens = passed[f"{site(part, layer)}.q"].shape[2]
     each = max(widest, tokens * max(model.config.d_ff, 4 * model.config.d_model))
+    if model.config.attention_cap is not None:  # scores and weights are held, never fused
+        each = max(each, 2 * model.config.n_heads * _longest(given) ** 2)
     at_once = max(1, NUMBERS_HELD // each)
     found = []
     with evaluating(model):
@@ -67,7 +73,24 @@ def parted(
             rows = range(first, min(count, first + at_once))
             tap = Recorder((), [edit_of(rows)])
             found.append(_one_batch(model, passed, given, part, layer, place, len(rows), tap))
+            report(rows.stop / count)
     return found[0] if len(found) == 1 else torch.cat(found)  # a copy is not free
+
+
+def multiplications(model: Transformer, given: Given, part: str, layer: int) -> int:
+    """About how many one pass takes that parts at this layer; every stack as the longest text."""
+    config, name, tokens = model.config, part.split(".")[0], _longest(given)
+    stack: Stack = getattr(model, name)
+    blocks = list(stack.blocks)[layer:]
+    if config.kind == "encoder-decoder" and name == "encoder":
+        blocks += model.last_stack.blocks
+    weights = sum(each.numel() for block in blocks for each in block.parameters())
+    mixed = 2 * len(blocks) * max(config.d_model, config.n_heads * config.head_width) * tokens
+    return tokens * (weights + mixed) + config.d_model * config.vocab_size
+
+
+def _longest(given: Given) -> int:
+    return max(each.shape[1] for each in given)
 
 
 def _one_batch(

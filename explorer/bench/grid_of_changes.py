@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import streamlit as st
 import torch
 from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis import ablation, changes
-from explorer.analysis.faithfulness import DRAWS, Faithfulness, TooManyEdges, faithfulness
+from explorer.analysis.faithfulness import (
+    DRAWS,
+    Faithfulness,
+    TooManyEdges,
+    faithfulness,
+    work,
+)
 from explorer.bench import changing
 from explorer.bench.asking import one_of
 from explorer.checkpoints.words import three
-from explorer.checkpoints.working import with_bar
+from explorer.checkpoints.working import bar, with_bar
 from explorer.components.cells import cells
 from explorer.edits import AblateHead
 from explorer.figures.changes import Point, by_edges
@@ -26,6 +34,7 @@ KL, LOGIT = "KL", "Change of the likeliest logit"
 OPENS, ABLATES = "Opens the head", "Ablates the head"
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
 CHART_HEIGHT = 340
+TOO_LONG = "One pass for every head of this model takes too long: shorten the text."
 NO_HEAD = "This model has no head, so nothing comes out that could be compared."
 
 
@@ -38,6 +47,17 @@ def every_head(opened: Opened, reading: Reading, place: int) -> None:
     with st.container(horizontal=True):
         number = one_of("Number", "number", (KL, LOGIT))
         click = one_of("A click", "click", (OPENS, ABLATES))
+    count = reading.part(at.part).layers
+    once = [
+        ablation.multiplications(opened.model, given(reading), at.part, layer)
+        for layer in range(count)
+    ]
+    takes = reading.part(at.part).heads * sum(once)
+    if takes > ablation.MOST:
+        st.text(TOO_LONG)
+        return
+    if not _started("heads", (opened.name, reading.text, reading.pair, at.part, place), takes):
+        return
     found = _measured(opened, reading, at.part, place)
     values = found[0 if number == KL else 1]
     layers, heads = values.shape
@@ -88,7 +108,6 @@ def _likeliest(opened: Opened, reading: Reading, place: int) -> str:
 
 def _measured(opened: Opened, reading: Reading, part: str, place: int) -> Tensor:
     """(2, layers, heads): KL in nats, and the change of the logit of the likeliest option."""
-    key = ("heads off", reading.text, reading.pair, part, place)
     layers = reading.part(part).layers
     before = changes.logits(opened, reading, place)
     likeliest = int(before.argmax())
@@ -104,7 +123,24 @@ def _measured(opened: Opened, reading: Reading, part: str, place: int) -> Tensor
         found = with_bar(rows, layers, "Switching heads off, by layer")
         return torch.stack(found, dim=1)
 
-    return kept(opened, key, layer_by_layer, lambda made: made.nbytes)
+    key = ("heads off", reading.text, reading.pair, part, place)
+    typed = len(reading.typed)
+    return kept(opened, key, layer_by_layer, lambda made: made.nbytes + typed)
+
+
+def _started(name: str, asked: Hashable, takes: int) -> bool:
+    """Whether to begin: at once where it is quick, else when the reader has asked for just this."""
+    begun = f"_begun_{name}"
+    if takes <= ablation.AT_ONCE or st.session_state.get(begun) == asked:
+        return True
+    seconds = 2 * takes / ablation.AT_ONCE
+    st.text(f"This runs a large part of the model many times: about {seconds:.0f} seconds or more.")
+    st.button("Run", key=f"begin_{name}", on_click=_begin, args=(begun, asked), type="primary")
+    return False
+
+
+def _begin(begun: str, asked: Hashable) -> None:
+    st.session_state[begun] = asked
 
 
 def given(reading: Reading) -> tuple[Tensor, ...]:
@@ -134,26 +170,21 @@ def tested(opened: Opened, reading: Reading, place: int) -> None:
         )
     head = at.head if scope == THIS_HEAD else None
     key = ("faithful", reading.text, reading.pair, at.part, at.layer, head, place, seed)
-    before = changes.logits(opened, reading, place)
-
-    def make() -> Faithfulness:
-        return faithfulness(
-            opened.model,
-            reading.trace,
-            given(reading),
-            at.part,
-            at.layer,
-            head,
-            place,
-            before,
-            seed,
-        )
-
+    own = opened.model, reading.trace, given(reading), at.part, at.layer, head
     try:
-        found = kept(opened, key, make, lambda made: made.random.nbytes)
+        takes = work(*own)
     except TooManyEdges as error:
         st.text(str(error))
         return
+    if not _started("cuts", (opened.name, *key), takes):
+        return
+    before = changes.logits(opened, reading, place)
+
+    def make() -> Faithfulness:
+        with bar("Cutting edges") as report:
+            return faithfulness(*own, place, before, seed, report=report)
+
+    found = kept(opened, key, make, lambda made: made.random.nbytes + len(reading.typed))
     if not found.counts:
         st.text("No query looks at anything here, so there is no edge to cut.")
         return

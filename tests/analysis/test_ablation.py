@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from explorer.analysis import ablation
-from explorer.analysis.ablation import every_head, without_heads
+from explorer.analysis.ablation import every_head, multiplications, without_heads
 from explorer.parts import parts, site
 from models import TransformerConfig, trace
-from models.interventions import Scale
+from models.interventions import Scale, Without
 from models.trace import CHEAP_SITES
 from tests.models.building import config_of, inputs_of, shaken
 from tests.models.grid import ODDITIES
@@ -64,3 +64,40 @@ def test_a_planted_mistake_would_be_seen() -> None:
     off = Scale("decoder.0.self_attn.head_out", head=1)
     alone = trace(model, *given, edits=[off]).output[0, 5]
     assert not torch.allclose(found[0], alone, atol=1e-3)
+
+
+def batches(config: TransformerConfig, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each batch holds where two rows of scores fit, by what `report` is told."""
+    model, given = shaken(config), inputs_of(config, batch=1)
+    longest = max(each.shape[1] for each in given)
+    monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * 2 * config.n_heads * longest**2)
+    passed = trace(model, *given, sites=CHEAP_SITES)
+    part, told, sizes = parts(config)[0], list[float](), list[int]()
+
+    def edit_of(rows: range) -> Without:
+        sizes.append(len(rows))
+        return Without(f"{site(part.name, 0)}.head_out", tuple(0 for _ in rows))
+
+    ablation.parted(model, passed, given, part.name, 0, 2, 5, edit_of, report=told.append)
+    assert len(told) == len(sizes)
+    assert told[-1] == 1
+    return sizes
+
+
+def test_capped_scores_are_counted_in_the_size_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are never fused, so every row holds heads × queries × keys."""
+    few = {"d_model": 4, "n_heads": 4, "d_ff": 4, "attention_cap": 5.0}
+    assert batches(config_of("decoder", **few), monkeypatch) == [2, 2, 1]
+    assert batches(config_of("encoder-decoder", **few), monkeypatch) == [2, 2, 1]
+
+
+def test_multiplications_grow_with_the_layers_left_and_the_text() -> None:
+    config = config_of("encoder-decoder")
+    model, given = shaken(config), inputs_of(config, batch=1)
+    longer = [each.repeat(1, 2) for each in given]
+    for part in parts(config):
+        first, last = (multiplications(model, given, part.name, at) for at in (0, part.layers - 1))
+        assert (first > last > 0) == (part.layers > 1)
+        assert multiplications(model, longer, part.name, 0) > 1.9 * first
+    encoder, decoder = (multiplications(model, given, part.name, 0) for part in parts(config)[:2])
+    assert encoder > decoder, "what the encoder changes the decoder reads"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from explorer.analysis import ablation
+from explorer.analysis.ablation import multiplications, parted
 from explorer.analysis.changes import kl
-from explorer.analysis.faithfulness import TooManyEdges, faithfulness
+from explorer.analysis.faithfulness import TooManyEdges, faithfulness, work
 from explorer.parts import parts, site
 from models import TransformerConfig, trace
 from models.interventions import Scale, SetCell
-from models.trace import CHEAP_SITES
+from models.trace import CHEAP_SITES, Trace
 from tests.models.building import config_of, inputs_of, shaken
 
 CONFIGS = {
@@ -81,3 +84,36 @@ def test_a_head_that_looks_at_nothing_has_no_edges(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("explorer.analysis.faithfulness.MOST_EDGES", 0)
     with pytest.raises(TooManyEdges, match="shorten it"):
         faithfulness(model, passed, (ids,), "decoder.self_attn", 0, 0, 0, passed.output[0, 0])
+
+
+@pytest.mark.parametrize("limit", ["MOST_EDGES", "MOST_WEIGHTS", "MOST"])
+@pytest.mark.parametrize("head", [0, None])
+def test_what_is_too_much_is_refused_before_weights_are_made(
+    limit: str, head: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = config_of("decoder")
+    model, (ids,) = shaken(config), inputs_of(config, batch=1)
+    passed = trace(model, ids, sites=CHEAP_SITES)
+    monkeypatch.setattr(f"explorer.analysis.faithfulness.{limit}", 0)
+    monkeypatch.setattr(Trace, "weights", lambda *asked: pytest.fail("weights were made"))
+    with pytest.raises(TooManyEdges, match="shorten"):
+        faithfulness(model, passed, (ids,), "decoder.self_attn", 0, head, 5, passed.output[0, 5])
+
+
+def test_no_more_passes_are_made_than_work_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = config_of("decoder")
+    model, (ids,) = shaken(config), inputs_of(config, batch=1)
+    passed = trace(model, ids, sites=CHEAP_SITES)
+    asked = model, passed, (ids,), "decoder.self_attn", 0, None
+    made: list[int] = []
+
+    def counted(*given: Any) -> torch.Tensor:
+        made.append(given[6])
+        return parted(*given)
+
+    monkeypatch.setattr("explorer.analysis.faithfulness.parted", counted)
+    told: list[float] = []
+    faithfulness(*asked, 5, passed.output[0, 5], report=told.append)
+    once = multiplications(model, (ids,), "decoder.self_attn", 0)
+    assert once < made[0] * once <= work(*asked)
+    assert told[-1] == 1

@@ -1,0 +1,76 @@
+"""What takes many passes waits for a button, and what takes too many is refused in a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import ablation
+from tests.served import ROOT
+from tests.shelf import shelf
+
+SHELL = str(ROOT / "explorer" / "shell.py")
+VIEWS = [("Every head", "heads"), ("Faithfulness", "cuts")]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+
+
+def page(view: str) -> AppTest:
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in {"model": "letters", "text": "the cat", "look": view}.items():
+        at.query_params[key] = value
+    at.run()
+    at.switch_page("../pages/change/edits.py").run()
+    assert not at.exception
+    return at
+
+
+def is_shown(at: AppTest, view: str) -> bool:
+    if view == "Every head":
+        return "heads_off" in {each.key for each in at.get("bidi_component")}
+    return any("set to zero, the strongest first" in each.value for each in at.caption)
+
+
+def buttons(at: AppTest) -> set[str | None]:
+    return {each.key for each in at.button}
+
+
+@pytest.mark.parametrize(("view", "name"), VIEWS)
+def test_what_is_quick_is_shown_at_once(view: str, name: str) -> None:
+    at = page(view)
+    assert is_shown(at, view)
+    assert f"begin_{name}" not in buttons(at)
+
+
+@pytest.mark.parametrize(("view", "name"), VIEWS)
+def test_what_takes_long_waits_for_a_button(
+    view: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ablation, "AT_ONCE", 1)
+    at = page(view)
+    assert not is_shown(at, view)
+    at.button(key=f"begin_{name}").click().run()
+    assert not at.exception
+    assert is_shown(at, view)
+    at.text_input(key="text").set_value("the hat").run()
+    assert not is_shown(at, view), "another text is another wait"
+
+
+@pytest.mark.parametrize("view", ["Every head", "Faithfulness"])
+def test_what_takes_too_long_is_refused(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablation, "MOST", 1)
+    monkeypatch.setattr("explorer.analysis.faithfulness.MOST", 1)
+    at = page(view)
+    assert not is_shown(at, view)
+    assert any("too long: shorten the text" in each.value for each in at.text)
