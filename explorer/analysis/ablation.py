@@ -23,7 +23,7 @@ from models.transformer import Stack, evaluating
 NUMBERS_HELD = 1 << 25
 """Of the widest value of a layer, in one batch: 128 MB."""
 AT_ONCE, MOST = 10**11, 5 * 10**12
-"""Multiplications: about two seconds on two cores, and two minutes; more is not waited for."""
+"""Multiplications: two to five seconds on two cores, and two to four minutes; more is refused."""
 
 Given = Sequence[Tensor]
 """What the recorded pass was given: ids (1, t), or source and target."""

@@ -133,8 +133,8 @@ def _started(name: str, asked: Hashable, takes: int) -> bool:
     begun = f"_begun_{name}"
     if takes <= ablation.AT_ONCE or st.session_state.get(begun) == asked:
         return True
-    seconds = 2 * takes / ablation.AT_ONCE
-    st.text(f"This runs a large part of the model many times: about {seconds:.0f} seconds or more.")
+    seconds = 3 * takes / ablation.AT_ONCE
+    st.text(f"This runs a large part of the model many times: about {seconds:.0f} seconds.")
     st.button("Run", key=f"begin_{name}", on_click=_begin, args=(begun, asked), type="primary")
     return False
 
