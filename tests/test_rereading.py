@@ -106,6 +106,7 @@ def test_without_edits_everything_is_read_as_it_came_out(name: str) -> None:
     close(logits(found, reading), passed(found, reading), atol=1e-5, rtol=1e-5)
     if changes.has_words(found):
         assert changes.divergences(found, reading, reading).abs().max() == 0
+        assert torch.is_grad_enabled(), "whoever trains in this process goes on"
 
 
 @pytest.mark.parametrize("name", NAMES)

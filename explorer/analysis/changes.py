@@ -137,6 +137,7 @@ def _told(opened: Opened, reading: Reading, ids: Tensor) -> Tensor:
 
 def _logits(opened: Opened, reading: Reading) -> Iterator[Tensor]:
     """Logits of a few positions at a time, (positions, vocabulary)."""
-    with torch.no_grad():
-        for some in stream(opened, reading).split(AT_ONCE, dim=1):
-            yield opened.model.read(some)[0]
+    for some in stream(opened, reading).split(AT_ONCE, dim=1):
+        with torch.no_grad():  # not around the yield: who waits there would go on without gradients
+            found = opened.model.read(some)[0]
+        yield found
