@@ -1,4 +1,7 @@
-"""Switching off every head of a published size at once, beside one pass for each."""
+"""Switching off every head of a published size at once, beside one pass for each.
+
+Not yet among the benchmarks of every run: `pytest tests/benchmarks/ablating.py` runs it by name.
+"""
 
 from __future__ import annotations
 

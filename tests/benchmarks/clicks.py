@@ -2,6 +2,8 @@
 
 A real browser, the models that ship with the app, the whole Attention page: the click goes to
 the server, the page's script runs there, and the browser draws what comes back.
+
+Not yet among the benchmarks of every run: `pytest tests/benchmarks/clicks.py` runs it by name.
 """
 
 from __future__ import annotations
