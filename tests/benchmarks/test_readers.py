@@ -20,7 +20,7 @@ BAR = 0.250
 USUAL = 0.025
 """Seconds that one reader alone waits for an answer where nobody else uses the machine."""
 ANSWERS = 40
-COST_BAR = 4.0
+COST_BAR = 5.0
 ELEMENTS = 24
 BARE = f"""
 import streamlit as st
