@@ -127,7 +127,7 @@ def _listed(opened: Opened, reading: Reading, found: History) -> None:
     with st.container(height=LIST_HEIGHT, border=True, key="edits_made", gap="small"):
         if not found.edits:
             st.text("Nothing is changed yet. What you change below is listed here.")
-        for place, edit in enumerate(found.edits):
+        for place, edit in reversed(list(enumerate(found.edits))):  # the newest in sight
             with st.container(horizontal=True, vertical_alignment="center"):
                 undone = "" if place < found.done else " (undone)"
                 said = f"{place + 1}. {words(opened, reading, edit)}{undone}"
