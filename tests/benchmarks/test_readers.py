@@ -19,6 +19,8 @@ SECONDS = 10
 BAR = 0.250
 FILLED = 0.75
 """The share of a core that the answers to one crowd take at most; else they queue for ever."""
+SETTLING = 3
+"""Seconds, of the machine's pace, for the first answer of everybody, who all ask it at once."""
 ANSWERS = 40
 COST_BAR = 5.0
 ELEMENTS = 24
@@ -71,7 +73,7 @@ async def crowd_of(count: int, url: str, pace: float = 1.0) -> Crowd:
         for reader in readers:
             await reader.open()
             crowd.failures += (await reader.act()).failures
-        begin = asyncio.get_running_loop().time() + 2
+        begin = asyncio.get_running_loop().time() + SETTLING * pace
         shares = (begin + place / count * pace for place in range(count))
         await asyncio.gather(
             *(read(reader, share, crowd) for reader, share in zip(readers, shares, strict=True))
