@@ -12,6 +12,7 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 import streamlit as st  # noqa: E402
 
 from explorer import session  # noqa: E402
+from explorer.turns import turn  # noqa: E402
 
 PAGES = {
     "Look": {
@@ -54,4 +55,5 @@ def main() -> None:
     chosen.run()
 
 
-main()
+with turn():
+    main()
