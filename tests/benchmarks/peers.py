@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import torch
 from playwright.sync_api import BrowserContext, Route
+from safetensors.torch import save_file
 from torch import Tensor
 
 LIBRARIES = ("bertviz==1.4.1", "circuitsvis==1.43.3")
@@ -37,12 +37,12 @@ SECONDS_TO_FETCH = 240
 DRAW = """
 import sys
 from pathlib import Path
-import torch
 from bertviz import model_view
 from circuitsvis.attention import attention_heads, attention_patterns
+from safetensors.torch import load_file
 
 given, name, out = sys.argv[1:]
-weights = torch.load(given)
+weights = load_file(given)["weights"]
 tokens = [f"token{i}" for i in range(weights.shape[-1])]
 if name == "bertviz":
     drawn = model_view([layer[None] for layer in weights], tokens, html_action="return").data
@@ -68,8 +68,8 @@ class Peers:
 
     def draw(self, name: str, weights: Tensor, into: Path) -> Path:
         """The page of a library for weights (layers, heads, tokens, tokens)."""
-        given, page = into / "weights.pt", into / f"{name}-{weights.shape[-1]}.html"
-        torch.save(weights, given)
+        given, page = into / "weights.safetensors", into / f"{name}-{weights.shape[-1]}.html"
+        save_file({"weights": weights.contiguous()}, given)
         subprocess.run(
             [sys.executable, "-c", DRAW, str(given), name, str(page)],
             env={**os.environ, "PYTHONPATH": str(self.folder / "python")},
