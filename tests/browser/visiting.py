@@ -134,14 +134,16 @@ class Visitor:
         field.press("Enter")
 
     def choose(self, label: str, option: str) -> None:
-        """Pick an option of a list, by typing it as a person does in a long one.
+        """Pick an option of a list with the keys: type it until it is marked, then Enter.
 
-        What is typed leaves few options; those of a long list are drawn anew while it scrolls.
+        A click would have to hit what is drawn anew while the list scrolls.
         """
         box = self.page.get_by_role("combobox", name=label)
         box.click()
         box.fill(option)
-        self.page.get_by_role("option", name=option).first.click()
+        marked = self.page.locator("[role=option][data-focused=true]").filter(has_text=option)
+        expect(marked).to_have_count(1)
+        box.press("Enter")
 
     def query(self) -> dict[str, str]:
         """The choices in the address."""
