@@ -8,7 +8,6 @@ import streamlit as st
 
 from explorer import library, session, shelves, widgets
 from explorer.bench.asking import one_of
-from explorer.checkpoints.words import three
 from explorer.comparing import (
     Difference,
     NothingToSubtractError,
@@ -19,6 +18,7 @@ from explorer.comparing import (
 from explorer.components import matrix
 from explorer.kept import kept
 from explorer.library import Entry, Opened
+from explorer.numbers import three
 from explorer.parts import WORDS, parts
 from explorer.reading import read
 from explorer.runs.opening import open_folder

@@ -9,16 +9,16 @@ from explorer import session, widgets
 from explorer.analysis import changes
 from explorer.analysis.changes import Loss
 from explorer.bench.asking import one_of
-from explorer.checkpoints.weights import facts
-from explorer.checkpoints.words import three
 from explorer.components import matrix
 from explorer.components.labels import text_of
 from explorer.edits import History
 from explorer.figures.changes import paired
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.numbers import three
 from explorer.reading import Reading
 from explorer.rereading import Edited, edited
+from explorer.tables import facts
 from explorer.text import Token
 
 BARS_HEIGHT = 330

@@ -9,11 +9,11 @@ from explorer import session, widgets
 from explorer.analysis import thumbnails
 from explorer.analysis.heads import STATISTICS, HeadStatistics, Ranked, Statistic, ranking
 from explorer.bench.asking import one_of
-from explorer.checkpoints.heads import measured, rows_counted
-from explorer.checkpoints.words import three
 from explorer.components.cells import cells
 from explorer.components.ranked import Item, ranked
 from explorer.library import Opened
+from explorer.measured import measured, rows_counted
+from explorer.numbers import three
 from explorer.reading import Reading
 
 BEST = ("6", "12", "24")

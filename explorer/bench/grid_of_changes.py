@@ -19,16 +19,16 @@ from explorer.analysis.faithfulness import (
 )
 from explorer.bench import changing
 from explorer.bench.asking import one_of
-from explorer.checkpoints.words import three
-from explorer.checkpoints.working import bar, with_bar
 from explorer.components.cells import cells
 from explorer.edits import AblateHead
 from explorer.figures.changes import Point, by_edges
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.numbers import three
 from explorer.passing import ids_of
 from explorer.reading import Reading
 from explorer.text.literal import literal
+from explorer.waiting import bar, with_bar
 
 KL, LOGIT = "KL", "Change of the likeliest logit"
 OPENS, ABLATES = "Opens the head", "Ablates the head"

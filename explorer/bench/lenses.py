@@ -12,11 +12,11 @@ from explorer.analysis.changes import has_words
 from explorer.analysis.lens import lens, ranks
 from explorer.answers import class_names
 from explorer.bench.effects import place_chosen
-from explorer.checkpoints.words import three
 from explorer.components.labels import text_of
 from explorer.figures.bars import bars
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.numbers import three
 from explorer.reading import Reading
 from explorer.text.literal import literal
 

@@ -14,12 +14,12 @@ from explorer.analysis.heads import ranking
 from explorer.analysis.similarity import Head, Looks
 from explorer.bench.asking import one_of
 from explorer.bench.finder import strip
-from explorer.checkpoints.heads import BYTES_OF_A_TOKEN, tokens_read
-from explorer.checkpoints.working import with_bar
 from explorer.components.cells import cells
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.measured import BYTES_OF_A_TOKEN, tokens_read
 from explorer.reading import Reading
+from explorer.waiting import with_bar
 
 NEAREST = 6
 HEIGHT, WIDTH = 690, 740

@@ -9,13 +9,13 @@ from torch import Tensor
 from explorer import session, widgets
 from explorer.analysis import rollout
 from explorer.bench.asking import one_of
-from explorer.checkpoints.heads import BYTES_OF_A_TOKEN, tokens_read
-from explorer.checkpoints.working import with_bar
 from explorer.components import matrix
 from explorer.components.labels import text_of
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.measured import BYTES_OF_A_TOKEN, tokens_read
 from explorer.reading import Reading
+from explorer.waiting import with_bar
 
 HEIGHT, FLOW_HEIGHT = 560, 250
 LONGEST_NAME = 16

@@ -10,9 +10,9 @@ import streamlit as st
 from explorer import session, widgets
 from explorer.analysis.pairs import ByDistance, Pair, by_distance, pair, strongest
 from explorer.bench.two_tokens import choose, say_what_was_asked_in_vain, short
-from explorer.checkpoints.words import three
 from explorer.components.labels import Label, text_of
 from explorer.figures import products
+from explorer.numbers import three
 from explorer.reading import Reading
 
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"

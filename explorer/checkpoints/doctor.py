@@ -11,10 +11,10 @@ from explorer import session, shelves
 from explorer.analysis import doctor
 from explorer.analysis.doctor import Finding
 from explorer.analysis.heads import HeadStatistics
-from explorer.checkpoints.heads import measured
 from explorer.checkpoints.norms import surveyed
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.measured import measured
 from explorer.reading import ReadingError, read
 from models.checkpoint import CheckpointError, inspect
 

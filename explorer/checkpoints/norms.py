@@ -8,11 +8,11 @@ import streamlit as st
 
 from explorer.analysis.weights import Norms, Summary, by_layer, survey
 from explorer.checkpoints.choosing import pick
-from explorer.checkpoints.words import shape
-from explorer.checkpoints.working import with_bar
 from explorer.components import matrix
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.numbers import shape
+from explorer.waiting import with_bar
 
 ROW, AROUND, HIGHEST = 46, 150, 700
 TITLES = {"Matrices": "matrix", "Norm gains": "gain", "Biases": "bias"}

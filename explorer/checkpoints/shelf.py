@@ -7,8 +7,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer import describe, session, shelves
 from explorer.checkpoints import doctor
-from explorer.checkpoints.words import megabytes
 from explorer.library import Entry
+from explorer.numbers import megabytes
 from explorer.text.literal import literal
 
 COLUMNS = {

@@ -7,12 +7,12 @@ import streamlit as st
 from explorer import session, widgets
 from explorer.analysis.spectra import Spectrum, SpectrumError, noise, spectrum
 from explorer.checkpoints.choosing import choose_tensor, pick
-from explorer.checkpoints.weights import facts
-from explorer.checkpoints.words import shape, three
-from explorer.checkpoints.working import bar
 from explorer.figures import spectra as figure
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.numbers import shape, three
+from explorer.tables import facts
+from explorer.waiting import bar
 
 HEIGHT = 440
 LINEAR, LOGARITHMIC = "Linear", "Logarithmic"

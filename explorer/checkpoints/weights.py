@@ -6,15 +6,15 @@ import math
 
 import streamlit as st
 import torch
-from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis.weights import Picture, Summary, picture, summary
 from explorer.checkpoints.choosing import choose_tensor, pick
-from explorer.checkpoints.words import shape, three
 from explorer.components import matrix
 from explorer.kept import kept
 from explorer.library import Opened
+from explorer.numbers import shape, three
+from explorer.tables import facts
 
 HEIGHT = 560
 MEAN, LARGEST = "Mean", "Largest |w|"
@@ -110,18 +110,3 @@ def _facts(found: Summary) -> list[tuple[str, str]]:
         ("zeros", f"{three(100 * found.share_of_zeros)}%"),
         ("not finite", f"{found.not_finite:,}"),
     ]
-
-
-def facts(rows: list[tuple[str, str]]) -> None:
-    """Named numbers, one under the other."""
-    st.dataframe(
-        {"what": [name for name, _ in rows], "value": [value for _, value in rows]},
-        hide_index=True,
-        height=38 + 35 * len(rows),
-        column_config={"value": st.column_config.TextColumn(alignment="right")},
-    )
-
-
-def column(values: Tensor) -> list[float | None]:
-    """Numbers for a table, empty where there is none."""
-    return [None if value != value else value for value in values.tolist()]

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import rollout, similarity
 from explorer.bench import finder, likeness, mixing
-from explorer.checkpoints.heads import BYTES_OF_A_TOKEN
+from explorer.measured import BYTES_OF_A_TOKEN
 from explorer.reading import Reading
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER

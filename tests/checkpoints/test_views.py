@@ -16,7 +16,7 @@ from explorer.analysis import weights
 from explorer.checkpoints import norms
 from explorer.checkpoints.choosing import VIEWS
 from explorer.checkpoints.norms import short
-from explorer.checkpoints.words import megabytes, three
+from explorer.numbers import megabytes, three
 from models import Transformer, TransformerConfig
 from tests.served import ROOT
 from tests.shelf import NAMES, shelf

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from explorer import library, reading
 from explorer.analysis.pairs import pair
-from explorer.checkpoints.words import three
+from explorer.numbers import three
 from tests import zoo
 from tests.browser.conftest import Visit, serve
 from tests.browser.visiting import Visitor

@@ -1,4 +1,4 @@
-"""Numbers as this page writes them: three significant digits, with their unit."""
+"""Numbers as the pages write them: three significant digits, with their unit."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from explorer.checkpoints import working
-from explorer.checkpoints.working import with_bar
+from explorer import waiting
+from explorer.waiting import with_bar
 
 
 class Place:
@@ -27,14 +27,14 @@ class Place:
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Place:
     place = Place()
-    monkeypatch.setattr(working.st, "empty", lambda: place)
+    monkeypatch.setattr(waiting.st, "empty", lambda: place)
     return place
 
 
 def clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Every look at the clock finds it that much later."""
     ticks: Iterator[float] = (seconds * at for at in range(10_000))
-    monkeypatch.setattr(working.time, "monotonic", lambda: next(ticks))
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: next(ticks))
 
 
 def test_long_work_says_how_far_it_is_and_how_long_it_takes(

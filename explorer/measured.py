@@ -1,0 +1,37 @@
+"""What every head does with the reader's text, in numbers, counted once for all pages."""
+
+from __future__ import annotations
+
+from explorer.analysis.heads import HeadStatistics, joined, layers
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.reading import Reading
+from explorer.waiting import with_bar
+
+BYTES_OF_A_TOKEN = 200
+"""What the key takes that the figures are kept under."""
+
+
+def measured(opened: Opened, reading: Reading, part: str) -> HeadStatistics:
+    """Counted once for what the model has read, a layer at a time."""
+    total = reading.part(part).layers
+    read = tokens_read(reading)
+    return kept(
+        opened,
+        ("heads", part, read),
+        lambda: joined(with_bar(layers(reading, part), total, "Reading the heads, by layer")),
+        lambda made: BYTES_OF_A_TOKEN * len(read) + sum(v.nbytes for v in made.values.values()),
+    )
+
+
+def tokens_read(reading: Reading) -> tuple[tuple[int, int], ...]:
+    """What the model has read, as a key to keep under what was found."""
+    return tuple((token.id, token.segment) for token in (*reading.source, *reading.target))
+
+
+def rows_counted(found: HeadStatistics) -> str:
+    """Of how many rows a statistic is the mean, apart from those that its meaning leaves out."""
+    said = f"A mean over the rows, of which your text has {found.rows:,}."
+    if found.blind:
+        said += f" {found.blind:,} see nothing and are left out."
+    return said

@@ -1,0 +1,21 @@
+"""Named numbers one under the other, and numbers for the columns of a table."""
+
+from __future__ import annotations
+
+import streamlit as st
+from torch import Tensor
+
+
+def facts(rows: list[tuple[str, str]]) -> None:
+    """Named numbers, one under the other."""
+    st.dataframe(
+        {"what": [name for name, _ in rows], "value": [value for _, value in rows]},
+        hide_index=True,
+        height=38 + 35 * len(rows),
+        column_config={"value": st.column_config.TextColumn(alignment="right")},
+    )
+
+
+def column(values: Tensor) -> list[float | None]:
+    """Numbers for a table, empty where there is none."""
+    return [None if value != value else value for value in values.tolist()]
