@@ -18,9 +18,10 @@ from torch import nn
 from explorer.analysis.heads import HeadStatistics
 from explorer.analysis.spectra import SMALLEST_SIDE, passes_for_noise
 from explorer.analysis.weights import Summary
+from explorer.text.labels import cut
 
 LEVELS = ("error", "warning", "note", "fine")
-NAMED = 4
+NAMED, LONGEST_NAME = 4, 60
 """Names that a sentence holds at most."""
 SAMPLED = 12
 """Matrices that are compared with noise, spread evenly over the model."""
@@ -264,11 +265,6 @@ def of_attention(found: Sequence[HeadStatistics]) -> list[Finding]:
 
 def _named(names: Sequence[str]) -> str:
     """Some of the names, and how many more there are."""
-    shown = ", ".join(_short(name) for name in names[:NAMED])
+    shown = ", ".join(cut(name, LONGEST_NAME) for name in names[:NAMED])
     more = len(names) - NAMED
     return f"{shown} and {more:,} more" if more > 0 else shown
-
-
-def _short(name: str, longest: int = 60) -> str:
-    half = longest // 2
-    return name if len(name) <= longest else f"{name[:half]}…{name[-half:]}"

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
+from explorer.text.labels import cut
+
 LONGEST = 200
 """A label longer than this is cut before it is sent; no reader needs the rest of it."""
 
@@ -31,9 +33,7 @@ Label = Labelled | str | int
 def text_of(label: Label) -> str:
     """The label in visible characters: a control character becomes its picture."""
     text = str(label) if isinstance(label, str | int) else label.label
-    if len(text) > LONGEST:
-        text = text[: LONGEST // 2] + "…" + text[-LONGEST // 2 :]
-    return "".join(map(visible, text)) or "∅"
+    return "".join(map(visible, cut(text, LONGEST))) or "∅"
 
 
 @lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.figures.frame import Spec, framed, told
+from explorer.text.labels import cut
 
 MONOSPACE = "'Source Code Pro', monospace"
 LONGEST = 18
@@ -20,7 +21,7 @@ def bars(labels: Sequence[str], values: Sequence[float]) -> Spec:
         for order, (label, value) in enumerate(zip(labels, values, strict=True))
     ]
     for row in rows:
-        row["shown"] = f"\u2068{cut(str(row['label']))}\u2069  {row['said']}"
+        row["shown"] = f"\u2068{cut(str(row['label']), LONGEST)}\u2069  {row['said']}"
     # Two labels may look alike, so a bar stands by its order and is only named by its label.
     names = "datum.value == null ? '' : data('labels')[datum.value].shown"
     y: Spec = {
@@ -43,9 +44,3 @@ def bars(labels: Sequence[str], values: Sequence[float]) -> Spec:
             "encoding": {"y": y, "x": x, "tooltip": tooltip},
         }
     )
-
-
-def cut(label: str) -> str:
-    """A long label without its middle."""
-    half = LONGEST // 2
-    return label if len(label) <= LONGEST else f"{label[:half]}…{label[-half + 1 :]}"

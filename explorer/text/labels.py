@@ -21,6 +21,14 @@ def readable(text: str) -> str:
     return label
 
 
+def cut(text: str, longest: int) -> str:
+    """The text, without its middle where it has more than `longest` characters."""
+    if len(text) <= longest:
+        return text
+    front = longest // 2
+    return f"{text[:front]}…{text[len(text) - (longest - 1 - front) :]}"
+
+
 def readable_bytes(piece: bytes) -> str:
     """The piece as text where its bytes are whole characters, as `<0xE2>` where they are not."""
     label = ""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from explorer.text.labels import cut
 from explorer.text.limits import TextError
 from explorer.text.published.roles import Roles
 
@@ -95,4 +96,4 @@ def free(token_id: int) -> str:
 
 
 def short(label: str) -> str:
-    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+    return cut(label, LONGEST_LABEL)

@@ -1,0 +1,87 @@
+"""One of a few, or one token: choices that a link repeats, and what it asks for in vain is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from explorer import session
+from explorer.components.labels import Label, text_of
+from explorer.text.labels import cut
+
+LONGEST_WISH, LONGEST_TOKEN = 30, 24
+
+
+def one_of(label: str, key: str, options: Sequence[str], default: str = "", **how: Any) -> str:
+    """A choice that a link repeats; `as_list=True` draws a list to search in, not buttons.
+
+    What is no longer among the options is replaced by the default, the first if none is
+    given. What the address asks for in vain is said beside the choice until something else
+    is chosen there.
+    """
+    default = default or options[0]
+    state, asked = st.session_state, st.query_params.get(key)
+    if asked and asked not in options and not asked.isspace():
+        _note(label, key, asked, default)
+    if state.get(key, default) not in options:
+        state[key] = default
+    how |= {"key": key, "bind": "query-params"}
+    if how.pop("as_list", False):
+        picked = st.selectbox(label, options, index=options.index(default), **how)
+    else:
+        picked = st.segmented_control(
+            label, options, default=default, required=True, wrap=True, **how
+        )
+    picked = default if picked is None else str(picked)
+    _say(key, picked)
+    return picked
+
+
+def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: Any) -> int:
+    """The place of a token, from a list of places and labels; the address holds both.
+
+    What nobody chose follows the default. A chosen place stays when another text puts
+    another token there.
+    """
+    state, names = st.session_state, token_names(tokens)
+    followed = f"_default_{key}"
+    if key not in state:
+        asked = st.query_params.get(key)
+        if asked and asked not in names:  # a widget drops what the address asks for in vain
+            _note(label, key, asked, names[default])
+    elif state[key] == state.get(followed) or state[key] not in range(len(names)):
+        state[key] = default
+    state[followed] = default
+    picked = st.selectbox(
+        label,
+        range(len(names)),
+        index=default,
+        format_func=names.__getitem__,
+        key=key,
+        bind="query-params",
+        **how,
+    )
+    place = default if picked is None else int(picked)
+    _say(key, names[place])
+    return place
+
+
+def token_names(tokens: Sequence[Label]) -> list[str]:
+    """What tokens are called where one is chosen: their place, and their label in short."""
+    return [f"{place} · {cut(text_of(each), LONGEST_TOKEN)}" for place, each in enumerate(tokens)]
+
+
+def _note(label: str, key: str, asked: str, shown: str) -> None:
+    sentence = f"“{label}” has no “{cut(asked, LONGEST_WISH)}” here; showing {shown}."
+    st.session_state[f"_vain_{key}"] = shown, sentence
+
+
+def _say(key: str, picked: str) -> None:
+    """The note on the address, as long as what it names is shown."""
+    shown, sentence = st.session_state.get(f"_vain_{key}", ("", ""))
+    if sentence and picked == shown:
+        session.say(sentence)
+    else:
+        st.session_state.pop(f"_vain_{key}", None)

@@ -1,0 +1,82 @@
+"""A choice is in the address, a bad one is said, and a token keeps its place in another text."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+
+def few() -> None:
+    import streamlit as st
+
+    from explorer.choices import one_of
+
+    st.caption(one_of("Colour", "colour", ("red", "green"), "green"))
+
+
+def listed() -> None:
+    import streamlit as st
+
+    from explorer.choices import token
+
+    words = st.text_input("Words", "the black cat", key="words").split()
+    st.caption(str(token("Word", "word", words, len(words) - 1)))
+
+
+def opened(page: object, **address: str) -> AppTest:
+    at = AppTest.from_function(page, default_timeout=30)  # type: ignore[arg-type]
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def said(at: AppTest) -> list[str]:
+    return [each.value for each in at.text]
+
+
+def test_one_of_a_few_is_the_default_until_a_link_or_a_click_says_otherwise() -> None:
+    assert opened(few).caption[0].value == "green"
+    at = opened(few, colour="red")
+    assert (at.caption[0].value, said(at)) == ("red", [])
+    at.segmented_control(key="colour").set_value("green").run()
+    assert at.caption[0].value == "green"
+
+
+def test_what_is_not_among_the_few_is_said_until_something_else_is_chosen() -> None:
+    at = opened(few, colour="blue")
+    assert said(at) == ["“Colour” has no “blue” here; showing green."]
+    assert said(at.run()) == said(at)
+    at.segmented_control(key="colour").set_value("red").run()
+    assert said(at) == []
+
+
+def test_a_token_that_nobody_chose_follows_the_default() -> None:
+    at = opened(listed)
+    assert at.selectbox(key="word").options == ["0 · the", "1 · black", "2 · cat"]
+    assert at.caption[0].value == "2"
+    at.text_input(key="words").set_value("a b c d e").run()
+    assert at.caption[0].value == "4"
+
+
+def test_a_chosen_token_keeps_its_place_as_long_as_there_is_one() -> None:
+    at = opened(listed, word="1 · black")
+    assert at.caption[0].value == "1"
+    at.text_input(key="words").set_value("a b c d e").run()
+    assert at.caption[0].value == "1"
+    at.text_input(key="words").set_value("a").run()
+    assert at.caption[0].value == "0"
+    assert not at.exception
+
+
+@pytest.mark.parametrize("word", ["9 · dog", "1", "-1", "1 · nothing", "x" * 900])
+def test_a_token_that_is_not_there_is_said_and_replaced(word: str) -> None:
+    at = opened(listed, word=word)
+    assert at.caption[0].value == "2"
+    (sentence,) = said(at)
+    assert sentence.startswith("“Word” has no “")
+    assert sentence.endswith("here; showing 2 · cat.")
+    assert len(sentence) < 90
+    at.selectbox(key="word").set_value(0).run()
+    assert said(at) == []
