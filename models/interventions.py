@@ -81,7 +81,7 @@ class Without:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class KeepCells:
     """Weights times 0 or 1, cell by cell, one pattern per row of the batch (b, h, q, k).
 
     Rows are not renormalised: what an edge carried is gone and nothing takes its place.
@@ -199,7 +199,7 @@ class SetMask:
 
 
 @dataclass(frozen=True)
-class HideKey:
+class WithoutKey:
     """Nobody looks at one key: at a `weights` site its column is zero and rows are renormalised.
 
     A row that looked at nothing else becomes all zeros.

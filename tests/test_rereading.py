@@ -82,8 +82,8 @@ SAME: dict[str, tuple[Edit, core.Edit]] = {
         core.SetCell("decoder.0.self_attn.weights", 2, 1, None),
     ),
     "cell": (MaskCell(D, None, 1, 2, True), core.SetCell("*.self_attn.mask", 1, 2, True)),
-    "key": (HideKey(D, 1, 2), core.HideKey("decoder.1.self_attn.weights", 2)),
-    "key of every layer": (HideKey(D, None, 2), core.HideKey("*.self_attn.weights", 2)),
+    "key": (HideKey(D, 1, 2), core.WithoutKey("decoder.1.self_attn.weights", 2)),
+    "key of every layer": (HideKey(D, None, 2), core.WithoutKey("*.self_attn.weights", 2)),
 }
 
 

@@ -18,7 +18,7 @@ from explorer.analysis.ablation import MOST, Given, multiplications, parted
 from explorer.analysis.changes import kl
 from explorer.parts import site
 from models import Transformer
-from models.interventions import Edit, Kept
+from models.interventions import Edit, KeepCells
 from models.trace import Trace
 
 DRAWS = 8
@@ -102,7 +102,7 @@ def faithfulness(
     cuts.append(order)  # all are all, in whichever order
 
     def edit_of(rows: range) -> Edit:
-        return Kept(f"{at}.weights", _left([cuts[row] for row in rows], weights, head, model))
+        return KeepCells(f"{at}.weights", _left([cuts[row] for row in rows], weights, head, model))
 
     widest = 2 * model.config.n_heads * weights.shape[-2] * weights.shape[-1]
     logits = parted(model, passed, given, part, layer, place, len(cuts), edit_of, widest, report)

@@ -9,7 +9,7 @@ from models import interventions
 CODE = {
     "Maps": (interventions.Scale, interventions.SetCell, changes.kl),
     "Every head": (ablation.without_heads, ablation.parted),
-    "Faithfulness": (faithfulness.faithfulness, interventions.Kept),
+    "Faithfulness": (faithfulness.faithfulness, interventions.KeepCells),
 }
 
 widgets.opening(

@@ -11,8 +11,7 @@ from models.interventions import (
     Edit,
     EditError,
     ForbidKey,
-    HideKey,
-    Kept,
+    KeepCells,
     Mean,
     Replace,
     ReplaceAt,
@@ -20,6 +19,7 @@ from models.interventions import (
     SetCell,
     SetMask,
     Without,
+    WithoutKey,
 )
 from models.masking import causal_mask
 from models.trace import CHEAP_SITES, trace
@@ -57,7 +57,7 @@ def test_every_site_can_be_edited(site: str) -> None:
 
 
 def test_what_was_edited_is_shown_whatever_is_recorded() -> None:
-    hidden = HideKey(f"{FIRST}.weights", 0)
+    hidden = WithoutKey(f"{FIRST}.weights", 0)
     everything, cheap = edited(hidden), edited(hidden, sites=CHEAP_SITES)
     close(cheap.output, everything.output)
     for attention in (FIRST, LAST):
@@ -93,7 +93,7 @@ def test_ablating_a_head_is_zeroing_its_slice_of_the_output_projection(head: int
 
 
 def test_hiding_a_key_renormalises_its_rows() -> None:
-    hidden = edited(HideKey(f"{FIRST}.weights", 0)).weights(FIRST)
+    hidden = edited(WithoutKey(f"{FIRST}.weights", 0)).weights(FIRST)
     before = PLAIN.weights(FIRST)
     assert (hidden[..., 0] == 0).all()
     assert (hidden[:, :, 0] == 0).all(), "the first query saw nothing else"
@@ -106,7 +106,7 @@ def test_hiding_a_key_is_masking_it() -> None:
     allowed = torch.tensor(TRIANGLE)
     allowed[:, 2] = False
     masked = SetMask(f"{FIRST}.mask", tuple(tuple(row) for row in allowed.tolist()))
-    close(edited(HideKey(f"{FIRST}.weights", 2)).output, edited(masked).output)
+    close(edited(WithoutKey(f"{FIRST}.weights", 2)).output, edited(masked).output)
 
 
 def test_setting_the_mask_changes_only_what_it_should() -> None:
@@ -184,7 +184,7 @@ def test_an_edge_that_is_cut_carries_nothing_and_nothing_takes_its_place() -> No
     close(cut[f"{LAST}.head_out"][:, 2, 4], PLAIN[f"{LAST}.head_out"][:, 2, 4] - carried)
     cells = torch.ones(1, 3, 6, 6)
     cells[0, 2, 4, 1] = 0
-    close(edited(Kept(f"{LAST}.weights", cells)).output, cut.output)
+    close(edited(KeepCells(f"{LAST}.weights", cells)).output, cut.output)
 
 
 def test_an_edge_at_its_mean_looks_as_others_do_at_that_key() -> None:
@@ -200,7 +200,7 @@ def test_a_cell_of_the_mask_and_a_forbidden_key() -> None:
     close(edited(SetCell(f"{FIRST}.mask", 3, 1, False)).output, same)
     ahead = edited(SetCell(f"{FIRST}.mask", 1, 4, True))
     assert (ahead.weights(FIRST)[:, :, 1, 4] > 0).all()
-    hidden = edited(HideKey(f"{FIRST}.weights", 2)).output
+    hidden = edited(WithoutKey(f"{FIRST}.weights", 2)).output
     close(edited(ForbidKey(f"{FIRST}.mask", 2)).output, hidden)
 
 
@@ -230,8 +230,8 @@ MISFITS: dict[str, Edit] = {
     "has no head 3: there are 3": Scale(f"{FIRST}.head_out", head=3),
     "has no head -1": Scale(f"{FIRST}.head_out", head=-1),
     "is not divided into heads": Scale("decoder.0.mlp.out", head=1),
-    "has no key 6: there are 6": HideKey(f"{FIRST}.weights", 6),
-    "holds no weights": HideKey(f"{FIRST}.mask", 0),
+    "has no key 6: there are 6": WithoutKey(f"{FIRST}.weights", 6),
+    "holds no weights": WithoutKey(f"{FIRST}.mask", 0),
     "which is torch.bool": Scale(f"{FIRST}.mask"),
     "which is torch.int64": Scale("decoder.positions"),
     "which is torch.float64": SetMask(f"{FIRST}.weights", TRIANGLE),
@@ -245,7 +245,7 @@ MISFITS: dict[str, Edit] = {
     "is no mask": ForbidKey(f"{FIRST}.weights", 0),
     "has no position 6": ReplaceAt("decoder.0.resid_post", 6, torch.zeros(12)),
     "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt("decoder.0.resid_post", 0, torch.zeros(5)),
-    "weights has the shape": Kept(f"{FIRST}.weights", torch.ones(6, 5)),
+    "weights has the shape": KeepCells(f"{FIRST}.weights", torch.ones(6, 5)),
     "not equally long": SetMask(f"{FIRST}.mask", ((True,), (True, False))),
 }
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.interventions import HideKey, Scale, SetMask
+from models.interventions import Scale, SetMask, WithoutKey
 from models.masking import causal_mask
 from models.tap import NO_TAP
 from models.trace import CHEAP_SITES, trace
@@ -56,7 +56,7 @@ def test_nothing_of_a_pass_stays_on_the_model(kind: str, positions: str) -> None
 def jobs(model: Transformer) -> list[Callable[[], Tensor]]:
     """Passes of many kinds, each with its own input."""
 
-    def watched(number: int, *edits: Scale | HideKey | SetMask) -> Tensor:
+    def watched(number: int, *edits: Scale | WithoutKey | SetMask) -> Tensor:
         seen = trace(model, ids_of(2, 6, seed=number), edits=edits)
         return torch.cat([seen.output.flatten(), seen.weights("decoder.1.self_attn").flatten()])
 
@@ -74,7 +74,7 @@ def jobs(model: Transformer) -> list[Callable[[], Tensor]]:
     for number in range(6):
         edits = (
             Scale("decoder.0.self_attn.head_out", head=number % 3),
-            HideKey("decoder.*.self_attn.weights", number % 6),
+            WithoutKey("decoder.*.self_attn.weights", number % 6),
             SetMask("decoder.0.self_attn.mask", TRIANGLE),
         )
         work += [partial(watched, number, edits[number % 3]), partial(watched, number)]
