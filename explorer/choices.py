@@ -74,7 +74,8 @@ def token_names(tokens: Sequence[Label]) -> list[str]:
 
 
 def _note(label: str, key: str, asked: str, shown: str) -> None:
-    sentence = f"“{label}” has no “{cut(asked, LONGEST_WISH)}” here; showing {shown}."
+    name = label.partition(":")[0]
+    sentence = f"“{name}” has no “{cut(asked, LONGEST_WISH)}” here; showing {shown}."
     st.session_state[f"_vain_{key}"] = shown, sentence
 
 

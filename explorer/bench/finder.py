@@ -8,7 +8,7 @@ from torch import Tensor
 from explorer import session, widgets
 from explorer.analysis import thumbnails
 from explorer.analysis.heads import STATISTICS, HeadStatistics, Ranked, Statistic, ranking
-from explorer.bench.asking import one_of
+from explorer.choices import one_of
 from explorer.components.cells import cells
 from explorer.components.ranked import Item, ranked
 from explorer.library import Opened

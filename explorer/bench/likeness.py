@@ -12,8 +12,8 @@ from explorer import session
 from explorer.analysis import similarity
 from explorer.analysis.heads import ranking
 from explorer.analysis.similarity import Head, Looks
-from explorer.bench.asking import one_of
 from explorer.bench.finder import strip
+from explorer.choices import one_of
 from explorer.components.cells import cells
 from explorer.kept import kept
 from explorer.library import Opened

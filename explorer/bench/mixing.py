@@ -8,9 +8,8 @@ from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis import rollout
-from explorer.bench.asking import one_of
+from explorer.choices import token as token_chosen
 from explorer.components import matrix
-from explorer.components.labels import text_of
 from explorer.kept import kept
 from explorer.library import Opened
 from explorer.measured import BYTES_OF_A_TOKEN, tokens_read
@@ -18,7 +17,6 @@ from explorer.reading import Reading
 from explorer.waiting import with_bar
 
 HEIGHT, FLOW_HEIGHT = 560, 250
-LONGEST_NAME = 16
 SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
 ROLLOUT = (
     "A row is a token after these layers, a column an input. "
@@ -75,10 +73,8 @@ def show_flow(opened: Opened, reading: Reading) -> None:
     at = session.choice()
     _up_to(reading)
     tokens = reading.rows(at.part)
-    names = [f"{place} {text_of(token)[:LONGEST_NAME]}" for place, token in enumerate(tokens)]
     with st.container(width=320):
-        name = one_of("Token", "flow_to", names, names[-1], as_list=True)
-    token = names.index(name)
+        token = token_chosen("Token", "flow_to", tokens, len(tokens) - 1)
     flows = _flows(opened, reading, token)
     if isinstance(flows, str):
         session.say(flows)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.analysis.pairs import ByDistance, Pair, by_distance, pair, strongest
-from explorer.bench.two_tokens import choose, say_what_was_asked_in_vain, short
+from explorer.choices import one_of, token, token_names
 from explorer.components.labels import Label, text_of
 from explorer.figures import products
 from explorer.numbers import three
@@ -25,17 +25,14 @@ def show(reading: Reading) -> None:
     here = (at.part, at.layer, at.head)
     words = reading.part(at.part).words
     rows, columns = reading.rows(at.part), reading.columns(at.part)
-    notes = st.container()
     places = widgets.side_by_side(3, 3, 4)
     with places[0]:
-        query = choose("Query", "query", words.row, rows, len(rows) - 1)
+        query = token(_called("Query", words.row), "query", rows, len(rows) - 1)
     with places[1]:
         best = strongest(reading, *here, query)
-        key = choose("Key", "key", words.column, columns, best)
+        key = token(_called("Key", words.column), "key", columns, best)
     with places[2]:
-        order = _order()
-    with notes:
-        say_what_was_asked_in_vain(query, key, session.choice().text)
+        order = one_of("Order of the dimensions", "order", (BY_DIMENSION, BY_SIZE))
     found = pair(reading, *here, query, key)
     title = f"**Layer {at.layer}, head {at.head}** · {reading.part(at.part).title}"
     names = (f"“{text_of(rows[query])}”", f"“{text_of(columns[key])}”")
@@ -50,6 +47,11 @@ def show(reading: Reading) -> None:
         st.caption(_checked(found))
         _row(found, columns)
     _distance(reading, by_distance(reading, *here, query, key), found)
+
+
+def _called(label: str, role: str) -> str:
+    """Cross-attention has other words for its rows and columns."""
+    return label if role == label.lower() else f"{label}: {role}"
 
 
 def said(found: Pair, cell: str, row: str, column: str) -> str:
@@ -116,10 +118,11 @@ def _row(found: Pair, columns: Sequence[Label]) -> None:
     order = found.strongest_keys()
     if not order:
         return
+    names = token_names(columns)
     st.markdown(f"**All {len(order)} keys that this query may look at**")
     st.dataframe(
         {
-            "key": [f"{place} · {short(text_of(columns[place]))}" for place in order],
+            "key": [names[place] for place in order],
             "logit": [three(value) for value in found.row_logits[order].tolist()],
             "weight": [three(value) for value in found.row_weights[order].tolist()],
         },
@@ -143,18 +146,6 @@ def _checked(found: Pair) -> str:
             "attention); the query is this head's own."
         )
     return text
-
-
-def _order() -> str:
-    picked = st.segmented_control(
-        "Order of the dimensions",
-        [BY_DIMENSION, BY_SIZE],
-        default=BY_DIMENSION,
-        key="order",
-        required=True,
-        bind="query-params",
-    )
-    return picked or BY_DIMENSION
 
 
 def _bars(found: Pair, order: str) -> None:

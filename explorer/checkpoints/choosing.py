@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 from torch import Tensor
 
 from explorer import session
 from explorer.analysis.weights import IN_A_LAYER
+from explorer.choices import one_of
 from explorer.library import Opened
 
 VIEWS = ("Ledger", "Weights", "Norms", "Spectra", "Heads", "Doctor")
@@ -20,22 +20,9 @@ def choose_view() -> str:
     return pick("View", "show", VIEWS, VIEWS[0])
 
 
-def pick(label: str, key: str, options: Sequence[str], default: str, **how: Any) -> str:
-    """One of a few; what is no longer among them is replaced by the default."""
-    if st.session_state.get(key, default) not in options:
-        st.session_state[key] = default
-    picked = st.segmented_control(
-        label,
-        options,
-        default=default,
-        key=key,
-        required=True,
-        wrap=True,
-        label_visibility="collapsed",
-        bind="query-params",
-        **how,
-    )
-    return default if picked is None else str(picked)
+def pick(label: str, key: str, options: Sequence[str], default: str) -> str:
+    """One of a few, in one line without its name."""
+    return one_of(label, key, options, default, label_visibility="collapsed")
 
 
 def choose_tensor(opened: Opened, *, matrices: bool = False) -> tuple[str, Tensor]:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.figures.bars import MONOSPACE, cut
+from explorer.figures.bars import LONGEST, MONOSPACE
 from explorer.figures.frame import Spec, framed, quantity, ruler, told
+from explorer.text.labels import cut
 
 BEFORE, AFTER = "before", "after"
 
@@ -24,7 +25,7 @@ def _said(value: float, places: int = 4) -> str:
 def paired(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Spec:
     """Two bars for every label, before over after, on one scale from 0 to 1."""
     names = [
-        f"\u2068{cut(label)}\u2069  {_said(mine, 3)} → {_said(theirs, 3)}"
+        f"\u2068{cut(label, LONGEST)}\u2069  {_said(mine, 3)} → {_said(theirs, 3)}"
         for label, mine, theirs in zip(labels, before, after, strict=True)
     ]
     rows = [

@@ -1,7 +1,7 @@
 """Which heads do what: every head ranked by a number, heads that do alike, and what flows where."""
 
-from explorer import session, widgets
-from explorer.bench import asking, finder, likeness, mixing
+from explorer import choices, session, widgets
+from explorer.bench import finder, likeness, mixing
 
 SIDES = {
     "Finder": finder.show,
@@ -16,5 +16,5 @@ widgets.opening(
 )
 reading = session.reading_of_text()
 widgets.notes(reading.notes)
-side = asking.one_of("Side", "side", list(SIDES), label_visibility="collapsed")
+side = choices.one_of("Side", "side", list(SIDES), label_visibility="collapsed")
 SIDES[side](session.opened(), reading)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer import masks, session, widgets
+from explorer import choices, masks, session, widgets
 from models import masking
 from models.attention import attention_weights
 
@@ -12,14 +12,7 @@ widgets.opening(
     "is taken out before the weights are made.",
 )
 at, opened = session.choice(), session.opened()
-example = st.segmented_control(
-    "Example",
-    list(masks.EXAMPLES),
-    default=masks.BATCH,
-    key="example",
-    required=True,
-    bind="query-params",
-)
+example = choices.one_of("Example", "example", list(masks.EXAMPLES), masks.BATCH)
 if example == masks.STUDENT:
     shown, reading = masks.student(), None
 else:

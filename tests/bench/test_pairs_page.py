@@ -99,7 +99,7 @@ def test_a_bad_token_in_the_address_is_said_and_replaced(query: str) -> None:
     at.query_params["query"] = query
     at.run()
     assert not at.exception
-    assert f"There is no query “{query}” in this text" in texts(at)
+    assert f"“Query” has no “{query}” here; showing" in texts(at)
 
 
 def test_what_was_not_chosen_follows_the_head_and_the_text() -> None:

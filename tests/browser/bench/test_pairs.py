@@ -163,11 +163,11 @@ def test_q_and_k_vectors_of_a_published_model_with_rotary_positions(visitor: Vis
 
 def test_the_bias_of_a_published_encoder_decoder_and_its_cross_attention(visitor: Visitor) -> None:
     page = visitor.open("/pairs?model=t5&part=Encoder&query=nothing+there")
-    expect(page.get_by_text("There is no query “nothing there” in this text")).to_be_visible()
+    expect(page.get_by_text("“Query” has no “nothing there” here")).to_be_visible()
     expect(page.get_by_text("The number that this head's positions add")).to_be_visible()
     ledger_says(visitor, "plus the bias of the distance")
     visitor.choose("Query", "3 ·")
-    expect(page.get_by_text("There is no query")).to_have_count(0)
+    expect(page.get_by_text("“Query” has no")).to_have_count(0)
     page.get_by_role("radio", name="Cross").click()
     expect(page.get_by_text("Cross-attention knows no distance")).to_be_visible()
     expect(page.get_by_text("the model looks at").first).to_be_visible()
