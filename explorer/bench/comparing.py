@@ -7,23 +7,16 @@ from pathlib import Path
 import streamlit as st
 
 from explorer import library, session, shelves, widgets
+from explorer.analysis.comparing import Side, common_top, divergence
+from explorer.bench import beside
 from explorer.bench.asking import one_of
-from explorer.comparing import (
-    Difference,
-    NothingToSubtractError,
-    Side,
-    common_top,
-    difference,
-)
-from explorer.components import matrix
 from explorer.kept import kept
 from explorer.library import Entry, Opened
 from explorer.numbers import three
-from explorer.parts import WORDS, parts
+from explorer.parts import parts
 from explorer.reading import read
 from explorer.runs.opening import open_folder
 from explorer.runs.run import Run
-from explorer.text.literal import literal
 
 HEAD, SENTENCE, MODEL, STEP = "Another head", "Another sentence", "Another model", "A training step"
 
@@ -46,36 +39,15 @@ def sides() -> tuple[Side, Side]:
 
 
 def show(first: Side, second: Side) -> None:
-    """Both on one scale, and second − first around zero."""
+    """Both on one scale, second − first around zero, and how far they are apart."""
     top = common_top(first, second)
-    places = widgets.side_by_side(1, 1, 1)
-    for side, place, key in ((first, places[0], "map_first"), (second, places[1], "map_second")):
-        with place:
-            st.markdown(f"**{literal(side.title)}**")
-            words = WORDS[side.part]
-            matrix(
-                side.values,
-                side.rows,
-                side.columns,
-                key=key,
-                allowed=side.allowed,
-                row_name=words.row,
-                column_name=words.column,
-                sentence=words.cell,
-                height=widgets.SMALL_HEIGHT,
-                top=top,
-            )
-    with places[2]:
-        st.markdown("**Second − first**")
-        try:
-            found = difference(first, second)
-        except NothingToSubtractError as error:
-            session.say(str(error))
-            return
-        _difference(second, found)
+    found = beside.show(first, second, top)
+    if found is None:
+        return
+    far = three(divergence(first, second))
     st.text(
-        f"{found.note} Their rows are {three(found.divergence)} bits apart on average: 0 is alike, "
-        f"1 as different as can be. The fullest colour of both is a weight of {three(top)}."
+        f"{found.note} Their rows are {far} bits apart on average: 0 is "
+        f"alike, 1 as different as can be. The fullest colour of both is a weight of {three(top)}."
     )
 
 
@@ -89,25 +61,6 @@ def answers(first: Side, second: Side) -> None:
         with place:
             widgets.answer(side.reading, key=key)
             widgets.notes(side.reading.notes)
-
-
-def _difference(second: Side, found: Difference) -> None:
-    words = WORDS[second.part]
-    top = float(found.values.nan_to_num().abs().max())
-    matrix(
-        found.values,
-        second.rows,
-        second.columns,
-        key="map_difference",
-        scale="diverging",
-        allowed=found.allowed,
-        row_name=words.row,
-        column_name=words.column,
-        sentence="{row}, {column}: {value}",
-        unit="change",
-        height=widgets.SMALL_HEIGHT,
-        top=top or 1.0,
-    )
 
 
 def _another_head(first: Side, opened: Opened) -> Side:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import streamlit as st
 from torch import Tensor
 
-from explorer import session, widgets
+from explorer import session
 from explorer.analysis import changes
 from explorer.analysis.changes import Loss
+from explorer.analysis.comparing import Side
+from explorer.bench import beside
 from explorer.bench.asking import one_of
-from explorer.components import matrix
 from explorer.components.labels import text_of
 from explorer.edits import History
 from explorer.figures.changes import paired
@@ -19,7 +20,6 @@ from explorer.numbers import three
 from explorer.reading import Reading
 from explorer.rereading import Edited, edited
 from explorer.tables import facts
-from explorer.text import Token
 
 BARS_HEIGHT = 330
 UNCHANGED = "No edit"
@@ -130,49 +130,14 @@ def _stream_only(opened: Opened, first: Reading, then: Reading) -> None:
 def maps(first: Reading, then: Reading) -> None:
     """The chosen head before and after on one scale, and the difference around zero."""
     at = session.choice()
-    words = first.part(at.part).words
-    mine, theirs = (each.weights(at.part, at.layer, at.head) for each in (first, then))
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
-    masks = [each.mask(at.part, at.layer) for each in (first, then)]
-    difference = theirs - mine
-    top = float(difference.nan_to_num().abs().max()) if difference.numel() else 0.0
-    common = {"row_name": words.row, "column_name": words.column, "height": widgets.SMALL_HEIGHT}
-    places = widgets.side_by_side(1, 1, 1)
-    for place, title, values, key, allowed in (
-        (places[0], "Before", mine, "map_before", masks[0]),
-        (places[1], "After", theirs, "map_after", masks[1]),
-    ):
-        with place:
-            st.markdown(f"**{title}**")
-            matrix(
-                values,
-                *_labels(first if key == "map_before" else then),
-                key=key,
-                allowed=allowed,
-                sentence=words.cell,
-                top=1.0,
-                **common,  # type: ignore[arg-type]
-            )
-    with places[2]:
-        st.markdown("**Difference**")
-        matrix(
-            difference,
-            *_labels(then),
-            key="map_difference",
-            scale="diverging",
-            allowed=masks[0] | masks[1],
-            sentence="{row}, {column}: {value}",
-            unit="change of weight",
-            top=top or 1.0,
-            **common,  # type: ignore[arg-type]
-        )
-    if not top:
+    old, new = (
+        Side(title, reading, at.part, at.layer, at.head)
+        for title, reading in (("Before", first), ("After", then))
+    )
+    found = beside.show(old, new, 1.0, keys=("map_before", "map_after"), title="After − before")
+    if found and not found.largest:
         st.caption(
             "This head looks as before. A head whose output is ablated still looks; what changes "
             "is what later layers see."
         )
-
-
-def _labels(reading: Reading) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    part = session.choice().part
-    return reading.rows(part), reading.columns(part)

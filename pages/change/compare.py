@@ -2,8 +2,8 @@
 
 from explorer import widgets
 from explorer.analysis import similarity
+from explorer.analysis.comparing import difference
 from explorer.bench import comparing
-from explorer.comparing import difference
 
 widgets.opening(
     "Compare",

@@ -45,16 +45,16 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """Second − first, cell by cell (rows, columns), and how far the rows are apart.
-
-    `divergence` is the mean Jensen–Shannon divergence of the rows in bits, over those in
-    which both see something. `note` says how the cells were aligned.
-    """
+    """Second − first, cell by cell (rows, columns); `note` says how the cells were aligned."""
 
     values: Tensor
     allowed: Tensor
-    divergence: float
     note: str
+
+    @property
+    def largest(self) -> float:
+        """The largest change of a cell, up or down."""
+        return float(self.values.nan_to_num().abs().max()) if self.values.numel() else 0.0
 
 
 def difference(first: Side, second: Side) -> Difference:
@@ -69,14 +69,18 @@ def difference(first: Side, second: Side) -> Difference:
             f"One map has {q1:,} queries and {k1:,} keys, the other {q2:,} and {k2:,}, so there is "
             "no difference to show: choose texts of equally many tokens."
         )
+    return Difference(theirs - mine, first.allowed | second.allowed, _aligned(first, second))
+
+
+def divergence(first: Side, second: Side) -> float:
+    """How far the rows of two maps of one shape are apart, in bits: 0 is alike, 1 the most.
+
+    The mean Jensen–Shannon divergence over the rows in which both see something.
+    """
     both = first.allowed.any(-1) & second.allowed.any(-1)
-    far = apart(mine[both].double(), theirs[both].double()[None])
-    return Difference(
-        theirs - mine,
-        first.allowed | second.allowed,
-        float(far[0]) if both.any() else float("nan"),
-        _aligned(first, second),
-    )
+    if not both.any():
+        return float("nan")
+    return float(apart(first.values[both].double(), second.values[both].double()[None])[0])
 
 
 def _aligned(first: Side, second: Side) -> str:
