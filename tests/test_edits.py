@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer import edits
+from explorer import edits_in_links as links
 from explorer.edits import (
     AblateAttention,
     AblateHead,
@@ -19,23 +19,20 @@ from explorer.edits import (
     Patch,
     PresetMask,
     ReplaceToken,
-    from_address,
-    read_one,
-    to_address,
-    written,
 )
+from explorer.edits_in_links import from_address, has_room_for, read_one, to_address, written
 
 number = st.integers(0, 9_999_999)
 some = st.none() | number
-part = st.sampled_from(sorted(edits.PART_LETTERS))
-to = st.sampled_from(sorted(edits.TO))
-text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=edits.LONGEST_TEXT)
+part = st.sampled_from(sorted(links.PART_LETTERS))
+to = st.sampled_from(sorted(links.TO))
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=links.LONGEST_TEXT)
 any_edit = st.one_of(
     st.builds(AblateHead, part, number, number, to),
     st.builds(AblateAttention, part, number, to),
     st.builds(AblateMlp, part, number, to),
     st.builds(CutEdge, part, number, some, number, number, to),
-    st.builds(PresetMask, part, some, st.sampled_from(sorted(edits.PRESETS)), number),
+    st.builds(PresetMask, part, some, st.sampled_from(sorted(links.PRESETS)), number),
     st.builds(MaskCell, part, some, number, number, st.booleans()),
     st.builds(HideKey, part, some, number),
     st.builds(ReplaceToken, part, number, number),
@@ -62,7 +59,7 @@ def test_only_what_would_be_written_is_read(text: str) -> None:
 
 @given(st.lists(st.builds(AblateHead, part, st.integers(0, 99), st.integers(0, 99), to)), number)
 def test_a_history_goes_through_an_address(made: list[Edit], done: int) -> None:
-    history = History(tuple(made[: edits.MOST]), min(done, len(made[: edits.MOST])))
+    history = History(tuple(made[: links.MOST]), min(done, len(made[: links.MOST])))
     assert from_address(to_address(history)) == (history, ())
 
 
@@ -104,10 +101,10 @@ def test_an_address_that_is_too_long_is_refused() -> None:
     assert history == History()
     assert "at most 1,500" in notes[0]
     full = History()
-    while full.has_room_for(AblateHead(D, 10, 11)):
-        full = full.add(AblateHead(D, 10, 11))
-    assert len(full.edits) == edits.MOST
-    assert not full.has_room_for(AblateHead(D, 10, 11))
+    while has_room_for(full, AblateHead(D, 10, len(full.edits))):
+        full = full.add(AblateHead(D, 10, len(full.edits)))
+    assert len(full.edits) == links.MOST
+    assert not has_room_for(full, AblateHead(D, 10, 99))
 
 
 def test_undo_redo_remove_and_clear() -> None:
@@ -115,7 +112,7 @@ def test_undo_redo_remove_and_clear() -> None:
     history = History().add(first).add(second).add(third)
     assert history.undo().made == (first, second)
     assert history.undo().redo() == history
-    assert history.undo().add(first).edits == (first, second, first), "what was undone is gone"
+    assert history.undo().add(first).edits == (second, first), "what was undone is gone"
     assert history.without(0).made == (second, third)
     assert history.undo().without(2) == History((first, second), 2)
     assert history.clear().made == ()
@@ -123,24 +120,48 @@ def test_undo_redo_remove_and_clear() -> None:
     assert History().undo() == History() == History().redo()
 
 
-def test_a_cell_of_a_mask_is_set_once() -> None:
-    may, may_not = MaskCell(D, 0, 2, 1, True), MaskCell(D, 0, 2, 1, False)
-    between = PresetMask(D, 0, "none")
-    history = History().add(may_not).add(between)
-    assert history.add(may).made == (between, may)
-    assert history.add(may_not).made == (between, may_not), "an equal one is not added again"
-    assert history.without_cell(may).made == (between,)
-    elsewhere = (MaskCell(D, None, 2, 1, True), MaskCell(D, 0, 2, 2, True), HideKey(D, 0, 1))
-    for other in elsewhere:
-        assert history.add(other).made == (may_not, between, other)
-    full = History(tuple(MaskCell(D, 0, 0, key, False) for key in range(edits.MOST)), edits.MOST)
-    assert full.has_room_for(MaskCell(D, 0, 0, 7, True))
-    assert not full.has_room_for(may)
+MAY, MAY_NOT = MaskCell(D, 0, 2, 1, True), MaskCell(D, 0, 2, 1, False)
+TWICE: dict[str, tuple[Edit, Edit]] = {
+    "head": (AblateHead(D, 0, 1), AblateHead(D, 0, 1, "mean")),
+    "the same": (AblateHead(D, 0, 1), AblateHead(D, 0, 1)),
+    "attention": (AblateAttention(D, 0), AblateAttention(D, 0, "mean")),
+    "feed-forward": (AblateMlp(D, 0), AblateMlp(D, 0, "mean")),
+    "edge": (CutEdge(D, 0, None, 2, 1), CutEdge(D, 0, None, 2, 1, "mean")),
+    "preset": (PresetMask(D, None, "window", 2), PresetMask(D, None, "padding", 3)),
+    "cell": (MAY_NOT, MAY),
+    "key": (HideKey(D, 0, 1), HideKey(D, 0, 1)),
+    "token": (ReplaceToken(D, 1, 4), ReplaceToken(D, 1, 5)),
+    "patch": (Patch(D, 0, 1, 2, "the hat"), Patch(D, 0, 1, 2, "the cat")),
+}
 
 
-def test_only_what_does_not_fit_goes_and_what_was_undone_stays() -> None:
-    first, second, third, fourth = (AblateHead(D, 0, head) for head in range(4))
-    history = History((first, second, third, fourth), 2)
-    assert history.with_only((first, second)) == history
-    assert history.with_only((second,)) == History((second, third, fourth), 1)
-    assert history.with_only(()).redo().made == (third,)
+@pytest.mark.parametrize(("older", "newer"), TWICE.values(), ids=TWICE.keys())
+def test_of_two_edits_of_the_same_thing_the_newer_counts(older: Edit, newer: Edit) -> None:
+    between = AblateHead(D, 7, 7)
+    history = History().add(older).add(between).add(newer)
+    assert history == History((between, newer), 2)
+    assert history.without_same(older).made == (between,)
+    assert history.undo().made == (between,)
+
+
+ELSEWHERE: list[tuple[Edit, Edit]] = [
+    (MAY_NOT, MaskCell(D, None, 2, 1, True)),
+    (MAY_NOT, MaskCell(D, 0, 2, 2, True)),
+    (MAY_NOT, HideKey(D, 0, 1)),
+    (AblateHead(D, 0, 1), AblateHead(D, 1, 1)),
+    (AblateHead(D, 0, 1), AblateHead("encoder.self_attn", 0, 1)),
+    (AblateAttention(D, 0), AblateMlp(D, 0)),
+    (CutEdge(D, 0, None, 2, 1), CutEdge(D, 0, 3, 2, 1)),
+    (Patch(D, 0, None, 2, "the hat"), Patch(D, 0, 1, 2, "the hat")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ELSEWHERE)
+def test_edits_of_different_things_stand_beside_each_other(one: Edit, other: Edit) -> None:
+    assert History().add(one).add(other).made == (one, other)
+
+
+def test_a_newer_edit_of_the_same_thing_needs_no_room() -> None:
+    full = History(tuple(MaskCell(D, 0, 0, key, False) for key in range(links.MOST)), links.MOST)
+    assert has_room_for(full, MaskCell(D, 0, 0, 7, True))
+    assert not has_room_for(full, MAY)

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from explorer import library, rereading
+from explorer import edits_in_core, library, rereading
 from explorer.analysis import changes
 from explorer.edits import (
     AblateAttention,
@@ -24,10 +24,12 @@ from explorer.edits import (
     PresetMask,
     ReplaceToken,
 )
+from explorer.edits_in_core import preset_mask
+from explorer.edits_in_words import words
 from explorer.library import Opened
 from explorer.passing import ids_of
 from explorer.reading import Reading, read, reread
-from explorer.rereading import MOST_TEXTS, edited, preset_mask, words
+from explorer.rereading import MOST_TEXTS, edited, misfit
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
@@ -92,7 +94,7 @@ def test_an_edit_is_made_in_the_pass(edit: Edit, of_core: core.Edit) -> None:
     found, reading = opened("letters")
     again = edited(found, reading, (edit,))
     assert again.made == (edit,)
-    assert again.dropped == ()
+    assert not again.set_aside
     close(logits(found, again.reading), passed(found, reading, of_core), atol=1e-5, rtol=1e-5)
     assert not torch.allclose(logits(found, again.reading), logits(found, reading), atol=1e-4)
     assert words(found, reading, edit)
@@ -115,7 +117,7 @@ def test_every_kind_of_attention_is_changed(name: str) -> None:
     for part in reading.parts:
         edits = (AblateHead(part.name, 0, 0), PresetMask(part.name, None, "none"))
         again = edited(found, reading, (*edits, HideKey(part.name, 0, 0)))
-        assert again.dropped == ()
+        assert not again.set_aside
         assert (again.reading.weights(part.name, 0, 1)[:, 0] == 0).all()
 
 
@@ -141,9 +143,16 @@ def test_presets_are_what_they_say() -> None:
     prefix = preset_mask(decoder, PresetMask(D, 0, "prefix", 2))
     assert prefix[:, :2].all()
     assert torch.equal(prefix[:, 2:], causal[:, 2:])
+    filler = preset_mask(decoder, PresetMask(D, 0, "padding", 2))
+    assert not filler[:, -2:].any()
+    assert torch.equal(filler[:, :-2], causal[:, :-2])
     near = preset_mask(encoder, PresetMask(E, 0, "window", 2))
     assert torch.equal(near, near.T), "an encoder looks both ways"
     assert near.sum() == 3 * len(near) - 2
+    filled = preset_mask(encoder, PresetMask(E, 0, "padding", 1))
+    assert filled[:, :-1].all()
+    assert not filled[:, -1].any()
+    assert not preset_mask(encoder, PresetMask(E, 0, "padding", 99)).any()
 
 
 def test_patching_from_the_same_text_changes_nothing_and_from_another_something() -> None:
@@ -156,7 +165,7 @@ def test_patching_from_the_same_text_changes_nothing_and_from_another_something(
     )
     for head in (None, 1):
         same = edited(found, reading, (Patch(D, 0, head, n - 1, text),))
-        assert same.dropped == ()
+        assert not same.set_aside
         close(logits(found, same.reading), logits(found, reading), atol=1e-5, rtol=1e-5)
         patched = edited(found, reading, (Patch(D, 0, head, n - 1, other),)).reading
         close(logits(found, patched)[:-1], logits(found, reading)[:-1], atol=1e-5, rtol=1e-5)
@@ -169,7 +178,7 @@ def test_patching_into_a_model_that_writes_keeps_its_answer() -> None:
     found, reading = opened("translation")
     patch = Patch(C, 0, 0, 1, "a white dog eats")
     again = edited(found, reading, (patch,))
-    assert again.dropped == ()
+    assert not again.set_aside
     assert again.reading.target == reading.target
 
 
@@ -188,13 +197,15 @@ MISFITS: dict[str, Edit] = {
 
 
 @pytest.mark.parametrize(("why", "edit"), MISFITS.items(), ids=MISFITS.keys())
-def test_what_does_not_fit_is_dropped_and_said(why: str, edit: Edit) -> None:
+def test_what_does_not_fit_is_set_aside_with_its_reason(why: str, edit: Edit) -> None:
     found, reading = opened("letters")
     good = AblateHead(D, 0, 0)
     again = edited(found, reading, (edit, good))
     assert again.made == (good,)
-    assert len(again.dropped) == 1
-    assert why in again.dropped[0]
+    assert list(again.set_aside) == [0]
+    assert why in again.set_aside[0]
+    assert misfit(found, reading, (), edit) == again.set_aside[0]
+    assert misfit(found, reading, (), good) == ""
     close(
         logits(found, again.reading),
         logits(found, edited(found, reading, (good,)).reading),
@@ -208,8 +219,10 @@ def test_a_history_patches_from_a_few_texts_only() -> None:
     texts = [text for text in pairs if len(read(found, text).target) == n][:6]
     patches = tuple(Patch(D, 0, head, 1, text) for text in texts for head in (0, 1))
     again = edited(found, reading, (*patches, AblateHead(D, 0, 0)))
-    assert len(again.dropped) == 2 * (len(texts) - MOST_TEXTS)
-    assert all("At most 4 texts are patched from" in each for each in again.dropped)
+    assert list(again.set_aside) == list(range(2 * MOST_TEXTS, len(patches)))
+    assert all("At most 4 texts are patched from" in each for each in again.set_aside.values())
+    for patch, fits in ((patches[-1], False), (patches[0], True)):
+        assert (misfit(found, reading, patches[: 2 * MOST_TEXTS], patch) == "") == fits
     assert again.made == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
 
 
@@ -222,9 +235,10 @@ def test_a_text_is_passed_once_for_all_patches_from_it(monkeypatch: pytest.Monke
         return reread(*given)
 
     monkeypatch.setattr(rereading, "reread", counted)
+    monkeypatch.setattr(edits_in_core, "reread", counted)
     text = "a black cat runs"
     again = edited(found, reading, tuple(Patch(C, 0, head, 1, text) for head in (0, 1)))
-    assert again.dropped == ()
+    assert not again.set_aside
     assert len(passes) == 2, "the other text, and ours with the patches"
 
 
@@ -237,8 +251,8 @@ def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
     fits = (CutEdge(D, 0, 0, 2, 1), CutEdge(D, 0, 1, 2, 0))
     again = edited(found, reading, (*fits, CutEdge(D, 1, 0, 2, 1)))
     assert again.made == fits
-    assert len(again.dropped) == 1
-    assert "all weights of one more layer" in again.dropped[0]
+    assert list(again.set_aside) == [2]
+    assert "all weights of one more layer" in again.set_aside[2]
 
 
 def test_a_query_that_may_look_nowhere_gets_zeros() -> None:

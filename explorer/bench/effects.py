@@ -10,8 +10,7 @@ from explorer.analysis import changes
 from explorer.analysis.changes import Loss
 from explorer.analysis.comparing import Side
 from explorer.bench import beside
-from explorer.bench.asking import one_of
-from explorer.components.labels import text_of
+from explorer.choices import one_of, token
 from explorer.edits import History
 from explorer.figures.changes import paired
 from explorer.kept import kept
@@ -29,7 +28,7 @@ def before(opened: Opened, reading: Reading, history: History) -> Edited:
     """The step that the result is compared with: the pass as it is, or after earlier edits."""
     names = [UNCHANGED, *(f"Edit {n}" for n in range(1, max(1, history.done)))]
     if len(names) == 1:
-        return Edited(reading, (), ())
+        return Edited(reading)
     picked = names.index(one_of("Compared with", "against", names, as_list=len(names) > 4))
     return edited(opened, reading, history.made[:picked])
 
@@ -38,20 +37,14 @@ def place_chosen(opened: Opened, reading: Reading) -> int:
     """The position whose answer is looked at; a class belongs to the whole text."""
     if not changes.has_words(opened):
         return 0
-    tokens = changes.tokens_read(reading)
-    names = [
-        f"{place} · {text_of(each)}"
-        for place, each in enumerate(
-            reading.written if opened.config.kind == "encoder-decoder" else tokens
-        )
-    ]
+    writes = opened.config.kind == "encoder-decoder"
+    tokens = reading.written if writes else changes.tokens_read(reading)
     label = {
         "decoder": "What is expected after",
         "encoder": "What is expected in place of",
         "encoder-decoder": "What is expected where it wrote",
     }[opened.config.kind]
-    first = names[changes.first_place(opened, reading)]
-    return names.index(one_of(label, "expected_at", names, first, as_list=True))
+    return token(label, "expected_at", tokens, changes.first_place(opened, reading))
 
 
 def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:

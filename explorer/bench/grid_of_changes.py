@@ -18,7 +18,7 @@ from explorer.analysis.faithfulness import (
     work,
 )
 from explorer.bench import changing
-from explorer.bench.asking import one_of
+from explorer.choices import one_of
 from explorer.components.cells import cells
 from explorer.edits import AblateHead
 from explorer.figures.changes import Point, by_edges

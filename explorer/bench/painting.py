@@ -7,7 +7,7 @@ import torch
 
 from explorer import session
 from explorer.bench import changing
-from explorer.bench.asking import one_of
+from explorer.choices import one_of, token
 from explorer.components.cells import cells
 from explorer.components.labels import text_of, texts
 from explorer.edits import HideKey, MaskCell, PresetMask
@@ -19,11 +19,12 @@ THIS_LAYER, EVERY_LAYER = "This layer", "Every layer"
 PRESETS = {
     "None": "none",
     "Causal": "causal",
+    "Padding": "padding",
     "Sliding window": "window",
     "Prefix": "prefix",
     "Blocks": "blocks",
 }
-SIZED = ("window", "prefix", "blocks")
+SIZED = ("padding", "window", "prefix", "blocks")
 PRESET, KEY, CELLS = "A preset", "Hide a key", "Cell by cell"
 MOST_PAINTED = 96
 """Tokens a side that a finger or a pointer can still hit."""
@@ -43,9 +44,9 @@ def mask(opened: Opened, reading: Reading, passed: Reading) -> None:
 def _preset(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
     part = session.choice().part
     if part == "decoder.cross_attn":
-        st.text("Rows and columns are two texts here, so only “None” has a meaning.")
-    names = ["None"] if part == "decoder.cross_attn" else list(PRESETS)
-    name = PRESETS[one_of("Mask", "mask_preset", names, names[0] if len(names) == 1 else "Causal")]
+        st.text("Rows and columns are two texts here, so no key is ahead of a query or near it.")
+    names = ["None", "Padding"] if part == "decoder.cross_attn" else list(PRESETS)
+    name = PRESETS[one_of("Mask", "mask_preset", names)]
     size = 1
     if name in SIZED:
         size = int(
@@ -60,14 +61,20 @@ def _preset(opened: Opened, reading: Reading, passed: Reading, layer: int | None
             )
             or 1
         )
-    changing.button("Set the mask", PresetMask(part, layer, name, size), "set_mask", type="primary")
+    edit = PresetMask(part, layer, name, size)
+    changing.button(opened, reading, edit, "Set the mask", "set_mask", type="primary")
+    if name == "padding":
+        st.caption(
+            "As in a batch that was filled up: the last tokens are taken for filler, and nobody "
+            "looks at them."
+        )
 
 
 def _key(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
     part = session.choice().part
-    key = changing.token("Key", "mask_key", passed.columns(part), 0)
+    key = token("Key", "mask_key", passed.columns(part), 0)
     edit = HideKey(part, layer, key)
-    changing.button("Hide it from everybody", edit, "hide_key", type="primary")
+    changing.button(opened, reading, edit, "Hide it from everybody", "hide_key", type="primary")
 
 
 def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
@@ -82,11 +89,12 @@ def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None)
     if max(allowed.shape) > MOST_PAINTED:
         st.text(f"More than {MOST_PAINTED} tokens are chosen from lists.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            row = changing.token("Query", "cell_query", rows, len(rows) - 1)
-            column = changing.token("Key", "cell_key", columns, 0)
+            row = token("Query", "cell_query", rows, len(rows) - 1)
+            column = token("Key", "cell_key", columns, 0)
             may = not bool(allowed[row, column])
             edit = MaskCell(at.part, layer, row, column, may)
-            changing.button("Allow" if may else "Forbid", edit, "set_cell", type="primary")
+            label = "Allow" if may else "Forbid"
+            changing.button(opened, reading, edit, label, "set_cell", type="primary")
         return
     weights = passed.weights(at.part, at.layer, at.head)
     st.caption("A click forbids a cell, or allows it. Numbers are the weights of the chosen head.")
@@ -108,7 +116,7 @@ def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None)
 
 def paint(opened: Opened, reading: Reading, edit: MaskCell) -> None:
     """For a callback: the cell as the edit says, without any edit where it is so without."""
-    without = changing.now().without_cell(edit)
+    without = changing.now().without_same(edit)
     if len(without.made) < changing.now().done:
         mask = edited(opened, reading, without.made).reading.mask
         layers = range(reading.part(edit.part).layers) if edit.layer is None else [edit.layer]

@@ -2,7 +2,7 @@
 
 from explorer import session, widgets
 from explorer.analysis import ablation, changes, faithfulness
-from explorer.bench import changing, effects, grid_of_changes
+from explorer.bench import changing, effects, forms, grid_of_changes
 from explorer.bench.asking import one_of
 from models import interventions
 
@@ -23,7 +23,7 @@ widgets.notes(reading.notes)
 made, seen = widgets.side_by_side(8, 7)
 with made:
     history, passed = changing.history(opened, reading)
-    changing.forms(opened, reading, passed.reading)
+    forms.show(opened, reading, passed.reading)
 with seen:
     place = effects.place_chosen(opened, reading)
     first = effects.before(opened, reading, history)

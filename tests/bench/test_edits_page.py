@@ -8,8 +8,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.bench import changing, effects, painting
-from explorer.edits import MOST, AblateHead, Edit, History, MaskCell, to_address
+from explorer.bench import beside, changing, painting
+from explorer.edits import AblateHead, Edit, History, MaskCell
+from explorer.edits_in_links import MOST, to_address
 from explorer.library import Opened, open_model
 from explorer.reading import Reading, read
 from tests.served import ROOT
@@ -48,23 +49,54 @@ def edits(at: AppTest) -> str:
     return str(at.text_input(key="edits").value)
 
 
-@pytest.mark.parametrize(
-    ("address", "left", "sentence"),
-    [
-        ("1.1~h.d.0.1.z~h.d.1.1.z~junk", "1.1~h.d.0.1.z~h.d.1.1.z", "“junk” in the address"),
-        ("1.2~h.d.0.1.z~h.d.9.1.z~k.d.a.1", "1.1~h.d.0.1.z~k.d.a.1", "no layer 9 here"),
-        ("1.1~h.d.9.1.z~h.d.0.1.z", "1.0~h.d.0.1.z", "no layer 9 here"),
-    ],
-)
-def test_what_does_not_fit_goes_and_what_was_undone_can_be_made_again(
-    address: str, left: str, sentence: str
-) -> None:
-    at = page(edits=address)
-    assert edits(at) == left
-    assert sentence in said(at)
-    assert not at.button(key="redo").disabled
+def test_what_is_no_edit_is_dropped_and_said() -> None:
+    at = page(edits="1.1~h.d.0.1.z~h.d.1.1.z~junk")
+    assert edits(at) == "1.1~h.d.0.1.z~h.d.1.1.z"
+    assert "“junk” in the address is no edit; it was dropped." in said(at)
     at.button(key="redo").click().run()
-    assert edits(at) == to_address(changing.from_address(left)[0].redo())
+    assert edits(at) == "1.2~h.d.0.1.z~h.d.1.1.z"
+
+
+def test_what_does_not_fit_waits_for_a_text_that_it_fits() -> None:
+    address = "1.2~k.d.a.3~h.d.0.1.z"
+    at = page(edits=address, text="the cat and the hat")
+    assert "set aside" not in said(at)
+    at.text_input(key="text").set_value("the").run()
+    assert "1 edit does not fit here and is set aside" in said(at)
+    assert "(set aside). There is no key 3 here" in said(at)
+    assert edits(at) == address
+    at.text_input(key="text").set_value("the cat and the hat").run()
+    assert "set aside" not in said(at)
+    assert "nobody looks at" in said(at)
+
+
+def test_edits_wait_while_another_page_is_looked_at() -> None:
+    at = page(edits="1.1~h.d.0.1.z")
+    at.switch_page("../pages/look/attention.py").run()
+    at.switch_page("../pages/change/edits.py").run()
+    assert edits(at) == "1.1~h.d.0.1.z"
+    at.button(key="remove_0").click().run()
+    at.switch_page("../pages/look/attention.py").run()
+    at.switch_page("../pages/change/edits.py").run()
+    assert edits(at) == ""
+
+
+def test_a_patch_of_another_length_is_refused_before_the_click() -> None:
+    at = page(change="Patch", text="the cat")
+    assert at.button(key="patch").disabled
+    at.text_input(key="patch_text").set_value("the cat and the hat").run()
+    assert at.button(key="patch").disabled
+    assert "only texts of the same length have the same positions" in said(at)
+    at.text_input(key="patch_text").set_value("the hat").run()
+    assert not at.button(key="patch").disabled
+    at.button(key="patch").click().run()
+    assert "as in “the hat”" in said(at)
+
+
+def test_the_same_head_is_ablated_once() -> None:
+    at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
+    at.button(key="ablate_head").click().run()
+    assert edits(at) == "1.1~h.d.0.1.m"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +148,7 @@ def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
 
 
 def test_a_full_history_says_so() -> None:
-    full: tuple[Edit, ...] = tuple(AblateHead(D, 0, 0) for _ in range(MOST))
+    full: tuple[Edit, ...] = tuple(AblateHead(D, 9, head) for head in range(MOST))
     at = page(edits=to_address(History(full, MOST)), change="Mask", mask_how="Cell by cell")
     assert changing.FULL not in said(at)
 
@@ -139,6 +171,6 @@ def test_weights_that_are_no_numbers_leave_a_scale(monkeypatch: pytest.MonkeyPat
         return values
 
     monkeypatch.setattr(Reading, "weights", broken)
-    monkeypatch.setattr(effects, "matrix", lambda *_, **how: tops.append(how["top"]))
+    monkeypatch.setattr(beside, "matrix", lambda *_, **how: tops.append(how["top"]))
     page(look="Maps")
     assert tops[-3:] == [1.0, 1.0, 1.0]

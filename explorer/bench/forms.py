@@ -1,0 +1,136 @@
+"""The forms that change the pass, one kind of edit at a time."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session
+from explorer.bench import painting
+from explorer.bench.changing import button
+from explorer.choices import one_of, token
+from explorer.components import chips
+from explorer.components.labels import text_of
+from explorer.edits import AblateAttention, AblateHead, AblateMlp, CutEdge, Patch, ReplaceToken
+from explorer.edits_in_links import LONGEST_TEXT
+from explorer.library import Opened
+from explorer.reading import Reading
+from explorer.text import TextError
+
+TO = {"Zero": "zero", "Mean over positions": "mean"}
+EDGE_TO = {"Zero": "zero", "Mean over queries": "mean"}
+THIS_HEAD, ALL_HEADS = "This head", "Every head of the layer"
+STREAM, HEAD_OUT = "Stream after the layer", "Output of the head"
+
+
+def show(opened: Opened, reading: Reading, passed: Reading) -> None:
+    """What can be changed, one kind at a time; which head and layer, the sidebar says."""
+    FORMS[one_of("Change", "change", tuple(FORMS))](opened, reading, passed)
+
+
+def _to() -> str:
+    return TO[one_of("Its output becomes", "becomes", tuple(TO))]
+
+
+def _head(opened: Opened, reading: Reading, passed: Reading) -> None:
+    at = session.choice()
+    edit = AblateHead(at.part, at.layer, at.head, _to())
+    label = f"Ablate layer {at.layer}, head {at.head}"
+    button(opened, reading, edit, label, "ablate_head", type="primary")
+
+
+def _layer(opened: Opened, reading: Reading, passed: Reading) -> None:
+    at, to = session.choice(), _to()
+    own = f"{at.part.split('.')[0]}.self_attn"
+    with st.container(horizontal=True):
+        attention = AblateAttention(at.part, at.layer, to)
+        label = f"Ablate the attention of layer {at.layer}"
+        button(opened, reading, attention, label, "ablate_attention")
+        mlp = AblateMlp(own, at.layer, to) if opened.config.d_ff else None
+        label = f"Ablate the feed-forward of layer {at.layer}"
+        button(opened, reading, mlp, label, "ablate_mlp")
+
+
+def _edge(opened: Opened, reading: Reading, passed: Reading) -> None:
+    at = session.choice()
+    rows, columns = passed.rows(at.part), passed.columns(at.part)
+    words = reading.part(at.part).words
+    with st.container(horizontal=True):
+        query = token("From (query)", "edge_query", rows, len(rows) - 1)
+        key = token("To (key)", "edge_key", columns, 0)
+    scope = one_of("In", "edge_in", (THIS_HEAD, ALL_HEADS))
+    to = EDGE_TO[one_of("The edge becomes", "edge_becomes", tuple(EDGE_TO))]
+    head = at.head if scope == THIS_HEAD else None
+    if not bool(passed.mask(at.part, at.layer)[query, key]):
+        st.text("This query may not look at this key, so there is no edge to cut.")
+        return
+    weight = float(passed.weights(at.part, at.layer, at.head)[query, key])
+    said = words.cell.format(
+        row=text_of(rows[query]), column=text_of(columns[key]), value=f"{weight:.3f}"
+    )
+    st.text(f"{said} in layer {at.layer}, head {at.head}.")
+    edit = CutEdge(at.part, at.layer, head, query, key, to)
+    button(opened, reading, edit, "Cut the edge", "cut_edge", type="primary")
+    st.caption("The other weights of the row stay as they are: they no longer add up to one.")
+
+
+def _token(opened: Opened, reading: Reading, passed: Reading) -> None:
+    stack = "encoder" if reading.source else "decoder"
+    part = f"{stack}.self_attn"
+    tokens = passed.source or passed.target
+    place = min(int(st.session_state.get("_token_place", 1)), len(tokens) - 1)
+    chips(tokens, key="token_to_change", highlight=place, on_pick=_pick_token)
+    st.text(f"Token {place} is “{text_of(tokens[place])}”. Click another one to change that.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        typed = st.text_input("Becomes", key="new_token", max_chars=60, placeholder="One token")
+        number, why = one_token(opened, typed or "")
+        edit = None if number is None else ReplaceToken(part, place, number)
+        button(opened, reading, edit, "Replace", "replace_token", type="primary")
+        if (mask := opened.tokenizer.mask_id) is not None:
+            button(opened, reading, ReplaceToken(part, place, mask), "Mask it", "mask_token")
+    if why:
+        st.text(why)
+
+
+def _pick_token(place: int) -> None:
+    st.session_state["_token_place"] = place
+
+
+def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
+    """The number of the one token that this is, or why it is none; a space may come before."""
+    if not typed.strip():
+        return None, ""
+    for text in (typed, f" {typed}"):
+        try:
+            inside = [t for t in opened.tokenizer.encode(text) if t.end > t.start]
+        except TextError as error:
+            return None, str(error)
+        if len(inside) == 1 and inside[0].id != opened.tokenizer.unk_id:
+            return inside[0].id, ""
+    if len(inside) == 1:
+        return None, f"“{typed[:40]}” is not in this model's vocabulary."
+    named = ", ".join(f"“{text_of(each)}”" for each in inside[:6])
+    return None, f"“{typed[:40]}” is {len(inside)} tokens here: {named}. Type one."
+
+
+def _patch(opened: Opened, reading: Reading, passed: Reading) -> None:
+    at = session.choice()
+    words = "A sentence of as many tokens; what the model makes of it there is put in here"
+    other = st.text_input("Another sentence", key="patch_text", max_chars=LONGEST_TEXT, help=words)
+    what = one_of("What is put in", "patch_what", (HEAD_OUT, STREAM))
+    part = at.part if what == HEAD_OUT else f"{at.part.split('.')[0]}.self_attn"
+    rows = reading.rows(part)
+    place = token("At", "patch_at", rows, len(rows) - 1)
+    head = at.head if what == HEAD_OUT else None
+    edit = Patch(part, at.layer, head, place, other) if (other or "").strip() else None
+    of = f"layer {at.layer}, head {at.head}" if head is not None else f"layer {at.layer}"
+    button(opened, reading, edit, f"Patch {of}", "patch", type="primary")
+
+
+FORMS = {
+    "Head": _head,
+    "Layer": _layer,
+    "Edge": _edge,
+    "Mask": painting.mask,
+    "Token": _token,
+    "Patch": _patch,
+}
