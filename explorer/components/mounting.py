@@ -21,9 +21,11 @@ from typing import Any, Final
 
 import streamlit as st
 
+from explorer.components import presenting
 from explorer.figures import theme
 
 HERE = Path(__file__).parent
+presenting.install()
 
 NO_CHOICE: Final = object()
 
