@@ -3,6 +3,7 @@
 Up to the layer all these passes are one, and it is recorded: its stream goes on as a
 batch with one row per ablation. So 144 heads cost about half of 144 passes in
 arithmetic, and less in time, since a batch fills the processor better than one row.
+The edits of the recorded pass are made again in what is passed anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from explorer.parts import site
 from models import Transformer
 from models.block import Surroundings
 from models.interventions import Edit, Without
-from models.masking import keep_of
+from models.masking import keep_of, padding_mask
 from models.trace import Recorder, Trace
 from models.transformer import Stack, evaluating
 
@@ -30,18 +31,25 @@ Given = Sequence[Tensor]
 
 
 def without_heads(
-    model: Transformer, passed: Trace, given: Given, part: str, layer: int, place: int
+    model: Transformer,
+    passed: Trace,
+    given: Given,
+    part: str,
+    layer: int,
+    place: int,
+    edits: Sequence[Edit] = (),
 ) -> Tensor:
     """Logits (heads, options) at one position, row i from a pass without head i of this layer.
 
-    `passed` holds the sites of a page (`CHEAP_SITES`) of one text, with no edits.
+    `passed` holds the sites of a page (`CHEAP_SITES`) of one text, with these edits made.
     """
     at = f"{site(part, layer)}.head_out"
 
     def switched_off(rows: range) -> Edit:
         return Without(at, tuple(rows))
 
-    return parted(model, passed, given, part, layer, place, model.config.n_heads, switched_off)
+    heads = model.config.n_heads
+    return parted(model, passed, given, part, layer, place, heads, switched_off, edits=edits)
 
 
 def parted(
@@ -54,24 +62,26 @@ def parted(
     count: int,
     edit_of: Callable[[range], Edit],
     widest: int = 0,
+    edits: Sequence[Edit] = (),
     report: Callable[[float], None] = lambda done: None,
 ) -> Tensor:
     """Logits (count, options) of `count` passes that part at this layer, each by its own edit.
 
-    `edit_of(rows)` is the edit of a batch with these rows. `widest` is how many numbers
-    a row takes in the layer where that is more than the feed-forward needs. `report` is
-    told after every batch which share of the passes is done.
+    `edit_of(rows)` is the edit of a batch with these rows, made after the `edits` of the
+    recorded pass. `widest` is how many numbers a row takes in the layer where that is more
+    than the feed-forward needs. `report` is told after every batch which share of the
+    passes is done.
     """
     tokens = passed[f"{site(part, layer)}.q"].shape[2]
     each = max(widest, tokens * max(model.config.d_ff, 4 * model.config.d_model))
     if model.config.attention_cap is not None:  # scores and weights are held, never fused
         each = max(each, 2 * model.config.n_heads * _longest(given) ** 2)
-    at_once = max(1, NUMBERS_HELD // each)
+    at_once = max(1, NUMBERS_HELD // (each + _held_by(edits, model, given)))
     found = []
     with evaluating(model):
         for first in range(0, count, at_once):
             rows = range(first, min(count, first + at_once))
-            tap = Recorder((), [edit_of(rows)])
+            tap = Recorder((), [*edits, edit_of(rows)])
             found.append(_one_batch(model, passed, given, part, layer, place, len(rows), tap))
             report(rows.stop / count)
     return found[0] if len(found) == 1 else torch.cat(found)  # a copy is not free
@@ -89,6 +99,14 @@ def multiplications(model: Transformer, given: Given, part: str, layer: int) -> 
     return tokens * (weights + mixed) + config.d_model * config.vocab_size
 
 
+def _held_by(edits: Sequence[Edit], model: Transformer, given: Given) -> int:
+    """How many numbers of a row a tap holds because these edits change them."""
+    tokens, config = _longest(given), model.config
+    weights = sum(edit.site.endswith(".weights") for edit in edits)
+    wide = max(config.d_model, config.n_heads * config.head_width)
+    return weights * 2 * config.n_heads * tokens**2 + len(edits) * tokens * wide
+
+
 def _longest(given: Given) -> int:
     return max(each.shape[1] for each in given)
 
@@ -103,23 +121,26 @@ def _one_batch(
     rows: int,
     tap: Recorder,
 ) -> Tensor:
-    config, pad = model.config, model.config.pad_id
-    name = part.split(".")[0]
-    stack: Stack = getattr(model, name)
-    keep = keep_of(given[0], pad)
-    memory = passed["memory"] if config.kind == "encoder-decoder" and name == "decoder" else None
-    x = _blocks(stack, name, passed, layer, rows, memory, tap)
-    if config.kind == "encoder-decoder" and name == "encoder":
+    config, name, read_at = model.config, part.split(".")[0], slice(place, place + 1)
+    two_stacks = config.kind == "encoder-decoder"
+    starts = two_stacks and config.pad_id == config.bos_id
+    keeps = [
+        keep_of(ids, config.pad_id, pad_begins=n > 0 and starts) for n, ids in enumerate(given)
+    ]
+    memory_keep = keeps[0] if two_stacks else None
+    memory = passed["memory"] if two_stacks and name == "decoder" else None
+    keep = keeps[-1] if name == "decoder" else keeps[0]
+    x = _blocks(getattr(model, name), name, passed, layer, rows, keep, memory, memory_keep, tap)
+    if two_stacks and name == "encoder":
         target = given[1].expand(rows, -1)
-        keep = None if keep is None else keep.expand(rows, -1)
-        out = model.decode(target, x, keep, read_at=slice(place, place + 1))
-    elif config.kind == "encoder-decoder":
-        out = model.read(x, None, slice(place, place + 1))
+        out = model.decode(target, x, _times(rows, memory_keep), read_at=read_at, tap=tap)
     else:
-        out = model.read(
-            x, None if keep is None else keep.expand(rows, -1), slice(place, place + 1)
-        )
+        out = model.read(x, _times(rows, keep), read_at)
     return out[:, 0] if out.dim() == 3 else out
+
+
+def _times(rows: int, keep: Tensor | None) -> Tensor | None:
+    return None if keep is None else keep.expand(rows, -1)
 
 
 def _blocks(
@@ -128,25 +149,25 @@ def _blocks(
     passed: Trace,
     first: int,
     rows: int,
+    keep: Tensor | None,
     memory: Tensor | None,
+    memory_keep: Tensor | None,
     tap: Recorder,
 ) -> Tensor:
-    """The stream from the block `first` to the end of its stack, (rows, t, d_model)."""
-    x = passed[f"{name}.{first}.resid_pre"].expand(rows, -1, -1)
+    """The stream from the block `first` to the end of its stack, (rows, t, d_model).
+
+    Masks are as they were before any edit, which the tap makes again.
+    """
+    enters = passed[f"{name}.{first}.resid_pre"]
     here = passed[f"{name}.positions"]
-    masks, memory_mask = {}, None
-    for layer, block in enumerate(stack.blocks):
-        masks[getattr(block, "window", 0)] = passed.mask(f"{name}.{layer}.self_attn")
-    if memory is not None:
-        memory = memory.expand(rows, -1, -1)
-        memory_mask = passed.mask(f"{name}.{first}.cross_attn")[:, :, :1]
     around = Surroundings(
-        masks=masks,
+        masks=stack.self_masks(enters, 0, keep),
         bias=stack.positions.bias(here, here),
         rotate=stack.positions.rotation(here),
-        memory=memory,
-        memory_mask=memory_mask,
+        memory=None if memory is None else memory.expand(rows, -1, -1),
+        memory_mask=None if memory_keep is None else padding_mask(memory_keep),
     )
+    x = enters.expand(rows, -1, -1)
     for layer in range(first, len(stack.blocks)):
         x = stack.blocks[layer](x, around, None, tap.at(name).at(str(layer)))
     normed: Tensor = stack.norm(x)
@@ -154,8 +175,14 @@ def _blocks(
 
 
 def every_head(
-    model: Transformer, passed: Trace, given: Given, part: str, layers: int, place: int
+    model: Transformer,
+    passed: Trace,
+    given: Given,
+    part: str,
+    layers: int,
+    place: int,
+    edits: Sequence[Edit] = (),
 ) -> Iterator[Tensor]:
     """The same, layer after layer."""
     for layer in range(layers):
-        yield without_heads(model, passed, given, part, layer, place)
+        yield without_heads(model, passed, given, part, layer, place, edits)

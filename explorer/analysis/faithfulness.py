@@ -77,14 +77,15 @@ def faithfulness(
     before: Tensor,
     seed: int = 0,
     draws: int = DRAWS,
+    edits: Sequence[Edit] = (),
     report: Callable[[float], None] = lambda done: None,
 ) -> Faithfulness:
     """What cutting more and more edges of a head (None: of the layer) does at one position.
 
-    `before` are the logits of the pass as it is. Edges are the cells with any weight. All
-    passes share what lies before the layer; about 10 × (1 + draws) of them, each from the
-    layer on, in batches of a bounded size; `report` is told the share that is done.
-    TooManyEdges where `work` finds too much.
+    `before` are the logits of the recorded pass, in which these `edits` were made. Edges are
+    the cells with any weight. All passes share what lies before the layer; about
+    10 × (1 + draws) of them, each from the layer on, in batches of a bounded size; `report`
+    is told the share that is done. TooManyEdges where `work` finds too much.
     """
     work(model, passed, given, part, layer, head, draws)
     at = site(part, layer)
@@ -105,7 +106,9 @@ def faithfulness(
         return KeepCells(f"{at}.weights", _left([cuts[row] for row in rows], weights, head, model))
 
     widest = 2 * model.config.n_heads * weights.shape[-2] * weights.shape[-1]
-    logits = parted(model, passed, given, part, layer, place, len(cuts), edit_of, widest, report)
+    logits = parted(
+        model, passed, given, part, layer, place, len(cuts), edit_of, widest, edits, report
+    )
     seen = kl(before, logits)
     found = torch.cat([seen, seen[-1:].expand(draws)]).view(len(counts), 1 + draws)
     return Faithfulness(counts, found[:, 0], found[:, 1:], len(order))

@@ -27,6 +27,7 @@ from explorer.library import Opened
 from explorer.numbers import three
 from explorer.passing import ids_of
 from explorer.reading import Reading
+from explorer.rereading import Edited
 from explorer.text.literal import literal
 from explorer.waiting import bar, with_bar
 
@@ -38,12 +39,12 @@ TOO_LONG = "One pass for every head of this model takes too long: shorten the te
 NO_HEAD = "This model has no head, so nothing comes out that could be compared."
 
 
-def every_head(opened: Opened, reading: Reading, place: int) -> None:
+def every_head(opened: Opened, passed: Edited, place: int) -> None:
     """One cell a head: what is different at the chosen position without it."""
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return
-    at = session.choice()
+    at, reading = session.choice(), passed.reading
     with st.container(horizontal=True):
         number = one_of("Number", "number", (KL, LOGIT))
         click = one_of("A click", "click", (OPENS, ABLATES))
@@ -56,9 +57,9 @@ def every_head(opened: Opened, reading: Reading, place: int) -> None:
     if takes > ablation.MOST:
         st.text(TOO_LONG)
         return
-    if not _started("heads", (opened.name, reading.text, reading.pair, at.part, place), takes):
+    if not _started("heads", (opened.name, *_of(passed), at.part, place), takes):
         return
-    found = _measured(opened, reading, at.part, place)
+    found = _measured(opened, passed, at.part, place)
     values = found[0 if number == KL else 1]
     layers, heads = values.shape
 
@@ -81,10 +82,7 @@ def every_head(opened: Opened, reading: Reading, place: int) -> None:
         )
         is_kl = number == KL
         what = "KL(before ‖ after)" if is_kl else _likeliest(opened, reading, place)
-        st.caption(
-            "Each head alone set to zero, in the pass without your edits: "
-            f"{what} at the chosen position."
-        )
+        st.caption(f"Each head alone set to zero, {_in(passed)}: {what} at the chosen position.")
     with numbers:
         st.markdown("**Matters most**")
         order = values.abs().flatten().argsort(descending=True)[:8].tolist()
@@ -106,15 +104,26 @@ def _likeliest(opened: Opened, reading: Reading, place: int) -> str:
     return f"how the logit of “{literal(best.label)}” changes"
 
 
-def _measured(opened: Opened, reading: Reading, part: str, place: int) -> Tensor:
+def _in(passed: Edited) -> str:
+    """In which pass something more is changed."""
+    return "in the pass with your edits" if passed.made else "in the pass as it is"
+
+
+def _of(passed: Edited) -> tuple[Hashable, ...]:
+    """What tells this pass from others of the model."""
+    return passed.reading.text, passed.reading.pair, passed.made
+
+
+def _measured(opened: Opened, passed: Edited, part: str, place: int) -> Tensor:
     """(2, layers, heads): KL in nats, and the change of the logit of the likeliest option."""
+    reading, edits = passed.reading, passed.in_core
     layers = reading.part(part).layers
     before = changes.logits(opened, reading, place)
     likeliest = int(before.argmax())
 
     def layer_by_layer() -> Tensor:
         steps = ablation.every_head(
-            opened.model, reading.trace, given(reading), part, layers, place
+            opened.model, reading.trace, given(reading), part, layers, place, edits
         )
         rows = (
             torch.stack([changes.kl(before, seen), (seen - before)[:, likeliest].double()])
@@ -123,7 +132,7 @@ def _measured(opened: Opened, reading: Reading, part: str, place: int) -> Tensor
         found = with_bar(rows, layers, "Switching heads off, by layer")
         return torch.stack(found, dim=1)
 
-    key = ("heads off", reading.text, reading.pair, part, place)
+    key = ("heads off", *_of(passed), part, place)
     typed = len(reading.typed)
     return kept(opened, key, layer_by_layer, lambda made: made.nbytes + typed)
 
@@ -148,12 +157,12 @@ def given(reading: Reading) -> tuple[Tensor, ...]:
     return tuple(ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens)
 
 
-def tested(opened: Opened, reading: Reading, place: int) -> None:
+def tested(opened: Opened, passed: Edited, place: int) -> None:
     """The strongest edges of the map cut, beside as many random ones."""
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return
-    at = session.choice()
+    at, reading = session.choice(), passed.reading
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scope = one_of("Edges of", "edges_of", (THIS_HEAD, WHOLE_LAYER))
         seed = int(
@@ -169,7 +178,7 @@ def tested(opened: Opened, reading: Reading, place: int) -> None:
             or 0
         )
     head = at.head if scope == THIS_HEAD else None
-    key = ("faithful", reading.text, reading.pair, at.part, at.layer, head, place, seed)
+    key = ("faithful", *_of(passed), at.part, at.layer, head, place, seed)
     own = opened.model, reading.trace, given(reading), at.part, at.layer, head
     try:
         takes = work(*own)
@@ -182,7 +191,7 @@ def tested(opened: Opened, reading: Reading, place: int) -> None:
 
     def make() -> Faithfulness:
         with bar("Cutting edges") as report:
-            return faithfulness(*own, place, before, seed, report=report)
+            return faithfulness(*own, place, before, seed, edits=passed.in_core, report=report)
 
     found = kept(opened, key, make, lambda made: made.random.nbytes + len(reading.typed))
     if not found.counts:
@@ -193,7 +202,7 @@ def tested(opened: Opened, reading: Reading, place: int) -> None:
     of = f"layer {at.layer}, head {at.head}" if head is not None else f"layer {at.layer}"
     st.caption(
         f"Edges of {of} set to zero, the strongest first or drawn at random ({DRAWS} draws: mean "
-        f"and range), in the pass without your edits. There are {found.edges:,} edges; the last "
+        f"and range), {_in(passed)}. There are {found.edges:,} edges; the last "
         "point has them all. If the strongest change no more than random ones, the map does not "
         "tell what matters here."
     )

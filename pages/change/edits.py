@@ -3,7 +3,7 @@
 from explorer import session, widgets
 from explorer.analysis import ablation, changes, faithfulness
 from explorer.bench import changing, effects, forms, grid_of_changes
-from explorer.bench.asking import one_of
+from explorer.choices import one_of
 from models import interventions
 
 CODE = {
@@ -28,11 +28,11 @@ with seen:
     place = effects.place_chosen(opened, reading)
     first = effects.before(opened, reading, history)
     effects.show(opened, first, passed, place)
-view = one_of("Look at", "look", tuple(CODE))
-if view == "Maps":
-    effects.maps(first.reading, passed.reading)
-elif view == "Every head":
-    grid_of_changes.every_head(opened, reading, place)
-else:
-    grid_of_changes.tested(opened, reading, place)
+views = {
+    "Maps": lambda: effects.maps(first.reading, passed.reading),
+    "Every head": lambda: grid_of_changes.every_head(opened, passed, place),
+    "Faithfulness": lambda: grid_of_changes.tested(opened, passed, place),
+}
+view = one_of("Look at", "look", tuple(views))
+views[view]()
 widgets.code(*CODE[view])

@@ -9,7 +9,16 @@ from explorer.analysis import ablation
 from explorer.analysis.ablation import every_head, multiplications, without_heads
 from explorer.parts import parts, site
 from models import TransformerConfig, trace
-from models.interventions import Scale, Without
+from models.interventions import (
+    Edit,
+    ForbidKey,
+    Mean,
+    Replace,
+    ReplaceAt,
+    Scale,
+    SetCell,
+    Without,
+)
 from models.trace import CHEAP_SITES
 from tests.models.building import config_of, inputs_of, shaken
 from tests.models.grid import ODDITIES
@@ -45,6 +54,62 @@ def test_many_at_a_time_is_one_by_one(
                 torch.testing.assert_close(found[layer][head], alone, atol=1e-5, rtol=1e-5)
 
 
+EDITED = {
+    **{kind: config_of(kind) for kind in ("encoder", "decoder", "encoder-decoder")},
+    "windows": config_of("decoder", n_layers=3, windows=(2, 0, 2)),
+    "grouped, capped": config_of("decoder", n_kv_heads=1, attention_cap=5.0),
+    "classifier": config_of("encoder", head="classifier"),
+}
+
+
+def edits_of(part: str, layer: int, tokens: torch.Tensor, d_model: int) -> list[Edit]:
+    """One of every kind that a reader makes, in this layer and in all."""
+    stack, attention = part.split(".")
+    at, queries = site(part, layer), tokens.shape[1]
+    one_cell = torch.eye(queries, dtype=torch.bool)[None, None]
+    everywhere = f"{stack}.*.self_attn.mask"
+    return [
+        Scale(f"{at}.head_out", head=1),
+        Mean(f"{at}.head_out", 0),
+        SetCell(f"{at}.weights", 2, 0, None),
+        SetCell(f"{stack}.*.{attention}.mask", 2, 1, False),
+        ForbidKey(f"{at}.mask", 0),
+        Replace(f"{stack}.{layer}.self_attn.mask", one_cell),
+        SetCell(everywhere, 1, 0, True),
+        Scale(f"{stack}.{layer}.mlp.out"),
+        ReplaceAt(f"{stack}.{layer}.resid_post", 1, torch.ones(d_model)),
+    ]
+
+
+@pytest.mark.parametrize("config", EDITED.values(), ids=EDITED.keys())
+def test_the_edits_of_the_pass_are_made_again(config: TransformerConfig) -> None:
+    """Before the layer, in it and behind it; the mask of one layer is not that of the others."""
+    model, given = shaken(config, torch.float32), inputs_of(config, batch=1)
+    place = 2
+    for edited in parts(config):
+        tokens = given[0] if edited.name.startswith("encoder") else given[-1]
+        for layer in range(edited.layers):
+            edits = edits_of(edited.name, layer, tokens, config.d_model)
+            passed = trace(model, *given, sites=CHEAP_SITES, edits=edits)
+            for part in parts(config):
+                found = list(every_head(model, passed, given, part.name, part.layers, place, edits))
+                for ablated in range(part.layers):
+                    off = Scale(f"{site(part.name, ablated)}.head_out", head=2)
+                    alone = trace(model, *given, sites=("logits",), edits=[*edits, off]).output
+                    alone = alone[0, place] if alone.dim() == 3 else alone[0]
+                    torch.testing.assert_close(found[ablated][2], alone, atol=1e-5, rtol=1e-5)
+
+
+def test_weights_that_edits_hold_are_counted_in_the_size_of_a_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = config_of("decoder", d_model=4, n_heads=4, d_ff=4)
+    cuts = [SetCell("decoder.0.self_attn.weights", 2, 1)]
+    monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * (6 * 16 + 2 * 4 * 36 + 6 * 4))
+    assert sizes_of(config, cuts) == [2, 2, 1]
+    assert sizes_of(config, []) == [5]
+
+
 def test_a_padded_text() -> None:
     config = config_of("encoder", head="classifier")
     model, (ids,) = shaken(config, torch.float32), inputs_of(config, batch=1)
@@ -67,18 +132,25 @@ def test_a_planted_mistake_would_be_seen() -> None:
 
 
 def batches(config: TransformerConfig, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows each batch holds where two rows of scores fit, by what `report` is told."""
-    model, given = shaken(config), inputs_of(config, batch=1)
-    longest = max(each.shape[1] for each in given)
+    """How many rows each batch holds where two rows of scores fit."""
+    longest = max(each.shape[1] for each in inputs_of(config))
     monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * 2 * config.n_heads * longest**2)
-    passed = trace(model, *given, sites=CHEAP_SITES)
+    return sizes_of(config, [])
+
+
+def sizes_of(config: TransformerConfig, edits: list[SetCell]) -> list[int]:
+    """How many rows each batch of five passes holds."""
+    model, given = shaken(config), inputs_of(config, batch=1)
+    passed = trace(model, *given, sites=CHEAP_SITES, edits=edits)
     part, told, sizes = parts(config)[0], list[float](), list[int]()
 
     def edit_of(rows: range) -> Without:
         sizes.append(len(rows))
         return Without(f"{site(part.name, 0)}.head_out", tuple(0 for _ in rows))
 
-    ablation.parted(model, passed, given, part.name, 0, 2, 5, edit_of, report=told.append)
+    ablation.parted(
+        model, passed, given, part.name, 0, 2, 5, edit_of, edits=edits, report=told.append
+    )
     assert len(told) == len(sizes)
     assert told[-1] == 1
     return sizes

@@ -13,7 +13,7 @@ from explorer.analysis.changes import kl
 from explorer.analysis.faithfulness import TooManyEdges, faithfulness, work
 from explorer.parts import parts, site
 from models import TransformerConfig, trace
-from models.interventions import Scale, SetCell
+from models.interventions import Edit, Scale, SetCell
 from models.trace import CHEAP_SITES, Trace
 from tests.models.building import config_of, inputs_of, shaken
 
@@ -56,6 +56,27 @@ def test_the_strongest_edges_are_cut_first(
         layer = faithfulness(model, passed, given, part.name, 0, None, PLACE, before, draws=1)
         off = read(trace(model, *given, edits=[Scale(f"{at}.head_out")]).output)
         torch.testing.assert_close(layer.strongest[-1], kl(before, off))
+
+
+def test_edges_are_cut_in_the_pass_with_its_edits() -> None:
+    config = config_of("decoder")
+    model, given = shaken(config), inputs_of(config, batch=1)
+    at = "decoder.1.self_attn"
+    edits: list[Edit] = [
+        Scale("decoder.0.self_attn.head_out", head=2),
+        SetCell(f"{at}.mask", 4, 1, False),
+    ]
+    passed = trace(model, *given, sites=CHEAP_SITES, edits=edits)
+    before = passed.output[0, PLACE]
+    found = faithfulness(
+        model, passed, given, "decoder.self_attn", 1, 1, PLACE, before, draws=1, edits=edits
+    )
+    weights = passed.weights(at, 1)[0]
+    assert found.edges == int((weights > 0).sum())
+    query, key = divmod(int(weights.argmax()), weights.shape[1])
+    cut = SetCell(f"{at}.weights", query, key, head=1)
+    alone = trace(model, *given, edits=[*edits, cut]).output[0, PLACE]
+    torch.testing.assert_close(found.strongest[0], kl(before, alone))
 
 
 def test_the_draws_follow_from_the_seed() -> None:

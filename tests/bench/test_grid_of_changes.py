@@ -74,3 +74,16 @@ def test_what_takes_too_long_is_refused(view: str, monkeypatch: pytest.MonkeyPat
     at = page(view)
     assert not is_shown(at, view)
     assert any("too long: shorten the text" in each.value for each in at.text)
+
+
+@pytest.mark.parametrize("view", ["Every head", "Faithfulness"])
+def test_it_is_done_in_the_pass_with_the_edits(view: str) -> None:
+    def caption(at: AppTest) -> str:
+        return " ".join(each.value for each in at.caption)
+
+    at = page(view)
+    assert "in the pass as it is" in caption(at)
+    at.text_input(key="edits").set_value("1.1~k.d.a.1").run()
+    assert not at.exception
+    assert "in the pass with your edits" in caption(at)
+    assert is_shown(at, view)
