@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from torch import Tensor
 
-from explorer import session
+from explorer import session, writing_anew
 from explorer.analysis import changes
 from explorer.analysis.changes import Loss
 from explorer.analysis.comparing import Side
@@ -52,6 +52,8 @@ def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
     if opened.config.head == "none":
         _stream_only(opened, first.reading, passed.reading)
         return
+    if opened.config.kind == "encoder-decoder":
+        _written(opened, first, passed)
     mine, theirs = (changes.logits(opened, each.reading, place) for each in (first, passed))
     found = changes.options(opened, mine, theirs)
     pairs = [(each.label, each.before, each.after) for each in found]
@@ -61,6 +63,18 @@ def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
     names = [f"{each.label} ({each.index})" for each in found]
     watched = found[names.index(one_of("Watched", "watched", names, as_list=True))].index
     facts(_facts(opened, first, passed, (mine, theirs), watched))
+
+
+def _written(opened: Opened, first: Edited, passed: Edited) -> None:
+    """The whole answer before and after; the numbers are those of the answer before any edit."""
+    answers = [writing_anew.answer(opened, each) for each in (first, passed)]
+    for when, answer in zip(("Before", "After"), answers, strict=True):
+        st.text(f"{when}, it writes: {answer.text or 'nothing'}")
+    notes = dict.fromkeys(answer.note for answer in answers if answer.note)
+    st.caption(
+        " ".join(notes)
+        or "Numbers and maps below follow the answer without edits, so that its steps compare."
+    )
 
 
 def _facts(

@@ -93,6 +93,17 @@ def test_a_patch_of_another_length_is_refused_before_the_click() -> None:
     assert "as in “the hat”" in said(at)
 
 
+def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EXPLORER_CHECKPOINTS")
+    text = "the black cat does not see the white house"
+    at = page(model="translation", text=text)
+    assert "After, it writes: le chat noir ne voit pas la maison blanche" in said(at)
+    at.text_input(key="edits").set_value("1.1~h.c.0.0.z").run()
+    assert "Before, it writes: le chat noir ne voit pas la maison blanche" in said(at)
+    assert "After, it writes: le chat noir ne voit pas la maison grise" in said(at)
+    assert "Numbers and maps below follow the answer without edits" in said(at)
+
+
 def test_the_same_head_is_ablated_once() -> None:
     at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
     at.button(key="ablate_head").click().run()
