@@ -68,6 +68,13 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
     return place
 
 
+def bring(key: str, place: int) -> None:
+    """A token chosen elsewhere, for a list that is drawn next; an address comes first."""
+    if key not in st.session_state and key not in st.query_params:
+        st.session_state[key] = place
+        st.session_state.pop(f"_default_{key}", None)
+
+
 def token_names(tokens: Sequence[Label]) -> list[str]:
     """What tokens are called where one is chosen: their place, and their label in short."""
     return [f"{place} · {cut(text_of(each), LONGEST_TOKEN)}" for place, each in enumerate(tokens)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from explorer import session, widgets
 from explorer.analysis.looks import Look
+from explorer.bench import held
 from explorer.bench.large import picture
 from explorer.components.inspect import inspect
 from explorer.reading import Reading
@@ -21,17 +22,22 @@ def two_way(reading: Reading, look: Look, *, key: str = "attention_tokens") -> N
     """
     at = session.choice()
     words, made = reading.part(at.part).words, picture(reading, look)
+    places = made.row_groups, made.groups
+    holds = held.now(reading)
+    is_one_strip = at.part.endswith("self_attn") and made.rows == made.columns
     inspect(
         made.values,
         made.rows,
         made.columns,
         key=key,
         allowed=made.allowed,
-        same=at.part.endswith("self_attn") and made.rows == made.columns,
+        same=is_one_strip,
         row_name=words.row,
         column_name=words.column,
         unit=made.unit,
         height=widgets.MATRIX_HEIGHT,
+        held=held.token(holds, *places, one_strip=is_one_strip),
+        on_hold=lambda token: held.hold_token(holds, token, *places),
     )
     widgets.notes(made.notes)
     if look.scaling != Look().scaling or look.log:

@@ -6,9 +6,10 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.analysis.looks import Look, Shown, each_head, shown
-from explorer.bench import looking, taking_away
+from explorer.bench import held, looking, taking_away
 from explorer.components import lines, matrix
 from explorer.components.labels import texts
+from explorer.components.told import Place
 from explorer.kept import kept
 from explorer.reading import Reading
 from explorer.snippets import one_head
@@ -23,6 +24,9 @@ def as_matrix(reading: Reading, look: Look) -> None:
     at = session.choice()
     words = reading.part(at.part).words
     made = picture(reading, look)
+
+    places = made.row_groups, made.groups
+    holds = held.now(reading)
 
     def hide(column: int) -> None:
         looking.toggle_hidden(reading, at.part, made.groups[column])
@@ -44,8 +48,11 @@ def as_matrix(reading: Reading, look: Look) -> None:
         hidden=made.hidden,
         cut=made.cut if look.mass < 100 else None,
         on_hide=hide,
+        held=held.cell(holds, *places),
+        on_hold=lambda cell: held.hold_cell(cell, *places),
     )
     widgets.notes([" ".join(made.notes)])
+    held.way_on(holds)
 
 
 def as_lines(reading: Reading, look: Look) -> None:
@@ -60,14 +67,26 @@ def as_lines(reading: Reading, look: Look) -> None:
         if len(heads) < part.heads:
             st.text(f"This text is long: only head {at.head} is drawn as lines.")
     else:
-        made, names, hues = picture(reading, look), [f"{look.of} of {part.heads} heads"], [0.0]
+        made, hues = picture(reading, look), [0.0]
+        heads, names = [], [looking.of_how_many(look, part)]
+    places = made.row_groups, made.groups
+    holds = held.now(reading)
+    chosen = set(held.drawn(reading))
+
+    def choose(drawn: tuple[int, ...], token: Place | None) -> None:
+        held.hold_token(holds, token, *places)
+        if len(heads) > 1:
+            held.draw([heads[place] for place in drawn], reading)
+
     values = made.values if made.values.dim() == 3 else made.values[None]
     lines(
         values,
         made.rows,
         made.columns,
         key="attention_lines",
-        selected_head=at.head if len(values) > 1 else None,
+        drawn=[place for place, head in enumerate(heads) if head in chosen] or [0],
+        held=held.token(holds, *places),
+        on_choice=choose,
         row_name=part.words.row,
         column_name=part.words.column,
         height=widgets.MATRIX_HEIGHT,
@@ -125,5 +144,6 @@ def picture(reading: Reading, look: Look) -> Shown:
 
     if look.of == "head":
         return make()
-    key = ("look", at.text, at.pair, at.part, at.layer, look)
-    return kept(session.opened(), key, make, lambda made: 2 * made.values.nbytes)
+    key = ("look", at.text, at.pair, at.part, None if look.everywhere else at.layer, look)
+    with st.spinner("Combining the heads"):
+        return kept(session.opened(), key, make, lambda made: 2 * made.values.nbytes)

@@ -15,8 +15,15 @@ from explorer.components.labels import text_of
 from explorer.parts import Part
 from explorer.reading import Reading
 from explorer.text import Token
+from explorer.text.labels import cut
 
-HEADS = {"This head": "head", "Mean": "mean", "Max": "max"}
+HEADS = {
+    "This head": ("head", False),
+    "Mean": ("mean", False),
+    "Max": ("max", False),
+    "Mean of all layers": ("mean", True),
+    "Max of all layers": ("max", True),
+}
 WEIGHTING = {"Plain": "plain", "Value length": "value"}
 SCALING = {"1": "one", "Picture": "all", "Row": "row", "Column": "column"}
 ENDS = (
@@ -127,8 +134,9 @@ def _look(chosen: dict[str, Any], reading: Reading, part: str, names: list[str])
     hidden |= {0} if chosen["hide_first"] else set()
     if chosen["hide_special"]:
         hidden |= {at for at, token in enumerate(reading.columns(part)) if token.special}
+    of, everywhere = HEADS[chosen["heads"]]
     return Look(
-        HEADS[chosen["heads"]],
+        of,
         WEIGHTING[chosen["weighting"]],
         tuple(sorted(hidden)),
         chosen["mass"],
@@ -136,15 +144,17 @@ def _look(chosen: dict[str, Any], reading: Reading, part: str, names: list[str])
         chosen["sentences"],
         SCALING[chosen["colours"]],
         chosen["log"],
+        everywhere,
     )
 
 
 def summary(look: Look) -> str:
     """Everything that is not as the pass left it, in one line."""
     keys = "1 key" if len(look.hidden) == 1 else f"{len(look.hidden)} keys"
+    whose = "the heads of all layers" if look.everywhere else "the heads"
     chosen = {
-        "mean of the heads": look.of == "mean",
-        "largest of the heads": look.of == "max",
+        f"mean of {whose}": look.of == "mean",
+        f"largest of {whose}": look.of == "max",
         "weight × length of the value": look.weighting == "value",
         f"{keys} hidden": bool(look.hidden),
         f"{look.mass} % of each row": look.mass < 100,
@@ -165,12 +175,7 @@ def pick(layer: int, head: int) -> None:
 
 def key_names(columns: Sequence[Token]) -> list[str]:
     """What a key is called where it can be picked: its place, and its token in short."""
-    named = []
-    for at, token in enumerate(columns):
-        text = text_of(token)
-        cut = text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
-        named.append(f"{at} {cut}")
-    return named
+    return [f"{at} {cut(text_of(token), LONGEST_NAME)}" for at, token in enumerate(columns)]
 
 
 def toggle_hidden(reading: Reading, part: str, keys: Sequence[int]) -> None:
@@ -196,12 +201,15 @@ def two_sentences(reading: Reading, part: str) -> bool:
 
 def in_words(look: Look, at: Part, layer: int, head: int) -> str:
     """What is on screen, as a heading."""
-    of = {
-        "head": f"head {head}",
-        "mean": f"mean of {at.heads} heads",
-        "max": f"max of {at.heads} heads",
-    }
-    return f"Layer {layer}, {of[look.of]}"
+    if look.of == "head":
+        return f"Layer {layer}, head {head}"
+    where = f"All {at.layers} layers" if look.everywhere else f"Layer {layer}"
+    return f"{where}, {of_how_many(look, at)}"
+
+
+def of_how_many(look: Look, at: Part) -> str:
+    """How heads are combined."""
+    return f"{look.of} of {at.heads * (at.layers if look.everywhere else 1)} heads"
 
 
 def _one(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:

@@ -164,6 +164,33 @@ function hatch(context, ink, scale, gap = 5) {
   return pattern;
 }
 
+// ---- what is chosen in a view, and the page ----------------------------------------
+
+const REST = 250;
+
+// Tell the page what is held or drawn, once the hand rests; it comes back as the choice.
+function tellPage(state, value) {
+  if (!state.data.tells) return;
+  clearTimeout(state.telling);
+  state.telling = setTimeout(() => {
+    const text = JSON.stringify(value);
+    if (text === state.agreed) return;
+    state.agreed = text;
+    (state.told ??= new Set()).add(text);
+    state.component.setTriggerValue("chosen", value);
+  }, REST);
+}
+
+// The page's choice where it is news, else undefined: an echo may come after the next click.
+function news(state) {
+  const choice = globalThis.explorerChoices?.get(state.data.name), text = JSON.stringify(choice);
+  if (choice === undefined || text === state.heard) return undefined;
+  state.heard = text;
+  if (state.told?.delete(text)) return undefined;
+  state.agreed = text;
+  return choice;
+}
+
 // ---- a canvas ---------------------------------------------------------------------
 
 // Size a canvas to device pixels; drawing stays in CSS pixels.

@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from torch import Tensor
 
-from explorer.analysis.looks import (
-    by_value_norm,
-    cut_mass,
-    hide,
-    merge,
-    percent,
-)
+from explorer.analysis.looks import percent
+from explorer.analysis.reweighing import by_value_norm, cut_mass, hide, merge
 
 SIZES = settings(max_examples=60)
 

@@ -14,8 +14,8 @@ from explorer.analysis.looks import (
     each_head,
     percent,
     shown,
-    value_and_output,
 )
+from explorer.analysis.reweighing import value_and_output
 from explorer.library import Opened
 from explorer.parts import site
 from explorer.reading import Reading, read
@@ -72,6 +72,18 @@ def test_heads_combined_are_those_of_the_layer(
         made = shown(reading, part.name, 0, 1, Look(of=of))
         by_hand = heads.mean(0) if of == "mean" else heads.amax(0)
         assert torch.allclose(made.values, by_hand, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["translation", "letters", "grouped"])
+@pytest.mark.parametrize("of", ["mean", "max"])
+def test_heads_of_all_layers_are_combined(readings: dict[str, Reading], name: str, of: str) -> None:
+    reading = readings[name]
+    for part in reading.parts:
+        heads = reading.all_weights(part.name).flatten(0, 1)
+        made = shown(reading, part.name, 0, 1, Look(of=of, everywhere=True))
+        by_hand = heads.mean(0) if of == "mean" else heads.amax(0)
+        assert torch.allclose(made.values, by_hand, atol=1e-6)
+        assert f"{part.heads} heads of each of the {part.layers} layers" in " ".join(made.notes)
 
 
 @pytest.mark.parametrize("name", ["translation", "letters", "reviews", "grouped"])

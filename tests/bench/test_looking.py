@@ -60,7 +60,8 @@ def test_an_address_gives_the_look_it_names() -> None:
 
 
 BAD = {
-    "heads": "“heads” can be This head, Mean or Max, not “banana”; showing This head.",
+    "heads": "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
+    "not “banana”; showing This head.",
     "weighting": "“weighting” can be Plain or Value length, not “banana”; showing Plain.",
     "colours": "“colours” can be 1, Picture, Row or Column, not “banana”; showing 1.",
     "mass": "The share shown is between 10 and 100 %, not “banana”; showing all.",

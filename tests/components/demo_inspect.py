@@ -1,4 +1,4 @@
-"""Tokens in two halves: ?show=words, cross, strange, empty, or a number of tokens."""
+"""Tokens in two halves: ?show=words, cross, held, strange, empty, or a number of tokens."""
 
 from __future__ import annotations
 
@@ -22,6 +22,17 @@ if show == "words":
     inspect(attention(n) * causal(n), WORDS, WORDS, key="i", allowed=causal(n))
 elif show == "cross":
     inspect(heads(len(FRENCH), n), FRENCH, WORDS, key="i", same=False)
+elif show == "held":
+    kept = st.session_state.setdefault("kept", {"token": (0, 4)})
+    inspect(
+        attention(n),
+        WORDS,
+        WORDS,
+        key="i",
+        held=kept["token"],
+        on_hold=lambda token: kept.update(token=token),
+    )
+    st.text(f"told {kept['token']}")
 elif show == "strange":
     inspect(attention(len(STRANGE)), STRANGE, STRANGE, key="i")
 elif show == "empty":

@@ -1,4 +1,4 @@
-"""Matrices: ?show=words, strange, scores, mask, scaled, cut, rectangle …, or a number of tokens."""
+"""Matrices: ?show=words, strange, scores, mask, scaled, held …, or a number of tokens."""
 
 from __future__ import annotations
 
@@ -60,6 +60,17 @@ elif show == "cut":
 
     matrix(attention(n), WORDS, WORDS, key="m", hidden=[2], cut=cut, on_hide=asked)
     st.text(st.session_state.get("asked", ""))
+elif show == "held":
+    kept = st.session_state.setdefault("kept", {"cell": (3, 1), "times": 0})
+
+    def hold(cell: tuple[int, int] | None) -> None:
+        kept.update(cell=cell, times=kept["times"] + 1)
+
+    matrix(attention(n), WORDS, WORDS, key="m", held=kept["cell"], on_hold=hold)
+    st.text(f"told {kept['times']} times: {kept['cell']}")
+    if st.button("Hold the first"):
+        kept["cell"] = (0, 0)
+        st.rerun()
 elif show == "rectangle":
     matrix(heads(5, 40), WORDS[:5], [f"token{i}" for i in range(40)], key="m")
 else:

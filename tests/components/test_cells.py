@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Locator, Page, Position, expect
 
 from explorer.components import wire
-from explorer.components.cells import checked, encode, natural_height
+from explorer.components.cells import encode, natural_height
 from tests.components.conftest import OpenDemo
 
 
@@ -90,13 +90,6 @@ def test_a_long_token_takes_no_label_from_the_others(open_demo: OpenDemo) -> Non
     assert all(one[1] <= other[0] for one, other in pairwise(across))
     assert all(left >= 0 for _, left, _, _ in written)
     assert sum(text.startswith("antidis") and "…" in text for text, *_ in written) == 1
-
-
-@pytest.mark.parametrize(
-    "sent", [None, "no", [1], [1, 2, 3], [-1, 0], [0, 9], [0.5, 1], [True, 1], {"a": 1}]
-)
-def test_nonsense_from_a_browser_is_no_pick(sent: object) -> None:
-    assert checked(sent, 2, 4) is None
 
 
 def test_the_scale_ends_at_the_largest_size() -> None:

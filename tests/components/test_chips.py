@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.components import wire
-from explorer.components.chips import MOST, _checked, encode
+from explorer.components.chips import MOST, encode
 from explorer.components.labels import LONGEST, specials, text_of
 from tests.components.conftest import OpenDemo
 from tests.components.samples import SENTENCE, characters, words
@@ -97,8 +97,3 @@ def test_labels_are_visible(label: str, shown: str) -> None:
 def test_an_endless_label_is_cut_and_plain_strings_are_not_special() -> None:
     assert len(text_of("x" * 10_000)) == LONGEST
     assert specials(["a", "b"]) == []
-
-
-@pytest.mark.parametrize("sent", [None, -1, 5, "1", True, [1]])
-def test_nonsense_from_a_browser_is_no_pick(sent: object) -> None:
-    assert _checked(sent, 5) is None

@@ -144,3 +144,16 @@ def test_every_weight_is_sent_and_wrong_shapes_are_refused() -> None:
         encode(weights, WORDS, WORDS[1:], allowed=None, same=True, words=WORDS_OF)
     with pytest.raises(ValueError, match="not the same tokens"):
         encode(weights[1:], WORDS[1:], WORDS, allowed=None, same=True, words=WORDS_OF)
+
+
+def test_a_held_token_is_told_and_comes_back(open_demo: OpenDemo) -> None:
+    page = open_demo("inspect", "held")
+    sentence = page.locator(".inspect .sentence")
+    expect(sentence).to_contain_text("cat is token 4 of 12")
+    chip(page, 7).click()
+    expect(page.get_by_text("told (0, 7)")).to_be_visible()
+    page.mouse.move(2, 2)
+    expect(sentence).to_contain_text("the is token 7 of 12")
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("told None")).to_be_visible()
+    expect(sentence).to_have_class("sentence idle")

@@ -105,3 +105,17 @@ def test_short_inputs_are_sent_whole() -> None:
 def test_a_wrong_shape_is_refused_in_words() -> None:
     with pytest.raises(ValueError, match="1 columns"):
         encode(torch.zeros(1, 2, 2), ["a", "b"], ["a"], key="l", words=("query", "key"))
+
+
+def test_the_heads_drawn_and_the_held_token_are_told_and_come_back(open_demo: OpenDemo) -> None:
+    page = open_demo("lines", "held")
+    assert pressed(page) == [False, True, True, False]
+    expect(page.locator(".lines .sentence")).to_contain_text("cat attends most to")
+    head(page, 3).click()
+    expect(page.get_by_text("told (1, 2, 3), (0, 4)")).to_be_visible()
+    assert pressed(page) == [False, True, True, True]
+    page.locator(".lines .stage").focus()
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("told (1, 2, 3), None")).to_be_visible()
+    assert pressed(page) == [False, True, True, True]
+    expect(page.locator(".lines .sentence")).to_have_class("sentence idle")

@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.components import wire
-from explorer.components.matrix import _checked, encode, natural_height
+from explorer.components.matrix import encode, natural_height
 from tests.components.conftest import OpenDemo
 from tests.components.samples import STRANGE, WORDS, attention, causal
 from tests.components.test_wire import shown
@@ -151,14 +151,6 @@ def test_a_wrong_scaling_is_refused_in_words() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("sent", "taken"),
-    [(2, 2), (0, 0), (3, None), (-1, None), ("1", None), (True, None), (1.0, None)],
-)
-def test_the_column_that_a_browser_names_is_checked(sent: object, taken: int | None) -> None:
-    assert _checked(sent, 3) == taken
-
-
 def test_each_row_or_the_picture_has_the_full_colours(open_demo: OpenDemo) -> None:
     page = open_demo("matrix", "scaled")
     brightest = """canvas => {
@@ -215,3 +207,20 @@ def test_a_mask_of_fewer_dimensions_is_spread_over_the_rows() -> None:
 def test_the_height_is_decided_by_the_labels_alone() -> None:
     assert natural_height(WORDS, WORDS) == natural_height(WORDS, WORDS)
     assert natural_height(["a"] * 1024, ["b"] * 1024) == 640
+
+
+def test_a_held_cell_is_told_once_the_hand_rests_and_comes_back(open_demo: OpenDemo) -> None:
+    page = open_demo("matrix", "held")
+    place = page.locator(".matrix .place")
+    expect(place).to_have_text("query 3, key 1")
+    page.locator(".matrix canvas").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    expect(place).to_have_text("query 6, key 1")
+    expect(page.get_by_text("told 1 times: (6, 1)")).to_be_visible()
+    expect(place).to_have_text("query 6, key 1")
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("told 2 times: None")).to_be_visible()
+    expect(place).to_have_text("")
+    page.get_by_role("button", name="Hold the first").click()
+    expect(place).to_have_text("query 0, key 0")

@@ -7,13 +7,12 @@ the arrow keys and Enter, picks a cell. Pointing at one says it in words.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import streamlit as st
 from torch import Tensor
 
-from explorer.components import wire
+from explorer.components import told, wire
 from explorer.components.mounting import View
 
 HTML = """
@@ -54,7 +53,7 @@ def cells(
     """
 
     def hand_over() -> None:
-        picked = checked(st.session_state[key].get("picked"), *values.shape)
+        picked = told.cell(st.session_state[key].get("picked"), *values.shape)
         if picked:
             on_pick(*picked)
 
@@ -67,16 +66,6 @@ def cells(
         choice=list(selected) if selected else None,
         on_picked_change=hand_over,
     )
-
-
-def checked(picked: Any, rows: int, columns: int) -> tuple[int, int] | None:
-    """What the browser says was picked, where it can be true; a browser may send anything."""
-    if not isinstance(picked, list | tuple) or len(picked) != 2:
-        return None
-    row, column = picked
-    if type(row) is not int or type(column) is not int:
-        return None
-    return (row, column) if 0 <= row < rows and 0 <= column < columns else None
 
 
 def natural_height(rows: int) -> int:

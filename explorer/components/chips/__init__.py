@@ -7,11 +7,10 @@ emoji may be four tokens over one character, so a chip lights up its span of the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import told, wire
 from explorer.components.labels import Label, specials, texts
 from explorer.components.mounting import View
 
@@ -48,7 +47,7 @@ def chips(
     """
 
     def hand_over() -> None:
-        picked = _checked(st.session_state[key].get("picked"), len(tokens))
+        picked = told.place(st.session_state[key].get("picked"), len(tokens))
         if picked is not None and on_pick:
             on_pick(picked)
 
@@ -60,11 +59,7 @@ def chips(
         choice=marked,
         on_picked_change=hand_over,
     )
-    return _checked(result.get("picked"), len(tokens))
-
-
-def _checked(picked: Any, count: int) -> int | None:
-    return picked if type(picked) is int and 0 <= picked < count else None
+    return told.place(result.get("picked"), len(tokens))
 
 
 def encode(

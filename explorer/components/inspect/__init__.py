@@ -6,15 +6,17 @@ server. The message holds every weight of the head, so it grows with rows × col
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import streamlit as st
 from torch import Tensor
 
-from explorer.components import wire
+from explorer.components import told, wire
 from explorer.components.labels import Label, specials, texts
-from explorer.components.mounting import View
+from explorer.components.mounting import NO_CHOICE, View
+from explorer.components.told import Place
 
 STRONGEST = 5
 """So many tokens are named each way; the others are shaded."""
@@ -47,6 +49,8 @@ def inspect(
     column_name: str = "key",
     unit: str = "weight",
     height: int | None = None,
+    held: Place | None = None,
+    on_hold: Callable[[Place | None], None] | None = None,
 ) -> None:
     """Draw the tokens of one head, whose `weights` are (queries, keys) and not negative.
 
@@ -55,10 +59,27 @@ def inspect(
     columns another, and each shows the half that there is. `allowed` is true where a
     query may look; the half of a pair that may not is hatched, and so is a value that is
     no number. `unit` is what the values are called.
+
+    With `on_hold`, `held` is the token that is held at first, as its side (0 is a row, 1 a
+    column) and its place; holding another or letting go is one rerun, once the hand rests.
     """
+
+    def hold() -> None:
+        said = st.session_state[key].get("chosen")
+        token = told.on_a_side(said, len(rows), len(columns))
+        if on_hold and (token or said == []):
+            on_hold(token)
+
     words = {"row": row_name, "column": column_name, "unit": unit}
-    message = encode(weights, rows, columns, allowed=allowed, same=same, words=words)
-    _VIEW(key=key, data=message, height=height or 520)
+    name = key if on_hold else None
+    message = encode(weights, rows, columns, allowed=allowed, same=same, words=words, name=name)
+    _VIEW(
+        key=key,
+        data=message,
+        height=height or 520,
+        choice=list(held or ()) if on_hold else NO_CHOICE,
+        **({"on_chosen_change": hold} if on_hold else {}),
+    )
 
 
 def encode(
@@ -69,6 +90,7 @@ def encode(
     allowed: Tensor | None,
     same: bool,
     words: dict[str, str],
+    name: str | None = None,
 ) -> bytes:
     """One head as one message; pure, so that it can be measured and tested."""
     if tuple(weights.shape) != (len(rows), len(columns)):
@@ -94,5 +116,6 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
+        **({"name": name, "tells": True} if name else {}),
     }
     return wire.pack(header, planes)

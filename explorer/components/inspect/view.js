@@ -17,6 +17,7 @@ function make(state) {
     if (chip) hold(state, same(chip, state.held) ? null : chip);
   });
   stage.addEventListener("keydown", event => walk(state, event));
+  state.chosen = () => { if (state.data && hear(state)) later(state); };
 }
 
 function chipOf(event) {
@@ -46,7 +47,17 @@ function hold(state, token) {
     spoken.textContent = [above, below].filter(Boolean)
       .map(half => `${plain(half.lead, {token: half.label})} ${listed(state, half)}`).join(". ");
   } else spoken.textContent = "Nothing is held";
+  tellPage(state, token ? [token.side, token.at] : []);
   later(state);
+}
+
+// Hold the token that the page asks for; true when that is news.
+function hear(state) {
+  const choice = state.data.tells && news(state);
+  if (!choice) return false;
+  const [side, at] = choice;
+  state.held = state.chips[side]?.[at] ? {side, at} : null;
+  return true;
 }
 
 // ---- keys ---------------------------------------------------------------------------
@@ -243,6 +254,7 @@ function show(state) {
     const inside = token => token && state.chips[token.side]?.[token.at];
     if (!inside(state.held)) state.held = null;
     state.hovered = null;
+    hear(state);
     root.querySelector(".notes").textContent = `Each half to its own largest ${data.words.unit}; the ` +
       `${data.strongest} strongest are named${data.masked ? "; hatched may not look" : ""}.`;
   }

@@ -7,15 +7,17 @@ server. Long inputs scroll inside the view, and lines too faint to see are not s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import streamlit as st
 from torch import Tensor
 
-from explorer.components import wire
+from explorer.components import told, wire
 from explorer.components.labels import Label, specials, texts
 from explorer.components.mounting import View
+from explorer.components.told import Place
 
 FAINT = 0.005
 """Weights below this are dropped from inputs longer than `SHORT`: nobody sees such a line."""
@@ -43,7 +45,9 @@ def lines(
     columns: Sequence[Label],
     *,
     key: str,
-    selected_head: int | None = None,
+    drawn: Sequence[int] | None = None,
+    held: Place | None = None,
+    on_choice: Callable[[tuple[int, ...], Place | None], None] | None = None,
     row_name: str = "query",
     column_name: str = "key",
     height: int | None = None,
@@ -53,19 +57,32 @@ def lines(
     scaling: str = "all",
     log: bool = False,
 ) -> None:
-    """Draw `weights` (heads, queries, keys); `selected_head` is drawn alone at first.
+    """Draw `weights` (heads, queries, keys); at first those in `drawn`, or all of them.
 
     `names` are those of the heads and `hues` their places around the wheel, 0 to 1. A
     line is full at `top`, at the largest value there is where that is None, or at the
     largest of its head's row or column (`scaling`); `log` spreads the strengths over
-    three decades.
+    three decades. `held` is the token that is held at first, as its side (0 is a row, 1 a
+    column) and its place. With `on_choice`, drawing other heads, or holding another token,
+    is one rerun, once the hand rests, that calls it with both.
     """
+
+    def choose() -> None:
+        said = st.session_state[key].get("chosen")
+        heads = said.get("drawn") if isinstance(said, dict) else None
+        if not on_choice or not isinstance(heads, list) or not heads:
+            return
+        known = tuple(head for head in range(len(weights)) if head in heads)
+        on_choice(known, told.on_a_side(said.get("held"), len(rows), len(columns)))
+
     how: dict[str, Any] = {"names": names, "hues": hues, "top": top, "scaling": scaling, "log": log}
+    how["tells"] = on_choice is not None
     _VIEW(
         key=key,
         data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
         height=height or natural_height(len(rows), len(columns)),
-        choice=selected_head,
+        choice={"drawn": None if drawn is None else list(drawn), "held": list(held or ())},
+        **({"on_chosen_change": choose} if on_choice else {}),
     )
 
 
@@ -86,6 +103,7 @@ def encode(
     top: float | None = 1.0,
     scaling: str = "all",
     log: bool = False,
+    tells: bool = False,
 ) -> bytes:
     """All heads as one message."""
     if tuple(weights.shape[1:]) != (len(rows), len(columns)):
@@ -104,6 +122,7 @@ def encode(
     header: dict[str, Any] = {
         **coded.header(),
         "name": key,
+        "tells": tells,
         "words": {"row": words[0], "column": words[1]},
         "faint": float(f"{faint:.2g}") if dropped else 0,
         "names": [*(names or (f"head {head}" for head in range(len(weights))))],

@@ -21,6 +21,7 @@ function make(state) {
     const token = hit(state, event);
     if (!token) return;
     state.locked = same(token, state.locked) ? null : token;
+    told(state);
     later(state);
   });
   stage.addEventListener("keydown", event => walk(state, event));
@@ -51,6 +52,7 @@ function walk(state, event) {
     if (top < stage.scrollTop) stage.scrollTop = top;
     if (top + ROW > stage.scrollTop + stage.clientHeight) stage.scrollTop = top + ROW - stage.clientHeight;
   } else return;
+  told(state);
   later(state);
   event.preventDefault();
   event.stopPropagation();
@@ -67,14 +69,23 @@ function hit(state, event) {
 
 // ---- heads -------------------------------------------------------------------------
 
-// A head chosen on the page is drawn alone; true when that is news.
+// What the page asks for is drawn and held; true when that is news.
 function choose(state) {
-  const heads = state.data.shape[0], choice = globalThis.explorerChoices?.get(state.data.name) ?? null;
-  if (state.active?.length === heads && choice === state.choice) return false;
-  state.choice = choice;
-  state.active = Array.from({length: heads}, (_, head) => choice === null || head === choice);
+  const {data} = state, heads = data.shape[0], choice = news(state) ?? null;
+  if (!choice && state.active?.length === heads) return false;
+  const {drawn, held} = choice ?? globalThis.explorerChoices?.get(data.name) ?? {};
+  const some = (drawn ?? []).filter(head => head < heads);
+  state.active = Array.from({length: heads}, (_, head) => !some.length || some.includes(head));
+  const [side, at] = held ?? [];
+  if (choice) state.locked = inside(state, {side, at}) ? {side, at} : null;
   return true;
 }
+
+const inside = ({data}, token) => token && token.at < (token.side ? data.columns : data.rows).length;
+
+const told = state => tellPage(state, {
+  drawn: activeHeads(state), held: state.locked ? [state.locked.side, state.locked.at] : [],
+});
 
 const hueOf = ({data, ink}, head, alpha = 1) => hue(data.hues[head], 1, ink.dark, alpha);
 
@@ -112,6 +123,7 @@ function toggle(state, head, twice) {
   }
   const buttons = state.root.querySelectorAll(".heads button");
   state.active.forEach((on, i) => buttons[i].setAttribute("aria-pressed", String(on)));
+  told(state);
   later(state);
 }
 
@@ -243,8 +255,7 @@ function show(state) {
     state.fresh = false;
     state.codes = joined(data.planes.values);
     state.tops = topsOf(state);
-    const inside = token => token && token.at < (token.side ? data.columns : data.rows).length;
-    if (!inside(state.locked)) state.locked = null;
+    if (!inside(state, state.locked)) state.locked = null;
     state.hovered = null;
   }
   choose(state);

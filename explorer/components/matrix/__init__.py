@@ -15,9 +15,10 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.components import wire
+from explorer.components import told, wire
 from explorer.components.labels import Label, specials, texts
-from explorer.components.mounting import View
+from explorer.components.mounting import NO_CHOICE, View
+from explorer.components.told import Place
 
 SCALES = ("sequential", "diverging", "mask")
 SCALINGS = ("all", "row", "column")
@@ -56,6 +57,8 @@ def matrix(
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
     on_hide: Callable[[int], None] | None = None,
+    held: Place | None = None,
+    on_hold: Callable[[Place | None], None] | None = None,
 ) -> None:
     """Draw `values` (queries, keys) with a label for every row and column.
 
@@ -70,13 +73,20 @@ def matrix(
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
     are struck through; what is true in `cut` says that it is left out. With `on_hide`, a
     click on a column's label, or H where a cell is held, is one rerun that calls it with
-    the column.
+    the column. With `on_hold`, `held` is the cell that is held at first, and holding
+    another or letting go is one rerun, once the hand rests, that calls it.
     """
 
     def hand_over() -> None:
-        column = _checked(st.session_state[key].get("hidden"), len(columns))
+        column = told.place(st.session_state[key].get("hidden"), len(columns))
         if on_hide and column is not None:
             on_hide(column)
+
+    def hold() -> None:
+        said = st.session_state[key].get("chosen")
+        cell = told.cell(said, len(rows), len(columns))
+        if on_hold and (cell or said == []):
+            on_hold(cell)
 
     message = encode(
         values,
@@ -99,14 +109,17 @@ def matrix(
         hidden=hidden,
         cut=cut,
         hides=on_hide is not None,
+        name=key if on_hold else None,
     )
     callbacks = {"on_hidden_change": hand_over} if on_hide else {}
-    _VIEW(key=key, data=message, height=height or natural_height(rows, columns), **callbacks)
-
-
-def _checked(column: Any, count: int) -> int | None:
-    """The column that the browser names, where there is one; a browser may send anything."""
-    return column if type(column) is int and 0 <= column < count else None
+    callbacks |= {"on_chosen_change": hold} if on_hold else {}
+    _VIEW(
+        key=key,
+        data=message,
+        height=height or natural_height(rows, columns),
+        choice=list(held or ()) if on_hold else NO_CHOICE,
+        **callbacks,
+    )
 
 
 def _sentence(scale: str) -> str:
@@ -136,6 +149,7 @@ def encode(
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
     hides: bool = False,
+    name: str | None = None,
 ) -> bytes:
     """The whole picture as one message; pure, so that it can be measured and tested."""
     for what, value, known in (("scale", scale, SCALES), ("scaling", scaling, SCALINGS)):
@@ -168,6 +182,7 @@ def encode(
         "log": log,
         "hidden": list(hidden),
         "hides": hides,
+        **({"name": name, "tells": True} if name else {}),
     }
     return wire.pack(header, planes)
 

@@ -19,6 +19,7 @@ function make(state) {
     if (cell && cell.row >= 0 && cell.column >= 0) lock(state, same(cell, state.locked) ? null : cell);
   });
   canvas.addEventListener("keydown", event => walk(state, event));
+  state.chosen = () => { if (state.data && hear(state)) overlay(state); };
 }
 
 const same = (a, b) => a === b || (a && b && a.row === b.row && a.column === b.column);
@@ -38,8 +39,20 @@ function hideColumn(state, column) {
 function lock(state, cell) {
   state.locked = cell;
   state.root.querySelector(".spoken").textContent = cell ? words(state, cell) : "Nothing is held";
+  tellPage(state, cell ? [cell.row, cell.column] : []);
   overlay(state);
 }
+
+// Hold the cell that the page asks for; true when that is news.
+function hear(state) {
+  const choice = state.data.tells && news(state);
+  if (!choice) return false;
+  const [row, column] = choice;
+  state.locked = inside(state, {row, column}) ? {row, column} : null;
+  return true;
+}
+
+const inside = ({data}, cell) => cell && cell.row < data.rows.length && cell.column < data.columns.length;
 
 function walk(state, event) {
   const {rows, columns} = state.data, held = state.locked;
@@ -47,10 +60,10 @@ function walk(state, event) {
   if (event.key === "Escape" && held) lock(state, null);
   else if (event.key === "h" && held && state.data.hides) hideColumn(state, held.column);
   else if (step && rows.length && columns.length) {
-    const inside = (at, last) => Math.max(0, Math.min(last, at));
+    const within = (at, last) => Math.max(0, Math.min(last, at));
     lock(state, held ? {
-      row: inside(held.row + step[0], rows.length - 1),
-      column: inside(held.column + step[1], columns.length - 1),
+      row: within(held.row + step[0], rows.length - 1),
+      column: within(held.column + step[1], columns.length - 1),
     } : {row: 0, column: 0});
   } else return;
   state.hovered = null;
@@ -167,10 +180,10 @@ function show(state) {
     state.tops = topsOf(state);
     state.levels = noLevels();
     state.fresh = false;
-    const inside = cell => cell && cell.row < data.rows.length && cell.column < data.columns.length;
-    if (!inside(state.locked)) state.locked = null;
-    if (!inside(state.hovered)) state.hovered = null;
+    if (!inside(state, state.locked)) state.locked = null;
+    if (!inside(state, state.hovered)) state.hovered = null;
   }
+  hear(state);
   if (!state.stage.clientWidth) return;
   canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} by ` +
     `${data.columns.length}. Arrow keys walk from cell to cell, Escape lets go` +

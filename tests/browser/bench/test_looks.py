@@ -232,7 +232,11 @@ def test_line_view_of_any_subset_of_heads_takes_the_same_look(
 
 def test_a_bad_value_in_the_address_is_said_and_replaced(visitor: Visitor) -> None:
     visitor.open(PUBLISHED + "&heads=banana&mass=7&hide=99+x")
-    says(visitor, "“heads” can be This head, Mean or Max, not “banana”; showing This head.")
+    says(
+        visitor,
+        "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
+        "not “banana”; showing This head.",
+    )
     says(visitor, "There is no key “99 x” to hide in this text.")
     wait_until(lambda: not {"heads", "mass", "hide"} & set(visitor.query()), "a clean address")
     adjust(visitor)

@@ -1,0 +1,27 @@
+"""What a browser tells of a view, taken only where it can be true: it may send anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Place = tuple[int, int]
+"""A row and a column, or a side (0 for rows, 1 for columns) and what stands there."""
+
+
+def place(value: Any, count: int) -> int | None:
+    """One of `count`, counted from zero."""
+    return value if type(value) is int and 0 <= value < count else None
+
+
+def cell(value: Any, rows: int, columns: int) -> Place | None:
+    """A row and a column that there are."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return None
+    row, column = place(value[0], rows), place(value[1], columns)
+    return None if row is None or column is None else (row, column)
+
+
+def on_a_side(value: Any, rows: int, columns: int) -> Place | None:
+    """A side, and a token that stands on it."""
+    found = cell(value, 2, max(rows, columns))
+    return found if found and found[1] < (rows, columns)[found[0]] else None

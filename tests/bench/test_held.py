@@ -1,0 +1,110 @@
+"""What is held and drawn in the large head: read from an address, kept, let go, carried over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from explorer.bench import held
+from explorer.bench.held import Held
+from tests.served import ROOT
+from tests.shelf import shelf
+
+SHELL = str(ROOT / "explorer" / "shell.py")
+GROUPS = ((0,), (1, 2), (3,))
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+
+
+def page(name: str = "attention", **address: str) -> AppTest:
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    at.switch_page(f"../pages/look/{name}.py").run()
+    assert not at.exception
+    return at
+
+
+def said(at: AppTest) -> str:
+    return "\n".join(element.value for element in at.text)
+
+
+@given(some.none() | some.integers(0, 9), some.none() | some.integers(0, 9))
+def test_an_address_says_what_is_held(query: int | None, key: int | None) -> None:
+    wish = Held(query, key)
+    assert held._read(str(wish), 10, 10) == wish
+    short = held._read(str(wish), 5, 5)
+    assert short.query == (query if query is not None and query < 5 else None)
+    assert short.key == (key if key is not None and key < 5 else None)
+
+
+@pytest.mark.parametrize("wish", ["banana", "q", "q-1", "k1q2", "q1 k2", "q" + "9" * 5_000])
+def test_what_is_no_token_is_not_held(wish: str) -> None:
+    assert held._read(wish, 10, 10) == Held()
+
+
+@pytest.mark.parametrize(
+    ("wish", "heads"),
+    [("0.2", (0, 2)), ("2.0.0", (0, 2)), ("all", (0, 1, 2, 3)), ("4", ()), ("", ()), ("x", ())],
+)
+def test_an_address_says_which_heads_are_drawn(wish: str, heads: tuple[int, ...]) -> None:
+    assert held._heads(wish, 4) == heads
+
+
+def test_a_token_is_found_in_a_picture_of_words() -> None:
+    assert held.cell(Held(2, 3), GROUPS, GROUPS) == (1, 2)
+    assert held.cell(Held(2, None), GROUPS, GROUPS) is None
+    assert held.cell(Held(2, 9), GROUPS, GROUPS) is None, "the picture leaves that key out"
+    assert held.token(Held(2, 3), GROUPS, GROUPS) == (0, 1)
+    assert held.token(Held(None, 3), GROUPS, GROUPS) == (1, 2)
+    assert held.token(Held(None, 3), GROUPS, GROUPS, one_strip=True) == (0, 2)
+    assert held.token(Held(), GROUPS, GROUPS) is None
+
+
+@pytest.mark.parametrize("view", ["Matrix", "Lines", "Tokens"])
+def test_an_address_that_asks_in_vain_is_said(view: str) -> None:
+    at = page(model="letters", view=view, held="q99k0", drawn="77")
+    assert "not “q99k0”; held is k0." in said(at)
+    assert "“drawn” can be heads of this model, such as 0.1, not “77”." in said(at)
+
+
+@pytest.mark.parametrize("view", ["Matrix", "Lines", "Tokens"])
+def test_nothing_is_said_of_what_can_be_held(view: str) -> None:
+    assert "“held”" not in said(page(model="letters", view=view, held="q2k1", drawn="0.1"))
+
+
+def test_heads_drawn_belong_to_the_head_beside_them() -> None:
+    at = page(model="letters", view="Lines", head="1", drawn="1.2")
+    assert at.session_state["_folded_held"] == {"drawn": "1.2"}
+    at.segmented_control(key="head").set_value(3).run()
+    assert at.session_state["_folded_held"] == {}
+
+
+def test_a_held_cell_is_the_pair_of_the_query_and_key_page() -> None:
+    at = page(model="letters", held="q2k1")
+    at.switch_page("../pages/look/pairs.py").run()
+    assert not at.exception
+    assert (at.selectbox(key="query").value, at.selectbox(key="key").value) == (2, 1)
+
+
+def test_a_text_that_does_not_reach_what_is_held_lets_it_go() -> None:
+    at = page(model="letters", held="q3k1", text="the cat and the hat")
+    assert at.session_state["_folded_held"] == {"held": "q3k1"}
+    at.text_input(key="text").set_value("t").run()
+    assert not at.exception
+    assert "q3" not in str(at.session_state["_folded_held"])
+    assert "“held”" not in said(at)
