@@ -20,6 +20,11 @@ from explorer.library import Opened
 from explorer.reading import Reading
 from explorer.text import Token
 
+TITLES = {
+    "encoder.self_attn": "Encoder",
+    "decoder.self_attn": "Decoder",
+    "decoder.cross_attn": "Cross",
+}
 PRESET_WORDS = {
     "none": "everybody may look at everybody",
     "causal": "nobody may look ahead",
@@ -32,13 +37,13 @@ PRESET_WORDS = {
 
 def words(opened: Opened, reading: Reading, edit: Edit) -> str:
     """The edit in words, tokens by their labels."""
-    title = {part.name: part.title for part in reading.parts}.get(edit.part, "?")
-    title = f"{title}, " if len(reading.parts) > 1 else ""
+    has_part = edit.part in {part.name for part in reading.parts}
+    title = "" if has_part and len(reading.parts) == 1 else f"{TITLES[edit.part]}, "
     layer = getattr(edit, "layer", None)
     where = f"{title}layer {layer}" if layer is not None else f"{title}every layer"
     where = where[0].upper() + where[1:]
-    rows = reading.rows(edit.part) if title != "?, " else ()
-    columns = reading.columns(edit.part) if title != "?, " else ()
+    rows = reading.rows(edit.part) if has_part else ()
+    columns = reading.columns(edit.part) if has_part else ()
     to = f"to {edit.to}" if hasattr(edit, "to") else ""
     match edit:
         case AblateHead(head=head):

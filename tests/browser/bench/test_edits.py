@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import Position, expect
@@ -124,6 +125,59 @@ def test_edit_the_mask_and_run_again(visitor: Visitor, asked: str) -> None:
     visitor.no_traceback()
 
 
+@EVERY_MODEL
+def test_a_mask_preset_as_if_the_text_was_filled_up(visitor: Visitor, asked: str) -> None:
+    page = visitor.open(f"/edits?{asked}&layer=0&head=0&change=Mask")
+    before = visitor.picture("map_after")
+    visitor.widget("mask_preset").get_by_text("Padding", exact=True).click()
+    visitor.asks(mask_preset="Padding")
+    visitor.rest()
+    press(visitor, "Set the mask")
+    listed(visitor, "the last 2 are filler, and nobody looks at them")
+    wait_until(lambda: visitor.picture("map_after") != before, "another map")
+    press(visitor, "Set the mask")
+    listed(visitor, "filler", 1)
+    expect(page.get_by_text("May look nowhere")).to_have_count(0)
+    visitor.no_traceback()
+
+
+@OURS_AND_PUBLISHED
+def test_an_edit_that_does_not_fit_waits_for_a_text_that_it_fits(
+    visitor: Visitor, asked: str
+) -> None:
+    page = visitor.open(f"/edits?{asked}&layer=0&head=0&edits=1.1~k.{asked_part(asked)}.a.4")
+    listed(visitor, "nobody looks at")
+    field, long = page.get_by_label("Your sentence", exact=True), dict(parse_qsl(asked))["text"]
+    expect(field).to_have_value(long)
+    visitor.type(long[:2])
+    expect(page.get_by_text("1 edit does not fit here and is set aside")).to_be_visible()
+    listed(visitor, "There is no key 4 here")
+    visitor.follow("Attention")
+    visitor.type(long)
+    visitor.rest()
+    visitor.follow("Change the pass")
+    listed(visitor, "nobody looks at")
+    expect(page.get_by_text("set aside")).to_have_count(0)
+    visitor.no_traceback()
+
+
+def asked_part(asked: str) -> str:
+    return "e" if "bert" in asked else "d"
+
+
+@pytest.mark.parametrize(
+    "asked", ["model=translation", "model=t5&text=hello+world"], ids=["ours", "published"]
+)
+def test_an_answer_is_written_anew(visitor: Visitor, asked: str) -> None:
+    page = visitor.open(f"/edits?{asked}&part=decoder.cross_attn&layer=0&change=Layer")
+    written = page.get_by_text(re.compile("^After, it writes:"))
+    before = written.text_content()
+    press(visitor, "Ablate the attention of layer 0")
+    listed(visitor, "attention to zero")
+    expect(written).not_to_have_text(before or "")
+    visitor.no_traceback()
+
+
 def test_replace_a_token_and_mask_one(visitor: Visitor) -> None:
     page = visitor.open("/edits?model=bert&text=the+cat+is+good&change=Token")
     visitor.widget("token_to_change").get_by_text("good", exact=True).click()
@@ -162,16 +216,16 @@ def test_replace_a_token_and_mask_one(visitor: Visitor) -> None:
 def test_patching(visitor: Visitor, asked: str, other: str, wrong: str) -> None:
     page = visitor.open(f"/edits?{asked}&change=Patch&layer=0&head=0")
     field = page.get_by_label("Another sentence", exact=True)
+    button = page.get_by_role("button", name="Patch layer 0, head 0", exact=True)
     for text in (wrong, other):
         field.fill(text)
         field.press("Enter")
         visitor.rest()
-        button = page.get_by_role("button", name="Patch layer 0, head 0", exact=True)
-        expect(button).to_be_enabled()
-        button.click()
-        visitor.rest()
-        if text == wrong:
-            expect(page.get_by_text("only texts of the same length")).to_be_visible()
+        is_wrong = text == wrong
+        expect(page.get_by_text("only texts of the same length")).to_have_count(int(is_wrong))
+        expect(button).to_be_enabled(enabled=not is_wrong)
+    button.click()
+    visitor.rest()
     listed(visitor, f"as in “{other}”")
     visitor.no_traceback()
 
@@ -188,8 +242,10 @@ def test_every_head_is_ablated_at_once_and_a_click_ablates_one(
     page.get_by_text("Ablates the head", exact=True).click()
     visitor.asks(click="Ablates the head")
     visitor.rest()
+    expect(page.get_by_text("in the pass as it is")).to_be_visible()
     visitor.pick("heads_off", layer=0, head=2)
     listed(visitor, "Layer 0, head 2 to zero")
+    expect(page.get_by_text("in the pass with your edits")).to_be_visible()
     visitor.no_traceback()
 
 
@@ -204,24 +260,24 @@ def test_faithfulness_of_a_map(visitor: Visitor, asked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "said", "waits"),
     [
-        ("edits=nonsense", "is not a list of edits that this version reads"),
-        ("edits=1.2~h.d.0.1.z~what", "“what” in the address is no edit; it was dropped."),
-        ("edits=1.1~h.d.9.1.z", "There is no layer 9 here: there are 2."),
-        ("edits=1.1~h.e.0.1.z", "This model has no such attention."),
-        ("edits=1.1" + "~h.d.0.1.z" * 200, "at most 1,500 are read"),
+        ("edits=nonsense", "is not a list of edits that this version reads", ""),
+        ("edits=1.2~h.d.0.1.z~what", "“what” in the address is no edit; it was dropped.", ""),
+        ("edits=1.1~h.d.9.1.z", "There is no layer 9 here: there are 2.", "h.d.9.1.z"),
+        ("edits=1.1~h.e.0.1.z", "This model has no such attention.", "h.e.0.1.z"),
+        ("edits=1.1" + "~h.d.0.1.z" * 200, "at most 1,500 are read", ""),
     ],
     ids=["another language", "no edit", "no layer", "no part", "too long"],
 )
 def test_a_bad_value_in_the_address_is_said_and_replaced(
-    visitor: Visitor, address: str, said: str
+    visitor: Visitor, address: str, said: str, waits: str
 ) -> None:
     page = visitor.open(f"/edits?model=gpt2&text=5+17+3&layer=0&head=1&{address}")
     expect(page.get_by_text(said)).to_be_visible()
-    listed(visitor, "Layer 0, head 1 to zero", int("what" in address))
+    listed(visitor, "1. Layer 0, head 1 to zero", int("~what" in address))
     press(visitor, "Ablate layer 0, head 1")  # from then on the address holds what is made
-    wanted = "1.2~h.d.0.1.z~h.d.0.1.z" if "what" in address else "1.1~h.d.0.1.z"
+    wanted = f"1.2~{waits}~h.d.0.1.z" if waits else "1.1~h.d.0.1.z"
     wait_until(lambda: edits(visitor) == wanted, "what is made in the address")
     visitor.no_traceback()
 
