@@ -104,9 +104,6 @@ class WarmUp:
             from explorer import session
 
             session.warm_up()
-            import pandas  # noqa: F401  (Streamlit needs it to send the first view)
-            import pyarrow  # noqa: F401
-
             from explorer.runs.cluster import cluster
 
             self.cluster = cluster()

@@ -12,7 +12,6 @@ registry takes a lock, and AppTest's new runtimes get the same code by themselve
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -98,7 +97,11 @@ class View:
         choice: Sequence[int] | int | object | None = NO_CHOICE,
         **callbacks: Callable[[], None],
     ) -> Any:
-        """Mount it; `choice` reaches the view under the name of its key."""
+        """Mount it; `choice` reaches the view under the name of its key.
+
+        Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
+        a table, with pandas, which takes 65 MB.
+        """
         views = st.session_state.get("_drawn_views")
         if views is not None:
             chosen = None if choice is NO_CHOICE else choice
@@ -106,7 +109,7 @@ class View:
         with st.container(gap=None):
             result = self._picture(key=key, data=data, height=height, **callbacks)
             if choice is not NO_CHOICE:
-                _CHOICE(key=f"{key}-choice", data=json.dumps({"name": key, "choice": choice}))
+                _CHOICE(key=f"{key}-choice", data=[key, choice])
             self._code(key=f"{key}-code")
         return result
 

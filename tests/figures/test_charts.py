@@ -65,7 +65,7 @@ def test_the_axes_are_fixed_before_the_data_comes(name: str) -> None:
 
 def test_bars_keep_equal_labels_apart_and_cut_long_ones() -> None:
     chart = bars(["same", "same", "x" * 60], [0.5, 0.25, 0.125])
-    rows = chart["datasets"]["labels"]
+    rows = chart["layer"][0]["data"]["values"]
     assert [row["order"] for row in rows] == [0, 1, 2]
     assert [row["said"] for row in rows] == ["0.500", "0.250", "0.125"]
     assert "…" in rows[2]["shown"]
