@@ -39,6 +39,13 @@ def masks_in(opened: Opened, tokens: Sequence[Token]) -> list[int]:
     return [i for i, token in enumerate(tokens) if token.id == opened.tokenizer.mask_id]
 
 
+def first_place(opened: Opened, tokens: Sequence[Token]) -> int:
+    """The position whose answer is shown first: the last, the mask, or the first word written."""
+    if masks := masks_in(opened, tokens):
+        return masks[0]
+    return len(tokens) - 1 if opened.config.kind == "decoder" else 0
+
+
 def written_answer(opened: Opened, written: Sequence[Token]) -> Answer:
     text = opened.tokenizer.decode([token.id for token in written])
     if written[-1].id in (opened.config.eos_id, *opened.config.more_eos_ids):
@@ -87,6 +94,13 @@ def class_names(opened: Opened) -> list[str]:
     if isinstance(named, Sequence) and len(named) == count:
         return [str(name) for name in named]
     return [f"class {index}" for index in range(count)]
+
+
+def option_name(opened: Opened, index: int) -> str:
+    """What a row of the head's answer is called: a token, or a class."""
+    if opened.config.head == "classifier":
+        return class_names(opened)[index]
+    return opened.tokenizer.label(index)
 
 
 def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 from explorer import edits_in_core, library, rereading
 from explorer.analysis import changes
+from explorer.answers import first_place
 from explorer.edits import (
     AblateAttention,
     AblateHead,
@@ -63,10 +64,10 @@ def passed(found: Opened, reading: Reading, *edits: core.Edit) -> torch.Tensor:
 
 def logits(found: Opened, reading: Reading) -> torch.Tensor:
     """The same, read position by position as the page does."""
-    if not changes.has_words(found):
-        return changes.logits(found, reading, 0)
+    if not changes.has_words(found.config):
+        return changes.logits(reading, 0)
     count = len(changes.tokens_read(reading))
-    return torch.stack([changes.logits(found, reading, place) for place in range(count)])
+    return torch.stack([changes.logits(reading, place) for place in range(count)])
 
 
 SAME: dict[str, tuple[Edit, core.Edit]] = {
@@ -106,8 +107,8 @@ def test_without_edits_everything_is_read_as_it_came_out(name: str) -> None:
     found, reading = opened(name)
     assert edited(found, reading, ()).reading is reading
     close(logits(found, reading), passed(found, reading), atol=1e-5, rtol=1e-5)
-    if changes.has_words(found):
-        assert changes.divergences(found, reading, reading).abs().max() == 0
+    if changes.has_words(found.config):
+        assert changes.over_text(reading, reading).kl.abs().max() == 0
         assert torch.is_grad_enabled(), "whoever trains in this process goes on"
 
 
@@ -263,19 +264,24 @@ def test_a_query_that_may_look_nowhere_gets_zeros() -> None:
     assert logits(found, blind).isfinite().all()
 
 
-def test_the_loss_is_the_cross_entropy_of_the_text() -> None:
+@pytest.mark.parametrize("at_once", [64, 2])
+def test_the_loss_is_the_cross_entropy_of_the_text(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "AT_ONCE", at_once)
     found, reading = opened("letters")
     again = edited(found, reading, (AblateHead(D, 0, 0),)).reading
-    loss = changes.loss(found, reading, again)
+    whole = changes.over_text(reading, again)
+    close(whole.kl, changes.kl(logits(found, reading), logits(found, again)))
+    loss = whole.loss
     assert loss is not None
     ids = ids_of([reading.target])[0]
     for value, seen in ((loss.before, reading), (loss.after, again)):
         expected = F.cross_entropy(logits(found, seen)[:-1].double(), ids[1:])
         assert abs(value - float(expected)) < 1e-6
     assert loss.tokens == len(ids) - 1
-    for name in ("reviews", "reverse"):
-        other, its = opened(name)
-        assert changes.loss(other, its, its) is None
+    _, its = opened("reverse")
+    assert changes.over_text(its, its).loss is None, "it foretells nothing"
 
 
 def test_kl_is_that_of_torch_and_never_below_zero() -> None:
@@ -290,8 +296,8 @@ def test_kl_is_that_of_torch_and_never_below_zero() -> None:
 def test_options_are_the_likeliest_of_both(name: str) -> None:
     found, reading = opened(name)
     again = edited(found, reading, (AblateAttention(reading.parts[-1].name, 0),)).reading
-    place = changes.first_place(found, reading)
-    mine, theirs = (changes.logits(found, each, place) for each in (reading, again))
-    told = changes.options(found, mine, theirs, most=3)
+    place = first_place(found, changes.tokens_read(reading))
+    mine, theirs = (changes.logits(each, place) for each in (reading, again))
+    told = changes.options(mine, theirs, most=3)
     assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in told}
     assert [each.before for each in told] == sorted((e.before for e in told), reverse=True)

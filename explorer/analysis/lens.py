@@ -8,36 +8,31 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from explorer.analysis.changes import has_words
-from explorer.library import Opened
+from explorer.analysis.changes import has_words, last_streams
 from explorer.reading import Reading
 
 
-def streams(opened: Opened, reading: Reading) -> list[Tensor]:
+def streams(reading: Reading) -> list[Tensor]:
     """The stream that enters the first layer, and that after every layer, each (1, tokens, d)."""
-    config = opened.config
-    stack = "encoder" if config.kind == "encoder" else "decoder"
-    layers = config.encoder_layers if stack == "encoder" else config.n_layers
+    stack, layers = last_streams(reading.config)
     row = slice(reading.row, reading.row + 1)
     names = [f"{stack}.0.resid_pre", *(f"{stack}.{n}.resid_post" for n in range(layers))]
     return [reading.trace[name][row] for name in names]
 
 
-def lens(opened: Opened, reading: Reading, place: int) -> Tensor:
+def lens(reading: Reading, place: int) -> Tensor:
     """Logits of every stream, (layers + 1, options), by the model's last norm and head.
 
     At one position, or of the whole text where the model decides on a class. The last row
     is what the model answers. Cost grows with layers × d_model × vocabulary.
     """
-    model = opened.model
+    model, words = reading.trace.model, has_words(reading.config)
     at = slice(place, place + 1)
     found = []
     with torch.no_grad():
-        for stream in streams(opened, reading):
+        for stream in streams(reading):
             normed = model.last_stack.norm(stream)
-            found.append(
-                model.read(normed[:, at])[0, 0] if has_words(opened) else model.read(normed)[0]
-            )
+            found.append(model.read(normed[:, at])[0, 0] if words else model.read(normed)[0])
     return torch.stack(found)
 
 

@@ -7,8 +7,9 @@ from torch import Tensor
 
 from explorer import session, writing_anew
 from explorer.analysis import changes
-from explorer.analysis.changes import Loss
+from explorer.analysis.changes import OverText
 from explorer.analysis.comparing import Side
+from explorer.answers import first_place, option_name
 from explorer.bench import beside
 from explorer.choices import one_of, token
 from explorer.edits import History
@@ -35,7 +36,7 @@ def before(opened: Opened, reading: Reading, history: History) -> Edited:
 
 def place_chosen(opened: Opened, reading: Reading) -> int:
     """The position whose answer is looked at; a class belongs to the whole text."""
-    if not changes.has_words(opened):
+    if not changes.has_words(opened.config):
         return 0
     writes = opened.config.kind == "encoder-decoder"
     tokens = reading.written if writes else changes.tokens_read(reading)
@@ -44,7 +45,7 @@ def place_chosen(opened: Opened, reading: Reading) -> int:
         "encoder": "What is expected in place of",
         "encoder-decoder": "What is expected where it wrote",
     }[opened.config.kind]
-    return token(label, "expected_at", tokens, changes.first_place(opened, reading))
+    return token(label, "expected_at", tokens, first_place(opened, changes.tokens_read(reading)))
 
 
 def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
@@ -54,13 +55,13 @@ def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
         return
     if opened.config.kind == "encoder-decoder":
         _written(opened, first, passed)
-    mine, theirs = (changes.logits(opened, each.reading, place) for each in (first, passed))
-    found = changes.options(opened, mine, theirs)
-    pairs = [(each.label, each.before, each.after) for each in found]
-    labels, before, after = zip(*pairs, strict=True)
+    mine, theirs = (changes.logits(each.reading, place) for each in (first, passed))
+    found = changes.options(mine, theirs)
+    labels = [option_name(opened, each.index) for each in found]
+    before, after = [each.before for each in found], [each.after for each in found]
     with st.container(key="chances"):
         st.vega_lite_chart(paired(labels, before, after), width="stretch", height=BARS_HEIGHT)
-    names = [f"{each.label} ({each.index})" for each in found]
+    names = [f"{label} ({each.index})" for label, each in zip(labels, found, strict=True)]
     watched = found[names.index(one_of("Watched", "watched", names, as_list=True))].index
     facts(_facts(opened, first, passed, (mine, theirs), watched))
 
@@ -83,8 +84,9 @@ def _facts(
     mine, theirs = both
     found = None
     rows = [("KL here", f"{three(float(changes.kl(mine, theirs)))} nats")]
-    if changes.has_words(opened):
-        everywhere, found = _over_text(opened, first, then)
+    if changes.has_words(opened.config):
+        whole = _over_text(opened, first, then)
+        everywhere, found = whole.kl, whole.loss
         most = int(everywhere.argmax())
         rows += [
             ("mean KL over positions", f"{three(float(everywhere.mean()))} nats"),
@@ -105,14 +107,14 @@ def _facts(
     ]
 
 
-def _over_text(opened: Opened, first: Edited, then: Edited) -> tuple[Tensor, Loss | None]:
+def _over_text(opened: Opened, first: Edited, then: Edited) -> OverText:
     """KL at every position, and the loss; made once for two steps of the history."""
     pair = first.reading, then.reading
     return kept(
         opened,
         ("over text", pair[0].text, pair[0].pair, first.made, then.made),
-        lambda: (changes.divergences(opened, *pair), changes.loss(opened, *pair)),
-        lambda made: made[0].nbytes,
+        lambda: changes.over_text(*pair),
+        lambda made: made.kl.nbytes,
     )
 
 
@@ -122,7 +124,7 @@ def signed(value: float) -> str:
 
 def _stream_only(opened: Opened, first: Reading, then: Reading) -> None:
     """A model without a head gives vectors: how far they moved."""
-    mine, theirs = (changes.stream(opened, each)[0] for each in (first, then))
+    mine, theirs = (changes.stream(each)[0] for each in (first, then))
     size = float(mine.norm())
     moved = float((theirs - mine).norm())
     st.text("This model has no head: what changed is its last stream, not an answer.")

@@ -17,6 +17,7 @@ from explorer.analysis.faithfulness import (
     faithfulness,
     work,
 )
+from explorer.answers import option_name
 from explorer.bench import changing
 from explorer.choices import one_of
 from explorer.components.cells import cells
@@ -99,9 +100,9 @@ def every_head(opened: Opened, passed: Edited, place: int) -> None:
 
 
 def _likeliest(opened: Opened, reading: Reading, place: int) -> str:
-    here = changes.logits(opened, reading, place)
-    best = changes.options(opened, here, here, most=1)[0]
-    return f"how the logit of “{literal(best.label)}” changes"
+    here = changes.logits(reading, place)
+    best = option_name(opened, int(here.argmax()))
+    return f"how the logit of “{literal(best)}” changes"
 
 
 def _in(passed: Edited) -> str:
@@ -118,7 +119,7 @@ def _measured(opened: Opened, passed: Edited, part: str, place: int) -> Tensor:
     """(2, layers, heads): KL in nats, and the change of the logit of the likeliest option."""
     reading, edits = passed.reading, passed.in_core
     layers = reading.part(part).layers
-    before = changes.logits(opened, reading, place)
+    before = changes.logits(reading, place)
     likeliest = int(before.argmax())
 
     def layer_by_layer() -> Tensor:
@@ -187,7 +188,7 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
         return
     if not _started("cuts", (opened.name, *key), takes):
         return
-    before = changes.logits(opened, reading, place)
+    before = changes.logits(reading, place)
 
     def make() -> Faithfulness:
         with bar("Cutting edges") as report:

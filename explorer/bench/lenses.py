@@ -34,7 +34,7 @@ def show(opened: Opened, reading: Reading) -> None:
     logits = kept(
         opened,
         ("lens", at.text, at.pair, place),
-        lambda: lens(opened, reading, place),
+        lambda: lens(reading, place),
         lambda made: made.nbytes,
     )
     answer = int(logits[-1].argmax())
@@ -68,6 +68,6 @@ def _table(logits: Tensor, steps: list[str], named: Callable[[int], str]) -> Non
 
 
 def _names(opened: Opened) -> Callable[[int], str]:
-    if has_words(opened):
+    if has_words(opened.config):
         return lambda number: text_of(opened.tokenizer.label(number))
     return class_names(opened).__getitem__

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from explorer import library
-from explorer.analysis.changes import first_place
+from explorer.analysis.changes import tokens_read
 from explorer.analysis.lens import lens, ranks, streams
+from explorer.answers import first_place
 from explorer.library import Opened
 from explorer.reading import read
 from models import trace
@@ -20,8 +21,8 @@ SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
 
 def ends_in_the_answer(opened: Opened, text: str) -> None:
     reading = read(opened, text)
-    place = first_place(opened, reading)
-    found = lens(opened, reading, place)
+    place = first_place(opened, tokens_read(reading))
+    found = lens(reading, place)
     layers = opened.config.encoder_layers if reading.source and not reading.target else None
     assert len(found) == (layers or opened.config.n_layers) + 1
     ids = [torch.tensor([[t.id for t in side]]) for side in (reading.source, reading.target)]
@@ -48,10 +49,10 @@ def test_a_stream_without_its_norm_is_caught() -> None:
     """The planted mistake: reading the bare stream gives another answer."""
     opened = library.open_model("shakespeare")
     reading = read(opened, opened.example)
-    bare = streams(opened, reading)[-1][:, -1:]
+    bare = streams(reading)[-1][:, -1:]
     with torch.no_grad():
         wrong = opened.model.read(bare)[0, 0]
-    right = lens(opened, reading, len(reading.target) - 1)[-1]
+    right = lens(reading, len(reading.target) - 1)[-1]
     assert not torch.allclose(wrong, right, atol=1e-2)
 
 
