@@ -69,10 +69,9 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
 
 
 def bring(key: str, place: int) -> None:
-    """A token chosen elsewhere, for a list that is drawn next; an address comes first."""
-    if key not in st.session_state and key not in st.query_params:
-        st.session_state[key] = place
-        st.session_state.pop(f"_default_{key}", None)
+    """Choose a token for a list of another page, which is drawn in a later run."""
+    st.session_state[key] = place
+    st.session_state.pop(f"_default_{key}", None)
 
 
 def token_names(tokens: Sequence[Label]) -> list[str]:

@@ -15,6 +15,7 @@ import streamlit as st
 from explorer import session
 from explorer.analysis.words import Group
 from explorer.bench.folded import Folded
+from explorer.choices import bring
 from explorer.components.told import Place
 from explorer.reading import Reading
 from explorer.text.labels import cut
@@ -49,6 +50,7 @@ def now(reading: Reading) -> Held:
     if head != session.choice().head:  # another head was chosen: that one is drawn
         state["_drawn_beside"], heads, known = session.choice().head, "", ()
     if is_new:
+        _carry(found)
         state["_held_notes"] = _notes(wish, str(found), heads, known)
     HELD.settle({"held": str(found), "drawn": heads if known else ""})
     for note in state.get("_held_notes", ()):
@@ -67,6 +69,7 @@ def hold(found: Held) -> None:
     """For a callback: this is held from now on."""
     st.session_state.pop("_held_notes", None)
     HELD.put("held", str(found))
+    _carry(found)
 
 
 def draw(heads: Sequence[int], reading: Reading) -> None:
@@ -116,13 +119,6 @@ def hold_token(
         hold(Held(key=columns[at][0]) if side else Held(query=rows[at][0]))
 
 
-def carried(reading: Reading) -> Held:
-    """What was held on the Attention page, as far as the text reaches; for other pages."""
-    part = session.choice().part
-    wish = str(HELD.texts().get("held", ""))
-    return _read(wish, len(reading.rows(part)), len(reading.columns(part)))
-
-
 def way_on(found: Held) -> None:
     """To the page that says where a weight comes from; a page run alone has none to go to."""
     page = st.session_state.get("_pages", {}).get("pairs")
@@ -130,6 +126,13 @@ def way_on(found: Held) -> None:
         is_cell = found.query is not None and found.key is not None
         label = "Query and key of the held cell" if is_cell else "Query and key of a pair"
         st.page_link(page, label=label, icon=":material/arrow_forward:")
+
+
+def _carry(found: Held) -> None:
+    """The Query and key page shows what is held here."""
+    for name, place in (("query", found.query), ("key", found.key)):
+        if place is not None:
+            bring(name, place)
 
 
 def _read(wish: str, rows: int, columns: int) -> Held:

@@ -9,8 +9,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.analysis.pairs import ByDistance, Pair, by_distance, pair, strongest
-from explorer.bench import held
-from explorer.choices import bring, one_of, token, token_names
+from explorer.choices import one_of, token, token_names
 from explorer.components.labels import Label, text_of
 from explorer.figures import products
 from explorer.numbers import three
@@ -26,10 +25,6 @@ def show(reading: Reading) -> None:
     here = (at.part, at.layer, at.head)
     words = reading.part(at.part).words
     rows, columns = reading.rows(at.part), reading.columns(at.part)
-    carried = held.carried(reading)
-    for name, place in (("query", carried.query), ("key", carried.key)):
-        if place is not None:
-            bring(name, place)
     places = widgets.side_by_side(3, 3, 4)
     with places[0]:
         query = token(_called("Query", words.row), "query", rows, len(rows) - 1)

@@ -57,16 +57,16 @@ const inside = ({data}, cell) => cell && cell.row < data.rows.length && cell.col
 function walk(state, event) {
   const {rows, columns} = state.data, held = state.locked;
   const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
-  if (event.key === "Escape" && held) lock(state, null);
+  const hold = cell => { state.hovered = null; lock(state, cell); };
+  if (event.key === "Escape" && held) hold(null);
   else if (event.key === "h" && held && state.data.hides) hideColumn(state, held.column);
   else if (step && rows.length && columns.length) {
     const within = (at, last) => Math.max(0, Math.min(last, at));
-    lock(state, held ? {
+    hold(held ? {
       row: within(held.row + step[0], rows.length - 1),
       column: within(held.column + step[1], columns.length - 1),
     } : {row: 0, column: 0});
   } else return;
-  state.hovered = null;
   event.preventDefault();
   event.stopPropagation();
 }
