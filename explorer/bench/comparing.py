@@ -8,17 +8,23 @@ import streamlit as st
 
 from explorer import library, session, shelves, widgets
 from explorer.analysis.comparing import Side, common_top, divergence
-from explorer.bench import beside
-from explorer.bench.asking import one_of
+from explorer.bench import beside, changing
+from explorer.choices import one_of
 from explorer.kept import kept
 from explorer.library import Entry, Opened
 from explorer.numbers import three
 from explorer.parts import parts
-from explorer.reading import read
+from explorer.reading import read, reread
 from explorer.runs.opening import open_folder
 from explorer.runs.run import Run
 
-HEAD, SENTENCE, MODEL, STEP = "Another head", "Another sentence", "Another model", "A training step"
+HEAD, SENTENCE, MODEL, STEP, EDITED = (
+    "Another head",
+    "Another sentence",
+    "Another model",
+    "A training step",
+    "Your edits",
+)
 
 
 def sides() -> tuple[Side, Side]:
@@ -26,16 +32,15 @@ def sides() -> tuple[Side, Side]:
     at, opened = session.choice(), session.opened()
     reading = session.reading_of_text()
     first = Side(f"Layer {at.layer}, head {at.head}", reading, at.part, at.layer, at.head)
-    snapshots = _snapshots()
-    kinds = (HEAD, SENTENCE, MODEL, *([STEP] if snapshots else []))
-    kind = one_of("Compared with", "with", kinds)
-    if kind == HEAD:
-        return first, _another_head(first, opened)
-    if kind == SENTENCE:
-        return first, _another_sentence(first, opened)
-    if kind == MODEL:
-        return first, _another_model(first)
-    return first, _another_step(first, opened, snapshots)
+    kinds = {
+        HEAD: _another_head,
+        SENTENCE: _another_sentence,
+        MODEL: _another_model,
+        STEP: _another_step,
+        EDITED: _with_edits,
+    }
+    offered = [kind for kind in kinds if kind != STEP or _snapshots()]
+    return first, kinds[one_of("Compared with", "with", offered)](first, opened)
 
 
 def show(first: Side, second: Side) -> None:
@@ -87,7 +92,7 @@ def _another_sentence(first: Side, opened: Opened) -> Side:
     return Side("The other sentence", reading, first.part, first.layer, first.head)
 
 
-def _another_model(first: Side) -> Side:
+def _another_model(first: Side, opened: Opened) -> Side:
     at, shelf = session.choice(), shelves.seen()
     others = [entry for name, entry in shelf.items() if name != at.model]
     names = [entry.name for entry in sorted(others, key=_unlike)]
@@ -109,7 +114,8 @@ def _unlike(entry: Entry) -> bool:
     return entry.config is None or (entry.config.kind, entry.config.head) != (mine.kind, mine.head)
 
 
-def _another_step(first: Side, opened: Opened, snapshots: dict[str, Path]) -> Side:
+def _another_step(first: Side, opened: Opened) -> Side:
+    snapshots = _snapshots()
     step = one_of("Step", "other_step", tuple(snapshots), as_list=True)
     folder = snapshots[step]
     try:
@@ -117,7 +123,25 @@ def _another_step(first: Side, opened: Opened, snapshots: dict[str, Path]) -> Si
     except library.LibraryError as error:
         session.say(str(error))
         st.stop()
-    return _through(other, first, f"Step {step}")
+    if opened.config.kind != "encoder-decoder":
+        return _through(other, first, f"Step {step}")
+    st.text("The step might write something else: here its decoder reads what yours has written.")
+    mine = first.reading
+    again = kept(
+        other,
+        ("over the answer of another step", mine.text, mine.target),
+        lambda: reread(other, mine, mine.source, mine.target, ()),
+        lambda made: made.bytes,
+    )
+    return Side(f"Step {step}", again, first.part, first.layer, first.head)
+
+
+def _with_edits(first: Side, opened: Opened) -> Side:
+    _, passed = changing.history(opened, first.reading)
+    page = st.session_state.get("_pages", {}).get("edits")
+    if page is not None:
+        st.page_link(page, label="Change the pass", icon=":material/arrow_forward:")
+    return Side("With your edits", passed.reading, first.part, first.layer, first.head)
 
 
 def _through(other: Opened, first: Side, title: str) -> Side:
@@ -136,8 +160,8 @@ def _through(other: Opened, first: Side, title: str) -> Side:
 
 
 def _snapshots() -> dict[str, Path]:
-    """The steps of the training that made the chosen model, where it was trained here."""
+    """The steps of the training that made the chosen model, where they lie beside it."""
     entry = shelves.seen()[session.choice().model]
-    if entry.origin != "run":
+    if entry.origin == "brought":  # a stranger's folder is not looked around in
         return {}
     return {str(step): folder for step, folder in Run(entry.folder.parent).snapshots()}

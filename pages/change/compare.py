@@ -1,4 +1,4 @@
-"""Two heads, sentences, models or training steps side by side, and their difference."""
+"""Two heads, sentences, models, training steps or edits side by side, and their difference."""
 
 from explorer import widgets
 from explorer.analysis import similarity
@@ -7,8 +7,8 @@ from explorer.bench import comparing
 
 widgets.opening(
     "Compare",
-    "The chosen head beside another: two heads, sentences, models or training steps on one "
-    "scale, and what differs.",
+    "The chosen head beside another: two heads, sentences, models or training steps, or the "
+    "pass with your edits, on one scale, and what differs.",
 )
 first, second = comparing.sides()
 comparing.show(first, second)

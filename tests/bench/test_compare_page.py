@@ -1,0 +1,94 @@
+"""The Compare page without a browser: every kind of other side, on every kind of model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.bench.comparing import EDITED, HEAD, MODEL, SENTENCE, STEP
+from explorer.edits import AblateHead, History
+from explorer.edits_in_links import to_address
+from explorer.runs.worker import work
+from tests.runs.making import tiny_run
+from tests.served import ROOT
+from tests.shelf import NAMES, shelf
+
+SHELL = str(ROOT / "explorer" / "shell.py")
+MAPS = {"map_first", "map_second", "map_difference"}
+KINDS = (HEAD, SENTENCE, MODEL, EDITED)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+
+
+def page(**address: str) -> AppTest:
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    at.query_params["with"] = address.pop("compared_with", HEAD)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    at.switch_page("../pages/change/compare.py").run()
+    assert not at.exception
+    return at
+
+
+def said(at: AppTest) -> str:
+    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
+
+
+def views(at: AppTest) -> set[str | None]:
+    return {view.key for view in at.get("bidi_component")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("model", NAMES)
+def test_every_kind_of_other_side_on_every_kind_of_model(model: str, kind: str) -> None:
+    at = page(model=model, compared_with=kind)
+    assert views(at) >= {"map_first", "map_second"}
+    assert ("map_difference" in views(at)) != ("so there is no difference to show" in said(at))
+    if kind != MODEL:
+        assert views(at) >= MAPS
+
+
+def test_a_head_beside_itself_has_a_difference_of_nothing() -> None:
+    at = page(model="letters", layer="0", head="1", other_layer="0", other_head="1")
+    assert "Both maps are over the same tokens. Their rows are 0 bits apart" in said(at)
+    at.selectbox(key="other_head").set_value("2").run()
+    assert not at.exception
+    assert "Their rows are 0 bits apart" not in said(at)
+
+
+def test_the_edits_of_the_address_stand_beside_the_pass_as_it_is() -> None:
+    edit = AblateHead("decoder.self_attn", 0, 1)
+    address = to_address(History((edit,), 1))
+    at = page(model="letters", compared_with=EDITED, layer="1", edits=address)
+    assert "Layer 0, head 1 to zero" in said(at)
+    assert "Their rows are 0 bits apart" not in said(at)
+    at.button(key="undo").click().run()
+    assert not at.exception
+    assert "Their rows are 0 bits apart" in said(at)
+
+
+def test_steps_are_offered_where_they_lie_beside_the_model(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path / "runs")
+    work(run.folder)
+    at = page(model=run.name, text="cab", compared_with=STEP, part="Cross")
+    assert views(at) >= MAPS, "the answer may be another one, but the rows are the same"
+    steps = at.selectbox(key="other_step")
+    assert steps.options == [str(step) for step, _ in run.snapshots()]
+    assert "Their rows are 0 bits apart" not in said(at)
+    steps.set_value(steps.options[-1]).run()
+    assert not at.exception
+    assert "Their rows are 0 bits apart" in said(at)
+    other = page(model="letters", compared_with=STEP)
+    assert f"has no “{STEP}” here; showing {HEAD}." in said(other)
