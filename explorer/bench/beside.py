@@ -21,17 +21,19 @@ def show(
     *,
     keys: tuple[str, str] = ("map_first", "map_second"),
     title: str = "Second − first",
+    **hold: Any,
 ) -> Difference | None:
     """The maps under their `keys`, their colours ending at `top`; then the difference.
 
-    Where there is none, its place says why.
+    Where there is none, its place says why. `hold` is what is held in all three, and what
+    to call when that changes.
     """
     places = widgets.side_by_side(1, 1, 1)
     for place, side, key in zip(places[:2], (first, second), keys, strict=True):
         with place:
             st.markdown(f"**{literal(side.title)}**")
             sentence = WORDS[side.part].cell
-            _map(side, side.values, side.allowed, key=key, sentence=sentence, top=top)
+            _map(side, side.values, side.allowed, key=key, sentence=sentence, top=top, **hold)
     with places[2]:
         st.markdown(f"**{title}**")
         try:
@@ -48,6 +50,7 @@ def show(
             sentence="{row}, {column}: {value}",
             unit="change of weight",
             top=found.largest or 1.0,
+            **hold,
         )
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import session
-from explorer.edits import Edit, History
+from explorer.edits import Edit, History, MaskCell
 from explorer.edits_in_links import from_address, has_room_for, to_address
 from explorer.edits_in_words import words
 from explorer.library import Opened
@@ -68,6 +68,19 @@ def add(edit: Edit) -> None:
         st.session_state["_edits_notes"] = st.session_state.get("edits") or "", (FULL,)
 
 
+def make(opened: Opened, reading: Reading, edit: Edit) -> None:
+    """The same; but a cell of a mask that is so without any edit of it needs none."""
+    without = now().without_same(edit)
+    if isinstance(edit, MaskCell) and len(without.made) < now().done:
+        mask = edited(opened, reading, without.made).reading.mask
+        layers = range(reading.part(edit.part).layers) if edit.layer is None else [edit.layer]
+        cells = [bool(mask(edit.part, layer)[edit.query, edit.key]) for layer in layers]
+        if all(cell == edit.allowed for cell in cells):
+            put(without)
+            return
+    add(edit)
+
+
 def button(
     opened: Opened, reading: Reading, edit: Edit | None, label: str, key: str, **how: Any
 ) -> None:
@@ -77,7 +90,7 @@ def button(
     if edit is not None and not has_room_for(made, edit):
         why = FULL
     off = edit is None or bool(why)
-    st.button(label, key=key, on_click=add, args=(edit,), disabled=off, **how)
+    st.button(label, key=key, on_click=make, args=(opened, reading, edit), disabled=off, **how)
     if why:
         st.text(why)
 

@@ -10,7 +10,7 @@ from explorer.analysis import changes
 from explorer.analysis.changes import OverText
 from explorer.analysis.comparing import Side
 from explorer.answers import first_place, option_name
-from explorer.bench import beside
+from explorer.bench import beside, held, held_cell
 from explorer.choices import one_of, token
 from explorer.edits import History
 from explorer.figures.changes import paired
@@ -136,15 +136,25 @@ def _stream_only(opened: Opened, first: Reading, then: Reading) -> None:
     )
 
 
-def maps(first: Reading, then: Reading) -> None:
+def maps(opened: Opened, reading: Reading, first: Reading, then: Reading) -> None:
     """The chosen head before and after on one scale, and the difference around zero."""
-    at = session.choice()
+    at, holds = session.choice(), held.now(then)
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
     old, new = (
-        Side(title, reading, at.part, at.layer, at.head)
-        for title, reading in (("Before", first), ("After", then))
+        Side(title, each, at.part, at.layer, at.head)
+        for title, each in (("Before", first), ("After", then))
     )
-    found = beside.show(old, new, 1.0, keys=("map_before", "map_after"), title="After − before")
+    cell = None if holds.query is None or holds.key is None else (holds.query, holds.key)
+    found = beside.show(
+        old,
+        new,
+        1.0,
+        keys=("map_before", "map_after"),
+        title="After − before",
+        held=cell,
+        on_hold=held_cell.hold,
+    )
+    held_cell.show(opened, reading, then, holds)
     if found and not found.largest:
         st.caption(
             "This head looks as before. A head whose output is ablated still looks; what changes "

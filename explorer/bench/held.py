@@ -120,12 +120,17 @@ def hold_token(
 
 
 def way_on(found: Held) -> None:
-    """To the page that says where a weight comes from; a page run alone has none to go to."""
-    page = st.session_state.get("_pages", {}).get("pairs")
-    if page is not None:
-        is_cell = found.query is not None and found.key is not None
-        label = "Query and key of the held cell" if is_cell else "Query and key of a pair"
-        st.page_link(page, label=label, icon=":material/arrow_forward:")
+    """To where a weight comes from, and to where it is changed; a page run alone has no others."""
+    pages = st.session_state.get("_pages", {})
+    is_cell = found.query is not None and found.key is not None
+    ways = {
+        "pairs": "Query and key of the held cell" if is_cell else "Query and key of a pair",
+        "edits": "Change the held cell or this head" if is_cell else "Change this head",
+    }
+    with st.container(horizontal=True):
+        for name, label in ways.items():
+            if name in pages:
+                st.page_link(pages[name], label=label, icon=":material/arrow_forward:")
 
 
 def _carry(found: Held) -> None:

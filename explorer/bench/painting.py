@@ -13,7 +13,6 @@ from explorer.components.labels import text_of, texts
 from explorer.edits import HideKey, MaskCell, PresetMask
 from explorer.library import Opened
 from explorer.reading import Reading
-from explorer.rereading import edited
 
 THIS_LAYER, EVERY_LAYER = "This layer", "Every layer"
 PRESETS = {
@@ -84,7 +83,7 @@ def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None)
 
     def toggle(row: int, column: int) -> None:
         may = not bool(allowed[row, column])
-        paint(opened, reading, MaskCell(at.part, layer, row, column, may))
+        changing.make(opened, reading, MaskCell(at.part, layer, row, column, may))
 
     if max(allowed.shape) > MOST_PAINTED:
         st.text(f"More than {MOST_PAINTED} tokens are chosen from lists.")
@@ -112,19 +111,6 @@ def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None)
         absent="may not look",
         top=1.0,
     )
-
-
-def paint(opened: Opened, reading: Reading, edit: MaskCell) -> None:
-    """For a callback: the cell as the edit says, without any edit where it is so without."""
-    without = changing.now().without_same(edit)
-    if len(without.made) < changing.now().done:
-        mask = edited(opened, reading, without.made).reading.mask
-        layers = range(reading.part(edit.part).layers) if edit.layer is None else [edit.layer]
-        cells = [bool(mask(edit.part, layer)[edit.query, edit.key]) for layer in layers]
-        if all(cell == edit.allowed for cell in cells):
-            changing.put(without)
-            return
-    changing.add(edit)
 
 
 def _blind(passed: Reading) -> None:

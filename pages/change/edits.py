@@ -29,7 +29,7 @@ with seen:
     first = effects.before(opened, reading, history)
     effects.show(opened, first, passed, place)
 views = {
-    "Maps": lambda: effects.maps(first.reading, passed.reading),
+    "Maps": lambda: effects.maps(opened, reading, first.reading, passed.reading),
     "Every head": lambda: grid_of_changes.every_head(opened, passed, place),
     "Faithfulness": lambda: grid_of_changes.tested(opened, passed, place),
 }

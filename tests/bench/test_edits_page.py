@@ -8,7 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.bench import beside, changing, painting
+from explorer.bench import beside, changing
 from explorer.edits import AblateHead, Edit, History, MaskCell
 from explorer.edits_in_links import MOST, to_address
 from explorer.library import Opened, open_model
@@ -104,6 +104,27 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
     assert "Numbers and maps below follow the answer without edits" in said(at)
 
 
+def test_a_held_cell_is_changed_by_one_click() -> None:
+    at = page(text="the cat", layer="0", head="1")
+    assert "Click a cell to hold it" in said(at)
+    at.session_state["_folded_held"] = {"held": "q2k1"}
+    at.run()
+    assert "Held: “" in said(at)
+    labels = [each.label for each in at.button if str(each.key).startswith("held_edit")]
+    assert labels == [
+        "Cut this edge in head 1",
+        "Cut it in every head of layer 0",
+        "Forbid this look in layer 0",
+        "Hide the key in layer 0",
+    ]
+    at.button(key="held_edit_2").click().run()
+    assert edits(at) == "1.1~c.d.0.2.1.0"
+    assert at.button(key="held_edit_0").label == "Allow this look in layer 0"
+    at.button(key="held_edit_0").click().run()
+    assert edits(at) == ""
+    assert not at.exception
+
+
 def test_the_same_head_is_ablated_once() -> None:
     at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
     at.button(key="ablate_head").click().run()
@@ -140,11 +161,11 @@ def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
     head = AblateHead(D, 0, 0)
     changing.add(head)
     for _ in range(MOST):
-        painting.paint(*opened, forbid)
+        changing.make(*opened, forbid)
         assert changing.now().made == (head, forbid)
-        painting.paint(*opened, forbid)
+        changing.make(*opened, forbid)
         assert changing.now().made == (head, forbid), "said twice, made once"
-        painting.paint(*opened, allow)
+        changing.make(*opened, allow)
         assert changing.now().made == (head,)
 
 
@@ -153,8 +174,8 @@ def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
 ) -> None:
     everywhere, here = MaskCell(D, None, 2, 1, False), MaskCell(D, 0, 2, 1, False)
     for edit in (everywhere, here):
-        painting.paint(*opened, edit)
-    painting.paint(*opened, MaskCell(D, 0, 2, 1, True))
+        changing.make(*opened, edit)
+    changing.make(*opened, MaskCell(D, 0, 2, 1, True))
     assert changing.now().made == (everywhere, MaskCell(D, 0, 2, 1, True))
 
 

@@ -40,6 +40,17 @@ def chart(visitor: Visitor, key: str) -> str:
     return drawn.inner_html()
 
 
+def hold(visitor: Visitor, key: str, row: int, column: int) -> None:
+    """Click a cell of the matrix under this key."""
+    visitor.drawn(key)
+    view = visitor.widget(key).locator("[data-cells]")
+    left, top, *sizes = map(float, str(view.get_attribute("data-cells")).split())
+    at = Position(x=left + (column + 0.5) * sizes[0], y=top + (row + 0.5) * sizes[-1])
+    view.locator("canvas").click(position=at)
+    visitor.asks(held=f"q{row}k{column}")
+    visitor.rest()
+
+
 def press(visitor: Visitor, name: str) -> None:
     visitor.page.get_by_role("button", name=name, exact=True).click()
     visitor.rest()
@@ -80,6 +91,25 @@ def test_ablate_a_head_a_layer_and_an_edge_and_undo(visitor: Visitor, asked: str
     wait_until(lambda: chances(visitor) == before, "the chances of the beginning")
     press(visitor, "Redo")
     listed(visitor, "(undone)", 2)
+    visitor.no_traceback()
+
+
+@EVERY_MODEL
+def test_a_cell_held_in_the_head_is_changed_at_once(visitor: Visitor, asked: str) -> None:
+    page = visitor.open(f"/attention?{asked}&layer=0&head=1")
+    hold(visitor, "attention_head", 2, 1)
+    page.get_by_role("link", name="Change the held cell or this head").click()
+    visitor.titled("Change the pass")
+    visitor.rest()
+    expect(page.get_by_text(re.compile(r"^Held: .* \(2\) → .* \(1\)$"))).to_be_visible()
+    press(visitor, "Cut this edge in head 1")
+    listed(visitor, "head 1, edge")
+    hold(visitor, "map_before", 1, 0)
+    press(visitor, "Forbid this look in layer 0")
+    listed(visitor, "may not look at")
+    press(visitor, "Allow this look in layer 0")
+    listed(visitor, "may not look at", 0)
+    expect(page.get_by_role("button", name="Remove")).to_have_count(1)
     visitor.no_traceback()
 
 
@@ -169,7 +199,7 @@ def asked_part(asked: str) -> str:
     "asked", ["model=translation", "model=t5&text=hello+world"], ids=["ours", "published"]
 )
 def test_an_answer_is_written_anew(visitor: Visitor, asked: str) -> None:
-    page = visitor.open(f"/edits?{asked}&part=decoder.cross_attn&layer=0&change=Layer")
+    page = visitor.open(f"/edits?{asked}&part=Cross&layer=0&change=Layer")
     written = page.get_by_text(re.compile("^After, it writes:"))
     before = written.text_content()
     press(visitor, "Ablate the attention of layer 0")
