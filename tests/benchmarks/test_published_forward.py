@@ -97,7 +97,7 @@ def test_everything_recorded() -> None:
     def ours() -> object:
         return trace(model, ids)
 
-    measured = ratio(ours, theirs)
+    measured = ratio(ours, theirs, rounds=15)
     memory = published.peak_bytes(ours), published.peak_bytes(theirs)
     report(
         f"everything recorded, {published.TITLE}, 128 tokens",
