@@ -19,6 +19,7 @@ from models.generation import generate
 from models.trace import CHEAP_SITES
 
 MOST_WRITTEN = 64
+ONLY_READS = "This model only reads: choose one that writes, with a decoder."
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,15 @@ def writing(opened: Opened, text: str, length: int) -> Writing:
     )
 
 
+def writes(opened: Opened) -> bool:
+    """Whether the model gives one token after another."""
+    return opened.config.kind != "encoder" and opened.config.head == "language-model"
+
+
 def _write(opened: Opened, text: str, length: int) -> Writing:
     config = opened.config
-    if config.kind == "encoder" or config.head != "language-model":
-        raise ReadingError("This model only reads: choose one that writes, with a decoder.")
+    if not writes(opened):
+        raise ReadingError(ONLY_READS)
     reading = read(opened, text)
     if config.kind == "encoder-decoder":
         answer = reading.written[:length]

@@ -114,6 +114,15 @@ class HeadStatistics:
     rows: int
     blind: int
 
+    @property
+    def known(self) -> dict[str, Statistic]:
+        """The statistics that have a value for some head, by their titles."""
+        return {
+            each.title: each
+            for name, each in STATISTICS.items()
+            if not bool(self.values[name].isnan().all())
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Tokens:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import streamlit as st
-from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis import thumbnails
-from explorer.analysis.heads import STATISTICS, HeadStatistics, Ranked, Statistic, ranking
+from explorer.analysis.heads import HeadStatistics, Ranked, Statistic, ranking
 from explorer.choices import one_of
-from explorer.components.cells import cells
 from explorer.components.ranked import Item, ranked
+from explorer.head_table import NOTHING_SEEN, head_table
 from explorer.library import Opened
 from explorer.measured import measured, rows_counted
 from explorer.numbers import three
@@ -29,13 +28,9 @@ def show(opened: Opened, reading: Reading) -> None:
     """The best heads by the chosen number, then all of them as a table, then the chosen one."""
     at = session.choice()
     found = measured(opened, reading, at.part)
-    known = {
-        each.title: each
-        for each in STATISTICS.values()
-        if not bool(found.values[each.name].isnan().all())
-    }
+    known = found.known
     if not known:
-        session.say("No row of this attention sees anything: type another text.")
+        session.say(NOTHING_SEEN)
         return
     chosen, end, best = _choose(known)
     values = found.values[chosen.name]
@@ -45,7 +40,7 @@ def show(opened: Opened, reading: Reading) -> None:
     table, large = widgets.side_by_side(5, 6)
     with table:
         st.markdown(f"**{chosen.title} of every head**")
-        _table(values, chosen)
+        head_table(values, chosen, "heads_table")
     with large:
         _one(reading, found, places, chosen, end)
 
@@ -77,21 +72,6 @@ def strip(reading: Reading, places: list[Ranked], total: int, key: str) -> None:
     ]
     chosen = (at.layer, at.head)
     ranked(items, key=key, selected=chosen, on_pick=session.look_at, pooled=small.pooled)
-
-
-def _table(values: Tensor, chosen: Statistic) -> None:
-    at = session.choice()
-    layers, heads = values.shape
-    cells(
-        values,
-        [str(layer) for layer in range(layers)],
-        [str(head) for head in range(heads)],
-        key="heads_table",
-        selected=(at.layer, at.head),
-        on_pick=session.look_at,
-        unit=chosen.unit,
-        top=chosen.top,
-    )
 
 
 def _one(

@@ -7,17 +7,27 @@ import streamlit as st
 from explorer import session, widgets
 from explorer.components import chips, matrix
 from explorer.figures.bars import bars
-from explorer.writing import MOST_WRITTEN, Writing, labels_so_far, writing
+from explorer.writing import (
+    MOST_WRITTEN,
+    ONLY_READS,
+    Writing,
+    labels_so_far,
+    writes,
+    writing,
+)
 
 USUAL_LENGTH = 12
 
 
 def written() -> Writing:
     """What the chosen model writes behind the sentence; where it cannot, the page says why."""
+    opened, at = session.opened(), session.choice()
+    if not writes(opened):
+        session.say(ONLY_READS)
+        st.stop()
     length = st.slider(
         "Tokens to write", 1, MOST_WRITTEN, USUAL_LENGTH, key="length", bind="query-params"
     )
-    opened, at = session.opened(), session.choice()
     return session.or_say(lambda: writing(opened, at.text, length))
 
 

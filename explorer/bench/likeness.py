@@ -15,6 +15,7 @@ from explorer.analysis.similarity import Head, Looks
 from explorer.bench.finder import strip
 from explorer.choices import one_of
 from explorer.components.cells import cells
+from explorer.head_table import NOTHING_SEEN
 from explorer.kept import kept
 from explorer.library import Opened
 from explorer.measured import BYTES_OF_A_TOKEN, tokens_read
@@ -23,6 +24,9 @@ from explorer.waiting import with_bar
 
 NEAREST = 6
 HEIGHT, WIDTH = 690, 740
+MOST_IN_WORDS = 48
+"""With more heads their rows are too narrow for whole words."""
+
 BY_LAYER, BY_LIKENESS = "By layer", "By likeness"
 MEANING = (
     "Likeness is one less the Jensen–Shannon divergence of two heads' rows, in bits, on average "
@@ -48,7 +52,7 @@ def show(opened: Opened, reading: Reading) -> None:
         return
     found = _looks(opened, reading)
     if not found.rows:
-        session.say("No row of this attention sees anything: type another text.")
+        session.say(NOTHING_SEEN)
         return
     arranged = one_of("Arranged", "arranged", (BY_LAYER, BY_LIKENESS))
     st.caption(f"{MEANING} {_rows(found)}")
@@ -56,9 +60,9 @@ def show(opened: Opened, reading: Reading) -> None:
     _nearest(reading, found)
     table = _table(opened, reading, found)
     n = len(table.heads)
-    st.markdown(
-        f"**Every two of {n} heads** · 3.5 is layer 3, head 5; a click chooses the head of the row"
-    )
+    layer, head = table.heads[-1]
+    short = f"{layer}.{head} is layer {layer}, head {head}"
+    st.markdown(f"**Every two of {n} heads** · {short}; a click chooses the head of the row")
     if n < len(found.heads):
         layers = sorted({layer for layer, _ in table.heads})
         said = ", ".join(map(str, layers))
@@ -82,7 +86,8 @@ def _draw(table: Compared, arranged: str) -> None:
     at = session.choice()
     order = table.order if arranged == BY_LIKENESS else range(len(table.heads))
     heads = [table.heads[place] for place in order]
-    names = [f"{layer}.{head}" for layer, head in heads]
+    names = [f"layer {layer} · head {head}" for layer, head in heads]
+    short = [f"{layer}.{head}" for layer, head in heads]
     chosen = (at.layer, at.head)
     own = heads.index(chosen) if chosen in heads else None
 
@@ -95,10 +100,11 @@ def _draw(table: Compared, arranged: str) -> None:
             names,
             names,
             key="likeness",
+            written=(names if len(heads) <= MOST_IN_WORDS else short, short),
             selected=None if own is None else (own, own),
             on_pick=pick,
             row_name="head",
-            sentence="Heads {row} and {column}: {value}",
+            sentence="{row} and {column}: {value}",
             unit="likeness",
             top=1.0,
             height=min(HEIGHT, 40 * len(heads) + 92),

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis import rollout
+from explorer.choices import one_of
 from explorer.choices import token as token_chosen
 from explorer.components import matrix
 from explorer.kept import kept
@@ -41,12 +42,12 @@ CELLS_HELD = 2_000_000
 
 
 def show_rollout(opened: Opened, reading: Reading) -> None:
-    """Tokens after the chosen layer down, the text across."""
+    """Tokens after the layers down, the text across."""
     if not _in_one_stack(reading):
         return
     at = session.choice()
-    _up_to(reading)
-    shares, reached = _rolled(opened, reading)
+    layer = _up_to(reading)
+    shares, reached = _rolled(opened, reading, layer)
     tokens = reading.rows(at.part)
     matrix(
         shares,
@@ -56,7 +57,7 @@ def show_rollout(opened: Opened, reading: Reading) -> None:
         allowed=reached,
         row_name="token",
         column_name="input",
-        sentence=f"{{row}} after layer {at.layer} is made of {{column}}: {{value}}",
+        sentence=f"{{row}} after layer {layer} is made of {{column}}: {{value}}",
         forbidden="Nothing of {column} reaches {row}",
         absent="no way leads there",
         unit="share",
@@ -67,21 +68,21 @@ def show_rollout(opened: Opened, reading: Reading) -> None:
 
 
 def show_flow(opened: Opened, reading: Reading) -> None:
-    """One token after the chosen layer: what flows to it, beside rollout and plain weight."""
+    """One token after the layers: what flows to it, beside rollout and plain weight."""
     if not _in_one_stack(reading):
         return
     at = session.choice()
-    _up_to(reading)
+    layer = _up_to(reading)
     tokens = reading.rows(at.part)
     with st.container(width=320):
         token = token_chosen("Token", "flow_to", tokens, len(tokens) - 1)
-    flows = _flows(opened, reading, token)
+    flows = _flows(opened, reading, layer, token)
     if isinstance(flows, str):
         session.say(flows)
         return
-    shares, reached = _rolled(opened, reading)
+    shares, reached = _rolled(opened, reading, layer)
     heads = range(reading.part(at.part).heads)
-    weights = [reading.weights(at.part, at.layer, head)[token] for head in heads]
+    weights = [reading.weights(at.part, layer, head)[token] for head in heads]
     matrix(
         torch.stack([flows, shares[token], torch.stack(weights).double().mean(0)]),
         ["flow", "rollout", "weight"],
@@ -121,45 +122,45 @@ def _follow(part: str) -> None:
     st.session_state["part"] = part
 
 
-def _up_to(reading: Reading) -> None:
-    """How far up the stack one looks: to the layer that is chosen in the sidebar."""
-    at = session.choice()
-    part = reading.part(at.part)
+def _up_to(reading: Reading) -> int:
+    """The last of the layers that are looked through: all of them, unless the reader says less."""
+    part = reading.part(session.choice().part)
     last = part.layers - 1
-    with st.container(horizontal=True, vertical_alignment="center"):
-        through = f"layers 0 to {at.layer}" if at.layer else "layer 0"
-        st.markdown(f"**{part.title}, {through}** of 0 to {last}")
-        if at.layer < last:
-            st.button("To the last layer", on_click=session.look_at, args=(last, at.head))
+    with st.container(width=320):
+        layers = [str(layer) for layer in range(last + 1)]
+        layer = int(one_of("Through layer", "through", layers, layers[-1], as_list=True))
+    through = f"layers 0 to {layer}" if layer else "layer 0"
+    st.markdown(f"**{part.title}, {through}** of 0 to {last}")
     if part.name == "decoder.self_attn" and len(reading.parts) > 1:
         st.caption("What the decoder takes from the encoder's text is not in this picture.")
+    return layer
 
 
-def _rolled(opened: Opened, reading: Reading) -> tuple[Tensor, Tensor]:
-    """Rollout up to the chosen layer, and which inputs the masks let through to each token."""
+def _rolled(opened: Opened, reading: Reading, layer: int) -> tuple[Tensor, Tensor]:
+    """Rollout up to a layer, and which inputs the masks let through to each token."""
     at = session.choice()
-    count = at.layer + 1
+    count = layer + 1
 
     def make() -> tuple[Tensor, Tensor]:
         steps = rollout.mixings(reading, at.part, count)
-        masks = (reading.mask(at.part, layer) for layer in range(count))
+        masks = (reading.mask(at.part, each) for each in range(count))
         with st.spinner("Multiplying the layers"):
             return rollout.rollout(steps), rollout.reached(masks)
 
     read = tokens_read(reading)
     return kept(
         opened,
-        ("rollout", at.part, at.layer, read),
+        ("rollout", at.part, layer, read),
         make,
         lambda made: BYTES_OF_A_TOKEN * len(read) + made[0].nbytes + made[1].nbytes,
     )
 
 
-def _flows(opened: Opened, reading: Reading, token: int) -> Tensor | str:
+def _flows(opened: Opened, reading: Reading, layer: int, token: int) -> Tensor | str:
     """What flows to the token from each input, or the sentence why that is not solved."""
     at = session.choice()
-    count, tokens = at.layer + 1, len(reading.rows(at.part))
-    masks = [reading.mask(at.part, layer) for layer in range(count)]
+    count, tokens = layer + 1, len(reading.rows(at.part))
+    masks = [reading.mask(at.part, each) for each in range(count)]
     looks_ahead = any(bool(mask[: token + 1, token + 1 :].any()) for mask in masks)
     first = tokens if looks_ahead else token + 1  # what comes later cannot be reached
     if count > 1 and (edges := _edges(masks, token, first)) * first > rollout.STEPS_SOLVED:
@@ -167,14 +168,14 @@ def _flows(opened: Opened, reading: Reading, token: int) -> Tensor | str:
 
     def make() -> Tensor:
         steps = rollout.mixings(reading, at.part, count)
-        mixing = [layer[:first, :first].clone() for layer in steps]
+        mixing = [step[:first, :first].clone() for step in steps]
         solved = with_bar(rollout.flows(mixing, token), first, "Solving the flow, by input")
         return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
 
     read = tokens_read(reading)
     return kept(
         opened,
-        ("flow", at.part, at.layer, token, read),
+        ("flow", at.part, layer, token, read),
         make,
         lambda made: BYTES_OF_A_TOKEN * len(read) + made.nbytes,
     )

@@ -183,7 +183,7 @@ def _curve_said(curve: ByDistance) -> str:
         "would stand, the query stays; drawn is their score.",
         "bias": "The number that this head's positions add to the score, by the distance alone.",
     }[curve.what]
-    steps = f" Drawn is every {curve.step}th distance." if curve.step > 1 else ""
+    steps = f" Drawn is one distance in {curve.step}." if curve.step > 1 else ""
     return f"{what} The dot is this pair, {curve.actual} apart.{steps}"
 
 

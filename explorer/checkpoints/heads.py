@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import streamlit as st
-from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis.heads import STATISTICS, HeadStatistics, Statistic
 from explorer.checkpoints.choosing import pick
-from explorer.components import matrix
+from explorer.head_table import NOTHING_SEEN, head_table
 from explorer.library import Opened
 from explorer.measured import measured, rows_counted
 from explorer.numbers import three
 from explorer.tables import column, facts
-
-ROW, AROUND, HIGHEST = 40, 130, 620
 
 
 def show(opened: Opened) -> None:
@@ -22,13 +19,9 @@ def show(opened: Opened) -> None:
     at = session.choice()
     reading = session.reading_of_text()
     found = measured(opened, reading, at.part)
-    known = {
-        each.title: each
-        for each in STATISTICS.values()
-        if not bool(found.values[each.name].isnan().all())
-    }
+    known = found.known
     if not known:
-        session.say("No row of this attention sees anything: type another text.")
+        session.say(NOTHING_SEEN)
         return
     title = pick("Statistic", "statistic", list(known), next(iter(known)))
     chosen = known[title]
@@ -36,30 +29,13 @@ def show(opened: Opened) -> None:
     drawn, numbers = widgets.side_by_side(7, 3)
     with drawn:
         st.markdown(f"**{title}** · {part.title}, layers down, heads across")
-        _draw(found.values[chosen.name], chosen)
+        head_table(found.values[chosen.name], chosen, "head_statistics")
         st.caption(f"{chosen.meaning} {rows_counted(found)}")
     with numbers:
         st.markdown(f"**Layer {at.layer}, head {at.head}**")
         facts([(each.title, _said(found, each, at.layer, at.head)) for each in known.values()])
     st.markdown("**Every head**")
     _list(found)
-
-
-def _draw(values: Tensor, chosen: Statistic) -> None:
-    layers, heads = values.shape
-    matrix(
-        values,
-        [str(layer) for layer in range(layers)],
-        [str(head) for head in range(heads)],
-        key="head_statistics",
-        row_name="layer",
-        column_name="head",
-        sentence="Layer {row}, head {column}: {value} " + chosen.unit,
-        unit=chosen.unit,
-        absent="no value",
-        height=min(HIGHEST, ROW * layers + AROUND),
-        top=chosen.top,
-    )
 
 
 def _said(found: HeadStatistics, statistic: Statistic, layer: int, head: int) -> str:

@@ -9,8 +9,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from explorer import head_table
 from explorer.analysis import rollout, similarity
-from explorer.bench import finder, likeness, mixing
+from explorer.bench import likeness, mixing
 from explorer.measured import BYTES_OF_A_TOKEN
 from explorer.reading import Reading
 from explorer.text import word_tokenizer
@@ -122,6 +123,7 @@ def test_rows_that_see_nothing(side: str, monkeypatch: pytest.MonkeyPatch) -> No
         ({"best": "7"}, "“Shown” has no “7” here; showing 6."),
         ({"best_is": "Odd"}, "“Best is” has no “Odd” here; showing Highest."),
         ({"side": "Likeness", "arranged": "x"}, "“Arranged” has no “x” here; showing By layer."),
+        ({"side": "Rollout", "through": "9"}, "“Through layer” has no “9” here; showing 1."),
         ({"side": "Flow", "flow_to": "9 dog"}, "“Token” has no “9 dog” here; showing"),
     ],
 )
@@ -141,7 +143,7 @@ def test_the_table_has_the_scale_of_its_metric(
     metric: str, top: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tops: list[float | None] = []
-    monkeypatch.setattr(finder, "cells", lambda *_, **how: tops.append(how["top"]))
+    monkeypatch.setattr(head_table, "cells", lambda *_, **how: tops.append(how["top"]))
     page(model="letters", metric=metric)
     assert tops[-1] == top
 
@@ -163,19 +165,19 @@ def test_a_token_that_another_sentence_does_not_reach_is_let_go() -> None:
 
 def test_a_flow_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollout, "STEPS_SOLVED", 1)
-    two_layers = {"model": "letters", "side": "Flow", "layer": "1"}
+    two_layers = {"model": "letters", "side": "Flow", "through": "1"}
     at = page(**two_layers, text="that cat")
     assert "takes too long to wait for" in said(at)
     assert "choose a lower layer or an earlier token" in said(at)
     monkeypatch.setattr(mixing, "CELLS_HELD", 5)
     assert "A flow through up to" in said(page(**two_layers, text="the hat"))
-    one_layer = page(model="letters", side="Flow", layer="0", text="the hat")
+    one_layer = page(model="letters", side="Flow", through="0", text="the hat")
     assert VIEWS["Flow"] <= views(one_layer), "one layer needs no solving"
 
 
 def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two causal layers: n edges below the last token, then n (n + 1) / 2, from n inputs."""
-    address = {"model": "letters", "side": "Flow", "layer": "1", "text": "cat"}
+    address = {"model": "letters", "side": "Flow", "text": "cat"}
     tokens = len(page(**address).selectbox(key="flow_to").options)
     steps = (tokens + tokens * (tokens + 1) // 2) * tokens
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps - 1)
@@ -197,7 +199,7 @@ def test_what_is_kept_counts_the_tokens_of_its_key(
 
     for module in (mixing, likeness):
         monkeypatch.setattr(module, "kept", noted)
-    page(model="letters", side=side, layer="1", text="the hat and the cat")
+    page(model="letters", side=side, text="the hat and the cat")
     assert sizes
     assert min(sizes) > 5 * BYTES_OF_A_TOKEN
 

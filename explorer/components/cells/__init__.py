@@ -44,12 +44,14 @@ def cells(
     top: float | None = None,
     scale: str = "sequential",
     height: int | None = None,
+    written: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> None:
     """Draw `values` (rows, columns); `on_pick(row, column)` is called before the next run.
 
     `scale` is "sequential" or "diverging" around zero, and `top` ends its colours, else
     the largest value does. NaN is hatched and called `absent`. `sentence` says a cell,
-    with {row}, {column} and {value}.
+    with {row}, {column} and {value}. Where names are long, `written` has what stands beside
+    the rows and over the columns instead; who points at a cell reads the names.
     """
 
     def hand_over() -> None:
@@ -61,7 +63,7 @@ def cells(
     words = {**words, "unit": unit, "absent": absent}
     _VIEW(
         key=key,
-        data=encode(values, rows, columns, words, scale=scale, top=top, name=key),
+        data=encode(values, rows, columns, words, scale=scale, top=top, name=key, written=written),
         height=height or natural_height(len(rows)),
         choice=list(selected) if selected else None,
         on_picked_change=hand_over,
@@ -82,6 +84,7 @@ def encode(
     scale: str,
     top: float | None,
     name: str,
+    written: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> bytes:
     """The whole table as one message."""
     if tuple(values.shape) != (len(rows), len(columns)):
@@ -101,5 +104,6 @@ def encode(
         "words": words,
         "rows": list(rows),
         "columns": list(columns),
+        "written": [list(labels) for labels in written or (rows, columns)],
     }
     return wire.pack(header, {"values": wire.plane(coded.codes)})

@@ -2,7 +2,7 @@
 
 const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
 // Labels: the widest of a row or of what is pointed at, of every few columns, and of each column.
-const WIDEST = 120, WIDE = 60, NARROW = 30, APART = 4;
+const WIDEST = 136, WIDE = 60, NARROW = 30, APART = 4;
 
 function make(state) {
   const {root} = state;
@@ -76,12 +76,12 @@ function layout({data, stage, ink, canvas}) {
   const pen = canvas.getContext("2d");
   pen.font = `${LABEL}px ${ink.mono}`;
   const widest = list => list.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
-  const across = Math.min(WIDE, widest(data.columns)) + 2 * APART;
+  const across = Math.min(WIDE, widest(data.written[1])) + 2 * APART;
   pen.font = `11px ${ink.sans}`;
   const names = Math.max(pen.measureText(`${data.words.column} →`).width,
     pen.measureText(`${data.words.row} ↓`).width);
   pen.font = `${LABEL}px ${ink.mono}`;
-  const left = Math.ceil(Math.max(names, Math.min(WIDEST, widest(data.rows)))) + 14, top = 40;
+  const left = Math.ceil(Math.max(names, Math.min(WIDEST, widest(data.written[0])))) + 14, top = 40;
   const scale = Math.max(1, window.devicePixelRatio || 1);
   let cell = Math.min((stage.clientWidth - left - 4) / Math.max(1, data.columns.length),
     (stage.clientHeight - top - 4) / Math.max(1, data.rows.length), LARGEST_CELL);
@@ -171,13 +171,14 @@ function labels({data, ink, place, stage, selected}, pen, shown) {
     if (i === meant || free) draw(text, i === meant ? centre : place, every * cell, i === meant);
   });
   const [row, column] = at || [NaN, NaN];
-  some(data.rows, 15, row, (row + 0.5) * cell, 15, (text, y, _, strong) =>
+  const [beside, over] = data.written;
+  some(beside, 15, row, (row + 0.5) * cell, 15, (text, y, _, strong) =>
     label(text, left - 10, top + y, left - 14, "right", strong));
   write(true);
-  const half = at ? Math.min(WIDEST, pen.measureText(data.columns[column]).width) / 2 : 0;
+  const half = at ? Math.min(WIDEST, pen.measureText(over[column]).width) / 2 : 0;
   const last = stage.clientWidth - left - APART - half;
   const room = cell >= NARROW + APART ? cell : across;
-  some(data.columns, room, column, Math.max(half, Math.min(last, (column + 0.5) * cell)),
+  some(over, room, column, Math.max(half, Math.min(last, (column + 0.5) * cell)),
     Math.max(room, cell) / 2 + half + APART, (text, x, wide, strong) =>
       label(text, left + x, top - 12, strong ? WIDEST : wide - APART, "center", strong));
   pen.font = `11px ${ink.sans}`;

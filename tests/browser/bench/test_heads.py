@@ -77,7 +77,8 @@ def test_head_similarity(visitor: Visitor, model: str, heads: int) -> None:
         float(best(visitor, "nearest_heads", at).locator(".number").inner_text()) for at in (1, 2)
     )
     assert 1 >= first >= second > 0
-    assert point(visitor, "likeness", 2, 2).startswith("Heads 0.2 and 0.2: 1.00")
+    same = "layer 0 · head 2 and layer 0 · head 2: 1.00"
+    assert point(visitor, "likeness", 2, 2).startswith(same)
     canvas, at = cell(visitor, "likeness", heads - 1, 0)
     canvas.click(position=at)
     expect(page.get_by_text("Most like layer 0, head 0")).to_have_count(0)
@@ -93,11 +94,15 @@ def test_head_similarity(visitor: Visitor, model: str, heads: int) -> None:
 def test_rollout_and_attention_flow(visitor: Visitor, model: str) -> None:
     page = visitor.open(f"/heads?model={model}&side=Rollout&layer=0&head=0&text={TEXT}")
     visitor.drawn("rollout")
-    one = visitor.picture("rollout")
-    assert "after layer 0 is made of" in point(visitor, "rollout", 2, 1)
-    page.get_by_role("button", name="To the last layer").click()
-    expect(page.get_by_role("button", name="To the last layer")).to_have_count(0)
-    wait_until(lambda: visitor.picture("rollout") != one, "another picture")
+    every = visitor.picture("rollout")
+    last = {"shakespeare": 1, "bert": 2}[model]
+    assert f"after layer {last} is made of" in point(visitor, "rollout", 2, 1)
+    page.mouse.move(0, 0)
+    visitor.choose("Through layer", "0")
+    visitor.asks(through="0")
+    wait_until(lambda: visitor.picture("rollout") != every, "another picture")
+    visitor.choose("Through layer", str(last))
+    wait_until(lambda: "through" not in visitor.query(), "the last layer is the usual one")
     page.get_by_text("Flow", exact=True).click()
     visitor.drawn("flow")
     flow, rolled = (float(point(visitor, "flow", row, 1).split()[-1]) for row in (0, 1))
