@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from explorer import edits_in_core, library, rereading
 from explorer.analysis import changes
-from explorer.answers import first_place
 from explorer.edits import (
     AblateAttention,
     AblateHead,
@@ -262,42 +260,3 @@ def test_a_query_that_may_look_nowhere_gets_zeros() -> None:
     assert not blind.mask(D, 0)[0].any()
     assert (blind.weights(D, 0, 0)[0] == 0).all()
     assert logits(found, blind).isfinite().all()
-
-
-@pytest.mark.parametrize("at_once", [64, 2])
-def test_the_loss_is_the_cross_entropy_of_the_text(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(changes, "AT_ONCE", at_once)
-    found, reading = opened("letters")
-    again = edited(found, reading, (AblateHead(D, 0, 0),)).reading
-    whole = changes.over_text(reading, again)
-    close(whole.kl, changes.kl(logits(found, reading), logits(found, again)))
-    loss = whole.loss
-    assert loss is not None
-    ids = ids_of([reading.target])[0]
-    for value, seen in ((loss.before, reading), (loss.after, again)):
-        expected = F.cross_entropy(logits(found, seen)[:-1].double(), ids[1:])
-        assert abs(value - float(expected)) < 1e-6
-    assert loss.tokens == len(ids) - 1
-    _, its = opened("reverse")
-    assert changes.over_text(its, its).loss is None, "it foretells nothing"
-
-
-def test_kl_is_that_of_torch_and_never_below_zero() -> None:
-    generator = torch.Generator().manual_seed(0)
-    p, q = torch.randn(2, 50, 9, generator=generator)
-    expected = F.kl_div(q.log_softmax(-1), p.log_softmax(-1), reduction="none", log_target=True)
-    close(changes.kl(p, q).float(), expected.sum(-1))
-    assert (changes.kl(p, p) == 0).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_options_are_the_likeliest_of_both(name: str) -> None:
-    found, reading = opened(name)
-    again = edited(found, reading, (AblateAttention(reading.parts[-1].name, 0),)).reading
-    place = first_place(found, changes.tokens_read(reading))
-    mine, theirs = (changes.logits(each, place) for each in (reading, again))
-    told = changes.options(mine, theirs, most=3)
-    assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in told}
-    assert [each.before for each in told] == sorted((e.before for e in told), reverse=True)

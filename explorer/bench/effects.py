@@ -23,6 +23,7 @@ from explorer.tables import facts
 
 BARS_HEIGHT = 330
 UNCHANGED = "No edit"
+FOLLOWED = "Numbers and maps below follow the answer without edits, so that its steps compare."
 
 
 def before(opened: Opened, reading: Reading, history: History) -> Edited:
@@ -70,12 +71,9 @@ def _written(opened: Opened, first: Edited, passed: Edited) -> None:
     """The whole answer before and after; the numbers are those of the answer before any edit."""
     answers = [writing_anew.answer(opened, each) for each in (first, passed)]
     for when, answer in zip(("Before", "After"), answers, strict=True):
-        st.text(f"{when}, it writes: {answer.text or 'nothing'}")
-    notes = dict.fromkeys(answer.note for answer in answers if answer.note)
-    st.caption(
-        " ".join(notes)
-        or "Numbers and maps below follow the answer without edits, so that its steps compare."
-    )
+        st.text(f"{when}, it writes: {answer.text or 'no readable text'}")
+    notes = [*dict.fromkeys(answer.note for answer in answers if answer.note), FOLLOWED]
+    st.caption(" ".join(notes))
 
 
 def _facts(

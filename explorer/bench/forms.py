@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer import session
-from explorer.bench import painting
+from explorer.bench import held, painting
 from explorer.bench.changing import button
 from explorer.choices import one_of, token
 from explorer.components import chips
@@ -53,10 +53,11 @@ def _layer(opened: Opened, reading: Reading, passed: Reading) -> None:
 def _edge(opened: Opened, reading: Reading, passed: Reading) -> None:
     at = session.choice()
     rows, columns = passed.rows(at.part), passed.columns(at.part)
-    words = reading.part(at.part).words
+    words, holds = reading.part(at.part).words, held.seen(passed)
+    last = len(rows) - 1
     with st.container(horizontal=True):
-        query = token("From (query)", "edge_query", rows, len(rows) - 1)
-        key = token("To (key)", "edge_key", columns, 0)
+        query = token("From (query)", "edge_query", rows, _or(holds.query, last))
+        key = token("To (key)", "edge_key", columns, _or(holds.key, 0))
     scope = one_of("In", "edge_in", (THIS_HEAD, ALL_HEADS))
     to = EDGE_TO[one_of("The edge becomes", "edge_becomes", tuple(EDGE_TO))]
     head = at.head if scope == THIS_HEAD else None
@@ -73,11 +74,19 @@ def _edge(opened: Opened, reading: Reading, passed: Reading) -> None:
     st.caption("The other weights of the row stay as they are: they no longer add up to one.")
 
 
+def _or(place: int | None, otherwise: int) -> int:
+    """The held place, where one is held."""
+    return otherwise if place is None else place
+
+
 def _token(opened: Opened, reading: Reading, passed: Reading) -> None:
     stack = "encoder" if reading.source else "decoder"
     part = f"{stack}.self_attn"
     tokens = passed.source or passed.target
-    place = min(int(st.session_state.get("_token_place", 1)), len(tokens) - 1)
+    holds = held.seen(passed)
+    is_here = session.choice().part == part
+    first = _or(holds.query if is_here else None, _or(holds.key, 1))
+    place = min(int(st.session_state.get("_token_place", first)), len(tokens) - 1)
     chips(tokens, key="token_to_change", highlight=place, on_pick=_pick_token)
     st.text(f"Token {place} is “{text_of(tokens[place])}”. Click another one to change that.")
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -58,6 +58,13 @@ def now(reading: Reading) -> Held:
     return found
 
 
+def seen(reading: Reading) -> Held:
+    """The same for other pages, which say nothing about the address."""
+    part = session.choice().part
+    wish = str(HELD.texts().get("held", ""))
+    return _read(wish, len(reading.rows(part)), len(reading.columns(part)))
+
+
 def drawn(reading: Reading) -> tuple[int, ...]:
     """The heads that are drawn as lines: the chosen one, unless others were picked there."""
     at = session.choice()

@@ -125,6 +125,13 @@ def test_a_held_cell_is_changed_by_one_click() -> None:
     assert not at.exception
 
 
+def test_what_is_held_is_what_a_form_begins_with() -> None:
+    at = page(text="the cat", layer="0", head="1", held="q2k1", change="Edge")
+    assert (at.selectbox(key="edge_query").value, at.selectbox(key="edge_key").value) == (2, 1)
+    at = page(text="the cat", layer="0", head="1", held="q2k1", change="Token")
+    assert "Token 2 is “" in said(at)
+
+
 def test_the_same_head_is_ablated_once() -> None:
     at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
     at.button(key="ablate_head").click().run()

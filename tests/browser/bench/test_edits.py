@@ -7,62 +7,21 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
-from playwright.sync_api import Position, expect
+from playwright.sync_api import expect
 
+from tests.browser.bench.changing import (
+    EVERY_MODEL,
+    NOTHING,
+    OURS_AND_PUBLISHED,
+    chances,
+    chart,
+    edits,
+    listed,
+    press,
+)
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
-
-NOTHING = "Nothing is changed yet."
-MODELS = {
-    "ours": "model=shakespeare&text=To+be,+or+not",
-    "published decoder": "model=gpt2&text=5+17+3+9+11",
-    "published encoder": "model=bert&text=the+cat+is+[MASK]+and+good",
-    "published encoder-decoder": "model=t5&text=hello+world",
-}
-EVERY_MODEL = pytest.mark.parametrize("asked", MODELS.values(), ids=MODELS.keys())
-OURS_AND_PUBLISHED = pytest.mark.parametrize(
-    "asked", list(MODELS.values())[:3], ids=list(MODELS)[:3]
-)
-
-
-def chances(visitor: Visitor) -> str:
-    """What the bars before and after say."""
-    drawn = visitor.widget("chances").locator("svg.marks").first
-    drawn.wait_for(state="visible")
-    return drawn.text_content() or ""
-
-
-def chart(visitor: Visitor, key: str) -> str:
-    """A chart as it is drawn."""
-    drawn = visitor.widget(key).locator("svg.marks").first
-    drawn.wait_for(state="visible")
-    return drawn.inner_html()
-
-
-def hold(visitor: Visitor, key: str, row: int, column: int) -> None:
-    """Click a cell of the matrix under this key."""
-    visitor.drawn(key)
-    view = visitor.widget(key).locator("[data-cells]")
-    left, top, *sizes = map(float, str(view.get_attribute("data-cells")).split())
-    at = Position(x=left + (column + 0.5) * sizes[0], y=top + (row + 0.5) * sizes[-1])
-    view.locator("canvas").click(position=at)
-    visitor.asks(held=f"q{row}k{column}")
-    visitor.rest()
-
-
-def press(visitor: Visitor, name: str) -> None:
-    visitor.page.get_by_role("button", name=name, exact=True).click()
-    visitor.rest()
-
-
-def listed(visitor: Visitor, words: str, times: int = 1) -> None:
-    """The list of edits has this one so many times."""
-    expect(visitor.widget("edits_made").get_by_text(words)).to_have_count(times)
-
-
-def edits(visitor: Visitor) -> str:
-    return visitor.query().get("edits", "")
 
 
 @EVERY_MODEL
@@ -94,25 +53,6 @@ def test_ablate_a_head_a_layer_and_an_edge_and_undo(visitor: Visitor, asked: str
     visitor.no_traceback()
 
 
-@EVERY_MODEL
-def test_a_cell_held_in_the_head_is_changed_at_once(visitor: Visitor, asked: str) -> None:
-    page = visitor.open(f"/attention?{asked}&layer=0&head=1")
-    hold(visitor, "attention_head", 2, 1)
-    page.get_by_role("link", name="Change the held cell or this head").click()
-    visitor.titled("Change the pass")
-    visitor.rest()
-    expect(page.get_by_text(re.compile(r"^Held: .* \(2\) → .* \(1\)$"))).to_be_visible()
-    press(visitor, "Cut this edge in head 1")
-    listed(visitor, "head 1, edge")
-    hold(visitor, "map_before", 1, 0)
-    press(visitor, "Forbid this look in layer 0")
-    listed(visitor, "may not look at")
-    press(visitor, "Allow this look in layer 0")
-    listed(visitor, "may not look at", 0)
-    expect(page.get_by_role("button", name="Remove")).to_have_count(1)
-    visitor.no_traceback()
-
-
 @OURS_AND_PUBLISHED
 def test_the_history_is_in_the_address(visitor: Visitor, visit: Visit, asked: str) -> None:
     page = visitor.open(f"/edits?{asked}&layer=0&head=0&change=Mask&mask_how=Hide+a+key")
@@ -129,46 +69,6 @@ def test_the_history_is_in_the_address(visitor: Visitor, visit: Visit, asked: st
     expect(friend.page.get_by_text(NOTHING)).to_be_visible()
     assert edits(friend) == ""
     friend.no_traceback()
-
-
-@OURS_AND_PUBLISHED
-def test_edit_the_mask_and_run_again(visitor: Visitor, asked: str) -> None:
-    page = visitor.open(f"/edits?{asked}&layer=0&head=0&change=Mask&mask_how=Cell+by+cell")
-    before = visitor.picture("map_after")
-    for row in (0, 0):  # forbid the first cell, then allow it again
-        visitor.drawn("paint")
-        view = visitor.widget("paint").locator("[data-cells]")
-        left, top, cell, _ = map(float, str(view.get_attribute("data-cells")).split())
-        at = Position(x=left + 0.5 * cell, y=top + (row + 0.5) * cell)
-        made = edits(visitor)
-        view.locator("canvas").click(position=at)
-        wait_until(lambda made=made: edits(visitor) != made, "another edit")  # type: ignore[misc]
-        visitor.rest()
-        if edits(visitor).startswith("1.1"):
-            listed(visitor, "may not look at")
-            is_decoder = "model=bert" not in asked
-            nowhere = page.get_by_text("May look nowhere")
-            expect(nowhere).to_have_count(int(is_decoder))
-            wait_until(lambda: visitor.picture("map_after") != before, "another map")
-    assert edits(visitor) == "", "painted back, so nothing is changed"
-    wait_until(lambda: visitor.picture("map_after") == before, "the map of the beginning")
-    visitor.no_traceback()
-
-
-@EVERY_MODEL
-def test_a_mask_preset_as_if_the_text_was_filled_up(visitor: Visitor, asked: str) -> None:
-    page = visitor.open(f"/edits?{asked}&layer=0&head=0&change=Mask")
-    before = visitor.picture("map_after")
-    visitor.widget("mask_preset").get_by_text("Padding", exact=True).click()
-    visitor.asks(mask_preset="Padding")
-    visitor.rest()
-    press(visitor, "Set the mask")
-    listed(visitor, "the last 2 are filler, and nobody looks at them")
-    wait_until(lambda: visitor.picture("map_after") != before, "another map")
-    press(visitor, "Set the mask")
-    listed(visitor, "filler", 1)
-    expect(page.get_by_text("May look nowhere")).to_have_count(0)
-    visitor.no_traceback()
 
 
 @OURS_AND_PUBLISHED
@@ -205,58 +105,6 @@ def test_an_answer_is_written_anew(visitor: Visitor, asked: str) -> None:
     press(visitor, "Ablate the attention of layer 0")
     listed(visitor, "attention to zero")
     expect(written).not_to_have_text(before or "")
-    visitor.no_traceback()
-
-
-def test_replace_a_token_and_mask_one(visitor: Visitor) -> None:
-    page = visitor.open("/edits?model=bert&text=the+cat+is+good&change=Token")
-    visitor.widget("token_to_change").get_by_text("good", exact=True).click()
-    expect(page.get_by_text("Token 4 is “good”.")).to_be_visible()
-    field = page.get_by_label("Becomes", exact=True)
-    field.fill("nonsense")
-    field.press("Enter")
-    expect(page.get_by_text(re.compile("is (not in this model|[0-9]+ tokens)"))).to_be_visible()
-    field.fill("dog")
-    field.press("Enter")
-    visitor.rest()
-    press(visitor, "Replace")
-    listed(visitor, "“good” (4) becomes “dog”")
-    expect(visitor.widget("token_to_change").get_by_text("dog", exact=True)).to_be_visible()
-    press(visitor, "Mask it")
-    listed(visitor, "becomes “[MASK]”")
-    visitor.open("/edits?model=shakespeare&text=To+be&change=Token")
-    visitor.widget("token_to_change").get_by_text("To", exact=True).click()
-    visitor.rest()
-    field.fill("be")
-    field.press("Enter")
-    visitor.rest()
-    press(visitor, "Replace")
-    listed(visitor, "becomes")
-    visitor.no_traceback()
-
-
-@pytest.mark.parametrize(
-    ("asked", "other", "wrong"),
-    [
-        ("model=induction&text=7+3+9+7", "7 3 1 7", "7 3"),
-        ("model=gpt2&text=5+17+3", "5 9 3", "5 9"),
-    ],
-    ids=["ours", "published"],
-)
-def test_patching(visitor: Visitor, asked: str, other: str, wrong: str) -> None:
-    page = visitor.open(f"/edits?{asked}&change=Patch&layer=0&head=0")
-    field = page.get_by_label("Another sentence", exact=True)
-    button = page.get_by_role("button", name="Patch layer 0, head 0", exact=True)
-    for text in (wrong, other):
-        field.fill(text)
-        field.press("Enter")
-        visitor.rest()
-        is_wrong = text == wrong
-        expect(page.get_by_text("only texts of the same length")).to_have_count(int(is_wrong))
-        expect(button).to_be_enabled(enabled=not is_wrong)
-    button.click()
-    visitor.rest()
-    listed(visitor, f"as in “{other}”")
     visitor.no_traceback()
 
 

@@ -1,0 +1,83 @@
+"""What a change does, in numbers: against torch, and against a pass of the core."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from explorer import library
+from explorer.analysis import changes
+from explorer.answers import first_place
+from explorer.edits import AblateAttention, AblateHead
+from explorer.library import Opened
+from explorer.passing import ids_of
+from explorer.reading import Reading, read
+from explorer.rereading import edited
+from tests.shelf import NAMES, shelf
+
+close = torch.testing.assert_close
+D = "decoder.self_attn"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(autouse=True)
+def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+
+
+def opened(name: str) -> tuple[Opened, Reading]:
+    found = library.open_model(name)
+    return found, read(found, found.example)
+
+
+def logits(reading: Reading) -> torch.Tensor:
+    """Read position by position."""
+    places = range(len(changes.tokens_read(reading)))
+    return torch.stack([changes.logits(reading, place) for place in places])
+
+
+@pytest.mark.parametrize("at_once", [64, 2])
+def test_the_loss_is_the_cross_entropy_of_the_text(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "AT_ONCE", at_once)
+    found, reading = opened("letters")
+    again = edited(found, reading, (AblateHead(D, 0, 0),)).reading
+    whole = changes.over_text(reading, again)
+    close(whole.kl, changes.kl(logits(reading), logits(again)))
+    loss = whole.loss
+    assert loss is not None
+    ids = ids_of([reading.target])[0]
+    for value, seen in ((loss.before, reading), (loss.after, again)):
+        expected = F.cross_entropy(logits(seen)[:-1].double(), ids[1:])
+        assert abs(value - float(expected)) < 1e-6
+    assert loss.tokens == len(ids) - 1
+    _, its = opened("reverse")
+    assert changes.over_text(its, its).loss is None, "it foretells nothing"
+
+
+def test_kl_is_that_of_torch_and_never_below_zero() -> None:
+    generator = torch.Generator().manual_seed(0)
+    p, q = torch.randn(2, 50, 9, generator=generator)
+    expected = F.kl_div(q.log_softmax(-1), p.log_softmax(-1), reduction="none", log_target=True)
+    close(changes.kl(p, q).float(), expected.sum(-1))
+    assert (changes.kl(p, p) == 0).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_are_the_likeliest_of_both(name: str) -> None:
+    found, reading = opened(name)
+    again = edited(found, reading, (AblateAttention(reading.parts[-1].name, 0),)).reading
+    place = first_place(found, changes.tokens_read(reading))
+    mine, theirs = (changes.logits(each, place) for each in (reading, again))
+    told = changes.options(mine, theirs, most=3)
+    assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in told}
+    assert [each.before for each in told] == sorted((e.before for e in told), reverse=True)
