@@ -17,7 +17,7 @@ from explorer.measured import BYTES_OF_A_TOKEN, tokens_read
 from explorer.reading import Reading
 from explorer.waiting import with_bar
 
-HEIGHT, FLOW_HEIGHT = 560, 250
+HEIGHT, FLOW_HEIGHT, CHOICE_WIDTH = 560, 250, 240
 SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
 ROLLOUT = (
     "A row is a token after these layers, a column an input. "
@@ -47,6 +47,7 @@ def show_rollout(opened: Opened, reading: Reading) -> None:
         return
     at = session.choice()
     layer = _up_to(reading)
+    _title(reading, layer)
     shares, reached = _rolled(opened, reading, layer)
     tokens = reading.rows(at.part)
     matrix(
@@ -72,10 +73,12 @@ def show_flow(opened: Opened, reading: Reading) -> None:
     if not _in_one_stack(reading):
         return
     at = session.choice()
-    layer = _up_to(reading)
     tokens = reading.rows(at.part)
-    with st.container(width=320):
-        token = token_chosen("Token", "flow_to", tokens, len(tokens) - 1)
+    with st.container(horizontal=True):
+        layer = _up_to(reading)
+        with st.container(width=CHOICE_WIDTH):
+            token = token_chosen("Token", "flow_to", tokens, len(tokens) - 1)
+    _title(reading, layer)
     flows = _flows(opened, reading, layer, token)
     if isinstance(flows, str):
         session.say(flows)
@@ -124,16 +127,18 @@ def _follow(part: str) -> None:
 
 def _up_to(reading: Reading) -> int:
     """The last of the layers that are looked through: all of them, unless the reader says less."""
+    layers = [str(layer) for layer in range(reading.part(session.choice().part).layers)]
+    with st.container(width=CHOICE_WIDTH):
+        return int(one_of("Through layer", "through", layers, layers[-1], as_list=True))
+
+
+def _title(reading: Reading, layer: int) -> None:
     part = reading.part(session.choice().part)
-    last = part.layers - 1
-    with st.container(width=320):
-        layers = [str(layer) for layer in range(last + 1)]
-        layer = int(one_of("Through layer", "through", layers, layers[-1], as_list=True))
     through = f"layers 0 to {layer}" if layer else "layer 0"
-    st.markdown(f"**{part.title}, {through}** of 0 to {last}")
+    rest = "" if layer == part.layers - 1 else f" of {part.layers}"
+    st.markdown(f"**{part.title}, {through}**{rest}")
     if part.name == "decoder.self_attn" and len(reading.parts) > 1:
         st.caption("What the decoder takes from the encoder's text is not in this picture.")
-    return layer
 
 
 def _rolled(opened: Opened, reading: Reading, layer: int) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,9 @@ from explorer.numbers import three
 from explorer.reading import Reading
 
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
-SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT, ROW_HEIGHT = 38 + 35 * 15 + 17, 210, 260, 248
+SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT = 110, 210, 260
+ROW_HEIGHT = 38 + 35 * 15
+"""Fifteen keys are in sight."""
 
 
 def show(reading: Reading) -> None:
