@@ -10,7 +10,7 @@ import tokenizers
 import torch
 from tokenizers import models, normalizers, pre_tokenizers, processors
 
-from tests.text.published.making import settings, unigram
+from tests.text.published.making import byte_level, settings, unigram
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = (
@@ -62,18 +62,18 @@ def classifier(folder: Path) -> Path:
     return folder
 
 
-def gpt2(folder: Path, seed: int = 0, shards: bool = False) -> Path:
+def gpt2(folder: Path, seed: int = 0, shards: bool = False, **sizes: int) -> Path:
     """A decoder without any file of a tokenizer."""
-    config = reference().GPT2Config(
-        vocab_size=50,
-        n_positions=32,
-        n_embd=24,
-        n_layer=2,
-        n_head=3,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
+    usual = {"vocab_size": 50, "n_positions": 32, "n_embd": 24, "n_layer": 2, "n_head": 3}
+    config = reference().GPT2Config(**(usual | sizes), bos_token_id=0, eos_token_id=0)
     return _saved(folder, reference().GPT2LMHeadModel, config, seed, "20KB" if shards else "1GB")
+
+
+def long_gpt2(folder: Path) -> Path:
+    """One that reads 2,048 tokens of any bytes, with twelve layers of twelve heads."""
+    gpt2(folder, vocab_size=400, n_positions=2_048, n_layer=12, n_head=12)
+    byte_level(folder, ["<|endoftext|>"], tokenizer_class="GPT2Tokenizer")
+    return folder
 
 
 def t5(folder: Path) -> Path:

@@ -1,0 +1,85 @@
+"""Every row of what the bench must do has tests in a browser that do it by hand."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.source import ROOT
+
+BENCH = ROOT / "tests" / "browser" / "bench"
+LOOKING = {
+    "type text, no code": ["type_text_no_code"],
+    "token, id, bytes, readable pieces": ["token_id_bytes_readable_pieces"],
+    "merge subwords to words": [
+        "merge_subwords_to_words",
+        "words_of_a_published_tokenizer_are_merged",
+    ],
+    "sentence-pair filter": ["sentence_pair_filter"],
+    "one head as a matrix": ["one_head_as_a_matrix_with_numbers"],
+    "line (bipartite) view": [
+        "line_view_of_512_tokens_no_cdn",
+        "line_view_of_any_subset_of_heads_takes_the_same_look",
+    ],
+    "all heads of a layer; layers × heads overview": [
+        "all_heads_of_a_layer_and_layers_by_heads_overview"
+    ],
+    "q and k vectors, real values": [
+        "q_and_k_vectors_with_real_values_of_ours",
+        "q_and_k_vectors_of_a_published_model_with_rotary_positions",
+    ],
+    "encoder, decoder and cross-attention": ["encoder_decoder_and_cross_attention"],
+    "padding mask drawn": ["padding_mask_drawn"],
+    "hover value, lock, direction, head subset": [
+        "hover_value_lock_direction",
+        "hover_value_lock_and_both_directions_of_a_token",
+        "line_view_of_any_subset_of_heads_takes_the_same_look",
+    ],
+    "mean/max of heads, mass cut, hide sinks and renormalise, scaling choice": [
+        "mean_and_max_of_heads",
+        "mass_cut_keeps_the_fewest_keys",
+        "hide_sinks_and_renormalise_removed_mass_printed",
+        "scaling_choice_by_row_column_or_picture_linear_or_log",
+    ],
+    "value-norm weighting": ["value_norm_weighting"],
+    "rollout, attention flow": ["rollout_and_attention_flow"],
+    "head metrics, ranked finder": ["head_metrics_ranked_finder"],
+    "head similarity": ["head_similarity"],
+    "logit lens": ["logit_lens"],
+    "long inputs stay usable": ["long_inputs_stay_usable"],
+}
+CHANGING = {
+    "edit the mask, run again": ["edit_the_mask_and_run_again"],
+    "ablate head / layer / edge live": [
+        "ablate_a_head_a_layer_and_an_edge_and_undo",
+        "every_head_is_ablated_at_once_and_a_click_ablates_one",
+    ],
+    "patching": ["patching"],
+    "mask or replace a token": ["replace_a_token_and_mask_one"],
+    "compare prompts / models / steps, difference map": [
+        "compare_prompts_and_models",
+        "compare_training_steps",
+        "compare_two_heads_difference_map",
+    ],
+    "faithfulness test of the map": ["faithfulness_of_a_map"],
+    "undo, history in the address": [
+        "ablate_a_head_a_layer_and_an_edge_and_undo",
+        "the_history_is_in_the_address",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def tests() -> set[str]:
+    """The names of all tests of the bench in a browser."""
+    nodes = (node for path in BENCH.glob("test_*.py") for node in ast.parse(path.read_text()).body)
+    names = (node.name for node in nodes if isinstance(node, ast.FunctionDef))
+    return {name.removeprefix("test_") for name in names if name.startswith("test_")}
+
+
+@pytest.mark.parametrize("row", [*LOOKING, *CHANGING])
+def test_a_row_is_done_by_hand(row: str, tests: set[str]) -> None:
+    wanted = (LOOKING | CHANGING)[row]
+    assert wanted
+    assert set(wanted) <= tests
