@@ -31,7 +31,7 @@ class Measured(pytest.Item):
 
     def runtest(self) -> None:
         child = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", self.nodeid],
+            [sys.executable, *"-m pytest -q -s -rs -p no:cacheprovider".split(), self.nodeid],
             env={**os.environ, MEASURING: "1", LARGE_PAGES: "1"},
             cwd=self.config.rootpath,
             capture_output=True,
@@ -41,6 +41,9 @@ class Measured(pytest.Item):
         print("\n".join(figures))
         if child.returncode:
             pytest.fail(child.stdout[-6000:] + child.stderr[-2000:], pytrace=False)
+        for line in child.stdout.splitlines():
+            if line.startswith("SKIPPED "):
+                pytest.skip(line)
         self.config.stash.setdefault(FIGURES, []).extend(figures)
 
 
