@@ -51,9 +51,12 @@ def now(reading: Reading) -> Held:
         state["_drawn_beside"], heads, known = session.choice().head, "", ()
     if is_new:
         _carry(found)
-        state["_held_notes"] = _notes(wish, str(found), heads, known)
+        count = reading.part(part).heads
+        notes = [*_held_note(wish, str(found)), *_drawn_note(heads, known, count)]
+        state["_held_notes"] = notes, session.choice()
     HELD.settle({"held": str(found), "drawn": heads if known else ""})
-    for note in state.get("_held_notes", ()):
+    notes, said_of = state.get("_held_notes", ((), None))
+    for note in notes if said_of == session.choice() else ():
         session.say(note)
     return found
 
@@ -166,13 +169,16 @@ def _heads(wish: str, count: int) -> tuple[int, ...]:
     return tuple(heads) if heads[-1] < count else ()
 
 
-def _notes(wish: str, found: str, heads: str, known: Sequence[int]) -> list[str]:
-    notes = []
-    if wish != found:
-        notes.append(
-            f"“held” can be a query and a key of this text, such as q1k0, not “{cut(wish, 20)}”; "
-            + (f"held is {found}." if found else "nothing is held.")
-        )
-    if heads and not known:
-        notes.append(f"“drawn” can be heads of this model, such as 0.1, not “{cut(heads, 20)}”.")
-    return notes
+def _held_note(wish: str, found: str) -> list[str]:
+    if wish == found:
+        return []
+    instead = f"held is {found}" if found else "nothing is held"
+    may = "“held” can be a query and a key of this text, such as q0k0"
+    return [f"{may}, not “{cut(wish, 20)}”; {instead}."]
+
+
+def _drawn_note(wish: str, known: Sequence[int], count: int) -> list[str]:
+    if known or not wish:
+        return []
+    may = f"heads 0 to {count - 1} with dots between them" if count > 1 else "head 0"
+    return [f"“drawn” can be {may}, not “{cut(wish, 20)}”; the chosen head is drawn."]
