@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -26,6 +27,21 @@ torch.set_num_threads(1)
 # On a busy machine any example may wait a moment: pytest's own time limit is the limit.
 hypothesis.settings.register_profile("any pace")
 hypothesis.settings.load_profile("any pace")
+
+
+@pytest.fixture(scope="session")
+def _small_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tests.shelf import shelf  # knows `models`, whose shapes are to be checked
+
+    return shelf(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture
+def small_models(_small_models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The app has small untrained models, one of each kind, and no run; nobody may change them."""
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(_small_models))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+    return _small_models
 
 
 @pytest.fixture(scope="session")

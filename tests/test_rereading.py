@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,21 +31,13 @@ from explorer.rereading import MOST_TEXTS, edited, misfit
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
-from tests.shelf import NAMES, shelf
+from tests.shelf import NAMES
 
 close = torch.testing.assert_close
 D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(autouse=True)
-def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def opened(name: str) -> tuple[Opened, Reading]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -16,21 +14,13 @@ from explorer.library import Opened
 from explorer.passing import ids_of
 from explorer.reading import Reading, read
 from explorer.rereading import edited
-from tests.shelf import NAMES, shelf
+from tests.shelf import NAMES
 
 close = torch.testing.assert_close
 D = "decoder.self_attn"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(autouse=True)
-def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def opened(name: str) -> tuple[Opened, Reading]:

@@ -11,43 +11,20 @@ from explorer.bench.comparing import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.edits import AblateHead, History
 from explorer.edits_in_links import to_address
 from explorer.runs.worker import work
+from tests import apps
+from tests.apps import said, views
 from tests.runs.making import tiny_run
-from tests.served import ROOT
-from tests.shelf import NAMES, shelf
+from tests.shelf import NAMES
 
-SHELL = str(ROOT / "explorer" / "shell.py")
 MAPS = {"map_first", "map_second", "map_difference"}
 KINDS = (HEAD, SENTENCE, MODEL, EDITED)
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
-@pytest.fixture(autouse=True)
-def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
-
-
-def page(**address: str) -> AppTest:
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    at.query_params["with"] = address.pop("compared_with", HEAD)
-    for key, value in address.items():
-        at.query_params[key] = value
-    at.run()
-    at.switch_page("../pages/change/compare.py").run()
-    assert not at.exception
-    return at
-
-
-def said(at: AppTest) -> str:
-    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
-
-
-def views(at: AppTest) -> set[str | None]:
-    return {view.key for view in at.get("bidi_component")}
+def page(compared_with: str = HEAD, **address: str) -> AppTest:
+    return apps.page("change/compare", **{"with": compared_with, **address})
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -13,36 +11,17 @@ from explorer.edits import AblateHead, Edit, History, MaskCell
 from explorer.edits_in_links import MOST, to_address
 from explorer.library import Opened, open_model
 from explorer.reading import Reading, read
-from tests.served import ROOT
-from tests.shelf import shelf
+from tests import apps
+from tests.apps import said
 
-SHELL = str(ROOT / "explorer" / "shell.py")
 D = "decoder.self_attn"
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(autouse=True)
-def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(**address: str) -> AppTest:
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    for key, value in {"model": "letters", **address}.items():
-        at.query_params[key] = value
-    at.run()
-    at.switch_page("../pages/change/edits.py").run()
-    assert not at.exception
-    return at
-
-
-def said(at: AppTest) -> str:
-    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
+    return apps.page("change/edits", **{"model": "letters", **address})
 
 
 def edits(at: AppTest) -> str:

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import ablation
-from tests.served import ROOT
-from tests.shelf import shelf
+from tests import apps
 
-SHELL = str(ROOT / "explorer" / "shell.py")
 VIEWS = [("Every head", "heads"), ("Faithfulness", "cuts")]
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(autouse=True)
-def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(view: str) -> AppTest:
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    for key, value in {"model": "letters", "text": "the cat", "look": view}.items():
-        at.query_params[key] = value
-    at.run()
-    at.switch_page("../pages/change/edits.py").run()
-    assert not at.exception
-    return at
+    return apps.page("change/edits", model="letters", text="the cat", look=view)
 
 
 def is_shown(at: AppTest, view: str) -> bool:

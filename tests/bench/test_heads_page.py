@@ -16,10 +16,10 @@ from explorer.measured import BYTES_OF_A_TOKEN
 from explorer.reading import Reading
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
-from tests.served import ROOT
-from tests.shelf import NAMES, WORDS, put, shelf
+from tests import apps
+from tests.apps import said, views
+from tests.shelf import NAMES, WORDS, put
 
-SHELL = str(ROOT / "explorer" / "shell.py")
 SIDES = ("Finder", "Likeness", "Rollout", "Flow")
 VIEWS = {
     "Finder": {"best_heads", "heads_table", "found_head"},
@@ -29,33 +29,11 @@ VIEWS = {
 }
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(autouse=True)
-def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(**address: str) -> AppTest:
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
-    at.run()
-    at.switch_page("../pages/look/heads.py").run()
-    assert not at.exception
-    return at
-
-
-def said(at: AppTest) -> str:
-    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
-
-
-def views(at: AppTest) -> set[str | None]:
-    return {view.key for view in at.get("bidi_component")}
+    return apps.page("look/heads", **address)
 
 
 @pytest.mark.parametrize("model", NAMES)

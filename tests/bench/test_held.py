@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -11,32 +9,16 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.bench import held
 from explorer.bench.held import Held
-from tests.served import ROOT
-from tests.shelf import shelf
+from tests import apps
 
-SHELL = str(ROOT / "explorer" / "shell.py")
 GROUPS = ((0,), (1, 2), (3,))
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(autouse=True)
-def _shelf(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(name: str = "attention", **address: str) -> AppTest:
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
-    at.run()
-    at.switch_page(f"../pages/look/{name}.py").run()
-    assert not at.exception
-    return at
+    return apps.page(f"look/{name}", **address)
 
 
 def said(at: AppTest) -> str:
@@ -79,7 +61,9 @@ def test_a_token_is_found_in_a_picture_of_words() -> None:
 def test_an_address_that_asks_in_vain_is_said(view: str) -> None:
     at = page(model="letters", view=view, held="q99k0", drawn="77")
     assert "not “q99k0”; held is k0." in said(at)
-    assert "“drawn” can be heads of this model, such as 0.1, not “77”." in said(at)
+    assert "“drawn” can be heads 0 to 3 with dots between them, not “77”" in said(at)
+    at.text_input(key="text").set_value("the hat").run()
+    assert "“held”" not in said(at)
 
 
 @pytest.mark.parametrize("view", ["Matrix", "Lines", "Tokens"])

@@ -9,20 +9,11 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.looks import Look
 from explorer.bench.looking import MOST_HIDDEN, summary
-from tests.shelf import shelf
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(autouse=True)
-def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(**address: str | list[str]) -> AppTest:

@@ -18,11 +18,10 @@ from explorer.checkpoints.choosing import VIEWS
 from explorer.checkpoints.norms import short
 from explorer.numbers import megabytes, three
 from models import Transformer, TransformerConfig
-from tests.served import ROOT
+from tests import apps
+from tests.apps import said, views
 from tests.shelf import NAMES, shelf
 
-SHELL = str(ROOT / "explorer" / "shell.py")
-PAGE = "../pages/models/checkpoints.py"
 WEIGHTS = "model.safetensors"
 
 
@@ -47,21 +46,7 @@ def spoiled(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pa
 
 
 def page(**address: str) -> AppTest:
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
-    at.run()
-    at.switch_page(PAGE).run()
-    assert not at.exception
-    return at
-
-
-def said(at: AppTest) -> str:
-    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
-
-
-def views(at: AppTest) -> set[str | None]:
-    return {view.key for view in at.get("bidi_component")}
+    return apps.page("models/checkpoints", **address)
 
 
 def change(folder: Path, **tensors: torch.Tensor | None) -> None:

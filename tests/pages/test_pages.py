@@ -36,15 +36,7 @@ STRANGE = {  # and what every page says of it
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture(autouse=True)
-def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def app(**address: str) -> AppTest:

@@ -1,0 +1,30 @@
+"""The app without a browser: one of its pages opened by an address, and what is on it."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from tests.served import ROOT
+
+SHELL = str(ROOT / "explorer" / "shell.py")
+
+
+def page(path: str, **address: str) -> AppTest:
+    """A page, such as "look/heads", inside the app; it must not fail."""
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    at.switch_page(f"../pages/{path}.py").run()
+    assert not at.exception
+    return at
+
+
+def said(at: AppTest) -> str:
+    """Everything that it says in words."""
+    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
+
+
+def views(at: AppTest) -> set[str | None]:
+    """The keys of the views that it draws."""
+    return {view.key for view in at.get("bidi_component")}
