@@ -27,6 +27,8 @@ HERE = Path(__file__).parent
 presenting.install()
 
 NO_CHOICE: Final = object()
+PICKED_FROM = ("cells", "grid")
+"""Views that are one canvas with cells to pick from."""
 
 
 def read(path: Path) -> str:
@@ -51,7 +53,8 @@ def slim_css(source: str) -> str:
 
 def code(name: str) -> str:
     """All JavaScript of a view, the colours of the figures before it."""
-    files = [HERE / "shared.js", *sorted((HERE / name).glob("*.js"))]
+    shared = ["shared.js", "picking.js"] if name in PICKED_FROM else ["shared.js"]
+    files = [*(HERE / file for file in shared), *sorted((HERE / name).glob("*.js"))]
     return f"const THEME = {theme.as_json()};\n" + slim_js("".join(map(read, files)))
 
 

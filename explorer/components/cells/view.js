@@ -4,60 +4,7 @@ const LABEL = 12, LARGEST_CELL = 40, WITH_NUMBER = 30, SMALL = 10;
 // Labels: the widest of a row or of what is pointed at, of every few columns, and of each column.
 const WIDEST = 136, WIDE = 60, NARROW = 30, APART = 4;
 
-function make(state) {
-  const {root} = state;
-  state.stage = root.querySelector(".stage");
-  state.canvas = root.querySelector("canvas");
-  state.picture = document.createElement("canvas");
-  state.hovered = state.walked = null;
-  const {canvas} = state;
-  canvas.addEventListener("pointermove", event => {
-    const cell = hit(state, event);
-    if (same(cell, state.hovered)) return;
-    state.hovered = cell;
-    paint(state);
-  });
-  canvas.addEventListener("pointerleave", () => { state.hovered = null; paint(state); });
-  canvas.addEventListener("click", event => {
-    const cell = hit(state, event);
-    if (cell) pick(state, cell);
-  });
-  canvas.addEventListener("keydown", event => walk(state, event));
-  canvas.addEventListener("blur", () => { state.walked = null; paint(state); });
-  state.chosen = () => state.data && choose(state);
-}
-
-const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
-
-// The server's choice wins as soon as it comes; until then the reader's own click shows.
-function choose(state) {
-  const choices = globalThis.explorerChoices, name = state.root.dataset.key;
-  if (choices?.has(name)) state.selected = choices.get(name);
-  paint(state);
-}
-
-function pick(state, cell) {
-  state.selected = cell;
-  state.root.querySelector(".spoken").textContent = `${plain(...said(state, cell))}, picked`;
-  state.component.setTriggerValue("picked", cell);
-  paint(state);
-}
-
-function walk(state, event) {
-  const {rows, columns} = state.data, at = state.walked || state.selected || [0, 0];
-  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
-  if (step) {
-    const inside = (x, size) => Math.max(0, Math.min(size - 1, x));
-    state.walked = [inside(at[0] + step[0], rows.length), inside(at[1] + step[1], columns.length)];
-    state.hovered = null;
-    state.root.querySelector(".spoken").textContent = plain(...said(state, state.walked));
-    paint(state);
-  } else if (event.key === "Enter" || event.key === " ") pick(state, at);
-  else if (event.key === "Escape" && state.walked) { state.walked = null; paint(state); }
-  else return;
-  event.preventDefault();
-  event.stopPropagation();
-}
+const AGAIN = true;
 
 const code = ({data, codes}, [row, column]) => codes[row * data.columns.length + column];
 
@@ -69,6 +16,10 @@ function said(state, cell) {
     value: value === ABSENT ? data.words.absent : `${number(valueOf(value, data), data)} ${data.words.unit}`,
   }];
 }
+
+const spoken = (state, cell) => plain(...said(state, cell));
+
+const sizes = ({data}) => [data.rows.length, data.columns.length];
 
 // ---- where everything stands --------------------------------------------------------
 
@@ -95,8 +46,7 @@ function hit(state, event) {
   const box = state.canvas.getBoundingClientRect();
   const cell = [Math.floor((event.clientY - box.top - at.top) / at.cell),
     Math.floor((event.clientX - box.left - at.left) / at.cell)];
-  const sizes = [state.data.rows.length, state.data.columns.length];
-  return cell.every((x, i) => x >= 0 && x < sizes[i]) ? cell : null;
+  return cell.every((x, i) => x >= 0 && x < sizes(state)[i]) ? cell : null;
 }
 
 // ---- painting -----------------------------------------------------------------------
@@ -215,7 +165,7 @@ function show(state) {
     state.codes = joined(data.planes.values);
     state.fresh = false;
     state.hovered = state.walked = null;
-    state.root.dataset.key = data.name;
+    state.picture ??= document.createElement("canvas");
   }
   if (!stage.clientWidth) return;
   state.place = layout(state);

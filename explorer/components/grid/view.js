@@ -1,65 +1,13 @@
 // The overview: a small picture for every head, the chosen one framed, one of them large.
 
-const GAP = 8, LARGEST = 96;
+const GAP = 8, LARGEST = 96, AGAIN = false;
 
-function make(state) {
-  const {root} = state;
-  state.stage = root.querySelector(".stage");
-  state.canvas = root.querySelector("canvas");
-  state.hovered = state.walked = null;
-  const {canvas} = state;
-  canvas.addEventListener("pointermove", event => {
-    const cell = hit(state, event);
-    if (same(cell, state.hovered)) return;
-    state.hovered = cell;
-    paint(state);
-  });
-  canvas.addEventListener("pointerleave", () => { state.hovered = null; paint(state); });
-  canvas.addEventListener("click", event => {
-    const cell = hit(state, event);
-    if (cell) pick(state, cell);
-  });
-  canvas.addEventListener("keydown", event => walk(state, event));
-  canvas.addEventListener("blur", () => { state.walked = null; paint(state); });
-  state.chosen = () => state.data && choose(state);
-}
-
-const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
 const name = ({data}, [layer, head]) => `${data.words.row} ${layer}, ${data.words.column} ${head}`;
-
-// The server's choice wins as soon as it comes; until then the reader's own click shows.
-function choose(state) {
-  const choice = globalThis.explorerChoices?.get(state.data.name);
-  if (choice) state.selected = choice;
-  paint(state);
-}
-
-function pick(state, cell) {
-  if (same(cell, state.selected)) return;
-  state.selected = cell;
-  state.root.querySelector(".spoken").textContent = `${name(state, cell)} picked`;
-  state.component.setTriggerValue("picked", cell);
-  paint(state);
-}
-
-function walk(state, event) {
-  const [layers, heads] = state.data.shape, at = state.walked || state.selected || [0, 0];
-  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
-  if (step) {
-    const inside = (x, size) => Math.max(0, Math.min(size - 1, x));
-    state.walked = [inside(at[0] + step[0], layers), inside(at[1] + step[1], heads)];
-    state.hovered = null;
-    state.root.querySelector(".spoken").textContent = spoken(state, state.walked);
-    paint(state);
-  } else if (event.key === "Enter" || event.key === " ") pick(state, at);
-  else if (event.key === "Escape" && state.walked) { state.walked = null; paint(state); }
-  else return;
-  event.preventDefault();
-  event.stopPropagation();
-}
 
 const spoken = (state, cell) =>
   `${name(state, cell)}: largest weight ${number(state.data.tops[cell[0]][cell[1]], UNIT)}`;
+
+const sizes = ({data}) => data.shape.slice(0, 2);
 
 const UNIT = {low: 0, high: 1, steps: 10000};
 

@@ -1,0 +1,57 @@
+// A canvas with cells to pick from: pointing names one, a click or the keys and Enter pick it.
+// The view has hit(state, event), paint(state), spoken(state, cell), sizes(state), which are rows
+// and columns, and AGAIN: whether the chosen cell can be picked once more.
+
+function make(state) {
+  const {root} = state;
+  state.stage = root.querySelector(".stage");
+  state.canvas = root.querySelector("canvas");
+  state.hovered = state.walked = null;
+  const {canvas} = state;
+  canvas.addEventListener("pointermove", event => {
+    const cell = hit(state, event);
+    if (same(cell, state.hovered)) return;
+    state.hovered = cell;
+    paint(state);
+  });
+  canvas.addEventListener("pointerleave", () => { state.hovered = null; paint(state); });
+  canvas.addEventListener("click", event => {
+    const cell = hit(state, event);
+    if (cell) pick(state, cell);
+  });
+  canvas.addEventListener("keydown", event => walk(state, event));
+  canvas.addEventListener("blur", () => { state.walked = null; paint(state); });
+  state.chosen = () => state.data && choose(state);
+}
+
+const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
+
+// The server's choice wins as soon as it comes; until then the reader's own click shows.
+function choose(state) {
+  const choices = globalThis.explorerChoices, {name} = state.data;
+  if (choices?.has(name)) state.selected = choices.get(name);
+  paint(state);
+}
+
+function pick(state, cell) {
+  if (!AGAIN && same(cell, state.selected)) return;
+  state.selected = cell;
+  state.root.querySelector(".spoken").textContent = `${spoken(state, cell)}, picked`;
+  state.component.setTriggerValue("picked", cell);
+  paint(state);
+}
+
+function walk(state, event) {
+  const at = state.walked || state.selected || [0, 0];
+  const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
+  if (step) {
+    state.walked = sizes(state).map((size, i) => Math.max(0, Math.min(size - 1, at[i] + step[i])));
+    state.hovered = null;
+    state.root.querySelector(".spoken").textContent = spoken(state, state.walked);
+    paint(state);
+  } else if (event.key === "Enter" || event.key === " ") pick(state, at);
+  else if (event.key === "Escape" && state.walked) { state.walked = null; paint(state); }
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
