@@ -25,6 +25,7 @@ from explorer.parts import site
 from explorer.reading import Reading, ReadingError, read, reread
 from models import interventions as core
 from models.masking import causal_mask
+from models.transformer import EVERYWHERE
 
 MOST_WEIGHTS = 64 * 1024 * 1024
 """An edge is cut among all weights of its layer; the pass holds those of every such layer."""
@@ -125,21 +126,34 @@ def preset_mask(reading: Reading, edit: PresetMask) -> Tensor:
 
 
 def _patch(opened: Opened, reading: Reading, edit: Patch) -> core.Edit:
-    other = _other(opened, reading, edit.text)
-    ours, theirs = len(reading.rows(edit.part)), len(other.rows(edit.part))
+    other = same_length(opened, reading, edit.part, edit.text)
+    at = site(edit.part, edit.layer)
+    if edit.head is None:
+        stream = f"{at.rsplit('.', 1)[0]}.resid_post"
+        return core.ReplaceAt(stream, edit.position, other.trace[stream][0, edit.position])
+    value = head_out(other, edit.part, edit.layer, edit.head, edit.position)
+    return core.ReplaceAt(f"{at}.head_out", edit.position, value, edit.head)
+
+
+def head_out(
+    reading: Reading, part: str, layer: int, head: int, place: int | slice = EVERYWHERE
+) -> Tensor:
+    """What a head gives, weights · V, (tokens, d_head), or at one position (d_head,)."""
+    values = reading.trace[f"{site(part, layer)}.v"][reading.row]
+    values = values[head * len(values) // reading.config.n_heads]
+    return reading.weights(part, layer, head)[place] @ values
+
+
+def same_length(opened: Opened, reading: Reading, part: str, text: str) -> Reading:
+    """The pass of a text to patch from; Misfit where its positions are not those of ours."""
+    other = _other(opened, reading, text)
+    ours, theirs = len(reading.rows(part)), len(other.rows(part))
     if ours != theirs:
         raise Misfit(
             f"That text is {theirs} tokens and yours {ours}: only texts of the same length have "
             "the same positions."
         )
-    at = site(edit.part, edit.layer)
-    if edit.head is None:
-        stream = f"{at.rsplit('.', 1)[0]}.resid_post"
-        return core.ReplaceAt(stream, edit.position, other.trace[stream][0, edit.position])
-    values = other.trace[f"{at}.v"][0]
-    values = values[edit.head * len(values) // opened.config.n_heads]
-    weights = other.weights(edit.part, edit.layer, edit.head)[edit.position]
-    return core.ReplaceAt(f"{at}.head_out", edit.position, weights @ values, edit.head)
+    return other
 
 
 def _other(opened: Opened, reading: Reading, text: str) -> Reading:

@@ -81,6 +81,29 @@ class Without:
 
 
 @dataclass(frozen=True, eq=False)
+class FromOther:
+    """Row i of the batch goes on with `value`, another pass's, in head `heads[i]` (b, h, t, d).
+
+    `value` holds every head of that pass (h, t, d): many patches in one pass.
+    """
+
+    site: str
+    heads: tuple[int, ...]
+    value: Tensor
+
+    def __call__(self, value: Tensor) -> Tensor:
+        if value.dim() != 4 or len(value) != len(self.heads) or value.shape[1:] != self.value.shape:
+            ours, theirs = tuple(self.value.shape), tuple(value.shape)
+            raise EditError(f"{self.site} {theirs} is no batch of {len(self.heads)} over {ours}.")
+        for head in self.heads:
+            check_index("head", head, value.shape[1], self.site)
+        row, head_of = torch.arange(len(value)), torch.tensor(self.heads)
+        changed = value.clone()
+        changed[row, head_of] = self.value[head_of].to(value.dtype)
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
 class KeepCells:
     """Weights times 0 or 1, cell by cell, one pattern per row of the batch (b, h, q, k).
 

@@ -1,4 +1,4 @@
-"""Every head of a layer switched off, many at a time, from where the passes part.
+"""Every head of a layer switched off or patched, many at a time, from where the passes part.
 
 Up to the layer all these passes are one, and it is recorded: its stream goes on as a
 batch with one row per ablation. So 144 heads cost about half of 144 passes in
@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.parts import site
 from models import Transformer
 from models.block import Surroundings
-from models.interventions import Edit, Without
+from models.interventions import Edit, FromOther, Without
 from models.masking import keep_of, padding_mask
 from models.trace import Recorder, Trace
 from models.transformer import Stack, evaluating
@@ -38,15 +38,19 @@ def without_heads(
     layer: int,
     place: int,
     edits: Sequence[Edit] = (),
+    instead: Tensor | None = None,
 ) -> Tensor:
     """Logits (heads, options) at one position, row i from a pass without head i of this layer.
 
     `passed` holds the sites of a page (`CHEAP_SITES`) of one text, with these edits made.
+    Not zero but what stands in `instead`, another text's outputs (heads, t, d_head), takes
+    the place of a head where it is given.
     """
     at = f"{site(part, layer)}.head_out"
 
     def switched_off(rows: range) -> Edit:
-        return Without(at, tuple(rows))
+        heads = tuple(rows)
+        return Without(at, heads) if instead is None else FromOther(at, heads, instead)
 
     heads = model.config.n_heads
     return parted(model, passed, given, part, layer, place, heads, switched_off, edits=edits)
@@ -182,7 +186,9 @@ def every_head(
     layers: int,
     place: int,
     edits: Sequence[Edit] = (),
+    instead: Callable[[int], Tensor] | None = None,
 ) -> Iterator[Tensor]:
-    """The same, layer after layer."""
+    """The same, layer after layer; `instead` gives the outputs of the other text in a layer."""
     for layer in range(layers):
-        yield without_heads(model, passed, given, part, layer, place, edits)
+        other = None if instead is None else instead(layer)
+        yield without_heads(model, passed, given, part, layer, place, edits, other)

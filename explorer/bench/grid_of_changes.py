@@ -1,8 +1,8 @@
-"""Every head switched off at once, one number each; and a map tested by cutting its edges."""
+"""Every head switched off or patched at once, one number each; a map tested by cutting edges."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import streamlit as st
 import torch
@@ -22,6 +22,8 @@ from explorer.bench import changing
 from explorer.choices import one_of
 from explorer.components.cells import cells
 from explorer.edits import AblateHead
+from explorer.edits_in_core import Misfit, head_out, same_length
+from explorer.edits_in_links import LONGEST_TEXT
 from explorer.figures.changes import Point, by_edges
 from explorer.kept import kept
 from explorer.library import Opened
@@ -33,6 +35,7 @@ from explorer.text.literal import literal
 from explorer.waiting import bar, with_bar
 
 KL, LOGIT = "KL", "Change of the likeliest logit"
+OFF, PATCHED = "Switched off", "Patched"
 OPENS, ABLATES = "Opens the head", "Ablates the head"
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
 CHART_HEIGHT = 340
@@ -40,15 +43,24 @@ TOO_LONG = "One pass for every head of this model takes too long: shorten the te
 NO_HEAD = "This model has no head, so nothing comes out that could be compared."
 
 
-def every_head(opened: Opened, passed: Edited, place: int) -> None:
-    """One cell a head: what is different at the chosen position without it."""
+def every_head(opened: Opened, reading: Reading, passed: Edited, place: int) -> None:
+    """One cell a head: what is different at the chosen position without it, or with another's."""
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return
-    at, reading = session.choice(), passed.reading
+    at = session.choice()
     with st.container(horizontal=True):
+        way = one_of("Every head is", "heads_are", (OFF, PATCHED))
         number = one_of("Number", "number", (KL, LOGIT))
         click = one_of("A click", "click", (OPENS, ABLATES))
+    text, instead = "", None
+    if way == PATCHED:
+        text = _another_sentence()
+        try:
+            instead = _outputs(opened, reading, at.part, text)
+        except Misfit as error:
+            st.text(str(error))
+            return
     count = reading.part(at.part).layers
     once = [
         ablation.multiplications(opened.model, given(reading), at.part, layer)
@@ -58,9 +70,9 @@ def every_head(opened: Opened, passed: Edited, place: int) -> None:
     if takes > ablation.MOST:
         st.text(TOO_LONG)
         return
-    if not _started("heads", (opened.name, *_of(passed), at.part, place), takes):
+    if not _started("heads", (opened.name, *_of(passed), at.part, place, text), takes):
         return
-    found = _measured(opened, passed, at.part, place)
+    found = _measured(opened, passed, at.part, place, text, instead)
     values = found[0 if number == KL else 1]
     layers, heads = values.shape
 
@@ -82,8 +94,9 @@ def every_head(opened: Opened, passed: Edited, place: int) -> None:
             scale="sequential" if number == KL else "diverging",
         )
         is_kl = number == KL
-        what = "KL(before ‖ after)" if is_kl else _likeliest(opened, reading, place)
-        st.caption(f"Each head alone set to zero, {_in(passed)}: {what} at the chosen position.")
+        what = "KL(before ‖ after)" if is_kl else _likeliest(opened, passed.reading, place)
+        made = "as it is over the other sentence" if text else "set to zero"
+        st.caption(f"Each head alone {made}, {_in(passed)}: {what} at the chosen position.")
     with numbers:
         st.markdown("**Matters most**")
         order = values.abs().flatten().argsort(descending=True)[:8].tolist()
@@ -115,7 +128,31 @@ def _of(passed: Edited) -> tuple[Hashable, ...]:
     return passed.reading.text, passed.reading.pair, passed.made
 
 
-def _measured(opened: Opened, passed: Edited, part: str, place: int) -> Tensor:
+def _another_sentence() -> str:
+    typed = st.text_input(
+        "Another sentence of as many tokens",
+        key="heads_from",
+        max_chars=LONGEST_TEXT,
+        bind="query-params",
+    )
+    return (typed or "").strip()
+
+
+def _outputs(opened: Opened, reading: Reading, part: str, text: str) -> Callable[[int], Tensor]:
+    """What the heads of a layer give over another text, (heads, tokens, d_head)."""
+    other = same_length(opened, reading, part, text)
+    heads = range(reading.part(part).heads)
+    return lambda layer: torch.stack([head_out(other, part, layer, head) for head in heads])
+
+
+def _measured(
+    opened: Opened,
+    passed: Edited,
+    part: str,
+    place: int,
+    text: str,
+    instead: Callable[[int], Tensor] | None,
+) -> Tensor:
     """(2, layers, heads): KL in nats, and the change of the logit of the likeliest option."""
     reading, edits = passed.reading, passed.in_core
     layers = reading.part(part).layers
@@ -124,16 +161,16 @@ def _measured(opened: Opened, passed: Edited, part: str, place: int) -> Tensor:
 
     def layer_by_layer() -> Tensor:
         steps = ablation.every_head(
-            opened.model, reading.trace, given(reading), part, layers, place, edits
+            opened.model, reading.trace, given(reading), part, layers, place, edits, instead
         )
         rows = (
             torch.stack([changes.kl(before, seen), (seen - before)[:, likeliest].double()])
             for seen in steps
         )
-        found = with_bar(rows, layers, "Switching heads off, by layer")
+        found = with_bar(rows, layers, "Every head, by layer")
         return torch.stack(found, dim=1)
 
-    key = ("heads off", *_of(passed), part, place)
+    key = ("heads off", *_of(passed), part, place, text)
     typed = len(reading.typed)
     return kept(opened, key, layer_by_layer, lambda made: made.nbytes + typed)
 

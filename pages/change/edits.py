@@ -30,7 +30,7 @@ with seen:
     effects.show(opened, first, passed, place)
 views = {
     "Maps": lambda: effects.maps(opened, reading, first.reading, passed.reading),
-    "Every head": lambda: grid_of_changes.every_head(opened, passed, place),
+    "Every head": lambda: grid_of_changes.every_head(opened, reading, passed, place),
     "Faithfulness": lambda: grid_of_changes.tested(opened, passed, place),
 }
 view = one_of("Look at", "look", tuple(views))

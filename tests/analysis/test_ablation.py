@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -98,6 +100,31 @@ def test_the_edits_of_the_pass_are_made_again(config: TransformerConfig) -> None
                     alone = trace(model, *given, sites=("logits",), edits=[*edits, off]).output
                     alone = alone[0, place] if alone.dim() == 3 else alone[0]
                     torch.testing.assert_close(found[ablated][2], alone, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("config", EDITED.values(), ids=EDITED.keys())
+def test_every_head_patched_is_each_patched_alone(config: TransformerConfig) -> None:
+    model, given = shaken(config, torch.float32), inputs_of(config, batch=1)
+    others = [each.flip(-1) for each in given]
+    edits = [Scale(f"{site(parts(config)[0].name, 0)}.head_out", head=1)]
+    passed = trace(model, *given, sites=CHEAP_SITES, edits=edits)
+    place = 2
+    for part in parts(config):
+        at = [f"{site(part.name, layer)}.head_out" for layer in range(part.layers)]
+        other = [trace(model, *others, sites=[each])[each][0] for each in at]
+        found = list(
+            every_head(
+                *(model, passed, given, part.name, part.layers, place),
+                edits=edits,
+                instead=other.__getitem__,
+            )
+        )
+        for layer, head in product(range(part.layers), range(part.heads)):
+            whole = other[layer][head]
+            swaps = [ReplaceAt(at[layer], i, each, head) for i, each in enumerate(whole)]
+            alone = trace(model, *given, sites=("logits",), edits=[*edits, *swaps]).output
+            alone = alone[0, place] if alone.dim() == 3 else alone[0]
+            torch.testing.assert_close(found[layer][head], alone, atol=1e-5, rtol=1e-5)
 
 
 def test_weights_that_edits_hold_are_counted_in_the_size_of_a_batch(

@@ -11,6 +11,7 @@ from models.interventions import (
     Edit,
     EditError,
     ForbidKey,
+    FromOther,
     KeepCells,
     Mean,
     Replace,
@@ -239,6 +240,9 @@ MISFITS: dict[str, Edit] = {
     "covers \\(6, 6\\) queries and keys, not \\(5, 6\\)": SetMask(f"{FIRST}.mask", TRIANGLE[1:]),
     "has no numbers|no numbers that have a mean": Mean(f"{FIRST}.mask"),
     "is no batch of 3 over heads": Without(f"{FIRST}.head_out", (0, 1, 2)),
+    "is no batch of 1 over \\(3, 6, 5\\)": FromOther(
+        f"{FIRST}.head_out", (0,), torch.ones(3, 6, 5)
+    ),
     "weights has no query 6": SetCell(f"{FIRST}.weights", 6, 0),
     "is torch.bool, not 0.5": SetCell(f"{FIRST}.mask", 0, 0, 0.5),
     "is torch.float64, not True": SetCell(f"{FIRST}.weights", 0, 0, True),

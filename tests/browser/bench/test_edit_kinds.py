@@ -67,7 +67,7 @@ def test_a_mask_preset_as_if_the_text_was_filled_up(visitor: Visitor, asked: str
     page = visitor.open(f"/edits?{asked}&layer=0&head=0&change=Mask")
     before = visitor.picture("map_after")
     visitor.widget("mask_preset").get_by_text("Padding", exact=True).click()
-    visitor.asks(mask_preset="Padding")
+    expect(page.get_by_label("Tokens", exact=True)).to_be_visible()
     visitor.rest()
     press(visitor, "Set the mask")
     listed(visitor, "the last 2 are filler, and nobody looks at them")
@@ -105,7 +105,7 @@ def test_replace_a_token_and_mask_one(visitor: Visitor) -> None:
     visitor.no_traceback()
 
 
-@pytest.mark.parametrize(
+FROM_ANOTHER = pytest.mark.parametrize(
     ("asked", "other", "wrong"),
     [
         ("model=induction&text=7+3+9+7", "7 3 1 7", "7 3"),
@@ -113,6 +113,28 @@ def test_replace_a_token_and_mask_one(visitor: Visitor) -> None:
     ],
     ids=["ours", "published"],
 )
+
+
+@FROM_ANOTHER
+def test_every_head_is_patched_at_once(
+    visitor: Visitor, asked: str, other: str, wrong: str
+) -> None:
+    page = visitor.open(f"/edits?{asked}&look=Every+head")
+    off = visitor.picture("heads_off")
+    page.get_by_text("Patched", exact=True).click()
+    field = page.get_by_label("Another sentence of as many tokens", exact=True)
+    field.fill(wrong)
+    field.press("Enter")
+    expect(page.get_by_text("only texts of the same length")).to_be_visible()
+    field.fill(other)
+    field.press("Enter")
+    expect(page.get_by_text("Each head alone as it is over the other sentence")).to_be_visible()
+    wait_until(lambda: visitor.picture("heads_off") != off, "other numbers")
+    visitor.asks(heads_are="Patched", heads_from=other)
+    visitor.no_traceback()
+
+
+@FROM_ANOTHER
 def test_patching(visitor: Visitor, asked: str, other: str, wrong: str) -> None:
     page = visitor.open(f"/edits?{asked}&change=Patch&layer=0&head=0")
     field = page.get_by_label("Another sentence", exact=True)
