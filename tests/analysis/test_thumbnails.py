@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -49,7 +51,13 @@ def test_head_by_head_is_all_at_once(read_text: Reading, monkeypatch: pytest.Mon
 
 def test_they_are_kept_as_long_as_the_reading(read_text: Reading) -> None:
     part = read_text.parts[-1].name
-    first = thumbnails.of_reading(read_text, part)
-    assert thumbnails.of_reading(read_text, part) is first
+    again = dataclasses.replace(read_text)  # another one, which nobody else keeps
+    first = thumbnails.of_reading(again, part)
+    assert thumbnails.of_reading(again, part) is first
+    made = weakref.ref(first)
+    del first
     gc.collect()
-    assert read_text in thumbnails._made
+    assert made() is not None
+    del again
+    gc.collect()
+    assert made() is None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
+from torch import Tensor
 
 from explorer import head_table
 from explorer.analysis import rollout, similarity
@@ -74,23 +75,41 @@ def test_a_single_head_has_nothing_to_be_compared_with(
     assert "1 of 1 by previous" in said(page(side="Finder", model="lone"))
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_rows_that_see_nothing(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
+    """The values of what Rollout and Flow draw of a pass in which nobody may see anything."""
+
+    def nothing(reading: Reading, part: str) -> Tensor:
+        return torch.zeros(len(reading.rows(part)), len(reading.columns(part)))
+
+    found: list[Tensor] = []
+    monkeypatch.setattr(Reading, "mask", lambda self, part, layer=0: nothing(self, part).bool())
+    monkeypatch.setattr(Reading, "weights", lambda self, part, layer, head: nothing(self, part))
     monkeypatch.setattr(
         Reading,
-        "mask",
-        lambda self, part, layer=0: torch.zeros(
-            len(self.rows(part)), len(self.columns(part)), dtype=torch.bool
-        ),
+        "some_heads",
+        lambda self, part, layer: iter([nothing(self, part).expand(self.part(part).heads, -1, -1)]),
     )
-    monkeypatch.setattr(
-        Reading,
-        "weights",
-        lambda self, part, layer, head: torch.zeros(len(self.rows(part)), len(self.columns(part))),
-    )
+    monkeypatch.setattr(mixing, "matrix", lambda values, *_, **how: found.append(values))
+    return found
+
+
+@pytest.mark.parametrize("side", ["Finder", "Likeness"])
+@pytest.mark.usefixtures("drawn")
+def test_of_rows_that_see_nothing_there_is_no_number(side: str) -> None:
     at = page(side=side, model="letters", text="the cat that sat")
-    if side in ("Finder", "Likeness"):
-        assert "No row of this attention sees anything" in said(at)
+    assert "No row of this attention sees anything" in said(at)
+
+
+def test_rows_that_see_nothing_stay_what_they_are(drawn: list[Tensor]) -> None:
+    page(side="Rollout", model="letters", text="that cat sat there")
+    (rolled,) = drawn
+    assert torch.equal(rolled, torch.eye(len(rolled), dtype=rolled.dtype))
+    page(side="Flow", model="letters", text="that cat sat there")
+    flow, share, weight = drawn[-1]
+    assert torch.equal(flow, share)
+    assert torch.equal(share, rolled[-1])
+    assert not weight.any()
 
 
 @pytest.mark.parametrize(
@@ -190,4 +209,3 @@ def test_what_is_left_out_of_long_texts_and_of_many_heads_is_said(
     at = page(model="letters", side="Likeness", text="the cat and the hat and the cat")
     assert "at even distances" in said(at)
     assert "Of 8 heads those of the layers 1 are drawn." in said(at)
-    assert likeness.NEAREST == 6
