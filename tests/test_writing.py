@@ -12,7 +12,7 @@ from explorer.library import Opened
 from explorer.parts import site
 from explorer.passing import ids_of
 from explorer.reading import ReadingError
-from explorer.writing import MOST_WRITTEN, writing
+from explorer.writing import MOST_WRITTEN, writes, writing
 from models import trace
 from tests import zoo
 
@@ -26,6 +26,7 @@ def shipped(name: str) -> Opened:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_step_is_a_pass_of_its_own(name: str) -> None:
     opened = shipped(name)
+    assert writes(opened)
     grown = writing(opened, opened.example, 6)
     reading = grown.reading
     assert 0 < grown.steps <= 6
@@ -57,6 +58,7 @@ def test_a_reader_that_does_not_write_says_so(tmp_path: Path) -> None:
         shipped("negation"),
         library.opened_from(zoo.bert(tmp_path / "bert"), "bert"),
     ):
+        assert not writes(opened)
         with pytest.raises(ReadingError, match="only reads: choose one that writes"):
             writing(opened, opened.example, 3)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -90,6 +91,16 @@ def test_a_long_token_takes_no_label_from_the_others(open_demo: OpenDemo) -> Non
     assert all(one[1] <= other[0] for one, other in pairwise(across))
     assert all(left >= 0 for _, left, _, _ in written)
     assert sum(text.startswith("antidis") and "…" in text for text, *_ in written) == 1
+
+
+def test_long_names_are_sent_beside_what_is_written_in_their_place() -> None:
+    values, names = torch.zeros(2, 2), ["layer 0 · head 0", "layer 0 · head 1"]
+    how: dict[str, Any] = {"scale": "sequential", "top": None, "name": "c"}
+    short = ["0.0", "0.1"]
+    header = wire.unpack(encode(values, names, names, {}, written=(names, short), **how))[0]
+    assert (header["rows"], header["columns"]) == (names, names)
+    assert header["written"] == [names, short]
+    assert wire.unpack(encode(values, names, names, {}, **how))[0]["written"] == [names, names]
 
 
 def test_the_scale_ends_at_the_largest_size() -> None:
