@@ -108,7 +108,7 @@ def test_replace_a_token_and_mask_one(visitor: Visitor) -> None:
 FROM_ANOTHER = pytest.mark.parametrize(
     ("asked", "other", "wrong"),
     [
-        ("model=induction&text=7+3+9+7", "7 3 1 7", "7 3"),
+        ("model=induction&text=kqzrkqz", "kqarkqa", "kq"),
         ("model=gpt2&text=5+17+3", "5 9 3", "5 9"),
     ],
     ids=["ours", "published"],
