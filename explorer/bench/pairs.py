@@ -14,6 +14,7 @@ from explorer.components.labels import Label, text_of
 from explorer.figures import products
 from explorer.numbers import three
 from explorer.reading import Reading
+from models import TransformerConfig
 
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT = 110, 210, 260
@@ -42,7 +43,7 @@ def show(reading: Reading) -> None:
     with drawn:
         st.markdown(title)
         st.text(said(found, words.cell, *names))
-        _bars(found, order)
+        _bars(found, order, reading.config)
     with numbers:
         st.markdown("**From the product to the weight**")
         _table(ledger(found))
@@ -150,7 +151,7 @@ def _checked(found: Pair) -> str:
     return text
 
 
-def _bars(found: Pair, order: str) -> None:
+def _bars(found: Pair, order: str, config: TransformerConfig) -> None:
     """Query, key and product under each other, every dimension in one line."""
     places = found.by_size() if order == BY_SIZE else list(range(len(found.q)))
     for name, values, height in (
@@ -162,9 +163,15 @@ def _bars(found: Pair, order: str) -> None:
         st.vega_lite_chart(spec, height=height, key=f"pair_{name}")
     st.caption(
         f"Products above zero add up to {three(found.positive)}, those below to "
-        f"{three(found.dot - found.positive)}: together {three(found.dot)}. Query and key are "
-        "shown as they met, after every norm and rotation."
+        f"{three(found.dot - found.positive)}: together {three(found.dot)}. {_as_they_met(config)}"
     )
+
+
+def _as_they_met(config: TransformerConfig) -> str:
+    """What was done to query and key before their product."""
+    done = {"their norms": config.qk_norm, "their rotation": config.positions == "rotary"}
+    after = " and ".join(what for what, is_done in done.items() if is_done)
+    return "Query and key are shown as they met" + (f", after {after}." if after else ".")
 
 
 def _distance(reading: Reading, curve: ByDistance | None, found: Pair) -> None:

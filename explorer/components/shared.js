@@ -169,7 +169,7 @@ function hatch(context, ink, scale, gap = 5) {
 const REST = 250;
 
 // Tell the page what is held or drawn, once the hand rests; it comes back as the choice.
-function tellPage(state, value) {
+function tellPage(state, value, rest = REST) {
   if (!state.data.tells) return;
   clearTimeout(state.telling);
   state.telling = setTimeout(() => {
@@ -178,7 +178,7 @@ function tellPage(state, value) {
     state.agreed = text;
     (state.told ??= new Set()).add(text);
     state.component.setTriggerValue("chosen", value);
-  }, REST);
+  }, rest);
 }
 
 // The page's choice where it is news, else undefined: an echo may come after the next click.

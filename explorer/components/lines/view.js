@@ -1,7 +1,7 @@
 // Two columns of tokens and a line for every attention between them. The canvas is as
 // high as what is seen of it; scrolling draws it anew.
 
-const ROW = 24, WIDEST = 720, BINS = 20;
+const ROW = 24, WIDEST = 720, BINS = 20, TWICE = 500;
 
 function make(state) {
   const {root} = state;
@@ -83,9 +83,9 @@ function choose(state) {
 
 const inside = ({data}, token) => token && token.at < (token.side ? data.columns : data.rows).length;
 
-const told = state => tellPage(state, {
+const told = (state, rest) => tellPage(state, {
   drawn: activeHeads(state), held: state.locked ? [state.locked.side, state.locked.at] : [],
-});
+}, rest);
 
 const hueOf = ({data, ink}, head, alpha = 1) => hue(data.hues[head], 1, ink.dark, alpha);
 
@@ -117,13 +117,13 @@ function toggle(state, head, twice) {
   } else {
     state.before = active.slice();
     clearTimeout(state.forget);
-    state.forget = setTimeout(() => { state.before = null; }, 500);
+    state.forget = setTimeout(() => { state.before = null; }, TWICE);
     if (active[head] && activeHeads(state).length === 1) return;
     state.active = active.map((on, i) => i === head ? !on : on);
   }
   const buttons = state.root.querySelectorAll(".heads button");
   state.active.forEach((on, i) => buttons[i].setAttribute("aria-pressed", String(on)));
-  told(state);
+  told(state, TWICE);
   later(state);
 }
 
