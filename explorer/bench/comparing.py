@@ -8,13 +8,14 @@ import streamlit as st
 
 from explorer import library, session, shelves, widgets
 from explorer.analysis.comparing import Side, common_top, divergence
-from explorer.bench import beside, changing
+from explorer.bench import beside, changing, effects
 from explorer.choices import one_of
 from explorer.kept import kept
 from explorer.library import Entry, Opened
 from explorer.numbers import three
 from explorer.parts import parts
 from explorer.reading import read, reread
+from explorer.rereading import Edited
 from explorer.runs.opening import open_folder
 from explorer.runs.run import Run
 
@@ -57,8 +58,13 @@ def show(first: Side, second: Side) -> None:
 
 
 def answers(first: Side, second: Side) -> None:
-    """What each side's pass ends in; the same where only the head differs."""
-    if first.reading is second.reading:
+    """What each side's pass ends in; the same where only the head differs.
+
+    A pass with edits follows the answer that was written without them, so its own stands above.
+    """
+    mine, theirs = first.reading, second.reading
+    same_words = mine.trace.model is theirs.trace.model and mine.text == theirs.text
+    if mine is theirs or (mine.written and same_words):
         return
     for place, side, key in zip(
         widgets.side_by_side(1, 1), (first, second), ("answer_first", "answer_second"), strict=True
@@ -138,6 +144,8 @@ def _another_step(first: Side, opened: Opened) -> Side:
 
 def _with_edits(first: Side, opened: Opened) -> Side:
     _, passed = changing.history(opened, first.reading)
+    if first.reading.written:
+        effects.written(opened, Edited(first.reading), passed)
     page = st.session_state.get("_pages", {}).get("edits")
     if page is not None:
         st.page_link(page, label="Change the pass", icon=":material/arrow_forward:")

@@ -55,7 +55,7 @@ def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
         _stream_only(opened, first.reading, passed.reading)
         return
     if opened.config.kind == "encoder-decoder":
-        _written(opened, first, passed)
+        written(opened, first, passed)
     mine, theirs = (changes.logits(each.reading, place) for each in (first, passed))
     found = changes.options(mine, theirs)
     labels = [option_name(opened, each.index) for each in found]
@@ -67,7 +67,7 @@ def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
     facts(_facts(opened, first, passed, (mine, theirs), watched))
 
 
-def _written(opened: Opened, first: Edited, passed: Edited) -> None:
+def written(opened: Opened, first: Edited, passed: Edited) -> None:
     """The whole answer before and after; the numbers are those of the answer before any edit."""
     answers = [writing_anew.answer(opened, each) for each in (first, passed)]
     for when, answer in zip(("Before", "After"), answers, strict=True):

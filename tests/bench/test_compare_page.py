@@ -69,3 +69,12 @@ def test_steps_are_offered_where_they_lie_beside_the_model(tmp_path: Path) -> No
     assert "Their rows are 0 bits apart" in said(at)
     other = page(model="letters", compared_with=STEP)
     assert f"has no “{STEP}” here; showing {HEAD}." in said(other)
+
+
+def test_with_edits_a_model_that_writes_says_what_it_writes_now() -> None:
+    edit = AblateHead("decoder.cross_attn", 0, 1)
+    at = page(model="translation", compared_with=EDITED, edits=to_address(History((edit,), 1)))
+    assert "After, it writes:" in said(at)
+    assert not views(at) & {"answer_first", "answer_second"}, "the answer without edits is not its"
+    at = page(model="translation", compared_with=SENTENCE, other_text="a white dog eats")
+    assert views(at) >= {"answer_first", "answer_second"}

@@ -69,3 +69,18 @@ def test_it_is_done_in_the_pass_with_the_edits(view: str) -> None:
     assert not at.exception
     assert "in the pass with your edits" in caption(at)
     assert is_shown(at, view)
+
+
+def test_heads_are_patched_from_a_sentence_of_as_many_tokens() -> None:
+    at = apps.page(
+        "change/edits", model="letters", text="the cat", look="Every head", heads_are="Patched"
+    )
+    assert not is_shown(at, "Every head")
+    assert any("type a sentence" in each.value for each in at.text)
+    at.text_input(key="heads_from").set_value("the cat and the hat").run()
+    assert any("only texts of the same length" in each.value for each in at.text)
+    assert not is_shown(at, "Every head")
+    at.text_input(key="heads_from").set_value("the hat").run()
+    assert not at.exception
+    assert is_shown(at, "Every head")
+    assert any("as it is over the other sentence" in each.value for each in at.caption)
