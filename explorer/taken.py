@@ -19,7 +19,9 @@ class Taken:
 
     `allowed` is true where a row may look at a column, None where all may; `about` says
     how the numbers came to be: the model, the text, the place in the model. The colours of
-    a picture end at `top`, None at its largest value; `note` is printed under it.
+    a picture end at `top`, None at its largest value, or at the largest of each "row" or
+    "column" where `scaling` says so; `log` spreads them over three decades. The labels of
+    the `hidden` columns are struck through; `note` is printed under the picture.
     """
 
     values: Tensor
@@ -33,6 +35,9 @@ class Taken:
     allowed: Tensor | None = None
     about: Mapping[str, str] = field(default_factory=dict)
     top: float | None = None
+    scaling: str = "all"
+    log: bool = False
+    hidden: tuple[int, ...] = ()
     note: str = ""
 
     @property

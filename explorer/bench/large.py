@@ -113,7 +113,10 @@ def taken(reading: Reading, look: Look) -> Taken:
         column_name=part.words.column,
         allowed=made.allowed,
         about=taking_away.about() | {"shown as": looking.summary(look)},
-        top=1.0 if look.weighting == "plain" else None,
+        top=1.0 if _ends_at_one(look) else None,
+        scaling="all" if look.scaling == "one" else look.scaling,
+        log=look.log,
+        hidden=made.hidden,
         note=" ".join((f"“{at.text}”.", f"{looking.summary(look)}.", *made.notes)),
     )
 

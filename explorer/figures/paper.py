@@ -13,6 +13,7 @@ from explorer.figures.theme import LIGHT
 from explorer.taken import Taken
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH = 6.3
@@ -23,6 +24,9 @@ MOST_LABELS = 48
 LONGEST_LABEL = 24
 LINE = 110
 """Characters of the note in one line."""
+DECADES = 3
+"""How many lie under the fullest colour on a log scale, as on the screen."""
+FAINTEST = 3 / 255
 
 _one_at_a_time = Lock()  # matplotlib's settings are those of the whole process
 
@@ -54,21 +58,21 @@ def _figure(taken: Taken) -> Figure:
     visible = taken.visible.cpu().numpy()
     shown = np.ma.masked_where(~visible | ~np.isfinite(values), values)
     is_diverging = taken.scale == "diverging"
-    largest = float(np.abs(shown).max()) if shown.count() else 0.0
-    top = taken.top or largest or 1.0
+    top = _top(taken, shown)
     stops = LIGHT.diverging if is_diverging else LIGHT.sequential
     colours = LinearSegmentedColormap.from_list("explorer", ["#ffffff", *stops[1:]])
     if is_diverging:
         colours = LinearSegmentedColormap.from_list("explorer", list(stops))
 
     rows, columns = values.shape
-    figure = Figure(figsize=(WIDTH, _height(rows, columns)), layout="constrained")
+    size = WIDTH, _height(rows, columns)
+    figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     image = axes.imshow(
-        shown,
+        _fullness(taken, shown, top),
         cmap=colours,
-        vmin=-top if is_diverging else 0.0,
-        vmax=top,
+        vmin=-1.0 if is_diverging else 0.0,
+        vmax=1.0,
         interpolation="nearest",
         aspect="equal" if max(rows, columns) <= 4 * min(rows, columns) else "auto",
     )
@@ -85,13 +89,72 @@ def _figure(taken: Taken) -> Figure:
     axes.set_xlabel(f"{_plain(taken.column_name)} →", fontsize=8)
     axes.spines[:].set_color(LIGHT.border)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, pad=0.02)
-    bar.set_label(_plain(taken.unit), fontsize=8)
-    bar.ax.tick_params(labelsize=7)
+    bar.set_label(_plain(taken.unit + (", log" if taken.log else "")), fontsize=8)
+    places, ends = _ticks(taken, float(top.max()))
+    bar.set_ticks(places, labels=ends, fontsize=7)
     bar.outline.set_edgecolor(LIGHT.border)
     note = "\n".join(textwrap.wrap(taken.note, LINE))
     figure.supxlabel(_plain(note), fontsize=6, color=LIGHT.muted)
     figure.suptitle(_plain(taken.title), fontsize=9)
+    _strike(figure, axes, set(taken.hidden))
     return figure
+
+
+def _top(taken: Taken, shown: np.ma.MaskedArray) -> np.ndarray:
+    """Where the colours end (1 × 1, rows × 1 or 1 × columns): what has all of them."""
+    over = {"row": (1,), "column": (0,)}.get(taken.scaling, (0, 1))
+    largest = np.abs(shown.filled(0.0)).max(over, keepdims=True)
+    if taken.top and taken.scaling == "all":
+        largest = np.full((1, 1), taken.top)
+    return np.where(largest > 0, largest, 1.0)
+
+
+def _fullness(taken: Taken, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
+    """How full each colour is, with its sign; as on the screen, only a true zero has none."""
+    share = np.ma.minimum(np.abs(shown) / top, 1.0)
+    if taken.log:
+        share = np.ma.maximum(1 + np.log10(np.maximum(share, 1e-30)) / DECADES, 0.0)
+    if taken.scale != "diverging":
+        share = np.ma.maximum(share, FAINTEST)
+    return np.ma.where(shown == 0, 0.0, np.sign(shown) * share)
+
+
+def _ticks(taken: Taken, top: float) -> tuple[list[float], list[str]]:
+    """Places along the colours, and the values that are there."""
+    places = [step / 4 for step in range(5)]
+    ends = [f"{top * place:.3g}" for place in places]
+    if taken.log:
+        places = [step / DECADES for step in range(DECADES + 1)]
+        ends = [f"{top * 10**-step:.3g}" for step in range(DECADES, -1, -1)]
+    if taken.scaling != "all":
+        least = "1/1000 of it" if taken.log else "0"
+        places, ends = [0.0, 1.0], [least, f"largest of its {taken.scaling}"]
+    if taken.log:
+        ends[0] = f"≤ {ends[0]}"
+    if taken.scale != "diverging":
+        return places, ends
+    below = [f"−{end}" for end in ends[:0:-1]]
+    return [-place for place in places[:0:-1]] + places, below + ends
+
+
+def _strike(figure: Figure, axes: Axes, hidden: set[int]) -> None:
+    """A line through the labels of these columns, where they are printed."""
+    from matplotlib.lines import Line2D
+
+    struck = [
+        label
+        for place, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+        if int(place) in hidden
+    ]
+    if not struck:
+        return
+    figure.draw_without_rendering()  # where a label ends is known when it is laid out,
+    figure.set_layout_engine("none")  # once and for all
+    for label in struck:
+        label.set_color(LIGHT.muted)
+        box = label.get_window_extent().transformed(figure.transFigure.inverted())
+        middle = (box.x0 + box.x1) / 2
+        figure.add_artist(Line2D([middle] * 2, [box.y0, box.y1], color=LIGHT.text, linewidth=0.8))
 
 
 def _runs(cells: np.ndarray) -> list[tuple[float, int]]:
