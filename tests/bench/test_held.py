@@ -92,3 +92,18 @@ def test_a_text_that_does_not_reach_what_is_held_lets_it_go() -> None:
     assert not at.exception
     assert "q3" not in str(at.session_state["_folded_held"])
     assert "“held”" not in said(at)
+
+
+@pytest.mark.parametrize("view", ["Matrix", "Lines", "Tokens"])
+@pytest.mark.parametrize("part", ["Encoder", "Decoder", "Cross"])
+def test_every_attention_holds_a_cell(view: str, part: str) -> None:
+    at = page(model="translation", part=part, view=view, held="q1k2", words="true")
+    assert at.session_state["_folded_held"] == {"held": "q1k2"}
+    at.switch_page("../pages/look/pairs.py").run()
+    assert not at.exception
+    assert (at.selectbox(key="query").value, at.selectbox(key="key").value) == (1, 2)
+
+
+def test_one_token_can_be_held() -> None:
+    at = page(model="reverse", text="7", view="Tokens", held="q0")
+    assert at.session_state["_folded_held"] == {"held": "q0"}
