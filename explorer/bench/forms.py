@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 
 from explorer import session
 from explorer.bench import held, painting
 from explorer.bench.changing import button
+from explorer.bench.folded import Folded
 from explorer.choices import one_of, token
 from explorer.components import chips
 from explorer.components.labels import text_of
@@ -14,12 +18,15 @@ from explorer.edits import AblateAttention, AblateHead, AblateMlp, CutEdge, Patc
 from explorer.edits_in_links import LONGEST_TEXT
 from explorer.library import Opened
 from explorer.reading import Reading
-from explorer.text import TextError
+from explorer.text import TextError, Token
+from explorer.text.labels import cut
 
 TO = {"Zero": "zero", "Mean over positions": "mean"}
 EDGE_TO = {"Zero": "zero", "Mean over queries": "mean"}
 THIS_HEAD, ALL_HEADS = "This head", "Every head of the layer"
 STREAM, HEAD_OUT = "Stream after the layer", "Output of the head"
+TOKEN_AT = Folded("token_at", {"token_at": ""})
+LONGEST_PLACE = 5
 
 
 def show(opened: Opened, reading: Reading, passed: Reading) -> None:
@@ -86,11 +93,12 @@ def _token(opened: Opened, reading: Reading, passed: Reading) -> None:
     holds = held.seen(passed)
     is_here = session.choice().part == part
     first = _or(holds.query if is_here else None, _or(holds.key, 1))
-    place = min(int(st.session_state.get("_token_place", first)), len(tokens) - 1)
+    place = _place(tokens, min(first, len(tokens) - 1))
     chips(tokens, key="token_to_change", highlight=place, on_pick=_pick_token)
     st.text(f"Token {place} is “{text_of(tokens[place])}”. Click another one to change that.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        typed = st.text_input("Becomes", key="new_token", max_chars=60, placeholder="One token")
+        how: dict[str, Any] = {"placeholder": "One token", "bind": "query-params"}
+        typed = st.text_input("Becomes", key="new_token", max_chars=60, **how)
         number, why = one_token(opened, typed or "")
         edit = None if number is None else ReplaceToken(part, place, number)
         button(opened, reading, edit, "Replace", "replace_token", type="primary")
@@ -101,7 +109,17 @@ def _token(opened: Opened, reading: Reading, passed: Reading) -> None:
 
 
 def _pick_token(place: int) -> None:
-    st.session_state["_token_place"] = place
+    TOKEN_AT.put("token_at", str(place))
+
+
+def _place(tokens: Sequence[Token], first: int) -> int:
+    """Which token is to be changed; what an address asks for in vain is said and replaced."""
+    asked = str(TOKEN_AT.texts().get("token_at", ""))
+    there = asked.isdecimal() and len(asked) <= LONGEST_PLACE and int(asked) < len(tokens)
+    if asked and not there:
+        session.say(f"There is no token “{cut(asked, 20)}” in this text; showing {first}.")
+    TOKEN_AT.settle({"token_at": asked if there else ""})
+    return int(asked) if there else first
 
 
 def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
@@ -124,7 +142,8 @@ def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
 def _patch(opened: Opened, reading: Reading, passed: Reading) -> None:
     at = session.choice()
     words = "A sentence of as many tokens; what the model makes of it there is put in here"
-    other = st.text_input("Another sentence", key="patch_text", max_chars=LONGEST_TEXT, help=words)
+    how: dict[str, Any] = {"max_chars": LONGEST_TEXT, "help": words, "bind": "query-params"}
+    other = st.text_input("Another sentence", key="patch_text", **how)
     what = one_of("What is put in", "patch_what", (HEAD_OUT, STREAM))
     part = at.part if what == HEAD_OUT else f"{at.part.split('.')[0]}.self_attn"
     rows = reading.rows(part)

@@ -192,3 +192,21 @@ def test_weights_that_are_no_numbers_leave_a_scale(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(beside, "matrix", lambda *_, **how: tops.append(how["top"]))
     page(look="Maps")
     assert tops[-3:] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said_to_be", "vain"),
+    [("2", "Token 2 is “", False), ("99", "Token 1 is “", True), ("-1", "Token 1 is “", True)],
+)
+def test_the_token_to_change_is_in_the_address(asked: str, said_to_be: str, vain: bool) -> None:
+    at = page(text="the cat", change="Token", token_at=asked)
+    assert said_to_be in said(at)
+    assert (f"There is no token “{asked}” in this text; showing 1." in said(at)) == vain
+
+
+def test_what_is_typed_in_a_form_is_in_the_address() -> None:
+    at = page(text="the cat", change="Patch", patch_text="the hat")
+    assert at.text_input(key="patch_text").value == "the hat"
+    assert not at.button(key="patch").disabled
+    at = page(text="the cat", change="Token", new_token="hat")
+    assert at.text_input(key="new_token").value == "hat"
