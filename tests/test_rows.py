@@ -61,6 +61,7 @@ CHANGING = {
         "compare_prompts_and_models",
         "compare_training_steps",
         "compare_two_heads_difference_map",
+        "compare_edited_against_plain",
     ],
     "faithfulness test of the map": ["faithfulness_of_a_map"],
     "undo, history in the address": [

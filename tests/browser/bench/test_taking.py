@@ -103,6 +103,29 @@ def test_compare_prompts_and_models(visitor: Visitor, model: str, text: str, oth
 
 
 @pytest.mark.parametrize("model", ["shakespeare", "gpt2"], ids=["ours", "published"])
+def test_compare_edited_against_plain(visitor: Visitor, visit: Visit, model: str) -> None:
+    text = "5+17+3" if model == "gpt2" else "To+be"
+    page = visitor.open(f"/edits?model={model}&text={text}&layer=0&head=1")
+    page.get_by_role("button", name="Ablate layer 0, head 1", exact=True).click()
+    visitor.asks(edits="1.1~h.d.0.1.z")
+    visitor.follow("Compare")
+    page.get_by_role("radio", name="Your edits", exact=True).click()
+    expect(visitor.widget("edits_made").get_by_text("head 1 to zero")).to_be_visible()
+    visitor.asks(edits="1.1~h.d.0.1.z")
+    sidebar = page.get_by_test_id("stSidebar")
+    sidebar.get_by_role("radiogroup", name="Layer").get_by_role("radio", name="1").click()
+    alike = page.get_by_text("Their rows are 0 bits apart")
+    expect(page.get_by_text("Both maps are over the same tokens.")).to_be_visible()
+    expect(alike).to_have_count(0)
+    visitor.rest()
+    friend = visit()
+    friend.open(page.url.removeprefix(visitor.url))
+    friend.shows("map_difference", visitor.picture("map_difference"))
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(alike).to_be_visible()
+
+
+@pytest.mark.parametrize("model", ["shakespeare", "gpt2"], ids=["ours", "published"])
 def test_a_generated_sentence_grows_its_maps_token_by_token(visitor: Visitor, model: str) -> None:
     text = "5+17+3" if model == "gpt2" else "To+be"
     page = visitor.open(f"/writing?model={model}&text={text}&length=4")
