@@ -30,6 +30,7 @@ ENDS = (
     "1, or the largest value of the picture, of each row or of each column. Numbers stay as they "
     "are. Weights × lengths have no end of their own: there, 1 means the picture."
 )
+AB = "A is your sentence, B the second one."
 COLOURS = {"all": "colours by picture", "row": "colours by row", "column": "colours by column"}
 LEAST_MASS, MASS_STEP = 10, 5
 MOST_HIDDEN = 24
@@ -122,7 +123,7 @@ def _controls(chosen: dict[str, Any], reading: Reading, part: str, names: list[s
     whole = "Every token here is a whole word already."
     _switch("Whole words", "words", chosen, disabled=not cut, help=pieces if cut else whole)
     if two_sentences(reading, part):
-        _one("Sentences", "sentences", chosen)
+        _one("Sentences", "sentences", chosen, help=AB)
     _one("Colours end at", "colours", chosen, help=ENDS)
     _switch("Colours on a log scale", "log", chosen)
     st.button("Reset", key="reset_look", on_click=FOLDED.reset)
