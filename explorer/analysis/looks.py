@@ -7,7 +7,7 @@ picked. Shapes: h heads, q queries, k keys.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -76,25 +76,36 @@ class Shown:
     groups: tuple[Group, ...]
 
 
-def shown(reading: Reading, part: str, layer: int, head: int, look: Look) -> Shown:
+def shown(
+    reading: Reading,
+    part: str,
+    layer: int,
+    head: int,
+    look: Look,
+    report: Callable[[float], None] | None = None,
+) -> Shown:
     """One picture (rows, columns): of this head, or of the heads of one or of all layers combined.
 
     One head after another, so memory grows with queries × keys, whatever the heads and layers.
+    `report` is told the share that is done, where it takes long.
     """
     of = reading.part(part)
     layers = range(of.layers) if look.everywhere else [layer]
     heads = [head] if look.of == "head" else list(range(of.heads))
     picture, removed = None, torch.zeros(len(reading.rows(part)))
-    for each, one in product(layers, heads):
+    count = len(layers) * len(heads)
+    for done, (each, one) in enumerate(product(layers, heads), 1):
         values, lost = _one(reading, part, each, one, look)
-        removed = removed + lost / (len(layers) * len(heads))
+        removed = removed + lost / count
         if picture is None:
             picture = values
         else:
             picture = torch.maximum(picture, values) if look.of == "max" else picture + values
+        if report is not None:
+            report(done / count)
     assert picture is not None, "an attention has at least one head"
     if look.of == "mean":
-        picture = picture / (len(layers) * len(heads))
+        picture = picture / count
     return _framed(reading, part, layers, look, picture, removed, len(heads))
 
 

@@ -14,6 +14,7 @@ from explorer.kept import kept
 from explorer.reading import Reading
 from explorer.snippets import one_head
 from explorer.taken import Taken
+from explorer.waiting import bar
 
 MOST_CELLS_IN_LINES = 1 << 22
 """Heads × rows × columns that are sent for the lines: 16 heads of 512 tokens."""
@@ -142,11 +143,12 @@ def picture(reading: Reading, look: Look) -> Shown:
     """The picture of one head is made each time; that of all heads of a layer is kept."""
     at = session.choice()
 
-    def make() -> Shown:
+    if look.of == "head":
         return shown(reading, at.part, at.layer, at.head, look)
 
-    if look.of == "head":
-        return make()
+    def make() -> Shown:
+        with bar("Combining the heads") as report:
+            return shown(reading, at.part, at.layer, at.head, look, report)
+
     key = ("look", at.text, at.pair, at.part, None if look.everywhere else at.layer, look)
-    with st.spinner("Combining the heads"):
-        return kept(session.opened(), key, make, lambda made: 2 * made.values.nbytes)
+    return kept(session.opened(), key, make, lambda made: 2 * made.values.nbytes)
