@@ -26,6 +26,8 @@ STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 MOST_EDGES = 1 << 22
 MOST_WEIGHTS = 1 << 24
 """Of all heads of the layer, which every pass holds, and a pattern as large beside them."""
+A_WEIGHT = 500
+"""Multiplications that take as long as one weight that is made, cut and read, not fused."""
 TOO_MANY = "There are too many edges for so long a text: shorten it."
 TOO_LONG = "So many passes of this model take too long: shorten the text, or choose a later layer."
 
@@ -60,7 +62,7 @@ def work(
     if edges > MOST_EDGES or cells * heads > MOST_WEIGHTS:
         raise TooManyEdges(TOO_MANY)
     passes = sum(step < edges for step in STEPS) * (1 + draws) + 1
-    found = passes * multiplications(model, given, part, layer)
+    found = passes * (multiplications(model, given, part, layer) + A_WEIGHT * heads * cells)
     if found > MOST:
         raise TooManyEdges(TOO_LONG)
     return found
