@@ -26,6 +26,7 @@ HEAD, SENTENCE, MODEL, STEP, EDITED = (
     "A training step",
     "Your edits",
 )
+LIST_WIDTH = 320
 
 
 def sides() -> tuple[Side, Side]:
@@ -76,11 +77,12 @@ def answers(first: Side, second: Side) -> None:
 
 def _another_head(first: Side, opened: Opened) -> Side:
     part = first.reading.part(first.part)
+    narrow = {"as_list": True, "width": LIST_WIDTH}
     with st.container(horizontal=True):
         layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
-        layer = one_of("Its layer", "other_layer", layers, str(first.layer), as_list=True)
+        layer = one_of("Its layer", "other_layer", layers, str(first.layer), **narrow)
         other = heads[(first.head + 1) % part.heads]
-        head = one_of("Its head", "other_head", heads, other, as_list=True)
+        head = one_of("Its head", "other_head", heads, other, **narrow)
     title = f"Layer {layer}, head {head}"
     return Side(title, first.reading, first.part, int(layer), int(head))
 
@@ -105,7 +107,7 @@ def _another_model(first: Side, opened: Opened) -> Side:
     if not names:
         session.say("There is no other model here: train one, or open one on the Checkpoints page.")
         st.stop()
-    name = one_of("The other model", "other_model", names, as_list=True)
+    name = one_of("The other model", "other_model", names, as_list=True, width=LIST_WIDTH)
     try:
         other = library.open_entry(shelf[name])
     except library.LibraryError as error:
@@ -122,7 +124,7 @@ def _unlike(entry: Entry) -> bool:
 
 def _another_step(first: Side, opened: Opened) -> Side:
     snapshots = _snapshots()
-    step = one_of("Step", "other_step", tuple(snapshots), as_list=True)
+    step = one_of("Step", "other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
     folder = snapshots[step]
     try:
         other = kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
@@ -143,7 +145,10 @@ def _another_step(first: Side, opened: Opened) -> Side:
 
 
 def _with_edits(first: Side, opened: Opened) -> Side:
-    _, passed = changing.history(opened, first.reading)
+    with st.expander("The edits: undo them, or remove one"):
+        made, passed = changing.history(opened, first.reading)
+    if not made.edits:
+        st.text("Nothing is changed yet, so both sides are the same pass.")
     if first.reading.written:
         effects.written(opened, Edited(first.reading), passed)
     page = st.session_state.get("_pages", {}).get("edits")

@@ -110,6 +110,7 @@ def test_compare_edited_against_plain(visitor: Visitor, visit: Visit, model: str
     visitor.asks(edits="1.1~h.d.0.1.z")
     visitor.follow("Compare")
     page.get_by_role("radio", name="Your edits", exact=True).click()
+    page.get_by_text("The edits: undo them, or remove one", exact=True).click()
     expect(visitor.widget("edits_made").get_by_text("head 1 to zero")).to_be_visible()
     visitor.asks(edits="1.1~h.d.0.1.z")
     sidebar = page.get_by_test_id("stSidebar")
