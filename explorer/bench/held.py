@@ -133,8 +133,9 @@ def way_on(found: Held) -> None:
     """To where a weight comes from, and to where it is changed; a page run alone has no others."""
     pages = st.session_state.get("_pages", {})
     is_cell = found.query is not None and found.key is not None
+    what = "the held cell" if is_cell else "the held token" if str(found) else "a pair"
     ways = {
-        "pairs": "Query and key of the held cell" if is_cell else "Query and key of a pair",
+        "pairs": f"Query and key of {what}",
         "edits": "Change the held cell or this head" if is_cell else "Change this head",
     }
     with st.container(horizontal=True):

@@ -42,3 +42,4 @@ def two_way(reading: Reading, look: Look, *, key: str = "attention_tokens") -> N
     widgets.notes(made.notes)
     if look.scaling != Look().scaling or look.log:
         widgets.notes([OWN_SCALE])
+    held.way_on(holds)

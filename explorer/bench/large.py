@@ -98,6 +98,7 @@ def as_lines(reading: Reading, look: Look) -> None:
         log=look.log,
     )
     widgets.notes([" ".join(made.notes)])
+    held.way_on(holds)
 
 
 def taken(reading: Reading, look: Look) -> Taken:

@@ -80,5 +80,8 @@ def test_the_heads_drawn_as_lines_and_a_held_token_are_in_the_link(
     expect(sentence).to_contain_text("is token 2 of")
     part(friend, "tokens", ".chip").nth(1).click()
     friend.asks(held="q1")
+    friend.page.get_by_role("link", name="Query and key of the held token").click()
+    friend.titled("Query and key")
+    expect(friend.widget("query").locator("input")).to_have_value(re.compile("^1 ·"))
     visitor.page.get_by_role("radio", name="1", exact=True).last.click()
     wait_until(lambda: "drawn" not in visitor.query(), "another head is drawn alone")
