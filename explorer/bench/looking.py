@@ -1,71 +1,39 @@
-"""How the large head is to be shown: the controls, and what the address asks for in vain."""
+"""How the large head is to be shown: the controls, and what an address asked for in vain."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from explorer import session
-from explorer.analysis.looks import ALL, SENTENCES, Look
+from explorer.analysis.looks import ALL, Look
 from explorer.analysis.words import words_of
-from explorer.bench.folded import Folded, Text
-from explorer.components.labels import text_of
+from explorer.bench.folded import Folded
+from explorer.bench.wishes import (
+    CHOICES,
+    HEADS,
+    LEAST_MASS,
+    MASS_STEP,
+    MOST_HIDDEN,
+    SCALING,
+    UNTOUCHED,
+    WEIGHTING,
+    in_vain,
+    sound,
+)
+from explorer.choices import token_names
 from explorer.parts import Part
 from explorer.reading import Reading
-from explorer.text import Token
-from explorer.text.labels import cut
 
-HEADS = {
-    "This head": ("head", False),
-    "Mean": ("mean", False),
-    "Max": ("max", False),
-    "Mean of all layers": ("mean", True),
-    "Max of all layers": ("max", True),
-}
-WEIGHTING = {"Plain": "plain", "Value length": "value"}
-SCALING = {"1": "one", "Picture": "all", "Row": "row", "Column": "column"}
 ENDS = (
     "1, or the largest value of the picture, of each row or of each column. Numbers stay as they "
     "are. Weights × lengths have no end of their own: there, 1 means the picture."
 )
 AB = "A is your sentence, B the second one."
 COLOURS = {"all": "colours by picture", "row": "colours by row", "column": "colours by column"}
-LEAST_MASS, MASS_STEP = 10, 5
-MOST_HIDDEN = 24
-"""As many keys may be named one by one; the address holds them all and must stay short."""
-
-LONGEST_NAME = 16
-
-CHOICES = {
-    "heads": tuple(HEADS),
-    "weighting": tuple(WEIGHTING),
-    "colours": tuple(SCALING),
-    "sentences": tuple(SENTENCES),
-}
-SWITCHES = ("hide_first", "hide_special", "words", "log")
-UNTOUCHED: dict[str, Any] = {
-    **{key: options[0] for key, options in CHOICES.items()},
-    **dict.fromkeys(SWITCHES, False),
-    "hide": [],
-    "mass": 100,
-}
 FOLDED = Folded("look", UNTOUCHED)
-
-
-def choose_view(*views: str) -> str:
-    """In which of these forms the head is drawn; the first is the usual one."""
-    picked = st.segmented_control(
-        "View",
-        views,
-        default=views[0],
-        key="view",
-        required=True,
-        label_visibility="collapsed",
-        bind="query-params",
-    )
-    return views[0] if picked is None else str(picked)
 
 
 def choose(reading: Reading, part: str) -> Look:
@@ -74,7 +42,7 @@ def choose(reading: Reading, part: str) -> Look:
     It stands on the left, so that what opens leaves the large figure in sight. Each
     control is in the address.
     """
-    names = key_names(reading.columns(part))
+    names = token_names(reading.columns(part))
     paired = two_sentences(reading, part)
     asked = FOLDED.texts()
     vain = in_vain(asked, names, paired)
@@ -174,14 +142,9 @@ def pick(layer: int, head: int) -> None:
     FOLDED.put("heads", UNTOUCHED["heads"])
 
 
-def key_names(columns: Sequence[Token]) -> list[str]:
-    """What a key is called where it can be picked: its place, and its token in short."""
-    return [f"{at} {cut(text_of(token), LONGEST_NAME)}" for at, token in enumerate(columns)]
-
-
 def toggle_hidden(reading: Reading, part: str, keys: Sequence[int]) -> None:
     """Hide these keys, or show them again where all of them were hidden; for a callback."""
-    names = key_names(reading.columns(part))
+    names = token_names(reading.columns(part))
     wanted = [names[at] for at in keys]
     now = FOLDED.texts()
     before = [name for name in now.get("hide", []) if name in names]
@@ -236,19 +199,6 @@ def has_cut_words(reading: Reading, part: str) -> bool:
     return any(len(words_of(side, reading.text, reading.pair)) < len(side) for side in sides)
 
 
-def sound(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> dict[str, Any]:
-    """Values that exist here; what is asked for in vain is as at first."""
-    found = dict(UNTOUCHED)
-    for key, options in CHOICES.items():
-        if asked.get(key) in options and (paired or key != "sentences"):
-            found[key] = asked[key]
-    for key in SWITCHES:
-        found[key] = str(asked.get(key)).lower() == "true"
-    found["mass"] = share(asked) or UNTOUCHED["mass"]
-    found["hide"] = [name for name in asked.get("hide", []) if name in names][:MOST_HIDDEN]
-    return found
-
-
 def _say(found: list[str], look: Look) -> None:
     """The address's mistakes, until something else is chosen."""
     state, now = st.session_state, (session.choice(), look)
@@ -260,40 +210,3 @@ def _say(found: list[str], look: Look) -> None:
         return
     for note in notes:
         session.say(note)
-
-
-def share(asked: Mapping[str, Text]) -> int | None:
-    """The percentage that is asked for, where it is one."""
-    mass = str(asked.get("mass", ""))
-    known = mass.isdecimal() and len(mass) <= 3 and LEAST_MASS <= int(mass) <= 100
-    return int(mass) if known else None
-
-
-def in_vain(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> list[str]:
-    """One sentence for everything that was asked for and does not exist here."""
-    notes = []
-    for key, options in CHOICES.items():
-        value = asked.get(key)
-        if value is not None and value not in options:
-            notes.append(
-                f"“{key}” can be {_or(options)}, not “{value[:20]}”; showing {options[0]}."
-            )
-    if not paired and asked.get("sentences", ALL) in [*SENTENCES][1:]:
-        notes.append("There is one sentence here, so no pair of sentences to pick from.")
-    for key in SWITCHES:
-        value = str(asked.get(key, "false"))
-        if value.lower() not in ("true", "false"):
-            notes.append(f"“{key}” can be true or false, not “{value[:20]}”; it is off.")
-    if "mass" in asked and share(asked) is None:
-        wish = str(asked["mass"])[:20]
-        notes.append(
-            f"The share shown is between {LEAST_MASS} and 100 %, not “{wish}”; showing all."
-        )
-    missing = [name for name in asked.get("hide", []) if name and name not in names]
-    if missing:
-        notes.append(f"There is no key “{missing[0][:30]}” to hide in this text.")
-    return notes
-
-
-def _or(options: Sequence[str]) -> str:
-    return ", ".join(options[:-1]) + " or " + options[-1]

@@ -5,8 +5,11 @@ import streamlit as st
 from explorer import session, widgets
 from explorer.analysis import thumbnails
 from explorer.bench import inspecting, large, looking, taking_away
+from explorer.choices import one_of
 from explorer.components import grid
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
+
+VIEWS = {"Matrix": large.as_matrix, "Lines": large.as_lines, "Tokens": inspecting.two_way}
 
 widgets.opening(
     "Attention",
@@ -30,13 +33,8 @@ with one:
     with st.container(horizontal=True, vertical_alignment="center"):
         title = looking.in_words(look, part, at.layer, at.head)
         st.markdown(f"**{title}**", width="stretch")
-        view = looking.choose_view("Matrix", "Lines", "Tokens")
-    if view == "Matrix":
-        large.as_matrix(reading, look)
-    elif view == "Lines":
-        large.as_lines(reading, look)
-    else:
-        inspecting.two_way(reading, look)
+        view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
+    VIEWS[view](reading, look)
     taking_away.take_away(lambda: large.taken(reading, look))
 
 st.markdown(part.words.explanation)
