@@ -198,6 +198,7 @@ def test_padding_mask_drawn(visitor: Visitor, model: str, text: str) -> None:
     page.get_by_role("radio", name="A padded batch", exact=True).click()
     expect(page.get_by_role("radio", name="A padded batch", exact=True)).to_be_checked()
     expect(page.get_by_text("Padding: no one looks at filler", exact=True)).to_be_visible()
+    visitor.drawn("mask_padding")
     label = str(canvas(visitor, "mask_padding").get_attribute("aria-label"))
     last = int(label.split(" by ")[1].split(".")[0]) - 1
     for key in ("mask_padding", "mask_both", "weights"):
