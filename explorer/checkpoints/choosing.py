@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
 from torch import Tensor
 
 from explorer import session
@@ -42,17 +41,12 @@ def choose_tensor(opened: Opened, *, matrices: bool = False) -> tuple[str, Tenso
         elif inside["stack"] == stack and int(inside["layer"]) == at.layer:
             places[inside["part"]] = name, parameter
     default = f"{attention}.q_proj.weight"
-    options = list(places)
-    if default not in places:
-        default = options[0]
-    if st.session_state.get("tensor", default) not in places:
-        st.session_state["tensor"] = default
-    picked = st.selectbox(
-        f"Tensor of {stack} layer {at.layer}, or outside the layers",
-        options,
-        index=options.index(default),
-        key="tensor",
+    name = one_of(
+        f"Tensor: {stack} layer {at.layer}, or outside the layers",
+        "tensor",
+        list(places),
+        default if default in places else next(iter(places)),
+        as_list=True,
         help="The layer and the kind of attention are chosen in the sidebar.",
-        bind="query-params",
     )
-    return places[picked or default]
+    return places[name]

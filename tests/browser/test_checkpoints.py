@@ -58,7 +58,7 @@ def test_a_button_of_the_shelf_opens_a_model(visitor: Visitor) -> None:
 
 def test_the_next_layer_shows_the_same_tensor(visitor: Visitor) -> None:
     page = visitor.open(f"/checkpoints?model={MODEL}&show=Weights&layer=0")
-    visitor.choose("Tensor of decoder layer 0", "mlp.up_proj.weight")
+    visitor.choose("Tensor: decoder layer 0", "mlp.up_proj.weight")
     visitor.asks(tensor="mlp.up_proj.weight")
     expect(page.get_by_text("decoder.blocks.0.mlp.up_proj.weight")).to_be_visible()
     before = visitor.picture("weights_picture")

@@ -134,6 +134,7 @@ def test_a_tensor_that_a_model_lacks_is_replaced(folder: Path) -> None:
     assert "`decoder.blocks.0.self_attn.q_proj.weight`" in said(at)
     at = page(show="Weights", tensor="../../etc/passwd", part="Encoder")
     assert "`encoder.blocks.0.self_attn.q_proj.weight`" in said(at)
+    assert "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight." in said(at)
     assert "Each cell is" in said(page(show="Weights", cell="Median"))
 
 
