@@ -24,6 +24,7 @@ from explorer.edits import (
 )
 from explorer.edits_in_core import preset_mask
 from explorer.edits_in_words import words
+from explorer.kept import forget
 from explorer.library import Opened
 from explorer.passing import ids_of
 from explorer.reading import Reading, read, reread
@@ -182,6 +183,7 @@ MISFITS: dict[str, Edit] = {
     "no token 9,999": ReplaceToken(D, 1, 9_999),
     "size of at least 1": PresetMask(D, 0, "window", 0),
     "only texts of the same length": Patch(D, 0, 0, 1, "the cat and the hat"),
+    "have the same positions": Patch(D, 0, 0, 1, "the"),
     "type a sentence": Patch(D, 0, 0, 1, " "),
 }
 
@@ -251,3 +253,18 @@ def test_a_query_that_may_look_nowhere_gets_zeros() -> None:
     assert not blind.mask(D, 0)[0].any()
     assert (blind.weights(D, 0, 0)[0] == 0).all()
     assert logits(found, blind).isfinite().all()
+
+
+def test_edits_that_fit_one_by_one_and_not_together_are_all_set_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*given: Any) -> Reading:
+        raise core.EditError("Not together.")
+
+    monkeypatch.setattr(rereading, "reread", refused)
+    found, reading = opened("letters")
+    again = edited(found, reading, (AblateHead(D, 0, 3), AblateHead(D, 1, 3)))
+    forget(found)
+    assert again.reading is reading
+    assert again.made == ()
+    assert again.set_aside == {0: "Not together.", 1: "Not together."}

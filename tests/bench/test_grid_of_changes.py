@@ -24,6 +24,12 @@ def is_shown(at: AppTest, view: str) -> bool:
     return any("set to zero, the strongest first" in each.value for each in at.caption)
 
 
+def strongest(at: AppTest) -> list[list[str]]:
+    """The table of the heads that matter most."""
+    table = next(each.value for each in at.dataframe if "head" in each.value)
+    return [[str(value) for value in row] for row in table.to_numpy()]
+
+
 def buttons(at: AppTest) -> set[str | None]:
     return {each.key for each in at.button}
 
@@ -84,3 +90,6 @@ def test_heads_are_patched_from_a_sentence_of_as_many_tokens() -> None:
     assert not at.exception
     assert is_shown(at, "Every head")
     assert any("as it is over the other sentence" in each.value for each in at.caption)
+    first = strongest(at)
+    at.text_input(key="heads_from").set_value("hat the").run()
+    assert strongest(at) != first, "another sentence, other numbers"
