@@ -67,7 +67,8 @@ def difference(first: Side, second: Side) -> Difference:
         (q1, k1), (q2, k2) = mine.shape, theirs.shape
         raise NothingToSubtractError(
             f"One map has {q1:,} queries and {k1:,} keys, the other {q2:,} and {k2:,}, so there is "
-            "no difference to show: choose texts of equally many tokens."
+            "no difference to show: choose texts of equally many tokens, or a model that cuts "
+            "them alike."
         )
     return Difference(theirs - mine, first.allowed | second.allowed, _aligned(first, second))
 

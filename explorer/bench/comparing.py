@@ -7,9 +7,10 @@ from pathlib import Path
 import streamlit as st
 
 from explorer import library, session, shelves, widgets
-from explorer.analysis.comparing import Side, common_top, divergence
-from explorer.bench import beside, changing, effects
+from explorer.analysis.comparing import Difference, Side, common_top, divergence
+from explorer.bench import beside, changing, effects, taking_away
 from explorer.choices import one_of
+from explorer.components.labels import texts
 from explorer.kept import kept
 from explorer.library import Entry, Opened
 from explorer.numbers import three
@@ -18,6 +19,7 @@ from explorer.reading import read, reread
 from explorer.rereading import Edited
 from explorer.runs.opening import open_folder
 from explorer.runs.run import Run
+from explorer.taken import Taken
 
 HEAD, SENTENCE, MODEL, STEP, EDITED = (
     "Another head",
@@ -45,16 +47,38 @@ def sides() -> tuple[Side, Side]:
     return first, kinds[one_of("Compared with", "with", offered)](first, opened)
 
 
-def show(first: Side, second: Side) -> None:
+def show(first: Side, second: Side) -> Difference | None:
     """Both on one scale, second − first around zero, and how far they are apart."""
     top = common_top(first, second)
     found = beside.show(first, second, top)
     if found is None:
-        return
+        return None
     far = three(divergence(first, second))
     st.text(
-        f"{found.note} Their rows are {far} bits apart on average: 0 is "
-        f"alike, 1 as different as can be. The fullest colour of both is a weight of {three(top)}."
+        f"{found.note} Their rows are {far} bits apart on average: 0 is alike, 1 as different as "
+        f"can be. The fullest colour of both is a weight of {three(top)}."
+    )
+    return found
+
+
+def taken(first: Side, second: Side, found: Difference) -> Taken:
+    """The difference, for who takes it away; the offline page has all three maps."""
+    at, words = session.choice(), second.reading.part(second.part).words
+    about = taking_away.about() | {"first": first.title, "second": second.title}
+    if second.reading.text != at.text:
+        about["the other sentence"] = second.reading.text
+    return Taken(
+        values=found.values,
+        rows=tuple(texts(second.rows)),
+        columns=tuple(texts(second.columns)),
+        title=f"{second.title} − {first.title.lower()} of {at.model}",
+        unit="change of weight",
+        row_name=words.row,
+        column_name=words.column,
+        scale="diverging",
+        allowed=found.allowed,
+        about=about,
+        note=" ".join((f"“{at.text}”.", found.note)),
     )
 
 

@@ -11,6 +11,7 @@ from explorer.bench.comparing import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.edits import AblateHead, History
 from explorer.edits_in_links import to_address
 from explorer.runs.worker import work
+from explorer.text.literal import literal
 from tests import apps
 from tests.apps import said, views
 from tests.runs.making import tiny_run
@@ -78,3 +79,13 @@ def test_with_edits_a_model_that_writes_says_what_it_writes_now() -> None:
     assert not views(at) & {"answer_first", "answer_second"}, "the answer without edits is not its"
     at = page(model="translation", compared_with=SENTENCE, other_text="a white dog eats")
     assert views(at) >= {"answer_first", "answer_second"}
+
+
+def test_the_difference_is_taken_away() -> None:
+    at = page(model="letters", layer="0", head="1", other_layer="0", other_head="2")
+    assert not at.get("download_button")
+    at.session_state["take_away"] = True
+    at.run()
+    assert not at.exception
+    assert len(at.get("download_button")) == 6
+    assert literal("Layer 0, head 2 − layer 0, head 1 of letters") in said(at)
