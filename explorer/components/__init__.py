@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from explorer.components.chips import chips
-from explorer.components.grid import GridPick, grid
+from explorer.components.grid import grid
 from explorer.components.lines import lines
 from explorer.components.matrix import matrix
 
-__all__ = ["GridPick", "chips", "grid", "lines", "matrix"]
+__all__ = ["chips", "grid", "lines", "matrix"]

@@ -26,7 +26,8 @@ overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_b
 with overview:
     st.markdown("**Every head** · layers down, heads across")
     small = thumbnails.of_reading(reading, at.part)
-    grid(small, selected=(at.layer, at.head), key="overview", on_pick=looking.pick)
+    framed = (at.layer, at.head) if look.of == "head" else None
+    grid(small, selected=framed, key="overview", on_pick=looking.pick)
     widgets.answer(reading)
     widgets.notes(reading.notes)
 with one:

@@ -27,6 +27,6 @@ def remember(layer: int, head: int) -> None:
 
 
 chosen = st.session_state.get("chosen", (0, 0))
-picked = grid(weights, selected=chosen, key="g", on_pick=remember)
+grid(weights, selected=chosen, key="g", on_pick=remember)
 st.session_state.runs = st.session_state.get("runs", 0) + 1
-st.text(f"picked {picked.picked}, chosen {chosen}, run {st.session_state.runs}")
+st.text(f"chosen {chosen}, run {st.session_state.runs}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.analysis.thumbnails import of_weights
 from explorer.components import wire
-from explorer.components.grid import _checked, encode, natural_height
+from explorer.components.grid import encode, natural_height
 from tests.components.conftest import OpenDemo
 from tests.components.samples import causal, heads
 
@@ -35,12 +34,12 @@ def test_hover_names_a_head_and_its_largest_weight(open_demo: OpenDemo) -> None:
 
 def test_a_click_comes_back_once(open_demo: OpenDemo) -> None:
     page = open_demo("grid", "small")
-    expect(page.get_by_text("picked None, chosen (0, 0), run 1")).to_be_visible()
+    expect(page.get_by_text("chosen (0, 0), run 1")).to_be_visible()
     canvas(page).click(position=at(page, 1, 3))  # type: ignore[arg-type]
-    expect(page.get_by_text("picked [1, 3], chosen (1, 3), run 2")).to_be_visible()
+    expect(page.get_by_text("chosen (1, 3), run 2")).to_be_visible()
     canvas(page).click(position=at(page, 1, 3))  # type: ignore[arg-type]
     canvas(page).click(position=at(page, 0, 1))  # type: ignore[arg-type]
-    expect(page.get_by_text("picked [0, 1], chosen (0, 1), run 3")).to_be_visible()
+    expect(page.get_by_text("chosen (0, 1), run 3")).to_be_visible()
 
 
 def test_arrows_walk_and_enter_picks(open_demo: OpenDemo) -> None:
@@ -50,7 +49,7 @@ def test_arrows_walk_and_enter_picks(open_demo: OpenDemo) -> None:
     page.keyboard.press("ArrowDown")
     expect(page.locator(".grid .sentence")).to_contain_text("layer 1, head 1")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("picked [1, 1], chosen (1, 1), run 2")).to_be_visible()
+    expect(page.get_by_text("chosen (1, 1), run 2")).to_be_visible()
 
 
 def test_144_heads_of_128_tokens_say_how_they_were_made_small(open_demo: OpenDemo) -> None:
@@ -64,13 +63,6 @@ def test_a_small_weight_is_not_drawn_as_zero() -> None:
     weights = torch.tensor([[[[1.0, 1e-6, 0.0]]]])
     _, planes = wire.unpack(encode(of_weights(weights), "layer", "head", name="g"))
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0]
-
-
-@pytest.mark.parametrize(
-    "sent", [None, "no", [1], [1, 2, 3], [-1, 0], [0, 9], [0.5, 1], [True, 1], {"a": 1}]
-)
-def test_nonsense_from_a_browser_is_no_pick(sent: object) -> None:
-    assert _checked(sent, 2, 4) is None
 
 
 def test_the_height_is_decided_by_the_shape() -> None:

@@ -8,15 +8,13 @@ for finding a head, `matrix` is for reading it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 import torch
 from torch import Tensor
 
 from explorer.analysis.thumbnails import Thumbnails, of_weights
-from explorer.components import wire
+from explorer.components import told, wire
 from explorer.components.mounting import View
 
 HTML = """
@@ -34,54 +32,35 @@ USUAL_WIDTH = 360
 _VIEW = View("grid", HTML)
 
 
-@dataclass(frozen=True)
-class GridPick:
-    """What was picked in this run: [layer, head], or None."""
-
-    picked: list[int] | None
-
-
 def grid(
     weights: Tensor | Thumbnails,
     *,
-    selected: tuple[int, int],
+    selected: told.Place | None,
     key: str,
     on_pick: Callable[[int, int], None] | None = None,
     height: int | None = None,
     row_name: str = "layer",
     column_name: str = "head",
-) -> GridPick:
-    """Draw `weights` (layers, heads, queries, keys) small and frame the `selected` head.
+) -> None:
+    """Draw `weights` (layers, heads, queries, keys) small and frame the `selected` head, if one is.
 
-    One click is one rerun: `on_pick(layer, head)` is called before the script, and
-    the result says in `.picked` what was picked.
+    One click is one rerun: `on_pick(layer, head)` is called before the script.
     """
     small = weights if isinstance(weights, Thumbnails) else of_weights(weights)
     layers, heads, queries, keys = small.shape
 
     def hand_over() -> None:
-        picked = _checked(st.session_state[key].get("picked"), layers, heads)
+        picked = told.cell(st.session_state[key].get("picked"), layers, heads)
         if picked and on_pick:
             on_pick(*picked)
 
-    result = _VIEW(
+    _VIEW(
         key=key,
         data=encode(small, row_name, column_name, name=key),
         height=height or natural_height(layers, queries, keys, heads),
-        choice=list(selected),
+        choice=None if selected is None else list(selected),
         on_picked_change=hand_over,
     )
-    return GridPick(_checked(result.get("picked"), layers, heads))
-
-
-def _checked(picked: Any, layers: int, heads: int) -> list[int] | None:
-    """What the browser says was picked, where it can be true; a browser may send anything."""
-    if not isinstance(picked, list | tuple) or len(picked) != 2:
-        return None
-    layer, head = picked
-    if type(layer) is not int or type(head) is not int:
-        return None
-    return [layer, head] if 0 <= layer < layers and 0 <= head < heads else None
 
 
 def natural_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:
