@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,17 +23,20 @@ from explorer.edits import (
     PresetMask,
     ReplaceToken,
 )
-from explorer.edits_in_core import preset_mask
+from explorer.edits_in_core import head_out, preset_mask
 from explorer.edits_in_words import words
 from explorer.kept import forget
 from explorer.library import Opened
+from explorer.parts import site
 from explorer.passing import ids_of
 from explorer.reading import Reading, read, reread
 from explorer.rereading import MOST_TEXTS, edited, misfit
+from explorer.text import byte_tokenizer
+from explorer.text.special import DECODER
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
-from tests.shelf import NAMES
+from tests.shelf import NAMES, put
 
 close = torch.testing.assert_close
 D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
@@ -163,6 +167,24 @@ def test_patching_from_the_same_text_changes_nothing_and_from_another_something(
     whole = tuple(Patch(D, 1, None, place, other) for place in range(n))
     carried = edited(found, reading, whole).reading
     close(logits(found, carried), logits(found, read(found, other)), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "grouped"])
+def test_what_a_head_gives_is_what_the_pass_gave(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "grouped":
+        monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+        letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
+        put(tmp_path, name, letters, "the cat", kind="decoder", n_heads=4, n_kv_heads=2)
+    found, reading = opened(name)
+    given = [ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens]
+    whole = trace(found.model, *given, sites=("*.head_out",))
+    for part in reading.parts:
+        for layer, head in product(range(part.layers), range(part.heads)):
+            gave = whole[f"{site(part.name, layer)}.head_out"][0, head]
+            close(head_out(reading, part.name, layer, head), gave, atol=1e-5, rtol=1e-5)
+            close(head_out(reading, part.name, layer, head, 1), gave[1], atol=1e-5, rtol=1e-5)
 
 
 def test_patching_into_a_model_that_writes_keeps_its_answer() -> None:

@@ -7,7 +7,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.bench import beside, changing
-from explorer.edits import AblateHead, Edit, History, MaskCell
+from explorer.edits import AblateHead, Edit, HideKey, History, MaskCell
 from explorer.edits_in_links import MOST, to_address
 from explorer.library import Opened, open_model
 from explorer.reading import Reading, read
@@ -163,6 +163,16 @@ def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
         changing.make(*opened, edit)
     changing.make(*opened, MaskCell(D, 0, 2, 1, True))
     assert changing.now().made == (everywhere, MaskCell(D, 0, 2, 1, True))
+
+
+def test_a_cell_that_one_layer_forbids_is_allowed_by_an_edit_of_every_layer(
+    opened: tuple[Opened, Reading],
+) -> None:
+    hidden = HideKey(D, 1, 1)
+    changing.make(*opened, hidden)
+    changing.make(*opened, MaskCell(D, None, 2, 1, False))
+    changing.make(*opened, MaskCell(D, None, 2, 1, True))
+    assert changing.now().made == (hidden, MaskCell(D, None, 2, 1, True))
 
 
 def test_a_full_history_says_so() -> None:
