@@ -16,6 +16,7 @@ SIZES = {"width": 1280, "height": 800}
 PICTURES: dict[str, tuple[str, bool]] = {
     "start.png": ("/", False),
     "attention-dark.png": ("/attention", True),
+    "changed.png": ("/edits?model=shakespeare&layer=0&head=1&edits=1.1~h.d.0.1.z", False),
 }
 """File name: the address it shows, and whether it shows it dark."""
 
