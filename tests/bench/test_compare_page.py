@@ -81,6 +81,18 @@ def test_with_edits_a_model_that_writes_says_what_it_writes_now() -> None:
     assert views(at) >= {"answer_first", "answer_second"}
 
 
+def test_steps_lie_beside_a_model_that_was_trained_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tiny_run(tmp_path / "elsewhere")
+    work(run.folder)
+    monkeypatch.setenv("EXPLORER_MODELS", str(run.folder / "checkpoint"))
+    at = page(compared_with=STEP, model="checkpoint", text="cab")
+    assert at.selectbox(key="model").value == "checkpoint"
+    assert at.selectbox(key="other_step").options[0] == "0"
+    assert views(at) >= MAPS
+
+
 def test_the_difference_is_taken_away() -> None:
     at = page(model="letters", layer="0", head="1", other_layer="0", other_head="2")
     assert not at.get("download_button")
