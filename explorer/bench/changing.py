@@ -26,7 +26,9 @@ def history(opened: Opened, reading: Reading) -> tuple[History, Edited]:
     """
     buttons = st.container(horizontal=True, vertical_alignment="center")
     listed, field = st.container(), st.container()
-    _settle()
+    state = st.session_state
+    if "_edits_next" in state:
+        state["edits"] = state.pop("_edits_next")
     with field, st.expander("The edits as text"):
         st.text_input(
             "Edits",
@@ -35,13 +37,11 @@ def history(opened: Opened, reading: Reading) -> tuple[History, Edited]:
             label_visibility="collapsed",
             help="What stands in the address; a link with it gives the same changes.",
         )
-    state = st.session_state
     found, notes = from_address(state.get("edits") or "")
     if notes:
         state["_edits_next"] = to_address(found)
         state["_edits_notes"] = state["_edits_next"], notes
         st.rerun()
-    state["_edits_left"] = state.get("edits") or ""
     passed = edited(opened, reading, found.made)
     _buttons(buttons, found)
     with listed:
@@ -93,15 +93,6 @@ def button(
     st.button(label, key=key, on_click=make, args=(opened, reading, edit), disabled=off, **how)
     if why:
         st.text(why)
-
-
-def _settle() -> None:
-    """Edits that wait for their field; or those of before another page was looked at."""
-    state = st.session_state
-    if "_edits_next" in state:
-        state["edits"] = state.pop("_edits_next")
-    elif "edits" not in state and "edits" not in st.query_params and state.get("_edits_left"):
-        state["edits"] = state["_edits_left"]
 
 
 def _say(passed: Edited) -> None:
