@@ -41,6 +41,8 @@ def test_a_cell_held_in_the_head_is_changed_at_once(visitor: Visitor, asked: str
 @OURS_AND_PUBLISHED
 def test_edit_the_mask_and_run_again(visitor: Visitor, asked: str) -> None:
     page = visitor.open(f"/edits?{asked}&layer=0&head=0&change=Mask&mask_how=Cell+by+cell")
+    visitor.drawn("map_after")
+    page.evaluate("document.fonts.ready.then(() => true)")  # a first paint may come before them
     before = visitor.picture("map_after")
     for row in (0, 0):  # forbid the first cell, then allow it again
         visitor.drawn("paint")
