@@ -1,7 +1,4 @@
-"""Switching off every head of a published size at once, beside one pass for each.
-
-Not yet among the benchmarks of every run: `pytest tests/benchmarks/ablating.py` runs it by name.
-"""
+"""Switching off every head of a published size at once, beside one pass for each."""
 
 from __future__ import annotations
 

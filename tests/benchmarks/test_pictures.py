@@ -3,8 +3,6 @@
 Ours is the page a reader can take away: the same code as in the app, and the data. Its
 overview sends at most 32 × 32 cells a head, each the largest of the weights it stands for;
 bertviz and CircuitsVis send and draw every weight. That is the difference that is measured.
-
-Not yet among the benchmarks of every run: `pytest tests/benchmarks/pictures.py` runs it by name.
 """
 
 from __future__ import annotations
