@@ -26,10 +26,13 @@ function make(state) {
 
 const same = (a, b) => a === b || (a && b && a[0] === b[0] && a[1] === b[1]);
 
-// The server's choice wins as soon as it comes; until then the reader's own click shows.
+// The server's choice wins as soon as it comes; until then the reader's own click shows. After
+// another model's data the choice for it may still be on its way.
 function choose(state) {
   const choices = globalThis.explorerChoices, {name} = state.data;
   if (choices?.has(name)) state.selected = choices.get(name);
+  const there = cell => cell?.every((at, side) => at < sizes(state)[side]);
+  for (const cell of ["selected", "hovered", "walked"]) if (!there(state[cell])) state[cell] = null;
   paint(state);
 }
 

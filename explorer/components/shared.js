@@ -176,17 +176,22 @@ function tellPage(state, value, rest = REST) {
     const text = JSON.stringify(value);
     if (text === state.agreed) return;
     state.agreed = text;
-    (state.told ??= new Set()).add(text);
+    state.told = (state.told ?? []).filter(older => older !== text).concat(text);
     state.component.setTriggerValue("chosen", value);
   }, rest);
 }
 
-// The page's choice where it is news, else undefined: an echo may come after the next click.
+// The page's choice where it is news, else undefined: an echo may come after the next click,
+// and of quick ones only the last may come.
 function news(state) {
   const choice = globalThis.explorerChoices?.get(state.data.name), text = JSON.stringify(choice);
   if (choice === undefined || text === state.heard) return undefined;
   state.heard = text;
-  if (state.told?.delete(text)) return undefined;
+  const echo = state.told?.indexOf(text) ?? -1;
+  if (echo >= 0) {
+    state.told.splice(0, echo + 1);
+    return undefined;
+  }
   state.agreed = text;
   return choice;
 }

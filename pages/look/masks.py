@@ -28,7 +28,7 @@ if reading is None:
 else:
     made = masks.pictures(reading, at.part, at.layer, at.head)
     if made.adds_bias:
-        st.caption("ALiBi lowers the score of a far key before the softmax: the scores include it.")
+        st.caption("A bias by the distance of two tokens is part of the scores shown here.")
     widgets.masks(shown, made)
     widgets.notes(reading.notes)
 widgets.code(masking.causal_mask, masking.padding_mask, attention_weights)

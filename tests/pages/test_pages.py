@@ -179,7 +179,7 @@ def test_the_scores_of_alibi_include_its_bias(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "far"))
     at = inside(ROOT / "pages/look/masks.py", model="far")
     assert not at.exception
-    assert any("ALiBi lowers" in caption.value for caption in at.caption)
+    assert any("A bias by the distance" in caption.value for caption in at.caption)
 
 
 def test_a_model_has_its_title_beside_its_name() -> None:
