@@ -137,7 +137,7 @@ def _another_model(first: Side, opened: Opened) -> Side:
     except library.LibraryError as error:
         session.say(str(error))
         st.stop()
-    return _through(other, first, name)
+    return _through(other, shelf[name], first, name)
 
 
 def _unlike(entry: Entry) -> bool:
@@ -156,7 +156,7 @@ def _another_step(first: Side, opened: Opened) -> Side:
         session.say(str(error))
         st.stop()
     if opened.config.kind != "encoder-decoder":
-        return _through(other, first, f"Step {step}")
+        return _through(other, shelves.seen()[session.choice().model], first, f"Step {step}")
     st.text("The step might write something else: here its decoder reads what yours has written.")
     mine = first.reading
     again = kept(
@@ -181,7 +181,7 @@ def _with_edits(first: Side, opened: Opened) -> Side:
     return Side("With your edits", passed.reading, first.part, first.layer, first.head)
 
 
-def _through(other: Opened, first: Side, title: str) -> Side:
+def _through(other: Opened, entry: Entry, first: Side, title: str) -> Side:
     """The same sentence and head in another model; the nearest where it has no such head."""
     at = session.choice()
     named = {part.name: part for part in parts(other.config)}
@@ -192,7 +192,10 @@ def _through(other: Opened, first: Side, title: str) -> Side:
             f"{title} has no such head; shown is its {part.title.lower()}, layer {layer}, "
             f"head {head}."
         )
-    reading = session.or_say(lambda: read(other, at.text, at.pair))
+    pair = at.pair if session.reads_pairs(entry) else ""
+    if pair != at.pair:
+        st.text(f"{title} reads one sentence: the second one is left out there.")
+    reading = session.or_say(lambda: read(other, at.text, pair))
     return Side(title, reading, part.name, layer, head)
 
 

@@ -12,7 +12,7 @@ from explorer.edits import AblateHead, History
 from explorer.edits_in_links import to_address
 from explorer.runs.worker import work
 from explorer.text.literal import literal
-from tests import apps
+from tests import apps, zoo
 from tests.apps import said, views
 from tests.runs.making import tiny_run
 from tests.shelf import NAMES
@@ -101,3 +101,26 @@ def test_the_difference_is_taken_away() -> None:
     assert not at.exception
     assert len(at.get("download_button")) == 6
     assert literal("Layer 0, head 2 − layer 0, head 1 of letters") in said(at)
+
+
+def test_a_second_sentence_is_left_out_where_the_other_model_reads_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo.bert(tmp_path / "bert")
+    zoo.gpt2(tmp_path / "gpt2")
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
+    for other in ("reviews", "translation", "gpt2"):
+        pair = (
+            {"text": "1 2", "pair": "2 3"}
+            if other == "gpt2"
+            else {"text": "the cat", "pair": "a dog"}
+        )
+        at = page(compared_with=MODEL, model="bert", other_model=other, **pair)
+        assert at.selectbox(key="model").value == "bert"
+        assert "one text at a time" not in said(at)
+        assert f"{other} reads one sentence: the second one is left out there." in said(at)
+        assert views(at) >= {"map_first", "map_second"}
+    zoo.bert(tmp_path / "another", seed=1)
+    at = page(compared_with=MODEL, model="bert", other_model="another", text="the", pair="dog")
+    assert views(at) >= MAPS, "a model that reads pairs reads this one"
+    assert "left out" not in said(at)
