@@ -17,11 +17,12 @@ LONGEST_WISH, LONGEST_TOKEN = 30, 24
 def one_of(label: str, key: str, options: Sequence[str], default: str = "", **how: Any) -> str:
     """A choice that a link repeats; `as_list=True` draws a list to search in, not buttons.
 
-    What is no longer among the options is replaced by the default, the first if none is
-    given. What the address asks for in vain is said beside the choice until something else
-    is chosen there.
+    What nobody chose follows the default, the first option if none is given, and so does
+    what is no longer among the options. What the address asks for in vain is said beside
+    the choice until something else is chosen there.
     """
     default = default or options[0]
+    follow(key, default)
     state, asked = st.session_state, st.query_params.get(key)
     if asked and asked not in options and not asked.isspace():
         _note(label, key, asked, default)
@@ -46,14 +47,13 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
     another token there.
     """
     state, names = st.session_state, token_names(tokens)
-    followed = f"_default_{key}"
+    follow(key, default)
     if key not in state:
         asked = st.query_params.get(key)
         if asked and asked not in names:  # a widget drops what the address asks for in vain
             _note(label, key, asked, names[default])
-    elif state[key] == state.get(followed) or state[key] not in range(len(names)):
+    elif state[key] not in range(len(names)):
         state[key] = default
-    state[followed] = default
     picked = st.selectbox(
         label,
         range(len(names)),
@@ -66,6 +66,15 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
     place = default if picked is None else int(picked)
     _say(key, names[place])
     return place
+
+
+def follow(key: str, default: Any) -> None:
+    """What a widget shows, which is drawn next, follows its default until somebody chooses."""
+    state, before = st.session_state, f"_default_{key}"
+    is_untouched = key in state and before in state and state[key] == state[before]
+    if is_untouched and state[key] != default:
+        state[key] = default
+    state[before] = default
 
 
 def bring(key: str, place: int) -> None:

@@ -14,6 +14,15 @@ def few() -> None:
     st.caption(one_of("Colour", "colour", ("red", "green"), "green"))
 
 
+def following() -> None:
+    import streamlit as st
+
+    from explorer.choices import one_of
+
+    usual = st.text_input("Usual", "red", key="usual")
+    st.caption(one_of("Colour", "colour", ("red", "green", "blue"), usual))
+
+
 def listed() -> None:
     import streamlit as st
 
@@ -42,6 +51,18 @@ def test_one_of_a_few_is_the_default_until_a_link_or_a_click_says_otherwise() ->
     assert (at.caption[0].value, said(at)) == ("red", [])
     at.segmented_control(key="colour").set_value("green").run()
     assert at.caption[0].value == "green"
+
+
+def test_one_of_a_few_that_nobody_chose_follows_the_default() -> None:
+    at = opened(following)
+    at.text_input(key="usual").set_value("green").run()
+    assert at.caption[0].value == "green"
+    at.segmented_control(key="colour").set_value("blue").run()
+    at.text_input(key="usual").set_value("red").run()
+    assert at.caption[0].value == "blue"
+    at = opened(following, colour="blue")
+    at.text_input(key="usual").set_value("green").run()
+    assert at.caption[0].value == "blue"
 
 
 def test_what_is_not_among_the_few_is_said_until_something_else_is_chosen() -> None:

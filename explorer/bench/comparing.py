@@ -9,7 +9,7 @@ import streamlit as st
 from explorer import library, session, shelves, widgets
 from explorer.analysis.comparing import Difference, Side, common_top, divergence
 from explorer.bench import beside, changing, effects, taking_away
-from explorer.choices import one_of
+from explorer.choices import follow, one_of
 from explorer.components.labels import texts
 from explorer.kept import kept
 from explorer.library import Entry, Opened
@@ -113,6 +113,7 @@ def _another_head(first: Side, opened: Opened) -> Side:
 
 def _another_sentence(first: Side, opened: Opened) -> Side:
     at = session.choice()
+    follow("other_text", at.text)
     text = st.text_input(
         "The other sentence",
         value=at.text,

@@ -124,3 +124,27 @@ def test_a_second_sentence_is_left_out_where_the_other_model_reads_one(
     at = page(compared_with=MODEL, model="bert", other_model="another", text="the", pair="dog")
     assert views(at) >= MAPS, "a model that reads pairs reads this one"
     assert "left out" not in said(at)
+
+
+def test_the_other_side_follows_what_is_chosen_until_somebody_chooses_there() -> None:
+    at = page(model="letters", layer="0", head="1")
+    at.segmented_control(key="layer").set_value(1).run()
+    assert (at.selectbox(key="other_layer").value, at.selectbox(key="other_head").value) == (
+        "1",
+        "2",
+    )
+    at.segmented_control(key="head").set_value(2).run()
+    assert at.selectbox(key="other_head").value == "3"
+    at.selectbox(key="other_head").set_value("0").run()
+    at.segmented_control(key="head").set_value(1).run()
+    assert at.selectbox(key="other_head").value == "0"
+
+
+def test_the_other_sentence_follows_yours_until_somebody_types_there() -> None:
+    at = page(model="letters", compared_with=SENTENCE, text="the cat")
+    at.text_input(key="text").set_value("the hat").run()
+    assert at.text_input(key="other_text").value == "the hat"
+    at.text_input(key="other_text").set_value("a cat").run()
+    at.text_input(key="text").set_value("the dog").run()
+    assert at.text_input(key="other_text").value == "a cat"
+    assert not at.exception
