@@ -27,9 +27,6 @@ from models import interventions as core
 from models.masking import causal_mask
 from models.transformer import EVERYWHERE
 
-MOST_WEIGHTS = 64 * 1024 * 1024
-"""An edge is cut among all weights of its layer; the pass holds those of every such layer."""
-
 
 class Misfit(ValueError):
     """An edit does not fit this model and text; the message goes on after the edit's name."""
@@ -66,8 +63,6 @@ def check(opened: Opened, reading: Reading, edit: Edit) -> None:
             known = opened.config.src_vocab_size or known
         if crosses or edit.token >= known:
             raise Misfit(f"This model has no token {edit.token:,} to read there.")
-    if isinstance(edit, CutEdge) and part.heads * rows * columns > MOST_WEIGHTS:
-        raise Misfit("The text is too long to hold all weights of a layer: shorten it.")
     if isinstance(edit, Patch) and crosses and edit.head is None:
         raise Misfit("The stream after a layer is patched in the decoder itself.")
 

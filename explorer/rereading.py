@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from explorer.edits import CutEdge, Edit, Patch, ReplaceToken
-from explorer.edits_in_core import MOST_WEIGHTS, Misfit, change, check
+from explorer.edits_in_core import Misfit, change, check
 from explorer.kept import kept
 from explorer.library import Opened
 from explorer.reading import Reading, reread
@@ -17,6 +18,8 @@ from models.interventions import EditError
 
 MOST_TEXTS = 4
 """Every text that is patched from is one more pass."""
+MOST_WEIGHTS = 64 * 1024 * 1024
+"""An edge is cut among all weights of its layer; the pass holds those of every such layer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +50,15 @@ def edited(opened: Opened, reading: Reading, edits: Sequence[Edit]) -> Edited:
     )
 
 
-def misfit(opened: Opened, reading: Reading, made: Sequence[Edit], edit: Edit) -> str:
-    """Why this edit could not be made after those that are, in a sentence; nothing if it can."""
+def misfit(opened: Opened, reading: Reading, before: Sequence[Edit], edit: Edit) -> str:
+    """Why this edit could not be made after those before, in a sentence; nothing if it can.
+
+    What of those is set aside takes nothing.
+    """
     limits = _Limits()
-    for each in made:
-        limits.count(reading, each)
+    for each in before:
+        with suppress(Misfit):
+            limits.count(opened, reading, each)
     try:
         _as_core(opened, reading, edit, limits)
     except (Misfit, EditError) as error:
@@ -86,8 +93,7 @@ def _as_core(
     opened: Opened, reading: Reading, edit: Edit, limits: _Limits
 ) -> tuple[core.Edit, ...]:
     """The edit as the core makes it; a token is replaced before the pass. Misfit if it cannot."""
-    check(opened, reading, edit)
-    limits.count(reading, edit)
+    limits.count(opened, reading, edit)
     return () if isinstance(edit, ReplaceToken) else (change(opened, reading, edit),)
 
 
@@ -98,8 +104,12 @@ class _Limits:
         self.texts: set[str] = set()
         self.held: dict[tuple[str, int], int] = {}
 
-    def count(self, reading: Reading, edit: Edit) -> None:
-        """One more. Misfit where it is too much; a text that cannot be read counts too."""
+    def count(self, opened: Opened, reading: Reading, edit: Edit) -> None:
+        """One more. Misfit where it is too much or has no place here, and it is not counted.
+
+        A text that cannot be read counts too.
+        """
+        check(opened, reading, edit)
         if isinstance(edit, Patch):
             if len(self.texts | {edit.text}) > MOST_TEXTS:
                 raise Misfit(
@@ -112,8 +122,8 @@ class _Limits:
             more = {(edit.part, edit.layer): reading.part(edit.part).heads * rows * columns}
             if sum((self.held | more).values()) > MOST_WEIGHTS:
                 raise Misfit(
-                    "The text is too long to hold all weights of one more layer: cut edges in "
-                    "fewer layers, or shorten it."
+                    "The text is too long to hold all weights of every layer with a cut edge: "
+                    "shorten it, or cut edges in fewer layers."
                 )
             self.held |= more
 
