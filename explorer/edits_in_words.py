@@ -29,7 +29,7 @@ PRESET_WORDS = {
     "none": "everybody may look at everybody",
     "causal": "nobody may look ahead",
     "padding": "the last {n} are filler, and nobody looks at them",
-    "window": "nobody may look further than {n}",
+    "window": "only at tokens less than {n} away",
     "prefix": "all may look at the first {n}, nobody else ahead",
     "blocks": "only inside blocks of {n}",
 }

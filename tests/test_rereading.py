@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from explorer.edits import (
     ReplaceToken,
 )
 from explorer.edits_in_core import head_out, preset_mask
-from explorer.edits_in_words import words
+from explorer.edits_in_words import PRESET_WORDS, words
 from explorer.kept import forget
 from explorer.library import Opened
 from explorer.parts import site
@@ -150,6 +151,34 @@ def test_presets_are_what_they_say() -> None:
     assert not preset_mask(encoder, PresetMask(E, 0, "padding", 99)).any()
 
 
+SAYS: dict[str, Callable[[int, int, int], bool]] = {
+    "everybody may look at everybody": lambda query, key, last: True,
+    "nobody may look ahead": lambda query, key, last: key <= query,
+    "the last 2 are filler, and nobody looks at them": lambda query, key, last: key <= last - 2,
+    "only at tokens less than 2 away": lambda query, key, last: abs(query - key) < 2,
+    "all may look at the first 2, nobody else ahead": lambda query, key, last: (
+        key < 2 or key <= query
+    ),
+    "only inside blocks of 2": lambda query, key, last: query // 2 == key // 2,
+}
+"""What a reader takes each sentence for, of a query, a key and the last token."""
+
+
+@pytest.mark.parametrize("preset", PRESET_WORDS)
+@pytest.mark.parametrize(("name", "part"), [("letters", D), ("reverse", E)])
+def test_the_words_of_a_preset_say_its_mask(name: str, part: str, preset: str) -> None:
+    found, reading = opened(name)
+    edit = PresetMask(part, 0, preset, 2)
+    said = words(found, reading, edit).partition("mask: ")[2]
+    n = len(reading.rows(part))
+    stays_causal = part == D and preset in ("padding", "window", "blocks")
+    meant = [
+        [SAYS[said](query, key, n - 1) and not (stays_causal and key > query) for key in range(n)]
+        for query in range(n)
+    ]
+    assert preset_mask(reading, edit).tolist() == meant
+
+
 def test_patching_from_the_same_text_changes_nothing_and_from_another_something() -> None:
     found, reading = opened("letters")
     text, n = found.example, len(reading.target)
@@ -266,7 +295,23 @@ def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
     again = edited(found, reading, (*fits, CutEdge(D, 1, 0, 2, 1)))
     assert again.made == fits
     assert list(again.set_aside) == [2]
-    assert "all weights of one more layer" in again.set_aside[2]
+    assert misfit(found, reading, fits, fits[0]) == ""
+    assert misfit(found, reading, fits, CutEdge(D, 1, 0, 2, 1)) == again.set_aside[2]
+    assert "all weights of every layer with a cut edge" in again.set_aside[2]
+
+
+def test_what_is_set_aside_takes_nothing_of_what_may_be_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, reading = opened("letters")
+    layer = reading.part(D).heads * len(reading.target) ** 2
+    monkeypatch.setattr(rereading, "MOST_WEIGHTS", layer)
+    fits, too_much, strange = CutEdge(D, 0, 0, 2, 1), CutEdge(D, 1, 0, 2, 1), CutEdge(C, 0, 0, 2, 1)
+    nowhere = CutEdge(D, 1, 0, 99, 0)
+    assert misfit(found, reading, (nowhere, strange, fits, too_much), CutEdge(D, 0, 1, 2, 0)) == ""
+    again = edited(found, reading, (nowhere, strange, fits, too_much))
+    assert again.made == (fits,)
+    assert list(again.set_aside) == [0, 1, 3]
 
 
 def test_a_query_that_may_look_nowhere_gets_zeros() -> None:
