@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer import session
 from explorer.edits import Edit, History, MaskCell
-from explorer.edits_in_links import from_address, has_room_for, to_address
+from explorer.edits_in_links import LONGEST, from_address, has_room_for, to_address, written
 from explorer.edits_in_words import words
 from explorer.library import Opened
 from explorer.reading import Reading
@@ -62,10 +62,10 @@ def now() -> History:
 
 def add(edit: Edit) -> None:
     """For a callback: one more edit, or the sentence that there is no room for it."""
-    if has_room_for(now(), edit):
-        put(now().add(edit))
+    if why := _no_room(now(), edit):
+        st.session_state["_edits_notes"] = st.session_state.get("edits") or "", (why,)
     else:
-        st.session_state["_edits_notes"] = st.session_state.get("edits") or "", (FULL,)
+        put(now().add(edit))
 
 
 def make(opened: Opened, reading: Reading, edit: Edit) -> None:
@@ -87,12 +87,24 @@ def button(
     """A button that makes an edit; off, with the reason, where it cannot be made."""
     made = now()
     why = "" if edit is None else misfit(opened, reading, made.made, edit)
-    if edit is not None and not has_room_for(made, edit):
-        why = FULL
+    if edit is not None and not why:
+        why = _no_room(made, edit)
     off = edit is None or bool(why)
     st.button(label, key=key, on_click=make, args=(opened, reading, edit), disabled=off, **how)
     if why:
         st.text(why)
+
+
+def _no_room(made: History, edit: Edit) -> str:
+    """Why the address cannot hold one more, in a sentence; nothing where it can."""
+    if has_room_for(made, edit):
+        return ""
+    if has_room_for(History(), edit):
+        return FULL
+    return (  # letters other than a to z are written with several characters
+        f"Written for the address this sentence has {len(written(edit)):,} characters, and the "
+        f"address has room for about {LONGEST:,}: shorten the sentence."
+    )
 
 
 def _say(passed: Edited) -> None:
@@ -123,7 +135,7 @@ def _listed(opened: Opened, reading: Reading, found: History, passed: Edited) ->
     """Every edit in words; what was undone or set aside is said to be."""
     with st.container(height=LIST_HEIGHT, border=True, key="edits_made", gap="small"):
         if not found.edits:
-            st.text("Nothing is changed yet. What you change below is listed here.")
+            st.text("Nothing is changed yet. What you change is listed here.")
         for place, edit in reversed(list(enumerate(found.edits))):  # the newest in sight
             with st.container(horizontal=True, vertical_alignment="center"):
                 how = " (undone)" if place >= found.done else ""

@@ -91,8 +91,10 @@ def _token(opened: Opened, reading: Reading, passed: Reading) -> None:
     part = f"{stack}.self_attn"
     tokens = passed.source or passed.target
     holds = held.seen(passed)
-    is_here = session.choice().part == part
-    first = _or(holds.query if is_here else None, _or(holds.key, 1))
+    at = session.choice().part  # what is held are places in its rows and columns
+    query = holds.query if passed.rows(at) is tokens else None
+    key = holds.key if passed.columns(at) is tokens else None
+    first = _or(query, _or(key, 1))
     place = _place(tokens, min(first, len(tokens) - 1))
     chips(tokens, key="token_to_change", highlight=place, on_pick=_pick_token)
     st.text(f"Token {place} is “{text_of(tokens[place])}”. Click another one to change that.")
