@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.bench import taking_away
+from explorer.taken import Taken
 from tests.served import ROOT
 
 SHELL = str(ROOT / "explorer" / "shell.py")
@@ -28,3 +31,18 @@ def said(at: AppTest) -> str:
 def views(at: AppTest) -> set[str | None]:
     """The keys of the views that it draws."""
     return {view.key for view in at.get("bidi_component")}
+
+
+def taken(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Taken:
+    """What a page gives to take away."""
+    made: list[Taken] = []
+
+    def keep(taken: Taken) -> list[object]:
+        made.append(taken)
+        return []
+
+    monkeypatch.setattr(taking_away, "_ways", keep)
+    at.session_state["take_away"] = True
+    at.run()
+    assert not at.exception
+    return made[-1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -18,13 +19,14 @@ class NothingToSubtractError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One head over one text: what is drawn on one side."""
+    """One head over one text: what is drawn on one side; `about` says how its pass was changed."""
 
     title: str
     reading: Reading
     part: str
     layer: int
     head: int
+    about: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def values(self) -> Tensor:

@@ -11,11 +11,14 @@ from explorer.analysis.comparing import Difference, Side, common_top, divergence
 from explorer.bench import beside, changing, effects, taking_away
 from explorer.choices import follow, one_of
 from explorer.components.labels import texts
+from explorer.edits import History
+from explorer.edits_in_links import to_address
+from explorer.edits_in_words import words
 from explorer.kept import kept
 from explorer.library import Entry, Opened
 from explorer.numbers import three
 from explorer.parts import parts
-from explorer.reading import read, reread
+from explorer.reading import Reading, read, reread
 from explorer.rereading import Edited
 from explorer.runs.opening import open_folder
 from explorer.runs.run import Run
@@ -63,18 +66,24 @@ def show(first: Side, second: Side) -> Difference | None:
 
 def taken(first: Side, second: Side, found: Difference) -> Taken:
     """The difference, for who takes it away; the offline page has all three maps."""
-    at, words = session.choice(), second.reading.part(second.part).words
+    at, called = session.choice(), second.reading.part(second.part).words
     about = taking_away.about() | {"first": first.title, "second": second.title}
     if second.reading.text != at.text:
         about["the other sentence"] = second.reading.text
+    if second.reading.pair != at.pair:
+        about["sentences of the second"] = "the first one alone"
+    about["part of the second"] = second.part
+    about["layer of the second"] = str(second.layer)
+    about["head of the second"] = str(second.head)
+    about |= second.about
     return Taken(
         values=found.values,
         rows=tuple(texts(second.rows)),
         columns=tuple(texts(second.columns)),
         title=f"{second.title} − {first.title.lower()} of {at.model}",
         unit="change of weight",
-        row_name=words.row,
-        column_name=words.column,
+        row_name=called.row,
+        column_name=called.column,
         scale="diverging",
         allowed=found.allowed,
         about=about,
@@ -179,7 +188,17 @@ def _with_edits(first: Side, opened: Opened) -> Side:
     page = st.session_state.get("_pages", {}).get("edits")
     if page is not None:
         st.page_link(page, label="Change the pass", icon=":material/arrow_forward:")
-    return Side("With your edits", passed.reading, first.part, first.layer, first.head)
+    here = first.part, first.layer, first.head
+    return Side("With your edits", passed.reading, *here, _edits(opened, first.reading, passed))
+
+
+def _edits(opened: Opened, reading: Reading, passed: Edited) -> dict[str, str]:
+    """What was edited, for who takes it away: in words, and as an address holds it."""
+    if not passed.made:
+        return {}
+    made = History(passed.made, len(passed.made))
+    said = "; ".join(words(opened, reading, edit) for edit in passed.made)
+    return {"edits of the second": said, "the same in an address": f"edits={to_address(made)}"}
 
 
 def _through(other: Opened, entry: Entry, first: Side, title: str) -> Side:

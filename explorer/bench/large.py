@@ -7,6 +7,7 @@ import streamlit as st
 from explorer import session, widgets
 from explorer.analysis.looks import Look, Shown, each_head, shown
 from explorer.bench import held, looking, taking_away
+from explorer.choices import token_names
 from explorer.components import lines, matrix
 from explorer.components.labels import texts
 from explorer.components.told import Place
@@ -105,6 +106,8 @@ def taken(reading: Reading, look: Look) -> Taken:
     """What the large picture shows, with where it comes from, for who takes it away."""
     at = session.choice()
     part, made = reading.part(at.part), picture(reading, look)
+    names = token_names(reading.columns(at.part))
+    hidden = {"hidden keys": ", ".join(names[key] for key in look.hidden)} if look.hidden else {}
     return Taken(
         values=made.values,
         rows=tuple(texts(made.rows)),
@@ -114,7 +117,7 @@ def taken(reading: Reading, look: Look) -> Taken:
         row_name=part.words.row,
         column_name=part.words.column,
         allowed=made.allowed,
-        about=taking_away.about() | {"shown as": looking.summary(look)},
+        about=taking_away.about() | {"shown as": looking.summary(look)} | hidden,
         top=1.0 if _ends_at_one(look) else None,
         scaling="all" if look.scaling == "one" else look.scaling,
         log=look.log,

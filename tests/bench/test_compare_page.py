@@ -9,11 +9,11 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.bench.comparing import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.edits import AblateHead, History
-from explorer.edits_in_links import to_address
+from explorer.edits_in_links import from_address, to_address
 from explorer.runs.worker import work
 from explorer.text.literal import literal
 from tests import apps, zoo
-from tests.apps import said, views
+from tests.apps import said, taken, views
 from tests.runs.making import tiny_run
 from tests.shelf import NAMES
 
@@ -148,3 +148,22 @@ def test_the_other_sentence_follows_yours_until_somebody_types_there() -> None:
     at.text_input(key="text").set_value("the dog").run()
     assert at.text_input(key="other_text").value == "a cat"
     assert not at.exception
+
+
+def test_what_is_taken_away_says_what_was_edited_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = AblateHead("decoder.self_attn", 0, 1)
+    undone, misfit = AblateHead("decoder.self_attn", 0, 2), AblateHead("decoder.self_attn", 9, 0)
+    address = to_address(History((made, misfit, undone), 2))
+    at = page(EDITED, model="letters", layer="1", edits=address)
+    found = taken(at, monkeypatch).about
+    assert found["edits of the second"] == "Layer 0, head 1 to zero"
+    assert found["the same in an address"] == f"edits={to_address(History((made,), 1))}"
+    assert from_address(to_address(History((made,), 1)))[0].made == (made,)
+
+
+def test_what_is_taken_away_says_which_head_is_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = page(model="letters", layer="0", head="1", other_layer="1", other_head="3")
+    found = taken(at, monkeypatch).about
+    place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
+    assert place == ["decoder.self_attn", "1", "3"]
+    assert "edits of the second" not in found

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.looks import Look
 from explorer.bench.looking import summary
 from explorer.bench.wishes import MOST_HIDDEN
+from tests.apps import taken
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -126,3 +127,8 @@ def test_the_summary_names_all_that_was_chosen() -> None:
     assert summary(everything).count(" · ") == 7
     assert summary(Look()) == "The head as the pass left it"
     assert MOST_HIDDEN * 35 < 1000, "the address holds the names of all hidden keys"
+
+
+def test_what_is_taken_away_names_the_hidden_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = taken(page(hide_first="true", hide=["2 · cat"]), monkeypatch)
+    assert made.about["hidden keys"] == f"0 · {made.columns[0]}, 2 · cat"
