@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from explorer.kept import kept
+from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.parts import Part, parts, site
 from explorer.reading import Reading, ReadingError, read
@@ -16,7 +16,7 @@ def first_look(opened: Opened) -> tuple[str, int, int]:
 
     Where no pattern is known, the head whose looks are the most decided.
     """
-    return kept(opened, "first look", lambda: _look(opened))
+    return kept(opened, "first look", lambda: _look(opened), size_of)
 
 
 def _look(opened: Opened) -> tuple[str, int, int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import fields, is_dataclass
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -25,12 +27,12 @@ def kept(
     opened: Opened,
     key: Hashable,
     make: Callable[[], Made],
-    size: Callable[[Made], int] = lambda made: 1,
+    size: Callable[[Made], int],
 ) -> Made:
     """What `make` gives for this model and key, made once while there is room for it.
 
-    `size` says how many bytes hang on it. What is made must not refer to `opened`, or it
-    would keep the model alive.
+    `size` says how many bytes hang on it; those of the key are counted here. What is made
+    must not refer to `opened`, or it would keep the model alive.
     """
     place = (id(opened), key)
     with _lock:
@@ -38,12 +40,26 @@ def kept(
             found: Made = _kept[place][0]
             return found
     made = make()
+    held = size(made) + size_of(key)
     with _lock:
-        if (held := size(made)) <= BYTES_KEPT:
+        if held <= BYTES_KEPT:
             if id(opened) not in _known:
                 _known[id(opened)] = weakref.finalize(opened, _forget, id(opened))
             _kept[place] = (made, held)
     return made
+
+
+def size_of(plain: object) -> int:
+    """Bytes of plain data: texts and numbers, in tuples, lists and dataclasses.
+
+    What stands in it twice counts twice.
+    """
+    inside: Iterable[object] = ()
+    if isinstance(plain, tuple | list):
+        inside = plain
+    elif is_dataclass(plain):
+        inside = (getattr(plain, field.name) for field in fields(plain))
+    return sys.getsizeof(plain) + sum(map(size_of, inside))
 
 
 def forget(opened: Opened) -> None:

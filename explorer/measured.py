@@ -8,19 +8,15 @@ from explorer.library import Opened
 from explorer.reading import Reading
 from explorer.waiting import with_bar
 
-BYTES_OF_A_TOKEN = 200
-"""What the key takes that the figures are kept under."""
-
 
 def measured(opened: Opened, reading: Reading, part: str) -> HeadStatistics:
     """Counted once for what the model has read, a layer at a time."""
     total = reading.part(part).layers
-    read = tokens_read(reading)
     return kept(
         opened,
-        ("heads", part, read),
+        ("heads", part, tokens_read(reading)),
         lambda: joined(with_bar(layers(reading, part), total, "Reading the heads, by layer")),
-        lambda made: BYTES_OF_A_TOKEN * len(read) + sum(v.nbytes for v in made.values.values()),
+        lambda made: sum(v.nbytes for v in made.values.values()),
     )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from explorer.answers import Answer, written_answer
 from explorer.edits import Edit, PresetMask, ReplaceToken
 from explorer.edits_in_core import change
-from explorer.kept import kept
+from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.passing import ids_of
 from explorer.reading import LONGEST_ANSWER, Reading
@@ -35,6 +35,7 @@ def answer(opened: Opened, passed: Edited) -> Answer:
         opened,
         ("written anew", reading.text, passed.made),
         lambda: written_answer(opened, [reading.target[0], *written_anew(opened, passed)]),
+        size_of,
     )
 
 

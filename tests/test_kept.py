@@ -13,10 +13,13 @@ import torch
 from cachetools import LRUCache
 
 from explorer import kept as store
-from explorer import library
-from explorer.kept import forget, kept
+from explorer import library, writing_anew
+from explorer.answers import Answer, Guess
+from explorer.edits import Patch
+from explorer.kept import forget, kept, size_of
 from explorer.library import Opened
 from explorer.reading import read
+from explorer.rereading import edited
 from tests.shelf import shelf
 
 
@@ -35,18 +38,23 @@ class Made:
     """Something that may be referred to weakly."""
 
 
+def nothing(made: object) -> int:
+    """The bytes of what is small enough beside its key."""
+    return 0
+
+
 def test_a_thing_is_made_once_for_its_model_and_key(folder: Path, opened: Opened) -> None:
-    first = kept(opened, "a", Made)
-    assert kept(opened, "a", Made) is first
-    assert kept(opened, "b", Made) is not first
+    first = kept(opened, "a", Made, nothing)
+    assert kept(opened, "a", Made, nothing) is first
+    assert kept(opened, "b", Made, nothing) is not first
     other = library.opened_from(folder / "letters", "letters")
-    assert kept(other, "a", Made) is not first
+    assert kept(other, "a", Made, nothing) is not first
 
 
 def test_what_is_forgotten_is_made_anew(opened: Opened) -> None:
-    first = kept(opened, "a", Made)
+    first = kept(opened, "a", Made, nothing)
     forget(opened)
-    assert kept(opened, "a", Made) is not first
+    assert kept(opened, "a", Made, nothing) is not first
     forget(opened)
     forget(opened)
 
@@ -56,44 +64,72 @@ def test_nothing_is_kept_of_what_failed(opened: Opened) -> None:
         raise ValueError("once")
 
     with pytest.raises(ValueError, match="once"):
-        kept(opened, "a", fails)
-    assert isinstance(kept(opened, "a", Made), Made)
+        kept(opened, "a", fails, nothing)
+    assert isinstance(kept(opened, "a", Made, nothing), Made)
 
 
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "BYTES_KEPT", 100)
-    monkeypatch.setattr(store, "_kept", LRUCache(100, getsizeof=lambda pair: pair[1]))
+    monkeypatch.setattr(store, "BYTES_KEPT", 1_000)
+    monkeypatch.setattr(store, "_kept", LRUCache(1_000, getsizeof=lambda pair: pair[1]))
 
 
 @pytest.mark.usefixtures("little_room")
 def test_the_oldest_makes_room(opened: Opened) -> None:
-    first, second = (kept(opened, key, Made, lambda _: 40) for key in "ab")
-    assert kept(opened, "a", Made, lambda _: 40) is first
-    kept(opened, "c", Made, lambda _: 40)
-    assert kept(opened, "a", Made, lambda _: 40) is first
-    assert kept(opened, "b", Made, lambda _: 40) is not second
+    first, second = (kept(opened, key, Made, lambda _: 400) for key in "ab")
+    assert kept(opened, "a", Made, lambda _: 400) is first
+    kept(opened, "c", Made, lambda _: 400)
+    assert kept(opened, "a", Made, lambda _: 400) is first
+    assert kept(opened, "b", Made, lambda _: 400) is not second
 
 
 @pytest.mark.usefixtures("little_room")
 def test_all_models_share_the_room(folder: Path, opened: Opened) -> None:
     other = library.opened_from(folder / "letters", "letters")
-    first = kept(opened, "a", Made, lambda _: 60)
-    kept(other, "a", Made, lambda _: 60)
-    assert kept(opened, "a", Made, lambda _: 60) is not first
+    first = kept(opened, "a", Made, lambda _: 600)
+    kept(other, "a", Made, lambda _: 600)
+    assert kept(opened, "a", Made, lambda _: 600) is not first
 
 
 @pytest.mark.usefixtures("little_room")
 def test_what_is_too_large_is_given_and_not_kept(opened: Opened) -> None:
-    small = kept(opened, "small", Made, lambda _: 40)
-    large = kept(opened, "large", Made, lambda _: 101)
-    assert kept(opened, "large", Made, lambda _: 101) is not large
-    assert kept(opened, "small", Made) is small, "it pushed nothing out"
+    small = kept(opened, "small", Made, lambda _: 400)
+    large = kept(opened, "large", Made, lambda _: 1_001)
+    assert kept(opened, "large", Made, lambda _: 1_001) is not large
+    assert kept(opened, "small", Made, nothing) is small, "it pushed nothing out"
+
+
+@pytest.mark.usefixtures("little_room")
+def test_a_key_takes_room_too(opened: Opened) -> None:
+    text = "the cat and the hat " * 60
+    patch = Patch("decoder.self_attn", 0, 0, 1, text)
+    for key in (text, ("text", text), ("edited", (patch,)), tuple(range(50))):
+        assert kept(opened, key, Made, nothing) is not kept(opened, key, Made, nothing)
+
+
+def test_plain_data_is_counted_with_everything_in_it() -> None:
+    text = "x" * 10_000
+    for plain in (text, (text,), [(1, text)], Answer("text", "", (Guess(text, 0.5),))):
+        assert 10_000 < size_of(plain) < 11_000
+
+
+def test_an_answer_that_is_written_anew_takes_its_text_and_its_edits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache: LRUCache[object, tuple[object, int]] = LRUCache(10**9, getsizeof=lambda pair: pair[1])
+    monkeypatch.setattr(store, "_kept", cache)
+    found = library.opened_from(folder / "translation", "translation")
+    reading = read(found, found.example)
+    edits = tuple(Patch("decoder.cross_attn", 0, head, 1, found.example) for head in range(2))
+    writing_anew.answer(found, edited(found, reading, edits))
+    kept_under = {place[1][0]: size for place, (_, size) in cache.items()}  # type: ignore[index]
+    written = sum(len(each.text) for each in edits) + len(reading.text)
+    assert kept_under["written anew"] > written
 
 
 def test_what_was_made_goes_with_its_model(folder: Path) -> None:
     opened = library.opened_from(folder / "letters", "letters")
-    made, model = weakref.ref(kept(opened, "a", Made)), weakref.ref(opened)
+    made, model = weakref.ref(kept(opened, "a", Made, nothing)), weakref.ref(opened)
     read(opened, opened.example)
     del opened
     gc.collect()
@@ -114,11 +150,11 @@ def test_many_threads_get_the_same(opened: Opened) -> None:
     def ask(number: int) -> list[torch.Tensor]:
         barrier.wait()
         keys = [(number + step) % 5 for step in range(200)]
-        return [kept(opened, key, lambda key=key: torch.tensor(key)) for key in keys]  # type: ignore[misc]
+        return [kept(opened, key, lambda key=key: torch.tensor(key), nothing) for key in keys]  # type: ignore[misc]
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(ask, range(8)))
     for number, answer in enumerate(answers):
         assert [int(value) for value in answer] == [(number + step) % 5 for step in range(200)]
-    last = {id(kept(opened, key, Made)) for key in range(5)}
+    last = {id(kept(opened, key, Made, nothing)) for key in range(5)}
     assert last <= {id(value) for answer in answers for value in answer}

@@ -171,8 +171,7 @@ def _measured(
         return torch.stack(found, dim=1)
 
     key = ("heads off", *_of(passed), part, place, text)
-    typed = len(reading.typed)
-    return kept(opened, key, layer_by_layer, lambda made: made.nbytes + typed)
+    return kept(opened, key, layer_by_layer, lambda made: made.nbytes)
 
 
 def _started(name: str, asked: Hashable, takes: int) -> bool:
@@ -231,7 +230,7 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
         with bar("Cutting edges") as report:
             return faithfulness(*own, place, before, seed, edits=passed.in_core, report=report)
 
-    found = kept(opened, key, make, lambda made: made.random.nbytes + len(reading.typed))
+    found = kept(opened, key, make, lambda made: made.random.nbytes)
     if not found.counts:
         st.text("No query looks at anything here, so there is no edge to cut.")
         return

@@ -18,7 +18,7 @@ from explorer.components.cells import cells
 from explorer.head_table import NOTHING_SEEN
 from explorer.kept import kept
 from explorer.library import Opened
-from explorer.measured import BYTES_OF_A_TOKEN, tokens_read
+from explorer.measured import tokens_read
 from explorer.reading import Reading
 from explorer.waiting import with_bar
 
@@ -120,12 +120,11 @@ def _looks(opened: Opened, reading: Reading) -> Looks:
         steps = similarity.looks(reading, part)
         return similarity.joined(with_bar(steps, layers, "Reading the heads, by layer"))
 
-    read = tokens_read(reading)
     return kept(
         opened,
-        ("looks", part, read),
+        ("looks", part, tokens_read(reading)),
         make,
-        lambda made: BYTES_OF_A_TOKEN * len(read) + made.weights.nbytes,
+        lambda made: made.weights.nbytes,
     )
 
 
@@ -141,12 +140,11 @@ def _table(opened: Opened, reading: Reading, found: Looks) -> Compared:
         order = tuple(similarity.by_likeness(distance))
         return Compared(tuple(found.heads[at] for at in chosen), distance, order)
 
-    read = tokens_read(reading)
     return kept(
         opened,
-        ("likeness", part, read),
+        ("likeness", part, tokens_read(reading)),
         make,
-        lambda made: BYTES_OF_A_TOKEN * len(read) + made.distance.nbytes,
+        lambda made: made.distance.nbytes,
     )
 
 

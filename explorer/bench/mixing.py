@@ -13,7 +13,7 @@ from explorer.choices import token as token_chosen
 from explorer.components import matrix
 from explorer.kept import kept
 from explorer.library import Opened
-from explorer.measured import BYTES_OF_A_TOKEN, tokens_read
+from explorer.measured import tokens_read
 from explorer.reading import Reading
 from explorer.waiting import with_bar
 
@@ -152,12 +152,11 @@ def _rolled(opened: Opened, reading: Reading, layer: int) -> tuple[Tensor, Tenso
         with st.spinner("Multiplying the layers"):
             return rollout.rollout(steps), rollout.reached(masks)
 
-    read = tokens_read(reading)
     return kept(
         opened,
-        ("rollout", at.part, layer, read),
+        ("rollout", at.part, layer, tokens_read(reading)),
         make,
-        lambda made: BYTES_OF_A_TOKEN * len(read) + made[0].nbytes + made[1].nbytes,
+        lambda made: made[0].nbytes + made[1].nbytes,
     )
 
 
@@ -177,12 +176,11 @@ def _flows(opened: Opened, reading: Reading, layer: int, token: int) -> Tensor |
         solved = with_bar(rollout.flows(mixing, token), first, "Solving the flow, by input")
         return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
 
-    read = tokens_read(reading)
     return kept(
         opened,
-        ("flow", at.part, layer, token, read),
+        ("flow", at.part, layer, token, tokens_read(reading)),
         make,
-        lambda made: BYTES_OF_A_TOKEN * len(read) + made.nbytes,
+        lambda made: made.nbytes,
     )
 
 

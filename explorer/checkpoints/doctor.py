@@ -12,7 +12,7 @@ from explorer.analysis import doctor
 from explorer.analysis.doctor import Finding
 from explorer.analysis.heads import HeadStatistics
 from explorer.checkpoints.norms import surveyed
-from explorer.kept import kept
+from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.measured import measured
 from explorer.reading import ReadingError, read
@@ -79,7 +79,7 @@ def _of_model(opened: Opened) -> list[Finding]:
             *doctor.of_heads(opened.model),
         ]
 
-    return kept(opened, "doctor", make)
+    return kept(opened, "doctor", make, size_of)
 
 
 def _of_text(opened: Opened) -> list[Finding]:

@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis.weights import Norms, Summary, by_layer, survey
 from explorer.checkpoints.choosing import pick
 from explorer.components import matrix
-from explorer.kept import kept
+from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.numbers import shape
 from explorer.waiting import with_bar
@@ -39,7 +39,7 @@ def surveyed(opened: Opened) -> tuple[Summary, ...]:
         doing = f"Reading {total:,} parameters"
         return tuple(with_bar(survey(opened.model), total, doing, lambda one: one.count))
 
-    return kept(opened, "survey", make)
+    return kept(opened, "survey", make, size_of)
 
 
 def show(opened: Opened) -> None:

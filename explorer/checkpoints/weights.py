@@ -11,7 +11,7 @@ from explorer import session, widgets
 from explorer.analysis.weights import Picture, Summary, picture, summary
 from explorer.checkpoints.choosing import choose_tensor, pick
 from explorer.components import matrix
-from explorer.kept import kept
+from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.numbers import shape, three
 from explorer.tables import facts
@@ -31,7 +31,7 @@ def show(opened: Opened) -> None:
         cell = pick("Each cell is", "cell", (MEAN, LARGEST), MEAN)
     way = "mean" if cell == MEAN else "largest"
     seen = kept(opened, ("picture", name, way), lambda: picture(tensor, way), _bytes)
-    found = kept(opened, ("summary", name), lambda: summary(name, tensor))
+    found = kept(opened, ("summary", name), lambda: summary(name, tensor), size_of)
     drawn, numbers = widgets.side_by_side(7, 3)
     with drawn:
         st.markdown(f"`{name}`")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -12,8 +11,7 @@ from torch import Tensor
 
 from explorer import head_table
 from explorer.analysis import rollout, similarity
-from explorer.bench import likeness, mixing
-from explorer.measured import BYTES_OF_A_TOKEN
+from explorer.bench import mixing
 from explorer.reading import Reading
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
@@ -181,24 +179,6 @@ def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.Mon
     assert "takes too long to wait for" in said(page(**address))
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps)
     assert VIEWS["Flow"] <= views(page(**address)), "a refusal is not kept"
-
-
-@pytest.mark.parametrize("side", ["Likeness", "Rollout", "Flow"])
-def test_what_is_kept_counts_the_tokens_of_its_key(
-    side: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes: list[int] = []
-
-    def noted(opened: object, key: object, make: Any, size: Any = lambda made: 1) -> Any:
-        made = make()
-        sizes.append(size(made))
-        return made
-
-    for module in (mixing, likeness):
-        monkeypatch.setattr(module, "kept", noted)
-    page(model="letters", side=side, text="the hat and the cat")
-    assert sizes
-    assert min(sizes) > 5 * BYTES_OF_A_TOKEN
 
 
 def test_what_is_left_out_of_long_texts_and_of_many_heads_is_said(
