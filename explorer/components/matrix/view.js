@@ -134,8 +134,15 @@ function strongest({codes, data, place}, cell) {
 
 // ---- words ------------------------------------------------------------------------
 
-const mayLook = ({data, codes}, i) => !(data.planes.allowed && !bit(data.planes.allowed, i)) &&
-  !(data.scale === "mask" && codes[i] === 0);
+// 1 where nothing may be looked at; found once, since a large picture asks a million times.
+function forbidden({data, codes}) {
+  const {allowed} = data.planes, found = new Uint8Array(codes.length);
+  if (allowed) for (let i = 0; i < found.length; i++) found[i] = 1 - bit(allowed, i);
+  if (data.scale === "mask") for (let i = 0; i < found.length; i++) found[i] |= Number(codes[i] === 0);
+  return found;
+}
+
+const mayLook = (state, i) => !state.forbidden[i];
 
 const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i));
 
@@ -177,6 +184,7 @@ function show(state) {
   const {data, canvas} = state;
   if (state.fresh) {
     state.codes = joined(data.planes.values);
+    state.forbidden = forbidden(state);
     state.tops = topsOf(state);
     state.levels = noLevels();
     state.fresh = false;
