@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch import Tensor
 from explorer.analysis.similarity import apart
 from explorer.reading import Reading
 from explorer.text import Token
+from models.interventions import Edit
 
 
 class NothingToSubtractError(ValueError):
@@ -19,7 +21,11 @@ class NothingToSubtractError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One head over one text: what is drawn on one side; `about` says how its pass was changed."""
+    """One head over one text: what is drawn on one side.
+
+    `about` says how its pass was changed, and `edits` changed it; `folder` holds its model,
+    None for the one that is chosen.
+    """
 
     title: str
     reading: Reading
@@ -27,6 +33,8 @@ class Side:
     layer: int
     head: int
     about: Mapping[str, str] = field(default_factory=dict)
+    edits: tuple[Edit, ...] = ()
+    folder: Path | None = None
 
     @property
     def values(self) -> Tensor:

@@ -22,6 +22,7 @@ from explorer.reading import Reading, read, reread
 from explorer.rereading import Edited
 from explorer.runs.opening import open_folder
 from explorer.runs.run import Run
+from explorer.snippets import Head, two_heads
 from explorer.taken import Taken
 
 HEAD, SENTENCE, MODEL, STEP, EDITED = (
@@ -91,6 +92,16 @@ def taken(first: Side, second: Side, found: Difference) -> Taken:
     )
 
 
+def pasted(first: Side, second: Side) -> str:
+    """The lines that make the weights of both, and their difference."""
+    return two_heads(_head(first), _head(second))
+
+
+def _head(side: Side) -> Head:
+    folder = side.folder or session.folder()
+    return Head(side.reading, folder, side.part, side.layer, side.head, side.edits)
+
+
 def answers(first: Side, second: Side) -> None:
     """What each side's pass ends in; the same where only the head differs.
 
@@ -147,7 +158,7 @@ def _another_model(first: Side, opened: Opened) -> Side:
     except library.LibraryError as error:
         session.say(str(error))
         st.stop()
-    return _through(other, shelf[name], first, name)
+    return _through(other, shelf[name], first, name, shelf[name].folder)
 
 
 def _unlike(entry: Entry) -> bool:
@@ -166,7 +177,8 @@ def _another_step(first: Side, opened: Opened) -> Side:
         session.say(str(error))
         st.stop()
     if opened.config.kind != "encoder-decoder":
-        return _through(other, shelves.seen()[session.choice().model], first, f"Step {step}")
+        entry = shelves.seen()[session.choice().model]
+        return _through(other, entry, first, f"Step {step}", folder)
     st.text("The step might write something else: here its decoder reads what yours has written.")
     mine = first.reading
     again = kept(
@@ -175,7 +187,8 @@ def _another_step(first: Side, opened: Opened) -> Side:
         lambda: reread(other, mine, mine.source, mine.target, ()),
         lambda made: made.bytes,
     )
-    return Side(f"Step {step}", again, first.part, first.layer, first.head)
+    here = first.part, first.layer, first.head
+    return Side(f"Step {step}", again, *here, folder=folder)
 
 
 def _with_edits(first: Side, opened: Opened) -> Side:
@@ -189,7 +202,8 @@ def _with_edits(first: Side, opened: Opened) -> Side:
     if page is not None:
         st.page_link(page, label="Change the pass", icon=":material/arrow_forward:")
     here = first.part, first.layer, first.head
-    return Side("With your edits", passed.reading, *here, _edits(opened, first.reading, passed))
+    said = _edits(opened, first.reading, passed)
+    return Side("With your edits", passed.reading, *here, said, passed.in_core)
 
 
 def _edits(opened: Opened, reading: Reading, passed: Edited) -> dict[str, str]:
@@ -201,7 +215,7 @@ def _edits(opened: Opened, reading: Reading, passed: Edited) -> dict[str, str]:
     return {"edits of the second": said, "the same in an address": f"edits={to_address(made)}"}
 
 
-def _through(other: Opened, entry: Entry, first: Side, title: str) -> Side:
+def _through(other: Opened, entry: Entry, first: Side, title: str, folder: Path) -> Side:
     """The same sentence and head in another model; the nearest where it has no such head."""
     at = session.choice()
     named = {part.name: part for part in parts(other.config)}
@@ -216,7 +230,7 @@ def _through(other: Opened, entry: Entry, first: Side, title: str) -> Side:
     if pair != at.pair:
         st.text(f"{title} reads one sentence: the second one is left out there.")
     reading = session.or_say(lambda: read(other, at.text, pair))
-    return Side(title, reading, part.name, layer, head)
+    return Side(title, reading, part.name, layer, head, folder=folder)
 
 
 def _snapshots() -> dict[str, Path]:

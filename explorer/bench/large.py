@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from explorer import session, widgets
@@ -126,10 +128,17 @@ def taken(reading: Reading, look: Look) -> Taken:
     )
 
 
-def pasted(reading: Reading) -> str:
-    """The lines that make the weights of the chosen head."""
+def pasted(reading: Reading, look: Look) -> str:
+    """The lines that make the weights of the chosen head, before anything is done to them."""
     at = session.choice()
-    return one_head(reading, session.folder(), at.part, at.layer, at.head)
+    adjusted = _colours_aside(look) != Look()
+    here = at.part, at.layer, at.head
+    return one_head(reading, session.folder(), *here, adjusted=adjusted)
+
+
+def _colours_aside(look: Look) -> Look:
+    """All of a look that changes numbers."""
+    return replace(look, scaling="one", log=False)
 
 
 def _ends_at_one(look: Look) -> bool:
@@ -154,5 +163,6 @@ def picture(reading: Reading, look: Look) -> Shown:
         with bar("Combining the heads") as report:
             return shown(reading, at.part, at.layer, at.head, look, report)
 
-    key = ("look", at.text, at.pair, at.part, None if look.everywhere else at.layer, look)
+    layer = None if look.everywhere else at.layer
+    key = ("look", at.text, at.pair, at.part, layer, _colours_aside(look))
     return kept(session.opened(), key, make, lambda made: 2 * made.values.nbytes)

@@ -18,4 +18,4 @@ found = comparing.show(first, second)
 if found is not None:
     taking_away.take_away(partial(comparing.taken, first, second, found))
 comparing.answers(first, second)
-widgets.code(difference, similarity.apart)
+widgets.code(difference, similarity.apart, pasted=partial(comparing.pasted, first, second))

@@ -42,5 +42,5 @@ st.markdown(part.words.explanation)
 widgets.code(
     MultiHeadAttention.forward,
     scaled_dot_product_attention,
-    pasted=lambda: large.pasted(reading),
+    pasted=lambda: large.pasted(reading, look),
 )

@@ -167,3 +167,16 @@ def test_what_is_taken_away_says_which_head_is_the_second(monkeypatch: pytest.Mo
     place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
     assert place == ["decoder.self_attn", "1", "3"]
     assert "edits of the second" not in found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lines_to_paste_make_both_sides(kind: str) -> None:
+    edits = to_address(History((AblateHead("decoder.self_attn", 0, 1),), 1))
+    at = page(kind, model="letters", layer="1", edits=edits)
+    at.session_state["code"] = True
+    at.run()
+    assert not at.exception
+    code = at.code[0].value
+    assert "first = seen.weights('decoder.1.self_attn', head=" in code
+    assert "second = seen.weights('" in code
+    assert ("Scale(site='decoder.0.self_attn.head_out'" in code) == (kind == EDITED)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.looks import Look
+from explorer.analysis.looks import Look, Shown, shown
+from explorer.bench import large
 from explorer.bench.looking import summary
 from explorer.bench.wishes import MOST_HIDDEN
 from tests.apps import taken
@@ -132,3 +134,31 @@ def test_the_summary_names_all_that_was_chosen() -> None:
 def test_what_is_taken_away_names_the_hidden_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     made = taken(page(hide_first="true", hide=["2 · cat"]), monkeypatch)
     assert made.about["hidden keys"] == f"0 · {made.columns[0]}, 2 · cat"
+
+
+@pytest.mark.parametrize("look", [{"heads": "Mean"}, {"hide_first": "true"}, {"mass": "50"}])
+def test_the_lines_to_paste_say_what_they_leave_out(look: dict[str, str]) -> None:
+    for address, is_said in ((look, True), ({"log": "true", "colours": "Row"}, False)):
+        at = page(**address)
+        at.session_state["code"] = True
+        at.run()
+        assert not at.exception
+        assert ("before what Adjust does to them" in at.code[0].value) == is_said
+
+
+def test_other_colours_do_not_combine_the_heads_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def counted(*given: Any) -> Shown:
+        made.append(given)
+        return shown(*given)
+
+    monkeypatch.setattr(large, "shown", counted)
+    at = page(heads="Mean", mass="35")
+    unfold(at)
+    assert len(made) == 1
+    at.toggle(key="log").set_value(True).run()
+    at.segmented_control(key="colours").set_value("Row").run()
+    assert not at.exception
+    assert "colours by row · log colours" in said(at)
+    assert len(made) == 1
