@@ -26,12 +26,11 @@ from explorer.edits import (
 )
 from explorer.edits_in_core import head_out, preset_mask
 from explorer.edits_in_words import PRESET_WORDS, words
-from explorer.kept import forget
 from explorer.library import Opened
 from explorer.parts import site
 from explorer.passing import ids_of
 from explorer.reading import Reading, read, reread
-from explorer.rereading import MOST_TEXTS, edited, misfit
+from explorer.rereading import edited
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
 from models import interventions as core
@@ -224,51 +223,6 @@ def test_patching_into_a_model_that_writes_keeps_its_answer() -> None:
     assert again.reading.target == reading.target
 
 
-MISFITS: dict[str, Edit] = {
-    "no such attention": AblateHead(E, 0, 0),
-    "no layer 2 here: there are 2": AblateAttention(D, 2),
-    "no head 4 here: there are 4": AblateHead(D, 0, 4),
-    "no query 99": CutEdge(D, 0, 0, 99, 0),
-    "no key 99": HideKey(D, None, 99),
-    "no token 99 here": ReplaceToken(D, 99, 5),
-    "no token 9,999": ReplaceToken(D, 1, 9_999),
-    "size of at least 1": PresetMask(D, 0, "window", 0),
-    "only texts of the same length": Patch(D, 0, 0, 1, "the cat and the hat"),
-    "have the same positions": Patch(D, 0, 0, 1, "the"),
-    "type a sentence": Patch(D, 0, 0, 1, " "),
-}
-
-
-@pytest.mark.parametrize(("why", "edit"), MISFITS.items(), ids=MISFITS.keys())
-def test_what_does_not_fit_is_set_aside_with_its_reason(why: str, edit: Edit) -> None:
-    found, reading = opened("letters")
-    good = AblateHead(D, 0, 0)
-    again = edited(found, reading, (edit, good))
-    assert again.made == (good,)
-    assert list(again.set_aside) == [0]
-    assert why in again.set_aside[0]
-    assert misfit(found, reading, (), edit) == again.set_aside[0]
-    assert misfit(found, reading, (), good) == ""
-    close(
-        logits(found, again.reading),
-        logits(found, edited(found, reading, (good,)).reading),
-    )
-
-
-def test_a_history_patches_from_a_few_texts_only() -> None:
-    found, reading = opened("letters")
-    n = len(reading.target)
-    pairs = map(" ".join, product(("the", "cat", "hat", "and"), repeat=2))
-    texts = [text for text in pairs if len(read(found, text).target) == n][:6]
-    patches = tuple(Patch(D, 0, head, 1, text) for text in texts for head in (0, 1))
-    again = edited(found, reading, (*patches, AblateHead(D, 0, 0)))
-    assert list(again.set_aside) == list(range(2 * MOST_TEXTS, len(patches)))
-    assert all("At most 4 texts are patched from" in each for each in again.set_aside.values())
-    for patch, fits in ((patches[-1], False), (patches[0], True)):
-        assert (misfit(found, reading, patches[: 2 * MOST_TEXTS], patch) == "") == fits
-    assert again.made == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
-
-
 def test_a_text_is_passed_once_for_all_patches_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     found, reading = opened("translation")
     passes: list[object] = []
@@ -285,53 +239,9 @@ def test_a_text_is_passed_once_for_all_patches_from_it(monkeypatch: pytest.Monke
     assert len(passes) == 2, "the other text, and ours with the patches"
 
 
-def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found, reading = opened("letters")
-    layer = reading.part(D).heads * len(reading.target) ** 2
-    monkeypatch.setattr(rereading, "MOST_WEIGHTS", layer)
-    fits = (CutEdge(D, 0, 0, 2, 1), CutEdge(D, 0, 1, 2, 0))
-    again = edited(found, reading, (*fits, CutEdge(D, 1, 0, 2, 1)))
-    assert again.made == fits
-    assert list(again.set_aside) == [2]
-    assert misfit(found, reading, fits, fits[0]) == ""
-    assert misfit(found, reading, fits, CutEdge(D, 1, 0, 2, 1)) == again.set_aside[2]
-    assert "all weights of every layer with a cut edge" in again.set_aside[2]
-
-
-def test_what_is_set_aside_takes_nothing_of_what_may_be_held(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found, reading = opened("letters")
-    layer = reading.part(D).heads * len(reading.target) ** 2
-    monkeypatch.setattr(rereading, "MOST_WEIGHTS", layer)
-    fits, too_much, strange = CutEdge(D, 0, 0, 2, 1), CutEdge(D, 1, 0, 2, 1), CutEdge(C, 0, 0, 2, 1)
-    nowhere = CutEdge(D, 1, 0, 99, 0)
-    assert misfit(found, reading, (nowhere, strange, fits, too_much), CutEdge(D, 0, 1, 2, 0)) == ""
-    again = edited(found, reading, (nowhere, strange, fits, too_much))
-    assert again.made == (fits,)
-    assert list(again.set_aside) == [0, 1, 3]
-
-
 def test_a_query_that_may_look_nowhere_gets_zeros() -> None:
     found, reading = opened("letters")
     blind = edited(found, reading, (MaskCell(D, None, 0, 0, False),)).reading
     assert not blind.mask(D, 0)[0].any()
     assert (blind.weights(D, 0, 0)[0] == 0).all()
     assert logits(found, blind).isfinite().all()
-
-
-def test_edits_that_fit_one_by_one_and_not_together_are_all_set_aside(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refused(*given: Any) -> Reading:
-        raise core.EditError("Not together.")
-
-    monkeypatch.setattr(rereading, "reread", refused)
-    found, reading = opened("letters")
-    again = edited(found, reading, (AblateHead(D, 0, 3), AblateHead(D, 1, 3)))
-    forget(found)
-    assert again.reading is reading
-    assert again.made == ()
-    assert again.set_aside == {0: "Not together.", 1: "Not together."}
