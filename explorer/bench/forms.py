@@ -29,23 +29,23 @@ TOKEN_AT = Folded("token_at", {"token_at": ""})
 LONGEST_PLACE = 5
 
 
-def show(opened: Opened, reading: Reading, passed: Reading) -> None:
+def show(opened: Opened, reading: Reading, changed: Reading) -> None:
     """What can be changed, one kind at a time; which head and layer, the sidebar says."""
-    FORMS[one_of("Change", "change", tuple(FORMS))](opened, reading, passed)
+    FORMS[one_of("Change", "change", tuple(FORMS))](opened, reading, changed)
 
 
 def _to() -> str:
     return TO[one_of("Its output becomes", "becomes", tuple(TO))]
 
 
-def _head(opened: Opened, reading: Reading, passed: Reading) -> None:
+def _head(opened: Opened, reading: Reading, changed: Reading) -> None:
     at = session.choice()
     edit = AblateHead(at.part, at.layer, at.head, _to())
     label = f"Ablate layer {at.layer}, head {at.head}"
     button(opened, reading, edit, label, "ablate_head", type="primary")
 
 
-def _layer(opened: Opened, reading: Reading, passed: Reading) -> None:
+def _layer(opened: Opened, reading: Reading, changed: Reading) -> None:
     at, to = session.choice(), _to()
     own = f"{at.part.split('.')[0]}.self_attn"
     with st.container(horizontal=True):
@@ -57,10 +57,10 @@ def _layer(opened: Opened, reading: Reading, passed: Reading) -> None:
         button(opened, reading, mlp, label, "ablate_mlp")
 
 
-def _edge(opened: Opened, reading: Reading, passed: Reading) -> None:
+def _edge(opened: Opened, reading: Reading, changed: Reading) -> None:
     at = session.choice()
-    rows, columns = passed.rows(at.part), passed.columns(at.part)
-    words, holds = reading.part(at.part).words, held.seen(passed)
+    rows, columns = changed.rows(at.part), changed.columns(at.part)
+    words, holds = reading.part(at.part).words, held.seen(changed)
     last = len(rows) - 1
     with st.container(horizontal=True):
         query = token("From (query)", "edge_query", rows, _or(holds.query, last))
@@ -68,10 +68,10 @@ def _edge(opened: Opened, reading: Reading, passed: Reading) -> None:
     scope = one_of("In", "edge_in", (THIS_HEAD, ALL_HEADS))
     to = EDGE_TO[one_of("The edge becomes", "edge_becomes", tuple(EDGE_TO))]
     head = at.head if scope == THIS_HEAD else None
-    if not bool(passed.mask(at.part, at.layer)[query, key]):
+    if not bool(changed.mask(at.part, at.layer)[query, key]):
         st.text("This query may not look at this key, so there is no edge to cut.")
         return
-    weight = float(passed.weights(at.part, at.layer, at.head)[query, key])
+    weight = float(changed.weights(at.part, at.layer, at.head)[query, key])
     said = words.cell.format(
         row=text_of(rows[query]), column=text_of(columns[key]), value=f"{weight:.3f}"
     )
@@ -86,14 +86,14 @@ def _or(place: int | None, otherwise: int) -> int:
     return otherwise if place is None else place
 
 
-def _token(opened: Opened, reading: Reading, passed: Reading) -> None:
+def _token(opened: Opened, reading: Reading, changed: Reading) -> None:
     stack = "encoder" if reading.source else "decoder"
     part = f"{stack}.self_attn"
-    tokens = passed.source or passed.target
-    holds = held.seen(passed)
+    tokens = changed.source or changed.target
+    holds = held.seen(changed)
     at = session.choice().part  # what is held are places in its rows and columns
-    query = holds.query if passed.rows(at) is tokens else None
-    key = holds.key if passed.columns(at) is tokens else None
+    query = holds.query if changed.rows(at) is tokens else None
+    key = holds.key if changed.columns(at) is tokens else None
     first = _or(query, _or(key, 1))
     place = _place(tokens, min(first, len(tokens) - 1))
     chips(tokens, key="token_to_change", highlight=place, on_pick=_pick_token)
@@ -141,7 +141,7 @@ def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
     return None, f"“{typed[:40]}” is {len(inside)} tokens here: {named}. Type one."
 
 
-def _patch(opened: Opened, reading: Reading, passed: Reading) -> None:
+def _patch(opened: Opened, reading: Reading, changed: Reading) -> None:
     at = session.choice()
     words = "A sentence of as many tokens; what the model makes of it there is put in here"
     how: dict[str, Any] = {"max_chars": LONGEST_TEXT, "help": words, "bind": "query-params"}

@@ -19,15 +19,15 @@ def hold(place: Place | None) -> None:
     held.hold(Held() if place is None else Held(*place))
 
 
-def show(opened: Opened, reading: Reading, passed: Reading, holds: Held) -> None:
+def show(opened: Opened, reading: Reading, changed: Reading, holds: Held) -> None:
     """The held cell in words, and a button for each way to change it in the chosen layer."""
     at = session.choice()
     if holds.query is None or holds.key is None:
         st.caption("Click a cell to hold it: then its edge can be cut, or its look forbidden.")
         return
     query, key = holds.query, holds.key
-    may = bool(passed.mask(at.part, at.layer)[query, key])
-    row, column = passed.rows(at.part)[query], passed.columns(at.part)[key]
+    may = bool(changed.mask(at.part, at.layer)[query, key])
+    row, column = changed.rows(at.part)[query], changed.columns(at.part)[key]
     where = f"layer {at.layer}"
     edits: dict[str, Edit] = {
         f"Cut this edge in head {at.head}": CutEdge(at.part, at.layer, at.head, query, key),

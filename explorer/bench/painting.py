@@ -30,17 +30,17 @@ MOST_PAINTED = 96
 LARGEST_SIZE = 4_096
 
 
-def mask(opened: Opened, reading: Reading, passed: Reading) -> None:
+def mask(opened: Opened, reading: Reading, changed: Reading) -> None:
     """One of three ways to change who may look at whom."""
     way = one_of("How", "mask_how", (PRESET, KEY, CELLS))
     scope = one_of("Where", "mask_where", (THIS_LAYER, EVERY_LAYER))
     at = session.choice()
     layer = at.layer if scope == THIS_LAYER else None
-    {PRESET: _preset, KEY: _key, CELLS: _cells}[way](opened, reading, passed, layer)
-    _blind(passed)
+    {PRESET: _preset, KEY: _key, CELLS: _cells}[way](opened, reading, changed, layer)
+    _blind(changed)
 
 
-def _preset(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
+def _preset(opened: Opened, reading: Reading, changed: Reading, layer: int | None) -> None:
     part = session.choice().part
     if part == "decoder.cross_attn":
         st.text("Rows and columns are two texts here, so no key is ahead of a query or near it.")
@@ -69,17 +69,17 @@ def _preset(opened: Opened, reading: Reading, passed: Reading, layer: int | None
         )
 
 
-def _key(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
+def _key(opened: Opened, reading: Reading, changed: Reading, layer: int | None) -> None:
     part = session.choice().part
-    key = token("Key", "mask_key", passed.columns(part), 0)
+    key = token("Key", "mask_key", changed.columns(part), 0)
     edit = HideKey(part, layer, key)
     changing.button(opened, reading, edit, "Hide it from everybody", "hide_key", type="primary")
 
 
-def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None) -> None:
+def _cells(opened: Opened, reading: Reading, changed: Reading, layer: int | None) -> None:
     at = session.choice()
-    rows, columns = passed.rows(at.part), passed.columns(at.part)
-    allowed = passed.mask(at.part, at.layer)
+    rows, columns = changed.rows(at.part), changed.columns(at.part)
+    allowed = changed.mask(at.part, at.layer)
 
     def toggle(row: int, column: int) -> None:
         may = not bool(allowed[row, column])
@@ -95,7 +95,7 @@ def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None)
             label = "Allow" if may else "Forbid"
             changing.button(opened, reading, edit, label, "set_cell", type="primary")
         return
-    weights = passed.weights(at.part, at.layer, at.head)
+    weights = changed.weights(at.part, at.layer, at.head)
     st.caption("A click forbids a cell, or allows it. Numbers are the weights of the chosen head.")
     cells(
         weights.masked_fill(~allowed, torch.nan),
@@ -113,13 +113,13 @@ def _cells(opened: Opened, reading: Reading, passed: Reading, layer: int | None)
     )
 
 
-def _blind(passed: Reading) -> None:
+def _blind(changed: Reading) -> None:
     """Queries that may look nowhere now, by name."""
     at = session.choice()
-    blind = (~passed.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
+    blind = (~changed.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
     if not blind:
         return
-    rows = passed.rows(at.part)
+    rows = changed.rows(at.part)
     named = ", ".join(f"“{text_of(rows[row])}” ({row})" for row in blind[:6])
     more = f" and {len(blind) - 6} more" if len(blind) > 6 else ""
     st.text(f"May look nowhere, so attention gives them zeros: {named}{more}.")
