@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import streamlit as st
@@ -13,6 +14,7 @@ from explorer.analysis.words import words_of
 from explorer.bench.folded import Folded
 from explorer.bench.wishes import (
     CHOICES,
+    FULL,
     HEADS,
     LEAST_MASS,
     MASS_STEP,
@@ -46,6 +48,8 @@ def choose(reading: Reading, part: str) -> Look:
     paired = two_sentences(reading, part)
     asked = FOLDED.texts()
     vain = in_vain(asked, names, paired)
+    if "_look_full" in st.session_state:
+        vain.append(st.session_state.pop("_look_full"))
     chosen = sound(asked, names, paired)
     FOLDED.settle(chosen)
     look = _look(chosen, reading, part, names)
@@ -100,9 +104,8 @@ def _controls(chosen: dict[str, Any], reading: Reading, part: str, names: list[s
 def _look(chosen: dict[str, Any], reading: Reading, part: str, names: list[str]) -> Look:
     places = {name: at for at, name in enumerate(names)}
     hidden = {places[name] for name in chosen["hide"]}
-    hidden |= {0} if chosen["hide_first"] else set()
-    if chosen["hide_special"]:
-        hidden |= {at for at, token in enumerate(reading.columns(part)) if token.special}
+    for switch, keys in _switches(reading, part).items():
+        hidden |= keys if chosen[switch] else set()
     of, everywhere = HEADS[chosen["heads"]]
     return Look(
         of,
@@ -143,19 +146,35 @@ def pick(layer: int, head: int) -> None:
 
 
 def toggle_hidden(reading: Reading, part: str, keys: Sequence[int]) -> None:
-    """Hide these keys, or show them again where all of them were hidden; for a callback."""
-    names = token_names(reading.columns(part))
-    wanted = [names[at] for at in keys]
-    now = FOLDED.texts()
-    before = [name for name in now.get("hide", []) if name in names]
-    if keys[0] == 0 and now.get("hide_first") == "true":
-        FOLDED.put("hide_first", False)
-        wanted = []
-    if all(name in before for name in wanted):
-        FOLDED.put("hide", [name for name in before if name not in wanted])
+    """Hide these keys, or show them again where all of them were hidden; for a callback.
+
+    A switch that hides one of them is turned off, and what else it hid stays hidden by name.
+    """
+    names, now = token_names(reading.columns(part)), FOLDED.texts()
+    named = [names.index(name) for name in now.get("hide", []) if name in names]
+    switched = {
+        switch: places
+        for switch, places in _switches(reading, part).items()
+        if now.get(switch) == "true"
+    }
+    if set(keys) <= {*named, *chain(*switched.values())}:
+        for switch, places in switched.items():
+            if not places.isdisjoint(keys):
+                FOLDED.put(switch, False)
+                named += sorted(places.difference(named))
+        named = [place for place in named if place not in keys]
     else:
-        more = [name for name in wanted if name not in before]
-        FOLDED.put("hide", [*before, *more][:MOST_HIDDEN])
+        named += [key for key in keys if key not in named]
+    if len(named) > MOST_HIDDEN:
+        st.session_state["_look_full"] = FULL
+    FOLDED.put("hide", [names[place] for place in named[:MOST_HIDDEN]])
+
+
+def _switches(reading: Reading, part: str) -> dict[str, set[int]]:
+    """The keys that each switch hides."""
+    columns = reading.columns(part)
+    special = {place for place, token in enumerate(columns) if token.special}
+    return {"hide_first": {0}, "hide_special": special}
 
 
 def two_sentences(reading: Reading, part: str) -> bool:

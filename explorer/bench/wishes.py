@@ -20,6 +20,7 @@ SCALING = {"1": "one", "Picture": "all", "Row": "row", "Column": "column"}
 LEAST_MASS, MASS_STEP = 10, 5
 MOST_HIDDEN = 24
 """As many keys may be named one by one; the address holds them all and must stay short."""
+FULL = f"At most {MOST_HIDDEN} keys are hidden one by one: the others are shown."
 
 CHOICES = {
     "heads": tuple(HEADS),
@@ -79,6 +80,8 @@ def in_vain(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> li
     missing = [name for name in asked.get("hide", []) if name and name not in names]
     if missing:
         notes.append(f"There is no key “{missing[0][:30]}” to hide in this text.")
+    if sum(name in names for name in asked.get("hide", [])) > MOST_HIDDEN:
+        notes.append(FULL)
     return notes
 
 

@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer import library
 from explorer.analysis.looks import Look, Shown, shown
-from explorer.bench import large
+from explorer.bench import large, looking, wishes
 from explorer.bench.looking import summary
-from explorer.bench.wishes import MOST_HIDDEN
+from explorer.bench.wishes import FULL, MOST_HIDDEN
+from explorer.choices import token_names
+from explorer.reading import Reading, read
+from tests import zoo
 from tests.apps import taken
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,3 +166,57 @@ def test_other_colours_do_not_combine_the_heads_anew(monkeypatch: pytest.MonkeyP
     assert not at.exception
     assert "colours by row · log colours" in said(at)
     assert len(made) == 1
+
+
+def clicked(reading: Reading, keys: tuple[int, ...], **chosen: str | list[str]) -> AppTest:
+    """A page of the look alone, after a click on the label of these keys."""
+
+    def alone(reading, keys, chosen):  # type: ignore[no-untyped-def]  # run by its source alone
+        import streamlit as st
+
+        from explorer.bench import looking
+
+        if "clicked" not in st.session_state:
+            st.session_state["clicked"] = True
+            st.session_state["_folded_look"] = chosen
+            looking.toggle_hidden(reading, reading.parts[0].name, keys)
+        st.session_state["look"] = looking.choose(reading, reading.parts[0].name)
+
+    at = AppTest.from_function(alone, args=(reading, keys, chosen), default_timeout=60).run()
+    assert not at.exception
+    return at
+
+
+def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(tmp_path: Path) -> None:
+    found = read(library.opened_from(zoo.bert(tmp_path / "bert"), "bert"), "the cat sat")
+    special = [at for at, token in enumerate(found.source) if token.special]
+    assert len(special) > 1
+    for first in ({}, {"hide_first": "true"}):
+        at = clicked(found, (special[0],), hide_special="true", **first)
+        left = at.session_state["look"].hidden
+        assert left == tuple(special[1:])
+    at = clicked(found, (special[-1],), hide_special="true", hide=[token_names(found.source)[2]])
+    assert at.session_state["look"].hidden == tuple(sorted({2, *special[:-1]}))
+    at = clicked(found, (2,), hide_special="true")
+    assert at.session_state["look"].hidden == tuple(sorted({2, *special}))
+
+
+def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
+    found = read(library.open_model("reviews"), "not a cat")
+    first = token_names(found.source)[0]
+    assert clicked(found, (0,), hide_first="true").session_state["look"].hidden == ()
+    at = clicked(found, (0,), hide_first="true", hide=[first])
+    assert at.session_state["look"].hidden == ()
+
+
+def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in (looking, wishes):
+        monkeypatch.setattr(each, "MOST_HIDDEN", 2)
+    found = read(library.open_model("reviews"), "not a cat")
+    names = token_names(found.source)
+    at = clicked(found, (0,), hide=names[1:3])
+    assert at.session_state["look"].hidden == (1, 2)
+    assert FULL in said(at)
+    three = ["0 · the", "1 · black", "2 · cat"]
+    assert FULL in said(page(hide=three))
+    assert FULL not in said(page(hide=three[:2]))
