@@ -14,8 +14,8 @@ from explorer.library import Opened
 from explorer.passing import ids_of
 from explorer.reading import Reading, ReadingError, read
 from explorer.text import Token
-from models import trace
-from models.generation import generate
+from models import TransformerConfig, trace
+from models.generation import allowed, generate
 from models.trace import CHEAP_SITES
 
 MOST_WRITTEN = 64
@@ -44,9 +44,12 @@ class Writing:
         return len(self.tokens)
 
     def guesses(self, step: int, label: Callable[[int], str]) -> list[Guess]:
-        """What the model considered when it wrote token `step`, the likeliest first."""
+        """What the model considered when it wrote token `step`, the likeliest first.
+
+        What it may not write, and so had no chance, is left out.
+        """
         pairs = zip(self.ids[step].tolist(), self.chances[step].tolist(), strict=True)
-        return [Guess(label(number), chance) for number, chance in pairs]
+        return [Guess(label(number), chance) for number, chance in pairs if chance != 0]
 
     def size(self, part: str, step: int) -> tuple[int, int]:
         """How many rows and columns there are once `step` tokens are written."""
@@ -94,7 +97,7 @@ def _write(opened: Opened, text: str, length: int) -> Writing:
     if config.kind == "encoder-decoder":
         answer = reading.written[:length]
         logits = reading.trace.output[reading.row][: len(answer)]
-        return Writing(reading, 1, answer, *_considered(logits), _ends(opened, answer))
+        return Writing(reading, 1, answer, *_considered(logits, config), _ends(opened, answer))
     prompt = reading.target
     room = min(length, config.max_len - len(prompt))
     if room < 1:
@@ -107,11 +110,17 @@ def _write(opened: Opened, text: str, length: int) -> Writing:
     behind = slice(len(prompt) - 1, len(full) - 1)
     passed = trace(opened.model, ids_of([full]), sites=CHEAP_SITES, read_at=behind)
     whole = replace(reading, target=full, trace=passed, row=0)
-    considered = _considered(passed.output[0])
+    considered = _considered(passed.output[0], config)
     return Writing(whole, len(prompt), tokens, *considered, _ends(opened, tokens))
 
 
-def _considered(logits: Tensor) -> tuple[Tensor, Tensor]:
+def _considered(logits: Tensor, config: TransformerConfig) -> tuple[Tensor, Tensor]:
+    """The likeliest of what may be written at each step (steps, vocabulary), and their numbers."""
+    first, later = (
+        allowed(logits[:1], config, first=True),
+        allowed(logits[1:], config, first=False),
+    )
+    logits = torch.cat((first, later))
     best = logits.float().softmax(-1).topk(min(ANSWERS_SHOWN, logits.shape[-1]), -1)
     return best.values, best.indices
 

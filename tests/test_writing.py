@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,21 @@ def test_a_full_model_writes_no_more(tmp_path: Path) -> None:
         writing(opened, text, MOST_WRITTEN)
     grown = writing(opened, "5 17", 10_000)
     assert 0 < grown.steps <= MOST_WRITTEN
+
+
+@pytest.mark.parametrize("name", ["letters", "translation"])
+def test_what_may_not_be_written_is_not_considered(name: str, small_models: Path) -> None:
+    opened = shipped(name)
+    likeliest = int(writing(opened, opened.example, 3).ids[-1, 0])
+    config = opened.config.replace(banned_ids=(likeliest,), first_id=5)
+    model = copy.deepcopy(opened.model)
+    model.config = config
+    strict = replace(opened, config=config, model=model)
+    grown = writing(strict, opened.example, 3)
+    assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
+    for step in range(grown.steps):
+        guesses = grown.guesses(step, str)
+        assert str(likeliest) not in [guess.label for guess in guesses]
+        assert sum(guess.probability for guess in guesses) <= 1 + 1e-5
+    if opened.config.kind == "encoder-decoder":
+        assert [guess.label for guess in grown.guesses(0, str)] == ["5"]

@@ -70,6 +70,7 @@ def _next(grown: Writing, step: int) -> None:
         return
     guesses = grown.guesses(step, session.opened().tokenizer.label)
     st.markdown("**What comes next**")
-    st.caption(f"The {len(guesses)} likeliest tokens; the first of them is written.")
+    many = f"The {len(guesses)} likeliest tokens that may be written; the first of them is."
+    st.caption(many if len(guesses) > 1 else "No other token has a chance here.")
     spec = bars([guess.label for guess in guesses], [guess.probability for guess in guesses])
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key="written_next")
