@@ -30,6 +30,9 @@ from explorer.text import Token
 ALL = "All"
 SENTENCES = {ALL: None, "A→A": (0, 0), "A→B": (0, 1), "B→A": (1, 0), "B→B": (1, 1)}
 
+CLOSE = 1e-3
+"""Rows that are rounded add up to one as nearly as this."""
+
 
 @dataclass(frozen=True)
 class Look:
@@ -184,7 +187,7 @@ def _framed(
         notes.append(f"{unknown:,} cells hold no number: the pass itself gave none there.")
     adds_up = look.weighting == "plain" and look.of != "max"
     if adds_up and look.mass == 100 and wanted is None:
-        notes.append("Every row adds up to one, but for rows that see nothing.")
+        notes += _adds_up(values.sum(-1))
     return Shown(
         values=values,
         rows=rows,
@@ -198,6 +201,16 @@ def _framed(
         row_groups=row_groups,
         groups=groups,
     )
+
+
+def _adds_up(sums: Tensor) -> list[str]:
+    """Whether every row adds up to one, said only where it is so; NaN is no sum."""
+    is_empty, is_one = sums == 0, (sums - 1).abs() < CLOSE
+    if (is_empty | is_one).all():
+        return ["Every row adds up to one, but for rows that see nothing."]
+    if (sums < 1 - CLOSE)[~is_empty].any():
+        return ["Some rows add up to less than one: in some heads they see nothing."]
+    return []
 
 
 def _cell(sentence: str, look: Look) -> str:

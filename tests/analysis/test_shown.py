@@ -155,6 +155,26 @@ def test_rows_add_up_to_one_only_where_they_do(readings: dict[str, Reading]) -> 
         assert adds_up not in said(shown(reading, part, 0, 0, look))
 
 
+def test_a_row_that_is_empty_in_some_heads_adds_up_to_less(
+    readings: dict[str, Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, part = readings["letters"], "decoder.self_attn"
+
+    def weights(reading: Reading, part: str, layer: int, head: int) -> torch.Tensor:
+        plain = torch.full((len(reading.target), len(reading.target)), 1.0).tril()
+        if head == 1:
+            plain = torch.zeros_like(plain)
+            plain[:, 0] = 1.0
+        return plain / plain.sum(-1, keepdim=True)
+
+    monkeypatch.setattr(Reading, "weights", weights)
+    made = shown(reading, part, 0, 0, Look(of="mean", hidden=(0,)))
+    assert float(made.values[1].sum()) == pytest.approx(3 / 4)
+    assert "Every row adds up to one" not in said(made)
+    assert "Some rows add up to less than one: in some heads they see nothing." in said(made)
+    assert "Every row adds up to one" in said(shown(reading, part, 0, 0, Look(hidden=(0,))))
+
+
 def test_every_key_may_be_hidden(readings: dict[str, Reading]) -> None:
     reading = readings["reviews"]
     every = tuple(range(len(reading.source)))
