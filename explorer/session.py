@@ -73,7 +73,7 @@ def draw() -> None:
 
 def warm_up() -> None:
     """Read the first example, so that the first visitor finds it read."""
-    if shelf := shelves.look():
+    if shelf := shelves.everybodys():
         _first_look(shelves.first(shelf))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -21,7 +21,16 @@ def entries() -> list[Entry]:
 
 def look() -> dict[str, Entry]:
     """Those that can be opened, by name."""
-    return {entry.name: entry for entry in entries() if entry.config is not None}
+    return _by_name(entries())
+
+
+def everybodys() -> dict[str, Entry]:
+    """The same before any reader has come."""
+    return _by_name(library.entries(brought=()))
+
+
+def _by_name(found: Sequence[Entry]) -> dict[str, Entry]:
+    return {entry.name: entry for entry in found if entry.config is not None}
 
 
 def seen() -> dict[str, Entry]:

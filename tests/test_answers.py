@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from explorer import library
+from explorer import library, masks
 from explorer.answers import ANSWERS_SHOWN, class_names, masks_in
 from explorer.kept import forget
 from explorer.library import Opened
@@ -83,6 +83,13 @@ def test_masks_in_a_batch_are_those_of_each_text(bert: Opened) -> None:
         alone = read(bert, text).answer
         assert reading.answer.text == alone.text
         assert [g.label for g in reading.answer.guesses] == [g.label for g in alone.guesses]
+
+
+def test_the_first_of_a_pair_is_read_beside_its_own_beginning(bert: Opened) -> None:
+    """The second is longer: its places are no places in the first."""
+    found = masks.batch(bert, read(bert, "the cat is a good dog", "a dog is a dog ? a good dog"))
+    assert found.text == "the cat is"
+    assert not found.pair
 
 
 def test_a_pair_is_not_one_text(bert: Opened) -> None:

@@ -20,6 +20,7 @@ else:
     if example == masks.BATCH:
         whole = reading
         reading = session.or_say(lambda: masks.batch(opened, whole))
+        widgets.notes(["The second sentence is left out of the batch."] if whole.pair else [])
     shown = masks.of(reading, at.part, at.layer)
 st.caption(masks.EXAMPLES[example])
 
