@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import streamlit as st
@@ -57,11 +58,15 @@ def show(first: Side, second: Side) -> Difference | None:
     found = beside.show(first, second, top)
     if found is None:
         return None
-    far = three(divergence(first, second))
-    st.text(
-        f"{found.note} Their rows are {far} bits apart on average: 0 is alike, 1 as different as "
-        f"can be. The fullest colour of both is a weight of {three(top)}."
+    far = divergence(first, second)
+    how_far = (
+        "How far apart their rows are cannot be said: a weight is no number, or no row sees "
+        "something in both."
+        if math.isnan(far)
+        else f"Their rows are {three(far)} bits apart on average: 0 is alike, 1 as different as "
+        "can be."
     )
+    st.text(f"{found.note} {how_far} The fullest colour of both is a weight of {three(top)}.")
     return found
 
 

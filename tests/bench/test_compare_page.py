@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer import library
 from explorer.bench.comparing import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.edits import AblateHead, History
 from explorer.edits_in_links import from_address, to_address
 from explorer.runs.worker import work
+from explorer.text import word_tokenizer
 from explorer.text.literal import literal
+from explorer.text.special import DECODER
 from tests import apps, zoo
 from tests.apps import said, taken, views
 from tests.runs.making import tiny_run
-from tests.shelf import NAMES
+from tests.shelf import NAMES, WORDS, put
 
 MAPS = {"map_first", "map_second", "map_difference"}
 KINDS = (HEAD, SENTENCE, MODEL, EDITED)
@@ -180,3 +183,16 @@ def test_the_lines_to_paste_make_both_sides(kind: str) -> None:
     assert "first = seen.weights('decoder.1.self_attn', head=" in code
     assert "second = seen.weights('" in code
     assert ("Scale(site='decoder.0.self_attn.head_out'" in code) == (kind == EDITED)
+
+
+def test_rows_that_are_no_numbers_are_not_so_many_bits_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = word_tokenizer(WORDS, DECODER)
+    put(tmp_path, "broken", words, "the cat sleeps", kind="decoder")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    named = dict(library.open_model("broken").model.named_parameters())
+    named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
+    at = page(model="broken")
+    assert "How far apart their rows are cannot be said: a weight is no number" in said(at)
+    assert "no value" not in said(at)
