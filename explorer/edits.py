@@ -77,11 +77,16 @@ class HideKey:
 
 @dataclass(frozen=True)
 class ReplaceToken:
-    """Another token in place of one that is read; `part` says by which stack."""
+    """Another token in place of one that is read; `part` says by which stack.
+
+    `word` is the label it had where it was chosen: under the number of a token another
+    model has another word. An empty one is not compared.
+    """
 
     part: str
     position: int
     token: int
+    word: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ Edit = (
 )
 
 
-WHAT_BECOMES = ("to", "preset", "n", "allowed", "token", "text")
+WHAT_BECOMES = ("to", "preset", "n", "allowed", "token", "word", "text")
 """Fields that say what becomes of a thing; the others say which thing it is."""
 
 

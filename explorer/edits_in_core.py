@@ -63,8 +63,18 @@ def check(opened: Opened, reading: Reading, edit: Edit) -> None:
             known = opened.config.src_vocab_size or known
         if crosses or edit.token >= known:
             raise Misfit(f"This model has no token {edit.token:,} to read there.")
+        if edit.word and edit.word != (here := token_label(opened, edit.token)):
+            raise Misfit(
+                f"“{edit.word}” was chosen for another model; its number here is “{here}”."
+            )
     if isinstance(edit, Patch) and crosses and edit.head is None:
         raise Misfit("The stream after a layer is patched in the decoder itself.")
+
+
+def token_label(opened: Opened, token: int) -> str:
+    """What a number of the vocabulary stands for; the number itself where nothing is known."""
+    known = token < opened.tokenizer.vocab_size
+    return opened.tokenizer.token(token).label if known else str(token)
 
 
 def change(opened: Opened, reading: Reading, edit: Edit) -> core.Edit:

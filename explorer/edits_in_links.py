@@ -98,6 +98,7 @@ WAYS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     "preset": _one_of(PRESETS),
     "allowed": (lambda allowed: str(int(allowed)), lambda text: {"0": False, "1": True}[text]),
     "text": (_packed, _unpacked),
+    "word": (_packed, lambda text: _unpacked(text) if text else ""),
 }
 """How a field is written and read; what is not named here is a number."""
 

@@ -16,6 +16,7 @@ from explorer.edits import (
     PresetMask,
     ReplaceToken,
 )
+from explorer.edits_in_core import token_label
 from explorer.library import Opened
 from explorer.reading import Reading
 from explorer.text import Token
@@ -62,18 +63,14 @@ def words(opened: Opened, reading: Reading, edit: Edit) -> str:
             return f"{where}, {_at(rows, query)} {may} look at {_at(columns, key)}"
         case HideKey(key=key):
             return f"{where}, nobody looks at {_at(columns, key)}"
-        case ReplaceToken(position=position, token=token):
+        case ReplaceToken(position=position, token=token, word=word):
             read_as = reading.source if edit.part.startswith("encoder") else reading.target
-            label = opened.tokenizer.token(token).label if token < _tokens(opened) else token
+            label = word or token_label(opened, token)
             return f"{title}{_at(read_as, position)} becomes “{label}”"
         case Patch(head=head, position=position, text=text):
             what = "the stream after it" if head is None else f"head {head}"
             return f"{where}, {what} at {_at(rows, position)} as in “{text[:60]}”"
     raise AssertionError(edit)
-
-
-def _tokens(opened: Opened) -> int:
-    return opened.tokenizer.vocab_size
 
 
 def _at(tokens: Sequence[Token], place: int) -> str:

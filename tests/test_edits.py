@@ -35,7 +35,7 @@ any_edit = st.one_of(
     st.builds(PresetMask, part, some, st.sampled_from(sorted(links.PRESETS)), number),
     st.builds(MaskCell, part, some, number, number, st.booleans()),
     st.builds(HideKey, part, some, number),
-    st.builds(ReplaceToken, part, number, number),
+    st.builds(ReplaceToken, part, number, number, st.just("") | text),
     st.builds(Patch, part, number, some, number, text),
 )
 

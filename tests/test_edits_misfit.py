@@ -44,6 +44,7 @@ MISFITS: dict[str, Edit] = {
     "no key 99": HideKey(D, None, 99),
     "no token 99 here": ReplaceToken(D, 99, 5),
     "no token 9,999": ReplaceToken(D, 1, 9_999),
+    "“dog” was chosen for another model": ReplaceToken(D, 1, 5, "dog"),
     "size of at least 1": PresetMask(D, 0, "window", 0),
     "only texts of the same length": Patch(D, 0, 0, 1, "the cat and the hat"),
     "have the same positions": Patch(D, 0, 0, 1, "the"),

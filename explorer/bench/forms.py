@@ -15,6 +15,7 @@ from explorer.choices import one_of, token
 from explorer.components import chips
 from explorer.components.labels import text_of
 from explorer.edits import AblateAttention, AblateHead, AblateMlp, CutEdge, Patch, ReplaceToken
+from explorer.edits_in_core import token_label
 from explorer.edits_in_links import LONGEST_TEXT
 from explorer.library import Opened
 from explorer.reading import Reading
@@ -102,12 +103,16 @@ def _token(opened: Opened, reading: Reading, changed: Reading) -> None:
         how: dict[str, Any] = {"placeholder": "One token", "bind": "query-params"}
         typed = st.text_input("Becomes", key="new_token", max_chars=60, **how)
         number, why = one_token(opened, typed or "")
-        edit = None if number is None else ReplaceToken(part, place, number)
+        edit = None if number is None else _become(opened, part, place, number)
         button(opened, reading, edit, "Replace", "replace_token", type="primary")
         if (mask := opened.tokenizer.mask_id) is not None:
-            button(opened, reading, ReplaceToken(part, place, mask), "Mask it", "mask_token")
+            button(opened, reading, _become(opened, part, place, mask), "Mask it", "mask_token")
     if why:
         st.text(why)
+
+
+def _become(opened: Opened, part: str, place: int, token: int) -> ReplaceToken:
+    return ReplaceToken(part, place, token, token_label(opened, token))
 
 
 def _pick_token(place: int) -> None:

@@ -122,7 +122,8 @@ def _row(found: Pair, columns: Sequence[Label]) -> None:
     if not order:
         return
     names = token_names(columns)
-    st.markdown(f"**All {len(order)} keys that this query may look at**")
+    many = f"All {len(order):,} keys that this query may look at"
+    st.markdown(f"**{many if len(order) > 1 else 'The only key that this query may look at'}**")
     st.dataframe(
         {
             "key": [names[place] for place in order],

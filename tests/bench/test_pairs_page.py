@@ -145,3 +145,12 @@ def test_a_model_whose_numbers_are_none_has_the_page(folder: Path) -> None:
     at = inside(model="broken")
     assert not at.exception
     assert "no value" in set(at.table[0].value["value"])
+
+
+def test_one_key_is_not_called_all_of_them() -> None:
+    at = inside(model="turned", query="0 · <s>")
+    titles = [each.value for each in at.markdown]
+    assert at.selectbox(key="query").value == 0
+    seen = len(at.dataframe[0].value)
+    assert ("**The only key that this query may look at**" in titles) == (seen == 1)
+    assert seen == 1
