@@ -70,7 +70,7 @@ def _next(grown: Writing, step: int) -> None:
         return
     guesses = grown.guesses(step, session.opened().tokenizer.label)
     st.markdown("**What comes next**")
-    many = f"The {len(guesses)} likeliest tokens that may be written; the first of them is."
+    many = f"The {len(guesses)} likeliest tokens it may write; the first of them is written."
     st.caption(many if len(guesses) > 1 else "No other token has a chance here.")
     spec = bars([guess.label for guess in guesses], [guess.probability for guess in guesses])
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key="written_next")
