@@ -146,6 +146,8 @@ def _another_sentence(first: Side, opened: Opened) -> Side:
         key="other_text",
         bind="query-params",
     )
+    if at.pair:
+        st.text("Both are read with the second sentence.")
     reading = session.or_say(lambda: read(opened, str(text or ""), at.pair))
     return Side("The other sentence", reading, first.part, first.layer, first.head)
 
