@@ -19,6 +19,7 @@ from explorer.library import Opened
 from explorer.numbers import three
 from explorer.reading import Reading
 from explorer.rereading import Edited, edited
+from explorer.snippets import Head, two_heads
 from explorer.tables import facts
 
 BARS_HEIGHT = 330
@@ -158,3 +159,13 @@ def maps(opened: Opened, reading: Reading, first: Reading, then: Reading) -> Non
             "This head looks as before. A head whose output is ablated still looks; what changes "
             "is what later layers see."
         )
+
+
+def pasted(first: Edited, then: Edited) -> str:
+    """The lines that make the chosen head before and after, and the difference."""
+    at, folder = session.choice(), session.folder()
+    before, after = (
+        Head(each.reading, folder, at.part, at.layer, at.head, each.in_core)
+        for each in (first, then)
+    )
+    return two_heads(before, after)

@@ -1,5 +1,7 @@
 """Change the pass of the chosen model and see what follows."""
 
+from functools import partial
+
 from explorer import session, widgets
 from explorer.analysis import ablation, changes, faithfulness
 from explorer.bench import changing, effects, forms, grid_of_changes
@@ -35,4 +37,5 @@ views = {
 }
 view = one_of("Look at", "look", tuple(views))
 views[view]()
-widgets.code(*CODE[view])
+as_drawn = partial(effects.pasted, first, passed) if view == "Maps" else None
+widgets.code(*CODE[view], pasted=as_drawn)

@@ -236,3 +236,14 @@ def test_what_is_typed_in_a_form_is_in_the_address() -> None:
     assert not at.button(key="patch").disabled
     at = page(text="the cat", change="Token", new_token="hat")
     assert at.text_input(key="new_token").value == "hat"
+
+
+@pytest.mark.parametrize("look", ["Maps", "Every head"])
+def test_the_lines_to_paste_make_both_maps(look: str) -> None:
+    at = page(edits="1.1~h.d.0.1.z", look=look)
+    at.session_state["code"] = True
+    at.run()
+    assert not at.exception
+    assert ("Scale(" in at.code[0].value and "weights = second - first" in at.code[0].value) == (
+        look == "Maps"
+    )
