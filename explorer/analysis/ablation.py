@@ -9,6 +9,7 @@ The edits of the recorded pass are made again in what is passed anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -23,6 +24,8 @@ from models.transformer import Stack, evaluating
 
 NUMBERS_HELD = 1 << 25
 """Of the widest value of a layer, in one batch: 128 MB."""
+LAYERS_AT_ONCE = 4
+"""Whose passes go on as one batch, where it holds them; then the reader is told how far it is."""
 AT_ONCE, MOST = 10**11, 5 * 10**12
 """Multiplications: two to five seconds on two cores, and two to four minutes; more is refused."""
 
@@ -46,14 +49,19 @@ def without_heads(
     Not zero but what stands in `instead`, another text's outputs (heads, t, d_head), takes
     the place of a head where it is given.
     """
-    at = f"{site(part, layer)}.head_out"
 
     def switched_off(rows: range) -> Edit:
-        heads = tuple(rows)
-        return Without(at, heads) if instead is None else FromOther(at, heads, instead)
+        return _off(part, layer, rows, instead)
 
     heads = model.config.n_heads
     return parted(model, passed, given, part, layer, place, heads, switched_off, edits=edits)
+
+
+def _off(part: str, layer: int, heads: range, instead: Tensor | None, after: int = 0) -> Edit:
+    at, which = f"{site(part, layer)}.head_out", tuple(heads)
+    if instead is None:
+        return Without(at, which, after=after)
+    return FromOther(at, which, instead, after)
 
 
 def parted(
@@ -76,19 +84,32 @@ def parted(
     than the feed-forward needs. `report` is told after every batch which share of the
     passes is done.
     """
-    tokens = passed[f"{site(part, layer)}.q"].shape[2]
-    each = max(widest, tokens * max(model.config.d_ff, 4 * model.config.d_model))
-    if model.config.attention_cap is not None:  # scores and weights are held, never fused
-        each = max(each, 2 * model.config.n_heads * _longest(given) ** 2)
-    at_once = max(1, NUMBERS_HELD // (each + _held_by(edits, model, given)))
+    at_once = _rows_at_once(model, passed, given, f"{site(part, layer)}.q", widest, edits)
     found = []
     with evaluating(model):
         for first in range(0, count, at_once):
             rows = range(first, min(count, first + at_once))
             tap = Recorder((), [*edits, edit_of(rows)])
-            found.append(_one_batch(model, passed, given, part, layer, place, len(rows), tap))
+            layers = range(layer, layer + 1)
+            found.append(_one_batch(model, passed, given, part, layers, place, len(rows), tap))
             report(rows.stop / count)
     return found[0] if len(found) == 1 else torch.cat(found)  # a copy is not free
+
+
+def _rows_at_once(
+    model: Transformer,
+    passed: Trace,
+    given: Given,
+    queries: str,
+    widest: int = 0,
+    edits: Sequence[Edit] = (),
+) -> int:
+    """How many passes a batch holds."""
+    tokens = passed[queries].shape[2]
+    each = max(widest, tokens * max(model.config.d_ff, 4 * model.config.d_model))
+    if model.config.attention_cap is not None:  # scores and weights are held, never fused
+        each = max(each, 2 * model.config.n_heads * _longest(given) ** 2)
+    return max(1, NUMBERS_HELD // (each + _held_by(edits, model, given)))
 
 
 def multiplications(model: Transformer, given: Given, part: str, layer: int) -> int:
@@ -120,11 +141,12 @@ def _one_batch(
     passed: Trace,
     given: Given,
     part: str,
-    layer: int,
+    layers: range,
     place: int,
     rows: int,
     tap: Recorder,
 ) -> Tensor:
+    """Logits of passes that part at these layers, so many (`rows`) at each, in their order."""
     config, name, read_at = model.config, part.split(".")[0], slice(place, place + 1)
     two_stacks = config.kind == "encoder-decoder"
     starts = two_stacks and config.pad_id == config.bos_id
@@ -134,7 +156,8 @@ def _one_batch(
     memory_keep = keeps[0] if two_stacks else None
     memory = passed["memory"] if two_stacks and name == "decoder" else None
     keep = keeps[-1] if name == "decoder" else keeps[0]
-    x = _blocks(getattr(model, name), name, passed, layer, rows, keep, memory, memory_keep, tap)
+    x = _blocks(getattr(model, name), name, passed, layers, rows, keep, memory, memory_keep, tap)
+    rows = len(x)
     if two_stacks and name == "encoder":
         target = given[1].expand(rows, -1)
         out = model.decode(target, x, _times(rows, memory_keep), read_at=read_at, tap=tap)
@@ -151,28 +174,32 @@ def _blocks(
     stack: Stack,
     name: str,
     passed: Trace,
-    first: int,
+    joining: range,
     rows: int,
     keep: Tensor | None,
     memory: Tensor | None,
     memory_keep: Tensor | None,
     tap: Recorder,
 ) -> Tensor:
-    """The stream from the block `first` to the end of its stack, (rows, t, d_model).
+    """The stream at the end of its stack, (layers × rows, t, d_model).
 
-    Masks are as they were before any edit, which the tap makes again.
+    At each of the layers of `joining` so many rows join those that parted before. Masks are
+    as they were before any edit, which the tap makes again.
     """
-    enters = passed[f"{name}.{first}.resid_pre"]
+    enters = passed[f"{name}.{joining.start}.resid_pre"]
     here = passed[f"{name}.positions"]
     around = Surroundings(
         masks=stack.self_masks(enters, 0, keep),
         bias=stack.positions.bias(here, here),
         rotate=stack.positions.rotation(here),
-        memory=None if memory is None else memory.expand(rows, -1, -1),
         memory_mask=None if memory_keep is None else padding_mask(memory_keep),
     )
-    x = enters.expand(rows, -1, -1)
-    for layer in range(first, len(stack.blocks)):
+    x = enters[:0]
+    for layer in range(joining.start, len(stack.blocks)):
+        if layer in joining:
+            x = torch.cat((x, passed[f"{name}.{layer}.resid_pre"].expand(rows, -1, -1)))
+            if memory is not None:
+                around = replace(around, memory=memory.expand(len(x), -1, -1))
         x = stack.blocks[layer](x, around, None, tap.at(name).at(str(layer)))
     normed: Tensor = stack.norm(x)
     return normed
@@ -188,7 +215,24 @@ def every_head(
     edits: Sequence[Edit] = (),
     instead: Callable[[int], Tensor] | None = None,
 ) -> Iterator[Tensor]:
-    """The same, layer after layer; `instead` gives the outputs of the other text in a layer."""
-    for layer in range(layers):
-        other = None if instead is None else instead(layer)
-        yield without_heads(model, passed, given, part, layer, place, edits, other)
+    """The same, layer after layer; `instead` gives the outputs of the other text in a layer.
+
+    Where there is room the passes of some layers go on together, as a larger batch.
+    """
+    heads = model.config.n_heads
+    room = _rows_at_once(model, passed, given, f"{site(part, 0)}.q", edits=edits)
+    together = max(1, min(LAYERS_AT_ONCE, room // heads))
+    for first in range(0, layers, together):
+        group = range(first, min(layers, first + together))
+        others = [None if instead is None else instead(layer) for layer in group]
+        if len(group) == 1:
+            yield without_heads(model, passed, given, part, first, place, edits, others[0])
+            continue
+        off = [
+            _off(part, layer, range(heads), other, after=nth * heads)
+            for nth, (layer, other) in enumerate(zip(group, others, strict=True))
+        ]
+        tap = Recorder((), [*edits, *off])
+        with evaluating(model):
+            found = _one_batch(model, passed, given, part, group, place, heads, tap)
+        yield from found.split(heads)

@@ -30,7 +30,7 @@ def test_forward_with_all_weights() -> None:
         with evaluating(model):
             model(ids)
 
-    measured = ratio(watched, unwatched, rounds=7)
+    measured = ratio(watched, unwatched, rounds=15)
     report(
         "forward with all attention weights, 12 layers, 12 heads, d 768, 128 tokens",
         f"{milliseconds(measured.first)}, {measured}",
