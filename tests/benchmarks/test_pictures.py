@@ -27,7 +27,7 @@ OVERVIEW_BAR = 1 / 10
 PLOTLY_HEAD_BAR = 1 / 4
 PLOTLY_OVERVIEW_BAR = 1 / 15
 FRAME = 0.016
-ROUNDS = 3
+ROUNDS = 7
 PATIENCE = 30.0
 """Seconds for a peer, or three times what it would need to miss the bar where that is more."""
 
