@@ -136,7 +136,7 @@ def test_an_answer_beside_a_bare_page(tmp_path: Path) -> None:
 
 
 def test_fifty_readers(tmp_path: Path) -> None:
-    """Some crowds in turn; the middle one counts, whatever a neighbour did meanwhile."""
+    """Some crowds in turn; the middle of the three quietest counts: neighbours only add."""
     crowds = []
     with Server(tmp_path / "runs") as server:
         for _ in range(CROWDS):
@@ -144,7 +144,7 @@ def test_fifty_readers(tmp_path: Path) -> None:
             cost = asyncio.run(core_seconds(server, "attention"))
             crowds.append(asyncio.run(crowd_of(READERS, server.url, pace_of(cost))))
         assert not server.tracebacks, server.tracebacks[0]
-    together = sorted(crowds, key=lambda crowd: crowd.p95)[CROWDS // 2]
+    together = sorted(crowds, key=lambda crowd: crowd.p95)[1]
     report(
         f"{READERS} readers changing heads once a second",
         f"{together} (p95 of each crowd: {', '.join(map(paced, crowds))})",
