@@ -49,7 +49,7 @@ def attention_weights(
     if mask is None:
         return scores.softmax(-1)
     lowest = torch.finfo(scores.dtype).min
-    weights = scores.masked_fill(~mask, lowest).softmax(-1)
+    weights = scores.where(mask, lowest).softmax(-1)
     sees_something = mask.any(-1, keepdim=True)
     return weights if sees_something.all() else weights * sees_something
 
@@ -183,7 +183,10 @@ def show_mask_and_bias(
     shape = (1, 1, q.shape[2], k.shape[2])
     if tap.wants("mask"):
         everything = q.new_ones((), dtype=torch.bool).expand(shape)  # a view: one byte
-        mask = tap("mask", everything if mask is None else mask.expand(-1, -1, *shape[2:]))
+        shown = tap("mask", everything if mask is None else mask.expand(-1, -1, *shape[2:]))
+        mask = None if shown is everything else shown
     if tap.wants("bias"):
-        bias = tap("bias", q.new_zeros(()).expand(shape) if bias is None else bias)
+        nothing = q.new_zeros(()).expand(shape)
+        shown = tap("bias", nothing if bias is None else bias)
+        bias = None if shown is nothing else shown
     return mask, bias

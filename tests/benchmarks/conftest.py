@@ -1,7 +1,9 @@
 """A benchmark runs alone: in a fresh process, without the checks the other tests carry.
 
 The test function named in the report is not run here but by a second pytest that
-runs only it, so a figure never depends on which tests came before.
+runs only it, so a figure never depends on which tests came before. A neighbour on the
+machine can spoil a figure, so a missed bar is measured again; the report has every
+measurement, the missed ones too.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ MEASURING = "EXPLORER_MEASURING"
 LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Large tensors on large pages, as app.py asks torch for."""
 
-
+ATTEMPTS = 3
 FIGURES = pytest.StashKey[list[str]]()
 
 
@@ -30,21 +32,31 @@ class Measured(pytest.Item):
     """
 
     def runtest(self) -> None:
-        child = subprocess.run(
+        figures: list[str] = []
+        for attempt in range(1, ATTEMPTS + 1):
+            child = self.measure()
+            lines = child.stdout.splitlines()
+            again = f" (measurement {attempt})" if attempt > 1 else ""
+            figures += [line + again for line in lines if ": measured " in line]
+            if not child.returncode:
+                break
+        else:
+            pytest.fail(
+                "\n".join([*figures, child.stdout[-6000:], child.stderr[-2000:]]), pytrace=False
+            )
+        for line in lines:
+            if line.startswith("SKIPPED "):
+                pytest.skip(line)
+        self.config.stash.setdefault(FIGURES, []).extend(figures)
+
+    def measure(self) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [sys.executable, *"-m pytest -q -s -rs -p no:cacheprovider".split(), self.nodeid],
             env={**os.environ, MEASURING: "1", LARGE_PAGES: "1"},
             cwd=self.config.rootpath,
             capture_output=True,
             text=True,
         )
-        figures = [line for line in child.stdout.splitlines() if ": measured " in line]
-        print("\n".join(figures))
-        if child.returncode:
-            pytest.fail(child.stdout[-6000:] + child.stderr[-2000:], pytrace=False)
-        for line in child.stdout.splitlines():
-            if line.startswith("SKIPPED "):
-                pytest.skip(line)
-        self.config.stash.setdefault(FIGURES, []).extend(figures)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     others = [item for item in items if item not in mine]
     for item in mine:
         item.add_marker(pytest.mark.bench)
-        item.add_marker(pytest.mark.timeout(600))
+        item.add_marker(pytest.mark.timeout(600 * ATTEMPTS))
     items[:] = others + (mine if os.environ.get(MEASURING) else [_measured(item) for item in mine])
 
 

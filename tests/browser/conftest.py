@@ -18,6 +18,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE) and item.path.name != "test_chromium.py":
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.flaky(reruns=1))  # the summary names each that needed it
             if not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(300))
 

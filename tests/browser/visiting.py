@@ -24,6 +24,7 @@ window.policyViolations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
   window.policyViolations.push(`${event.violatedDirective}: ${event.blockedURI}`));
 """
+expect.set_options(timeout=30_000)  # what is waited for may be slow, what never comes still fails
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
@@ -136,13 +137,18 @@ class Visitor:
     def choose(self, label: str, option: str) -> None:
         """Pick an option of a list with the keys: type it until it is marked, then Enter.
 
-        A click would have to hit what is drawn anew while the list scrolls.
+        A click would have to hit what is drawn anew while the list scrolls; and a list that
+        is drawn anew has lost what was typed.
         """
         box = self.page.get_by_role("combobox", name=label)
-        box.click()
-        box.fill(option)
         marked = self.page.locator("[role=option][data-focused=true]").filter(has_text=option)
-        expect(marked).to_have_count(1)
+
+        def typed() -> bool:
+            box.fill(option)
+            return marked.count() == 1
+
+        box.click()
+        wait_until(typed, f"{option} in the list {label}")
         box.press("Enter")
 
     def query(self) -> dict[str, str]:
