@@ -137,19 +137,23 @@ class Visitor:
     def choose(self, label: str, option: str) -> None:
         """Pick an option of a list with the keys: type it until it is marked, then Enter.
 
-        A click would have to hit what is drawn anew while the list scrolls; and a list that
-        is drawn anew has lost what was typed.
+        A click would have to hit what is drawn anew while the list scrolls. A list that
+        closes while the page settles keeps what was typed and chooses nothing; left, it
+        shows what is chosen.
         """
         box = self.page.get_by_role("combobox", name=label)
         marked = self.page.locator("[role=option][data-focused=true]").filter(has_text=option)
 
-        def typed() -> bool:
+        def chosen() -> bool:
+            box.click()
+            box.fill("")
             box.fill(option)
-            return marked.count() == 1
+            if marked.count() == 1:
+                box.press("Enter")
+            box.blur()
+            return option in box.input_value()
 
-        box.click()
-        wait_until(typed, f"{option} in the list {label}")
-        box.press("Enter")
+        wait_until(chosen, f"{option} in the list {label}")
 
     def query(self) -> dict[str, str]:
         """The choices in the address."""
