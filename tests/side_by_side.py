@@ -1,0 +1,24 @@
+"""Processes run the tests side by side; some work is done by one of them while the others wait."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
+"""The same in all processes of a run of the tests; empty where there is only one."""
+
+
+@contextmanager
+def held(what: str, *, alone: bool) -> Iterator[None]:
+    """With others who hold it too, or alone: then nobody else holds it meanwhile."""
+    if not RUN:
+        yield
+        return
+    with Path(tempfile.gettempdir(), f"attention-explorer-{RUN}-{what}").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
