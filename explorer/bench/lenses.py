@@ -11,6 +11,7 @@ from explorer import session
 from explorer.analysis.changes import has_words
 from explorer.analysis.lens import lens, ranks
 from explorer.answers import class_names
+from explorer.bench import made_of
 from explorer.bench.effects import place_chosen
 from explorer.components.labels import text_of
 from explorer.figures.bars import bars
@@ -51,6 +52,8 @@ def show(opened: Opened, reading: Reading) -> None:
             bars(labels, chances), width="stretch", height=BAR * len(steps) + 30, key="way"
         )
         st.caption("How likely it is after each layer, and which place it has among all options.")
+    st.markdown("**What a logit is made of**")
+    made_of.show(opened, reading, place, logits[-1], named)
 
 
 def _table(logits: Tensor, steps: list[str], named: Callable[[int], str]) -> None:
