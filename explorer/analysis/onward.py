@@ -22,15 +22,17 @@ class Onward:
     """What one key gives one query in one head, and what becomes of it.
 
     `value` (w) is the key's; `weight` times it is what the key gives; all keys together are
-    `head_out` (w). W_O makes of that what the head writes, `written` (d); with the other
-    heads (`others`) and the `bias` it is `out`. The stream is `before` and `after`, which is
-    normed where the norm stands behind the sum. `difference` is the largest between the
-    stream behind the whole block, made again, and that of the pass, by its largest number.
+    `head_out` (w). W_O makes of both what the head writes, for this key (`written_for_key`)
+    and in all (`written`, d); with the other heads (`others`) and the `bias` it is `out`.
+    The stream is `before` and `after`, which is normed where the norm stands behind the sum.
+    `difference` is the largest between the stream behind the whole block, made again, and
+    that of the pass, by its largest number.
     """
 
     weight: float
     value: Tensor
     head_out: Tensor
+    written_for_key: Tensor
     written: Tensor
     others: Tensor
     bias: Tensor
@@ -60,14 +62,16 @@ def onward(reading: Reading, part: str, layer: int, head: int, query: int, key: 
     group = head // (reading.config.n_heads // len(values))
     bias = attended.attention.o_proj.bias
     with torch.no_grad():
-        written = attended.of_head(head)[0]
+        written = attended.through(head, attended.heads[head])[0]
         none = torch.zeros_like(written)
         added = none if bias is None else bias.detach()
+        weight, value = reading.weights(part, layer, head)[query, key], values[group, key]
         recorded = reading.trace[f"{stack}.{layer}.resid_post"][reading.row, query]
         return Onward(
-            weight=float(reading.weights(part, layer, head)[query, key]),
-            value=values[group, key],
+            weight=float(weight),
+            value=value,
             head_out=attended.heads[head, 0],
+            written_for_key=attended.through(head, weight * value),
             written=written,
             others=attended.out[0] - added - written,
             bias=added,

@@ -41,10 +41,10 @@ class Attended(Written):
     attention: MultiHeadAttention
     heads: Tensor
 
-    def of_head(self, head: int) -> Tensor:
-        """What one head wrote, (p, d), the bias apart, which is nobody's."""
+    def through(self, head: int, given: Tensor) -> Tensor:
+        """What W_O makes of numbers that one head gives: (…, w) to (…, d), without its bias."""
         width = self.attention.d_head
-        return self.heads[head] @ self.attention.o_proj.weight[:, head * width :][:, :width].mT
+        return given @ self.attention.o_proj.weight[:, head * width :][:, :width].mT
 
 
 @dataclass(frozen=True, eq=False)

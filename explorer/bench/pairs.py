@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer import session, widgets
+from explorer import session, tables, widgets
 from explorer.analysis.pairs import ByDistance, Pair, by_distance, pair, strongest
+from explorer.bench import onward
 from explorer.choices import one_of, token, token_names
 from explorer.components.labels import Label, text_of
 from explorer.figures import products
@@ -46,9 +47,10 @@ def show(reading: Reading) -> None:
         _bars(found, order, reading.config)
     with numbers:
         st.markdown("**From the product to the weight**")
-        _table(ledger(found))
+        tables.steps(ledger(found), "Every step from the product of query and key to the weight")
         st.caption(_checked(found))
         _row(found, columns)
+    onward.show(reading, query, key)
     _distance(reading, by_distance(reading, *here, query, key), found)
 
 
@@ -100,20 +102,6 @@ def _known(found: Pair) -> bool:
 
 def _product(found: Pair) -> str:
     return three(found.score if found.cap is None else found.dot * found.scale)
-
-
-def _table(steps: list[tuple[str, str]]) -> None:
-    """A table of the page itself, which a screen reader reads too; it holds no user's words."""
-    st.table(
-        {
-            "step": [name for name, _ in steps],
-            "value": [value for _, value in steps],
-        },
-        border="horizontal",
-        hide_index=True,
-        hide_header=True,
-        alt="Every step from the product of query and key to the weight",
-    )
 
 
 def _row(found: Pair, columns: Sequence[Label]) -> None:

@@ -8,7 +8,7 @@ from models.positional import RotaryPositions
 widgets.opening(
     "Query and key",
     "Why one token looks at another: the query of the one, the key of the other, "
-    "and their product.",
+    "their product, and what becomes of it in the stream.",
 )
 reading = session.reading_of_text()
 pairs.show(reading)

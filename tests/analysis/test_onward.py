@@ -21,6 +21,8 @@ def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: Reading) -> No
                 ways = [onward(found, part.name, layer, head, last, key) for key in keys]
                 together = torch.stack([way.given for way in ways]).sum(0)
                 torch.testing.assert_close(together, ways[0].head_out)
+                written = torch.stack([way.written_for_key for way in ways]).sum(0)
+                torch.testing.assert_close(written, ways[0].written)
                 assert ways[0].difference < 1e-6
 
 

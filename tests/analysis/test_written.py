@@ -45,7 +45,7 @@ def test_heads_and_what_they_write_are_those_of_the_pass(found: Reading) -> None
             close(attended.heads, whole[f"{at}.head_out"][0][:, last])
             close(attended.out, whole[f"{at}.out"][0][last])
             bias = attended.attention.o_proj.bias
-            together = sum(attended.of_head(head) for head in range(part.heads))
+            together = sum(attended.through(h, attended.heads[h]) for h in range(part.heads))
             close(together + (0 if bias is None else bias), attended.out)
             if block.mlp is not None:
                 close(block.mlp.out, whole[f"{stack}.{layer}.mlp.out"][0][last])
