@@ -34,8 +34,9 @@ def test_direct_contributions_to_a_logit(visitor: Visitor, model: str) -> None:
     expect(page.get_by_text("the sum of all parts differs from it by")).to_be_visible()
     visitor.drawn("made_of")
     assert point(visitor, "made_of", 0, 1).startswith("Layer 0, head 1: ")
-    canvas, at = cell(visitor, "made_of", 0, 1)
+    canvas, at = cell(visitor, "made_of", 0, 0)
     canvas.click(position=at)
-    visitor.asks(head="1")
+    heads = page.get_by_test_id("stSidebar").get_by_role("radiogroup", name="Head")
+    expect(heads.get_by_role("radio", name="0", exact=True)).to_be_checked()
     visitor.no_traceback()
     assert visitor.notes.errors == []
