@@ -15,6 +15,7 @@ from tests.served import Server
 
 READERS = 50
 CROWDS = 5
+QUIETEST = 3
 SECONDS = 10
 BAR = 0.250
 FILLED = 0.75
@@ -144,7 +145,7 @@ def test_fifty_readers(tmp_path: Path) -> None:
             cost = asyncio.run(core_seconds(server, "attention"))
             crowds.append(asyncio.run(crowd_of(READERS, server.url, pace_of(cost))))
         assert not server.tracebacks, server.tracebacks[0]
-    together = sorted(crowds, key=lambda crowd: crowd.p95)[1]
+    together = sorted(crowds, key=lambda crowd: crowd.p95)[:QUIETEST][QUIETEST // 2]
     report(
         f"{READERS} readers changing heads once a second",
         f"{together} (p95 of each crowd: {', '.join(map(paced, crowds))})",

@@ -264,3 +264,16 @@ def test_one_missed_edit_among_good_ones_is_told() -> None:
     with pytest.raises(EditError, match=r"decoder\.9\.q"):
         edited(Scale(f"{FIRST}.q"), Scale("decoder.9.q"))
     assert edited(Scale("decoder.*.mlp.out")).sites == PLAIN.sites
+
+
+@pytest.mark.parametrize("kind", [Without, FromOther])
+def test_rows_that_parted_before_are_left_as_they_are(kind: Any) -> None:
+    value = torch.rand(3, 2, 4, 5) + 1
+    more = {"value": torch.zeros(2, 4, 5)} if kind is FromOther else {}
+    changed = kind("x.head_out", (0, 1), after=1, **more)(value)
+    assert torch.equal(changed[0], value[0])
+    assert not changed[1, 0].any()
+    assert not changed[2, 1].any()
+    assert torch.equal(changed[1, 1], value[1, 1])
+    with pytest.raises(EditError, match="no batch"):
+        kind("x.head_out", (0, 1), after=2, **more)(value)
