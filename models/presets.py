@@ -1,5 +1,6 @@
 """The configurations of the documents this project grew from, and the paper's own."""
 
+from collections.abc import Callable
 from typing import Any
 
 from models.config import TransformerConfig
@@ -104,7 +105,7 @@ def web_tutorial_classifier(
     return encoder.replace(head="classifier", n_classes=n_classes, d_classifier=d_model // 2)
 
 
-PRESETS = {
+PRESETS: dict[str, Callable[..., TransformerConfig]] = {
     "paper": paper,
     "lecture handout": lecture_handout,
     "notebook tutorial": notebook_tutorial,

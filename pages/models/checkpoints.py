@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from explorer import checkpoints, describe, widgets
+from explorer import checkpoints, parameters, widgets
 from explorer.analysis import doctor, heads, spectra, weights
 
 CODE = {
-    "Ledger": (describe.ledger,),
+    "Ledger": (parameters.ledger,),
     "Weights": (weights.picture, weights.summary),
     "Norms": (weights.summary, weights.by_layer),
     "Spectra": (spectra.spectrum, spectra.noise),
