@@ -21,6 +21,7 @@ PAGES = {
         "positions": "Positions",
         "attention": "Attention",
         "heads": "Heads",
+        "stages": "Head, step by step",
         "pairs": "Query and key",
         "lens": "Logit lens",
         "writing": "Writing",
