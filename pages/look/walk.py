@@ -1,0 +1,15 @@
+"""The whole pass: every stage of the chosen model in order, with its formula and its values."""
+
+from explorer import session, widgets
+from explorer.analysis import walk as stages
+from explorer.analysis import walk_values
+from explorer.bench import walk
+
+widgets.opening(
+    "The whole pass",
+    "From the tokens to the answer, one stage at a time: Space and the arrow keys move on.",
+)
+reading = session.reading_of_text()
+walk.show(session.opened(), reading)
+widgets.notes(reading.notes)
+widgets.code(stages.stages, walk_values.recorded)
