@@ -68,6 +68,22 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
     return place
 
 
+def number(label: str, key: str, last: int, default: int = 0, **how: Any) -> int:
+    """A whole number from 0 to `last` on a slider; nothing is drawn where there is but one."""
+    if last < 1:
+        return 0
+    follow(key, default)
+    state, asked = st.session_state, st.query_params.get(key)
+    if asked and not (asked.isdecimal() and int(asked) <= last):
+        _note(label, key, asked, str(default))
+        state[key] = default
+    if not 0 <= state.get(key, default) <= last:
+        state[key] = default
+    picked = int(st.slider(label, 0, last, default, key=key, bind="query-params", **how))
+    _say(key, str(picked))
+    return picked
+
+
 def follow(key: str, default: Any) -> None:
     """What a widget shows, which is drawn next, follows its default until somebody chooses."""
     state, before = st.session_state, f"_default_{key}"
