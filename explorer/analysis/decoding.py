@@ -66,7 +66,14 @@ def stages(logits: Tensor, sampling: Sampling) -> Stages:
     )
 
 
-def draw(found: Stages, sampling: Sampling, seed: int) -> int:
-    """The token that this seed draws; the likeliest at a temperature of 0."""
+def draw(found: Stages, sampling: Sampling, seed: int, step: int = 0) -> int:
+    """The token that this seed draws at this step; the likeliest at a temperature of 0.
+
+    `generate` draws all its tokens from one seed, so what the earlier steps took of its
+    chance is passed over here.
+    """
     generator = torch.Generator().manual_seed(seed)
+    even = torch.ones_like(found.final[None])
+    for _ in range(0 if sampling.temperature == 0 else step):
+        drawn(even, sampling, generator)
     return int(drawn(found.final[None], sampling, generator)[0])
