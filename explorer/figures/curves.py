@@ -126,8 +126,8 @@ def over_places(values: Sequence[float], border: int, unit: str) -> Spec:
                 {**end, "mark": {"type": "rule", "strokeDash": [4, 3], "color": MIDDLE}},
                 {
                     **end,
-                    "mark": {"type": "text", "align": "left", "dx": 6, "color": MIDDLE},
-                    "encoding": {"text": {"field": "said"}, "y": {"value": 8}},
+                    "mark": {"type": "text", "align": "left", "dx": 6, "y": 8, "color": MIDDLE},
+                    "encoding": {"text": {"field": "said"}},
                 },
                 ruler("position", tooltip),
             ],
