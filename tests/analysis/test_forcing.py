@@ -57,7 +57,7 @@ def test_its_own_writing_never_departs_from_itself(kind: str) -> None:
     found = forced(made, source, torch.tensor([0, *alone]), 1)
     assert found.departs is None
     assert found.said == found.right == found.free
-    other = alone[:2] + [(alone[2] + 1) % 9 or 2] + alone[3:] if len(alone) > 2 else [8]
+    other = [*alone[:2], (alone[2] + 1) % 9 or 2, *alone[3:]] if len(alone) > 2 else [8]
     assert forced(made, source, torch.tensor([0, *other]), 1).departs is not None
 
 
