@@ -29,7 +29,7 @@ PAGES = {
         "decoding": "Decoding",
         "masks": "Masks",
     },
-    "Change": {"edits": "Change the pass", "compare": "Compare"},
+    "Change": {"edits": "Change the pass", "compare": "Compare", "museum": "Museum"},
     "Train": {"train": "Train"},
     "Models": {"checkpoints": "Checkpoints"},
 }

@@ -18,10 +18,10 @@ from explorer.text import TextError
 from explorer.text.limits import MAX_CORPUS_CHARACTERS
 from explorer.training.choosing import show_run
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
-from models.presets import LIKE
+from models.presets import LIKE, PRESETS, kind_of
 from models.training import OPTIMIZERS, SCHEDULES
 
-OWN_SHAPE = "the documents"
+OWN_SHAPE = "the task's own"
 BYTES_PER_CHARACTER = 4
 MOST_PASTED = 200_000
 """A pasted text travels with every click on the page; a file is sent once."""
@@ -113,7 +113,7 @@ def _model(task: Task) -> dict[str, Any]:
 
 def _family(task: Task) -> str | None:
     """The published family whose shape the model gets, so that it can be exported as one."""
-    fitting = [name for name, (kind, _) in LIKE.items() if kind == task.model.kind]
+    fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
     if not fitting:
         return None
     chosen = _Inputs(task.name).one_of("Built like", "like", [OWN_SHAPE, *fitting], OWN_SHAPE)

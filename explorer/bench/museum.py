@@ -1,0 +1,147 @@
+"""The museum on the screen: one mistake, the wrong and the right run side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from explorer import session, shelves, tables, widgets
+from explorer.bench import museum_more
+from explorer.choices import one_of
+from explorer.components import matrix
+from explorer.kept import kept
+from explorer.library import LibraryError, Opened, open_entry
+from explorer.museum.case import Case, case_of
+from explorer.museum.exhibits import BY_LABEL, Exhibit
+from explorer.museum.instruments import INSTRUMENTS, Found
+from explorer.reading import Reading, ReadingError, read
+from models.mistakes import MISTAKES
+
+MAP = "A map"
+PICTURE_HEIGHT = 300
+NO_MODEL = "No model here can have this mistake: {why}. The document's own numbers stand below."
+
+
+def show() -> None:
+    """The chosen exhibit, top to bottom: what it is, both runs, what gives it away."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        picked = one_of("Exhibit", "exhibit", list(BY_LABEL), as_list=True, width=420)
+        exhibit = BY_LABEL[picked]
+        has_runs = exhibit.name in MISTAKES
+        on = has_runs and st.toggle("Make the mistake", True, key="mistake", bind="query-params")
+    wrong, right = widgets.side_by_side(1, 1)
+    wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
+    right.markdown(f"**Right.** {exhibit.right}")
+    if has_runs:
+        _runs(exhibit, on)
+    museum_more.show(exhibit)
+
+
+def _runs(exhibit: Exhibit, on: bool) -> None:
+    chosen = fitting(exhibit.name)
+    if chosen is None:
+        return
+    opened, reading = chosen
+    before, after = (
+        measured(opened, reading, exhibit.name if made else "", (exhibit.sign, MAP))
+        for made in (on, False)
+    )
+    places = widgets.side_by_side(1, 1)
+    heads = "The mistake is made" if on else "The mistake is not made", "As it should be"
+    for place, head, found, key in zip(
+        places, heads, (before, after), ("wrong", "right"), strict=True
+    ):
+        with place:
+            st.markdown(f"**{head}**")
+            draw(found[exhibit.sign], f"museum_{key}")
+            if found[exhibit.sign].picture is None:
+                draw(found[MAP], f"museum_{key}_map")
+    given_away(exhibit, before[exhibit.sign], after[exhibit.sign])
+
+
+def given_away(exhibit: Exhibit, wrong: Found, right: Found) -> None:
+    """The number that gives the mistake away, of both runs."""
+    with st.container(border=True, key="given_away"):
+        numbers = f"{wrong.short} against {right.short}"
+        st.markdown(f"**What gives it away: {exhibit.sign}, {numbers}.** {exhibit.telling}")
+
+
+def draw(found: Found, key: str) -> None:
+    """What an instrument shows: a sentence, its lines, and its picture where it has one."""
+    st.text(found.said)  # may hold the reader's own words
+    if found.lines:
+        tables.steps(list(found.lines), "What the instrument shows")
+    if found.picture is not None:
+        table = len(found.across) > len(found.down) * 2
+        signed = float(found.picture.min()) < 0
+        matrix(
+            found.picture,
+            found.down,
+            found.across,
+            key=key,
+            scale="diverging" if signed else "sequential",
+            row_name="position" if signed else "query",
+            column_name="dimension" if signed else "key",
+            height=PICTURE_HEIGHT if table or signed else PICTURE_HEIGHT + 60,
+            top=1.0,
+            sentence="{row}, {column}: {value}",
+            unit="value" if signed else "weight",
+        )
+
+
+def measured(
+    opened: Opened, reading: Reading, mistake: str, instruments: tuple[str, ...]
+) -> dict[str, Found]:
+    """What these instruments show of the model with a mistake, or with none; kept."""
+
+    def make() -> dict[str, Found]:
+        case = with_mistake(case_of(opened, reading), mistake)
+        return {name: INSTRUMENTS[name](case) for name in instruments}
+
+    key = ("museum", mistake, instruments, reading.text, reading.pair)
+    return kept(opened, key, make, _size)
+
+
+def with_mistake(case: Case, mistake: str) -> Case:
+    """The same inputs for a copy of the model that has the mistake."""
+    return case.of(MISTAKES[mistake].make(case.model)) if mistake else case
+
+
+def fitting(mistake: str) -> tuple[Opened, Reading] | None:
+    """The chosen model where it can have the mistake, else the first that can, and says so."""
+    misfit: Callable[..., str | None] = MISTAKES[mistake].misfit
+    opened = session.opened()
+    why = misfit(opened.config)
+    if why is None:
+        reading = session.reading_of_text()
+        widgets.notes(reading.notes)
+        return opened, reading
+    for entry in shelves.seen().values():
+        if entry.config is None or misfit(entry.config) is not None:
+            continue
+        try:
+            other = open_entry(entry)
+            reading = _read(other, entry.example)
+        except (LibraryError, ReadingError):
+            continue
+        session.say(
+            f"{opened.name} cannot have this mistake: {why}. So {other.name} makes it here, and "
+            f"reads “{reading.text}”."
+        )
+        return other, reading
+    session.say(NO_MODEL.format(why=why))
+    return None
+
+
+def _read(opened: Opened, example: str) -> Reading:
+    """The reader's sentence where this model knows its words, else one of the model's own."""
+    try:
+        reading = read(opened, session.choice().text)
+    except ReadingError:
+        return read(opened, example)
+    return read(opened, example) if reading.notes else reading
+
+
+def _size(found: dict[str, Found]) -> int:
+    return sum(each.picture.nbytes for each in found.values() if each.picture is not None) + 4096
