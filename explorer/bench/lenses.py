@@ -26,11 +26,11 @@ BAR = 28
 WIDTH = 560
 
 
-def show(opened: Opened, reading: Reading) -> None:
-    """One row a layer; then how likely the model's answer is after each of them."""
+def show(opened: Opened, reading: Reading) -> int | None:
+    """One row a layer; then how likely the model's answer is; at which place, if it has any."""
     if opened.config.head == "none":
         session.say("This model has no head, so there is nothing to read its streams with.")
-        return
+        return None
     place, at = place_chosen(opened, reading), session.choice()
     logits = kept(
         opened,
@@ -54,6 +54,7 @@ def show(opened: Opened, reading: Reading) -> None:
         st.caption("How likely it is after each layer, and which place it has among all options.")
     st.markdown("**What a logit is made of**")
     made_of.show(opened, reading, place, logits[-1], named)
+    return place
 
 
 def _table(logits: Tensor, steps: list[str], named: Callable[[int], str]) -> None:

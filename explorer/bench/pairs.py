@@ -15,6 +15,7 @@ from explorer.components.labels import Label, text_of
 from explorer.figures import products
 from explorer.numbers import three
 from explorer.reading import Reading
+from explorer.snippets import looking as snippets
 from models import TransformerConfig
 
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
@@ -23,8 +24,8 @@ ROW_HEIGHT = 38 + 35 * 15
 """Fifteen keys are in sight."""
 
 
-def show(reading: Reading) -> None:
-    """The whole screen for the head that is chosen in the sidebar."""
+def show(reading: Reading) -> Pair:
+    """The whole screen for the head that is chosen in the sidebar, and which two tokens."""
     at = session.choice()
     here = (at.part, at.layer, at.head)
     words = reading.part(at.part).words
@@ -52,6 +53,13 @@ def show(reading: Reading) -> None:
         _row(found, columns)
     onward.show(reading, query, key)
     _distance(reading, by_distance(reading, *here, query, key), found)
+    return found
+
+
+def pasted(reading: Reading, found: Pair) -> str:
+    """The lines that make the numbers of this pair."""
+    at, folder = session.choice(), session.folder()
+    return snippets.pair(reading, folder, (at.part, at.layer, at.head), found.query, found.key)
 
 
 def _called(label: str, role: str) -> str:
@@ -130,7 +138,7 @@ def _checked(found: Pair) -> str:
     """What the arithmetic on this page and the pass differ by, and who shares the key."""
     text = (
         "All of these are the model's own numbers. Made again from its queries and keys, the "
-        f"whole row of weights differs by at most {three(found.difference)}."
+        f"whole row of weights differs by at most {three(found.difference)} of its largest."
     )
     if len(found.sharing) > 1:
         text += (

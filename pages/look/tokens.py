@@ -4,6 +4,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.components import chips
+from explorer.snippets import looking
 from explorer.text import OTHERS_STEPS, TextError, Tokenizer, steps
 
 widgets.opening(
@@ -57,4 +58,9 @@ st.dataframe(
     hide_index=True,
     height=min(420, 38 + 35 * len(reading.tokens)),
 )
-widgets.code(Tokenizer.encode, steps)
+chosen = session.choice()
+widgets.code(
+    Tokenizer.encode,
+    steps,
+    pasted=lambda: looking.tokens(session.folder(), chosen.text, chosen.pair),
+)
