@@ -37,13 +37,13 @@ def pass_lines(
     short = [repr(edit) for edit in edits if is_short(edit)]
     left_out = len(edits) - len(short)
     missing = f"# Not made here, as they hold tensors of their own: {left_out} of the edits."
-    segments = segments_of(batch[0])
+    segments = [segments_of(one) for one in batch] if segments_of(batch[0]) else []
     given = ", ".join(inputs_of(batch[0]))
     with_segments = ", segments=segments" if segments else ""
     return [
         *model_lines(folder),
         *input_lines(batch),
-        *([f"segments = torch.tensor([{segments}])"] if segments else []),
+        *([f"segments = torch.tensor({segments})"] if segments else []),
         *([missing] if left_out else []),
         *(["edits = [", *(f"    {edit}," for edit in short), "]"] if short else []),
         f"seen = trace(model, {given}{with_segments}{', edits=edits' if short else ''})",
