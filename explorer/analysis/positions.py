@@ -249,7 +249,7 @@ def longer(
     layer = layer if part == reads else 0
     passed = _watched(model, reading, tokens)
     at = site(reads, layer)
-    weights = passed.weights(at, head=head)[0]
+    weights = passed.weights(at, head=head)[0].detach()
     entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1)
     nats = None
     if model.config.kind == "decoder" and isinstance(model.head, LanguageModelHead):
