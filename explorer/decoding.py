@@ -14,7 +14,7 @@ from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.passing import ids_of
 from explorer.reading import Reading, ReadingError, read
-from explorer.text import Token
+from explorer.text import TextError, Token
 from explorer.writing import MOST_WRITTEN, ONLY_READS, writes
 from models import TransformerConfig, trace
 from models.generation import allowed
@@ -87,6 +87,27 @@ def _stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
 
 NEXT = Token(-1, "next", 0, 0, special=True)
 """The row of what is not chosen yet."""
+
+
+def tokens_of(opened: Opened, start: Start, path: Sequence[int], typed: str) -> list[int]:
+    """The tokens of what a reader writes here; ReadingError says why it cannot be written."""
+    if not typed.strip():
+        return []
+    try:
+        found = [t for t in opened.tokenizer.encode(typed) if not (t.special and t.start == t.end)]
+    except TextError as error:
+        raise ReadingError(str(error)) from error
+    room = start.room - len(path)
+    if len(found) > room:
+        raise ReadingError(
+            f"This is {len(found):,} tokens long and there is room for {room:,}: write less."
+        )
+    for place, token in enumerate(found):
+        if token.id >= opened.config.vocab_size:
+            raise ReadingError(f"“{token.label[:20]}” is no token that this model can write.")
+        if token.id in ends(opened) and place < len(found) - 1:
+            raise ReadingError(f"{token.label[:20]} ends the text: write nothing behind it.")
+    return [token.id for token in found]
 
 
 def ends(opened: Opened) -> set[int]:

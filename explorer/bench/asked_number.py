@@ -11,7 +11,9 @@ from explorer import session
 
 def slider(label: str, key: str, low: float, high: float, usual: float, **how: Any) -> float:
     _note(label, key, low, high, usual)
-    picked = st.slider(label, low, high, usual, key=key, bind="query-params", **how)
+    picked = st.slider(
+        label, low, high, usual, key=key, bind="query-params", persist_state="session", **how
+    )
     _say(key, picked)
     return picked
 
@@ -20,7 +22,9 @@ def whole(label: str, key: str, low: int, high: int, usual: int, **how: Any) -> 
     """A whole number to type."""
     _note(label, key, low, high, usual)
     how = {"min_value": low, "max_value": high, "value": usual, "step": 1, **how}
-    picked = int(st.number_input(label, key=key, bind="query-params", **how))
+    picked = int(
+        st.number_input(label, key=key, bind="query-params", persist_state="session", **how)
+    )
     _say(key, picked)
     return picked
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
 from explorer import session, widgets
@@ -12,14 +15,18 @@ from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.numbers import three
 from explorer.passing import ids_of
+from explorer.snippets import decoding as snippets
 from explorer.writing import MOST_WRITTEN
 from models.beam_search import Beams, beam_search, length_penalty
 
 IDLE = "A column is a step; what is not kept is faint. Click a token to go on from it by hand."
 
 
-def show() -> None:
-    """The controls, the tree with the best text marked, and the ends with their scores."""
+def show() -> Callable[[], str]:
+    """The controls, the tree with the best text marked, and what was found.
+
+    Gives the lines that search.
+    """
     opened, text = session.opened(), session.choice().text
     start = session.or_say(lambda: start_of(opened, text))
     places = widgets.side_by_side(1, 1, 1)
@@ -46,6 +53,7 @@ def show() -> None:
     )
     is_full = length == start.room and start.room < MOST_WRITTEN
     _table(opened, found, alpha, "no places left" if is_full else f"cut after {length} tokens")
+    return partial(snippets.beams, start, session.folder(), beams, length, alpha)
 
 
 def searched(

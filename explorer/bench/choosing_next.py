@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
 from explorer import session, widgets
@@ -10,9 +13,11 @@ from explorer.bench import asked_number, branch_tree, branching, growing, stage_
 from explorer.branches import Branches
 from explorer.components import chips, matrix
 from explorer.components.labels import text_of
-from explorer.decoding import Stand, Start, stand, start_of, why_stopped
+from explorer.decoding import Stand, Start, stand, start_of, tokens_of, why_stopped
 from explorer.library import Opened
 from explorer.numbers import three
+from explorer.reading import ReadingError
+from explorer.snippets import decoding as snippets
 from explorer.text.literal import literal
 from explorer.waiting import bar
 from models.generation import Sampling
@@ -20,15 +25,19 @@ from models.generation import Sampling
 MOST_K, MOST_SEEDS = 1_000, 9_999
 
 
-def show() -> None:
-    """The controls, what is written, the columns of the next choice, the branches, and a head."""
+def show() -> Callable[[], str]:
+    """The controls, what is written, the columns of the next choice, the branches, and a head.
+
+    Gives the lines that make the choice.
+    """
     opened, text = session.opened(), session.choice().text
     start = session.or_say(lambda: start_of(opened, text))
     sampling, seed = _sampling()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         drawing = st.container(horizontal=True, width="content", vertical_alignment="bottom")
-        with st.container(width=280):
+        with st.container(width=240):
             count = growing.length()
+        typing = st.container(width=240)
     found = branching.now(opened, start)
     found = _write_on(opened, start, found, sampling, seed, count)
     path = found.path()
@@ -40,12 +49,24 @@ def show() -> None:
     next_one = draw(chosen, sampling, seed, len(here.path()))
     with drawing:
         _buttons(found, next_one, stopped)
+    with typing:
+        _typed(opened, start, found, stopped)
     _written(start, found, opened)
     _said(opened, chosen, sampling, next_one, seed, stopped)
     stage_columns.show(opened, chosen, sampling, here, None if stopped else next_one)
     branch_tree.show(opened, text, found)
     _head(standing)
     widgets.notes(standing.reading.notes)
+    step = len(here.path())
+    return partial(
+        snippets.choice,
+        standing.reading,
+        session.folder(),
+        sampling,
+        seed,
+        step,
+        first=len(start.begun) + step == 1,
+    )
 
 
 def _sampling() -> tuple[Sampling, int]:
@@ -76,6 +97,29 @@ def _buttons(found: Branches, next_one: int, stopped: str) -> None:
     st.button("Draw", key="draw", type="primary", on_click=write, disabled=off, shortcut="Right")
     branching.buttons(found)
     st.button("Write on", key="write_on", on_click=write_on, disabled=off)
+
+
+def _typed(opened: Opened, start: Start, found: Branches, stopped: str) -> None:
+    """Any tokens at all, as the reader writes them."""
+
+    def write() -> None:
+        typed, state = st.session_state["typed"], st.session_state
+        state["typed"] = ""
+        try:
+            branching.put(found.write(tokens_of(opened, start, found.path(), typed), forced=True))
+        except ReadingError as error:
+            state["_typed_in_vain"] = str(error)
+
+    st.text_input(
+        "Or write it yourself",
+        key="typed",
+        on_change=write,
+        max_chars=200,
+        disabled=bool(stopped) or not found.has_room,
+        placeholder="Any words, then Enter",
+    )
+    if why := st.session_state.pop("_typed_in_vain", ""):
+        session.say(why)
 
 
 def _write_on(

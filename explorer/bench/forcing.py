@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import streamlit as st
 import torch
@@ -18,6 +19,7 @@ from explorer.numbers import three
 from explorer.passing import ids_of
 from explorer.reading import read
 from explorer.right_answer import right_answer, target_of
+from explorer.snippets import decoding as snippets
 from explorer.writing import MOST_WRITTEN
 
 ONE = "There is one token here, so none to be right or wrong about: type a longer sentence."
@@ -28,8 +30,11 @@ WORDS = Words(
 )
 
 
-def show() -> None:
-    """The two rows of the target, what the model says when fed them, and what it says alone."""
+def show() -> Callable[[], str] | None:
+    """The two rows of the target, what the model says when fed them, and what it says alone.
+
+    Gives the lines of the first; none where two stacks begin with a token of their own.
+    """
     opened, text = session.opened(), session.choice().text
     start = session.or_say(lambda: start_of(opened, text))
     if start.source:
@@ -39,7 +44,7 @@ def show() -> None:
         target, source = [token.id for token in start.begun], None
         if len(target) < 2:
             session.say(ONE)
-            return
+            return None
         given = _given(len(target))
     cut = target[: given + MOST_WRITTEN]
     found = forced(opened.model, source, torch.tensor(cut), given)
@@ -49,6 +54,9 @@ def show() -> None:
     if len(cut) < len(target):
         st.caption(f"The first {MOST_WRITTEN} steps are shown, {len(target) - len(cut):,} are not.")
     widgets.notes(read(opened, text).notes)
+    if start.source and opened.config.first_id is not None:
+        return None
+    return partial(snippets.forcing, start, session.folder(), cut, given)
 
 
 def _given(tokens: int) -> int:
@@ -71,6 +79,7 @@ def _target(opened: Opened, text: str) -> list[int]:
         "The right answer",
         key="target",
         bind="query-params",
+        persist_state="session",
         placeholder=known or own,
         max_chars=400,
     )

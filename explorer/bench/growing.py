@@ -32,7 +32,13 @@ def written() -> Writing:
 def length() -> int:
     """How many tokens are written at once, on every page that writes."""
     return st.slider(
-        "Tokens to write", 1, MOST_WRITTEN, USUAL_LENGTH, key="length", bind="query-params"
+        "Tokens to write",
+        1,
+        MOST_WRITTEN,
+        USUAL_LENGTH,
+        key="length",
+        bind="query-params",
+        persist_state="session",
     )
 
 

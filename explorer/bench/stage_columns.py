@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import streamlit as st
 import torch
 from torch import Tensor
 
+from explorer import widgets
 from explorer.analysis.decoding import Stages
 from explorer.bench import branching
 from explorer.branches import Branches
@@ -41,7 +43,8 @@ def show(
     def force(place: int) -> None:
         branching.put(here.write([tokens[place]], forced=True))
 
-    board(columns(found, sampling), rows, WORDS, key="stages", on_pick=force)
+    with st.container(width=widgets.WIDEST):
+        board(columns(found, sampling), rows, WORDS, key="stages", on_pick=force)
 
 
 def columns(found: Stages, sampling: Sampling) -> list[Column]:

@@ -17,5 +17,5 @@ widgets.opening(
     "From the model's logits to one token: what temperature, top-k and top-p leave of them, "
     "and what is written when one token is chosen after another.",
 )
-WAYS[one_of("What to see", "way", list(WAYS))]()
-widgets.code(choose_from, keep_top_k, keep_top_p, beam_search)
+lines = WAYS[one_of("What to see", "way", list(WAYS))]()
+widgets.code(choose_from, keep_top_k, keep_top_p, beam_search, pasted=lines)

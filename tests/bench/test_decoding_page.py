@@ -175,3 +175,22 @@ def test_without_a_right_answer_its_own_is_fed_and_it_never_departs() -> None:
     at = page("look/decoding", model="translation", way="Teacher forcing", text="cat the")
     assert "it is the model's own answer: type another" in said(at)
     assert "never departs" in said(at)
+
+
+def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
+    at = page("look/decoding", model="translation")
+    at.text_input(key="typed").set_value("le chat").run()
+    opened = library.open_model("translation")
+    ids = [opened.tokenizer.id_of(word) for word in ("le", "chat")]
+    assert branches(at) == f"0f{ids[0]}-{ids[1]}"
+    assert not at.text_input(key="typed").value
+    at.text_input(key="typed").set_value("le " * 60).run()
+    assert "there is room for" in said(at)
+    assert branches(at) == f"0f{ids[0]}-{ids[1]}"
+
+
+def test_what_was_chosen_is_there_again_after_another_way() -> None:
+    at = page("look/decoding", model="letters", temperature="0.5")
+    at.segmented_control(key="way").set_value("Beam search").run()
+    at.segmented_control(key="way").set_value("Token by token").run()
+    assert at.slider(key="temperature").value == 0.5
