@@ -10,6 +10,7 @@ from explorer import session, shelves, tables, widgets
 from explorer.bench import museum_more
 from explorer.choices import one_of
 from explorer.components import matrix
+from explorer.first_look import first_look
 from explorer.kept import kept
 from explorer.library import LibraryError, Opened, open_entry
 from explorer.museum.case import Case, case_of
@@ -19,7 +20,9 @@ from explorer.reading import Reading, ReadingError, read
 from models.mistakes import MISTAKES
 
 MAP = "A map"
-PICTURE_HEIGHT = 300
+SIDES = ("wrong", "right")
+PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 190, 0.5
+"""A picture much wider than high, as of a few positions, needs less room."""
 NO_MODEL = "No model here can have this mistake: {why}. The document's own numbers stand below."
 
 
@@ -47,16 +50,15 @@ def _runs(exhibit: Exhibit, on: bool) -> None:
         measured(opened, reading, exhibit.name if made else "", (exhibit.sign, MAP))
         for made in (on, False)
     )
-    places = widgets.side_by_side(1, 1)
     heads = "The mistake is made" if on else "The mistake is not made", "As it should be"
-    for place, head, found, key in zip(
-        places, heads, (before, after), ("wrong", "right"), strict=True
-    ):
-        with place:
-            st.markdown(f"**{head}**")
-            draw(found[exhibit.sign], f"museum_{key}")
-            if found[exhibit.sign].picture is None:
-                draw(found[MAP], f"museum_{key}_map")
+    with_map = after[exhibit.sign].picture is None
+    for number, name in enumerate((exhibit.sign, MAP) if with_map else (exhibit.sign,)):
+        runs = zip(widgets.side_by_side(1, 1), heads, (before, after), SIDES, strict=True)
+        for place, head, found, side in runs:
+            with place:
+                if number == 0:
+                    st.markdown(f"**{head}**")
+                draw(found[name], f"museum_{side}")
     given_away(exhibit, before[exhibit.sign], after[exhibit.sign])
 
 
@@ -69,11 +71,11 @@ def given_away(exhibit: Exhibit, wrong: Found, right: Found) -> None:
 
 def draw(found: Found, key: str) -> None:
     """What an instrument shows: a sentence, its lines, and its picture where it has one."""
-    st.text(found.said)  # may hold the reader's own words
+    st.text(found.said[:1].upper() + found.said[1:])  # may hold the reader's own words
     if found.lines:
         tables.steps(list(found.lines), "What the instrument shows")
     if found.picture is not None:
-        table = len(found.across) > len(found.down) * 2
+        shape = len(found.down) / max(len(found.across), 1)
         signed = float(found.picture.min()) < 0
         matrix(
             found.picture,
@@ -83,7 +85,7 @@ def draw(found: Found, key: str) -> None:
             scale="diverging" if signed else "sequential",
             row_name="position" if signed else "query",
             column_name="dimension" if signed else "key",
-            height=PICTURE_HEIGHT if table or signed else PICTURE_HEIGHT + 60,
+            height=FLAT_HEIGHT if shape < FLAT else PICTURE_HEIGHT,
             top=1.0,
             sentence="{row}, {column}: {value}",
             unit="value" if signed else "weight",
@@ -95,11 +97,14 @@ def measured(
 ) -> dict[str, Found]:
     """What these instruments show of the model with a mistake, or with none; kept."""
 
+    at = session.choice()
+    look = (at.part, at.layer, at.head) if at.model == opened.name else first_look(opened)
+
     def make() -> dict[str, Found]:
-        case = with_mistake(case_of(opened, reading), mistake)
+        case = with_mistake(case_of(opened, reading, look), mistake)
         return {name: INSTRUMENTS[name](case) for name in instruments}
 
-    key = ("museum", mistake, instruments, reading.text, reading.pair)
+    key = ("museum", mistake, instruments, look, reading.text, reading.pair)
     return kept(opened, key, make, _size)
 
 

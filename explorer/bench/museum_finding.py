@@ -19,6 +19,11 @@ NOTHING = (
     "sidebar."
 )
 
+WHAT = (
+    "Your sentence was read by a copy of the model that has one of {count} mistakes. Hold the "
+    "instruments to it, then say which."
+)
+
 
 def show() -> None:
     """One question: the instruments on the left, the answer on the right."""
@@ -29,6 +34,7 @@ def show() -> None:
         return
     reading = session.reading_of_text()
     widgets.notes(reading.notes)
+    st.text(WHAT.format(count=len(fitting)))
     seed, place = _question(len(fitting))
     hidden = order(fitting, seed)[place]
     seen, asked = widgets.side_by_side(7, 4)
@@ -65,7 +71,14 @@ def _question(count: int) -> tuple[int, int]:
         place = st.number_input(
             f"Run, of {count}", 1, count, 1, key="question", bind="query-params", width=160
         )
+        st.button(
+            "Next run", key="next_run", disabled=place >= count, on_click=_next, args=(int(place),)
+        )
     return int(seed), int(place) - 1
+
+
+def _next(place: int) -> None:
+    st.session_state["question"] = place + 1
 
 
 def _answers() -> dict[tuple[str, int, int], bool]:
@@ -84,7 +97,10 @@ def _answer(hidden: Exhibit, fitting: list[Exhibit], key: tuple[str, int, int]) 
         placeholder="Choose one of them",
     )
     answered = _answers()
-    if st.button("Answer", type="primary", disabled=picked is None) and picked is not None:
+    if (
+        st.button("Answer", key="answer", type="primary", disabled=picked is None)
+        and picked is not None
+    ):
         answered.setdefault(key, titles[picked] is hidden)
     if key in answered:
         st.text("Found." if answered[key] else "Not that one.")

@@ -18,7 +18,9 @@ from explorer.tasks import TASKS, Task
 from models.mistakes.outputs import lowest_loss
 
 USUAL = ("what", "with the mistake", "right")
-HEADS = {"filled-row": ("fill", "float32", "half precision")}
+HEADS = {
+    "filled-row": ("a row of three that may see nothing, filled with", "float32", "half precision")
+}
 LARGE = (
     "The notebook's own model has {count:,} parameters, {size:,.0f} MB, while this is computed; "
     "it takes some seconds."
@@ -68,7 +70,7 @@ def _softmax_twice() -> None:
         f"Task {task.name}, {learning.STEPS} steps of 32. With the softmax inside, the loss "
         f"cannot fall below {three(low)}."
     )
-    points = _trained(f"softmax_{task.name}", lambda: learning.softmax_twice(task))
+    points = _trained(f"softmax_{task.name}", lambda: learning.softmax_twice(task, learning.STEPS))
     if points:
         top = max(point.value for point in points)
         st.vega_lite_chart(
@@ -87,7 +89,7 @@ def _random_labels() -> None:
         f"{learning.STEPS} steps; beside it the small classifier of the task negation. "
         "Dropout is off where accuracy is measured."
     )
-    points = _trained("random_labels", learning.random_labels)
+    points = _trained("random_labels", lambda: learning.random_labels(learning.STEPS))
     if points:
         st.vega_lite_chart(
             _table(points, "value"),

@@ -10,11 +10,13 @@ from torch import Tensor
 
 from explorer.library import Opened
 from explorer.reading import Reading
-from explorer.text import Token
 from models import Transformer, trace
 from models.losses import IGNORE
 from models.tap import NO_TAP, Tap
 from models.transformer import evaluating
+
+Look = tuple[str, int, int]
+"""A part, a layer and a head."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,16 +24,17 @@ class Case:
     """A model with its inputs; `labels` are what the right model answers, or what comes next.
 
     `ids` (1, s) is what the first stack reads, `target` (1, t) what a decoder beside an
-    encoder reads; `tokens` names the first, `written` the labels.
+    encoder reads; `reading` names all of them. `look` is the attention that is drawn: its
+    part, layer and head.
     """
 
     model: Transformer
     ids: Tensor
     target: Tensor | None
     labels: Tensor | None
-    tokens: tuple[Token, ...]
-    written: tuple[Token, ...]
+    reading: Reading
     opened: Opened
+    look: Look
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -68,10 +71,9 @@ class Case:
         return " ".join(self.opened.tokenizer.token(i).label for i in ids)
 
 
-def case_of(opened: Opened, reading: Reading) -> Case:
+def case_of(opened: Opened, reading: Reading, look: Look) -> Case:
     """The right run: the opened model over the text it read."""
-    tokens = reading.tokens
-    ids = torch.tensor([[token.id for token in tokens]])
+    ids = torch.tensor([[token.id for token in reading.tokens]])
     target = labels = None
     kind, head = opened.config.kind, opened.config.head
     if kind == "encoder-decoder":
@@ -83,4 +85,4 @@ def case_of(opened: Opened, reading: Reading) -> Case:
         labels = torch.cat((ids[:, 1:], torch.full((1, 1), IGNORE)), 1)
     elif head != "none":
         labels = ids
-    return Case(opened.model, ids, target, labels, tokens, reading.written, opened)
+    return Case(opened.model, ids, target, labels, reading, opened, look)

@@ -15,6 +15,7 @@ from torch import Tensor
 from explorer.museum.case import Case
 from explorer.museum.taps import Felt, Unseeing
 from explorer.numbers import three
+from explorer.parts import site as named_site
 from models.losses import cross_entropy
 from models.mistakes.positions import barely_moving, spread_at
 from models.mistakes.stacks import stream_sizes
@@ -59,22 +60,23 @@ def shapes(case: Case) -> Found:
 
 
 def weights(case: Case) -> Found:
-    """The map of head 0 of the last attention of the first layer."""
-    kind = "cross_attn" if case.target is not None else "self_attn"
-    site = f"{case.last}.0.{kind}.weights"
+    """The map of the chosen head."""
+    part, layer, head = case.look
+    site = f"{named_site(part, layer)}.weights"
     seen = case.seen(site)
     if site not in seen:
         return Found(None, "no weights: they were computed and dropped, so there is no picture")
-    drawn = seen[site][0, 0]
+    drawn = seen[site][0, head]
     entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
-    down = case.written if case.target is not None else case.tokens
-    spread = f"rows are spread over {three(float(entropy.exp()))} tokens on average"
+    rows, columns = case.reading.rows(part), case.reading.columns(part)
+    if drawn.shape != (len(rows), len(columns)):  # a decoder that looks at the source instead
+        rows = columns = case.reading.source
     return Found(
         float(entropy.exp()),
-        spread,
+        f"rows are spread over {three(float(entropy.exp()))} tokens on average",
         picture=drawn,
-        down=tuple(token.label for token in down[: drawn.shape[0]]),
-        across=tuple(token.label for token in case.tokens[: drawn.shape[1]]),
+        down=tuple(token.label for token in rows),
+        across=tuple(token.label for token in columns),
     )
 
 

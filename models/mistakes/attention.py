@@ -106,8 +106,8 @@ class Filled(MultiHeadAttention):
 
 
 def filled_weights(
-    scores: Float[Tensor, "*b q k"], mask: Tensor | None, fill: float
-) -> Float[Tensor, "*b q k"]:
+    scores: Float[Tensor, "*b k"], mask: Tensor | None, fill: float
+) -> Float[Tensor, "*b k"]:
     """Softmax after `fill` was put where the mask is False.
 
     RuntimeError where the numbers of the scores cannot hold it: half precision ends at 65,504.
