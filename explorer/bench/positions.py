@@ -15,7 +15,9 @@ from explorer.choices import one_of
 from explorer.library import Opened
 from explorer.positions import EXPLANATIONS, SCHEMES
 
-VIEWS: dict[str, Callable[[Opened, str], None]] = {
+Lines = Callable[[], str] | None
+"""What makes the lines of the code panel, where there is something to run."""
+VIEWS: dict[str, Callable[[Opened, str], Lines]] = {
     "The scheme": pictures,
     "Another order": order,
     "Longer than trained": length,
@@ -23,8 +25,8 @@ VIEWS: dict[str, Callable[[Opened, str], None]] = {
 }
 
 
-def show() -> str:
-    """The whole screen; returns the scheme that is chosen, the model's own at first."""
+def show() -> tuple[str, Lines]:
+    """The whole screen; returns the scheme that is chosen, and the lines of what is shown."""
     opened = session.opened()
     own = opened.config.positions
     names = {SCHEMES[name]: name for name in [own, *(each for each in SCHEMES if each != own)]}
@@ -34,5 +36,4 @@ def show() -> str:
     if chosen != own:
         whose = f"The chosen model uses another one: {SCHEMES[own]}."
     st.caption(f"{whose} {EXPLANATIONS[chosen]}")
-    VIEWS[view](opened, chosen)
-    return chosen
+    return chosen, VIEWS[view](opened, chosen)

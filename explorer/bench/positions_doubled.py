@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 from torch import Tensor
 
@@ -11,17 +13,18 @@ from explorer.choices import one_of
 from explorer.components import matrix
 from explorer.library import Opened
 from explorer.numbers import three
+from explorer.snippets import positions as snippets
 
 STRIP, SQUARE = 230, 400
 DOCUMENT_SIZE, OWN_SIZE = "The document's width", "This model's width"
 PLACES, OFFSET = DOCUMENT["places"], DOCUMENT["offset"]
 
 
-def mistake(opened: Opened, name: str) -> None:
-    """Both tables over 60 positions, and the numbers that give the wrong one away."""
+def mistake(opened: Opened, name: str) -> Callable[[], str] | None:
+    """Both tables over 60 positions, the numbers that tell, and the lines of it."""
     if name != "sinusoidal":
         session.say("This mistake is one of the sinusoidal scheme: choose Sinusoidal above.")
-        return
+        return None
     size = one_of("Width", "width", (DOCUMENT_SIZE, OWN_SIZE))
     width = DOCUMENT["d_model"] if size == DOCUMENT_SIZE else opened.config.d_model
     right, wrong = right_and_doubled(width, PLACES, OFFSET)
@@ -43,6 +46,7 @@ def mistake(opened: Opened, name: str) -> None:
         f"cosine slows every dimension twice too fast. Width {width}, positions 0 to {PLACES - 1}. "
         f"Barely moves: less than {STILL} over all of them."
     )
+    return lambda: snippets.doubled(width, PLACES, OFFSET)
 
 
 def lines(found: Measured) -> list[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 from torch import Tensor
 
@@ -14,6 +16,7 @@ from explorer.kept import kept
 from explorer.library import Opened
 from explorer.numbers import three
 from explorer.parts import WORDS
+from explorer.snippets import positions as snippets
 
 HEIGHT = 280
 FACTORS = {"1.25 ×": 1.25, "1.5 ×": 1.5, "2 ×": 2.0}
@@ -28,24 +31,24 @@ BEYOND = {
 }
 
 
-def length(opened: Opened, name: str) -> None:
-    """The chosen head, and the loss of a decoder, before and beyond what was trained."""
+def length(opened: Opened, name: str) -> Callable[[], str] | None:
+    """The chosen head and the loss of a decoder, before and beyond what was trained; the lines."""
     trained = opened.config.max_len
     if not can_have(opened.model, name):
         session.say(CANNOT)
-        return
+        return None
     if name == "learned":
         session.say(
             f"The table has {trained:,} rows, so {trained:,} tokens fit: position {trained:,} has "
             "no vector, and a longer text cannot be read."
         )
-        return
+        return None
     st.caption(BEYOND[name])
     if trained * 1.25 > MOST_TOKENS:
         session.say(
             f"This model reads {trained:,} tokens; more than {MOST_TOKENS:,} are not passed here."
         )
-        return
+        return None
     factor = FACTORS[one_of("Length", "times", tuple(FACTORS), "2 ×")]
     count = min(int(trained * factor), MOST_TOKENS)
     reading, at = session.reading_of_text(), session.choice()
@@ -56,6 +59,8 @@ def length(opened: Opened, name: str) -> None:
         lambda made: made.looks_at.nbytes,
     )
     _show(found, name, opened.config.positions, at.head)
+    folder = session.folder()
+    return lambda: snippets.longer(reading, folder, count, name, (found.part, found.layer, at.head))
 
 
 def _show(found: Longer, name: str, own: str, head: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from explorer.library import Opened
 from explorer.numbers import three
 from explorer.positions import SCHEMES
 from explorer.reading import Reading
+from explorer.snippets import positions as snippets
 from explorer.text.labels import cut
 
 SWAP, BACKWARDS, OWN = "Swap two tokens", "Backwards", "My own order"
@@ -30,15 +32,15 @@ CANNOT = (
 )
 
 
-def order(opened: Opened, name: str) -> None:
-    """The text passed twice in this scheme, and what became of every token."""
+def order(opened: Opened, name: str) -> Callable[[], str] | None:
+    """The text passed twice in this scheme, what became of every token, and the lines of it."""
     reading = session.reading_of_text()
     if not can_have(opened.model, name):
         session.say(CANNOT)
-        return
+        return None
     wanted = _order(reading)
     if wanted is None:
-        return
+        return None
     found = kept(
         opened,
         ("moved", reading.text, reading.pair, tuple(wanted), name),
@@ -51,6 +53,8 @@ def order(opened: Opened, name: str) -> None:
     _maps(found)
     _table(found)
     widgets.notes(reading.notes)
+    at, own, folder = session.choice(), opened.config.positions, session.folder()
+    return lambda: snippets.order(found, folder, name, own, (at.part, at.layer, at.head))
 
 
 def _order(reading: Reading) -> list[int] | None:

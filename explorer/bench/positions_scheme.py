@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 from torch import Tensor
 
@@ -12,6 +14,7 @@ from explorer.figures.curves import by_head, by_offset, clocks, waves
 from explorer.library import Opened
 from explorer.numbers import three
 from explorer.positions import NO_TABLE, Scheme, scheme
+from explorer.snippets import positions as snippets
 
 SHOWN, CLOCKS = 48, 6
 CURVE_HEIGHT, MATRIX_HEIGHT, LOWEST = 260, 430, 180
@@ -19,18 +22,18 @@ WIDTH, AROUND = 490, 105
 """Pixels of half a screen, and of the labels and the legend around a matrix."""
 
 
-def pictures(opened: Opened, name: str) -> None:
-    """What the scheme does to every position, and what follows for two of them."""
+def pictures(opened: Opened, name: str) -> Callable[[], str] | None:
+    """What the scheme does to every position, and what follows for two; the lines of it."""
     at = session.choice()
     own = name == opened.config.positions
     count = min(SHOWN, opened.config.max_len) if name == "learned" else SHOWN
     shown = scheme(name, opened.model, count, at.head, at.part.split(".")[0])
     if shown is None:
         session.say(NO_TABLE)
-        return
+        return None
     if name == "none":
         st.caption("So there is nothing to draw: look at “Another order”.")
-        return
+        return None
     if shown.unit == "bucket":
         st.caption(
             "This model has no trained numbers for distances; shown is which bucket each distance "
@@ -42,6 +45,8 @@ def pictures(opened: Opened, name: str) -> None:
         _by_distance(shown)
     else:
         _added(shown, shown.table, count)
+    here, config, folder = (at.part, at.layer, at.head), opened.config, session.folder()
+    return lambda: snippets.scheme(config, folder, name, count, here) or ""
 
 
 def _by_distance(shown: Scheme) -> None:

@@ -9,4 +9,5 @@ widgets.opening(
     "Attention alone does not see the order of the words; this is what tells the model "
     "where each token stands.",
 )
-widgets.code(CODE[positions.show()])
+scheme, lines = positions.show()
+widgets.code(CODE[scheme], pasted=lines)

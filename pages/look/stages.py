@@ -2,6 +2,7 @@
 
 from explorer import session, widgets
 from explorer.bench import stages
+from explorer.snippets import positions
 from models.attention import attention_scores, attention_weights, scaled_dot_product_attention
 
 widgets.opening(
@@ -12,4 +13,10 @@ widgets.opening(
 reading = session.reading_of_text()
 stages.show(reading)
 widgets.notes(reading.notes)
-widgets.code(attention_scores, attention_weights, scaled_dot_product_attention)
+at, folder = session.choice(), session.folder()
+widgets.code(
+    attention_scores,
+    attention_weights,
+    scaled_dot_product_attention,
+    pasted=lambda: positions.stages(reading, folder, (at.part, at.layer, at.head)),
+)
