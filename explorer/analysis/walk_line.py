@@ -72,8 +72,9 @@ class Line:
         place = self.stack if self.layer is None else f"{self.stack}.{self.layer}"
         name = f"{place}.{tail}" if kind not in HEAD else tail
         if module and kind not in HEAD:
-            blocks = self.stack if self.layer is None else f"{self.stack}.blocks.{self.layer}"
-            module = f"{blocks}.{module}"
+            of_stack = self.layer is None or module == "positions"
+            owner = self.stack if of_stack else f"{self.stack}.blocks.{self.layer}"
+            module = f"{owner}.{module}"
         stage = Stage(
             name=name,
             title=title,

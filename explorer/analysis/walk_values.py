@@ -194,7 +194,7 @@ def _class_logits(walk: Walk, stage: Stage) -> Tensor:
 
 def _transform(walk: Walk, stage: Stage) -> Tensor:
     head: Any = walk.model.head
-    made: Tensor = head.transform(walk[stage.reads[0]])
+    made: Tensor = head.transform(walk[stage.reads[0]][None])[0]
     return made
 
 
