@@ -28,7 +28,9 @@ HTML = """
   <div class="spoken" role="status" aria-live="polite"></div>
 </div>
 """
-HEIGHT = 900
+WORDS, MATRIX, VECTORS = 290, 370, 228
+"""Pixels of the equation and all that is written; of the matrices at most, and of what is below."""
+LABELS, CELL, LOW_CELL = 78, 56, 24
 
 Node = str | dict[str, Any]
 """A part of the equation: text, or the tensor it is `of`, its `parts` and its `kind`."""
@@ -87,7 +89,7 @@ def stages(
     _VIEW(
         key=key,
         data=encode(panels, rows, columns, equation, words, name=key),
-        height=HEIGHT,
+        height=_height(len(rows), len(columns)),
         choice=list(held or ()),
         on_chosen_change=hold,
     )
@@ -116,6 +118,12 @@ def encode(
     }
     sent = {panel.of: b"" if panel.hidden else _bytes(panel.values) for panel in panels}
     return wire.pack(header, sent)
+
+
+def _height(rows: int, columns: int) -> int:
+    """Room for every row, at a comfortable size as long as that fits a screen."""
+    below = min(VECTORS, LABELS + LOW_CELL * max(rows, columns))
+    return WORDS + min(MATRIX, LABELS + CELL * rows) + below
 
 
 def _bytes(values: Tensor) -> bytes:

@@ -1,6 +1,8 @@
 // How the panels look: cells, labels, the legend, what is held.
 
-const LABEL = 12, WIDEST = 84, BAND = 58, WITH_NUMBER = 34, LARGEST = 56, HIGHEST = 350, GAP = 14;
+const LABEL = 12, WIDEST = 84, BAND = 74, WITH_NUMBER = 34, HIGHEST = 366, GAP = 14;
+// The largest cells above and below.
+const LARGEST = [56, 24];
 
 // The matrices above have cells of one size, their rows in line; what is below takes the rest.
 function arrange(state) {
@@ -8,9 +10,11 @@ function arrange(state) {
   const room = (stage.clientWidth - margin(state, first) - 3 * GAP) / 4 - 3;
   const line = stage.querySelector(".line0");
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
-  state.size = even(Math.min(room / m, (HIGHEST - BAND) / n, LARGEST));
+  state.size = even(Math.min(room / m, (HIGHEST - BAND) / n, LARGEST[0]));
   for (const panel of panels) {
-    if (!panel.line) panel.frame.style.height = `${Math.ceil(BAND + n * state.size + 4)}px`;
+    const low = (panel.kind === "pair" ? BAND : 4) + panel.size[0] * LARGEST[1] + 4;
+    if (panel.line) panel.frame.style.maxHeight = `${low}px`;
+    else panel.frame.style.height = `${Math.ceil(BAND + n * state.size + 4)}px`;
   }
 }
 
@@ -32,10 +36,10 @@ function place(state, panel) {
   const [n, m] = panel.size, left = margin(state, panel), top = panel.kind === "pair" ? BAND : 4;
   const width = panel.frame.clientWidth - left - 2, height = panel.frame.clientHeight - top - 2;
   if (panel.kind === "pair") {
-    const cell = panel.line ? even(Math.min(width / m, height / n, LARGEST)) : state.size;
+    const cell = panel.line ? even(Math.min(width / m, height / n, LARGEST[1])) : state.size;
     return {left, top, wide: cell, high: cell};
   }
-  return {left, top, wide: width / m, high: even(Math.min(height / n, 24))};
+  return {left, top, wide: width / m, high: even(Math.min(height / n, LARGEST[1]))};
 }
 
 const namesOf = ({data}, panel) => panel.kind === "key" ? data.columns : data.rows;
@@ -86,11 +90,9 @@ function every(count, apart, draw) {
   for (let at = 0; at < count; at += step) draw(at);
 }
 
-// Two decimals or three digits: as much as a cell holds.
-const short = value => Number.isFinite(value)
-  ? (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3).slice(0, 5 + (value < 0)))
-    .replace(/\.$/, "").replace(/^(-?)0\.0000?\d*$/, "$10.00").replace("-", "−")
-  : Number.isNaN(value) ? "" : value > 0 ? "∞" : "−∞";
+// As much as a cell holds; above the picture stands the number of the held cell with its digits.
+const short = value => Number.isNaN(value) ? "" : value === 0 ? "0" : Math.abs(value) === Infinity ? three(value)
+  : value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2).replace("-", "−");
 
 function rowLabel(state, panel, pen, row, muted, strong = false) {
   const {ink} = state, {left, top, high} = panel.place;
