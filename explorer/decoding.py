@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.decoding import Stages
-from explorer.kept import kept, size_of
+from explorer.kept import kept
 from explorer.library import Opened
 from explorer.passing import ids_of
 from explorer.reading import Reading, ReadingError, read
@@ -20,7 +20,6 @@ from models import TransformerConfig, trace
 from models.generation import allowed
 from models.masking import keep_of
 from models.trace import CHEAP_SITES
-from models.transformer import evaluating
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,13 @@ class Stand:
     """A pass over the text and what was written: `logits` (vocabulary,) of what comes next.
 
     They are −∞ where the model may not write. `reading` has one row for every token that
-    was written, and one for the next.
+    was written, and one for the next. `given` are the log-probabilities, in nats, that the
+    model gave to what was written.
     """
 
     reading: Reading
     logits: Tensor
+    given: tuple[float, ...]
 
 
 def start_of(opened: Opened, text: str) -> Start:
@@ -72,7 +73,8 @@ def _stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*start.begun, *tokens)
     target = ids_of([full])
-    how: dict[str, Any] = {"read_at": slice(-1, None), "sites": CHEAP_SITES}
+    behind = slice(len(start.begun) - 1, None)
+    how: dict[str, Any] = {"read_at": behind, "sites": CHEAP_SITES}
     keep = _as_written(start, config, target)
     if start.source:
         source = ids_of([start.source])
@@ -80,9 +82,18 @@ def _stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
         passed = trace(opened.model, source, target, **how)
     else:
         passed = trace(opened.model, target, keep=keep, **how)
-    logits = allowed(passed.output[:, -1].float(), config, first=len(full) == 1)[0]
+    first, later = passed.output[0, :1].float(), passed.output[0, 1:].float()
+    may = torch.cat(
+        (
+            allowed(first, config, first=len(start.begun) == 1),
+            allowed(later, config, first=False),
+        )
+    )
+    written = torch.tensor(list(path), dtype=torch.long)[:, None]
+    given = may[:-1].log_softmax(-1).gather(-1, written)[:, 0].tolist()
     rows = (*tokens, NEXT) if start.source else ()
-    return Stand(replace(reading, target=full, written=rows, trace=passed, row=0), logits)
+    whole = replace(reading, target=full, written=rows, trace=passed, row=0)
+    return Stand(whole, may[-1].clone(), tuple(given))
 
 
 NEXT = Token(-1, "next", 0, 0, special=True)
@@ -143,38 +154,11 @@ def rank(found: Stages, token: int) -> int:
 
 
 def log_chances(opened: Opened, text: str, path: Sequence[int]) -> list[float]:
-    """What the model gave each of these tokens where it was written, in nats; kept."""
-    return kept(
-        opened,
-        ("log chances", text, tuple(path)),
-        lambda: _log_chances(opened, text, path),
-        size_of,
-    )
-
-
-def _log_chances(opened: Opened, text: str, path: Sequence[int]) -> list[float]:
-    start, model, config = start_of(opened, text), opened.model, opened.config
-    begun = torch.tensor([[token.id for token in start.begun]])
-    read_ids = torch.cat((begun, torch.tensor([list(path[:-1])], dtype=torch.long)), 1)
-    memory = memory_keep = None
-    with evaluating(model):
-        if start.source:
-            source = ids_of([start.source])
-            memory_keep = keep_of(source, config.pad_id)
-            memory = model.encode(source, memory_keep)
-        keep = _as_written(start, config, read_ids)
-        behind = slice(len(start.begun) - 1, None)
-        logits = model.decode(read_ids, memory, memory_keep, keep, read_at=behind)[0].float()
-    first, later = logits[:1], logits[1:]
-    may = torch.cat(
-        (
-            allowed(first, config, first=len(start.begun) == 1),
-            allowed(later, config, first=False),
-        )
-    )
-    chosen = torch.tensor(list(path))[:, None]
-    found: list[float] = may.log_softmax(-1).gather(-1, chosen)[:, 0].tolist()
-    return found
+    """What the model gave each of these tokens where it was written, in nats."""
+    if not path:
+        return []
+    standing = stand(opened, text, path[:-1])
+    return [*standing.given, float(standing.logits.log_softmax(-1)[path[-1]])]
 
 
 def _as_written(start: Start, config: TransformerConfig, ids: Tensor) -> Tensor:

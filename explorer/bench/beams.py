@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.bench import asked_number, branching, growing
+from explorer.bench.branch_tree import in_a_line
 from explorer.components.tree import Node, tree
 from explorer.decoding import Start, start_of
 from explorer.kept import kept, size_of
@@ -104,7 +105,7 @@ def _table(opened: Opened, found: Beams, alpha: float, cut: str) -> None:
     st.markdown("**What it found**")
     st.dataframe(
         {
-            "text": [opened.tokenizer.decode(found.path(end)) for end in found.ends],
+            "text": [in_a_line(opened.tokenizer.decode(found.path(end))) for end in found.ends],
             "score": [three(node.score) for node in ends],
             "log-probability": [three(node.log_probability) for node in ends],
             "tokens": [node.step + 1 for node in ends],

@@ -54,6 +54,11 @@ def nodes(opened: Opened, found: Branches, chances: dict[int, float]) -> list[No
     return made
 
 
+def in_a_line(text: str) -> str:
+    """A text for a cell of a table, its line ends to be seen."""
+    return text.replace("\n", " ↵ ").strip(" ") or "∅"
+
+
 def _rows(found: Branches) -> list[int]:
     rows, taken = [0], 0
     for place, node in enumerate(found.nodes[1:], 1):
@@ -69,7 +74,9 @@ def _table(opened: Opened, found: Branches, chances: dict[int, float]) -> None:
     totals = [sum(chances[node] for node in line) for line in lines]
     st.dataframe(
         {
-            "branch": [opened.tokenizer.decode(list(found.path(leaf))) for leaf in leaves],
+            "branch": [
+                in_a_line(opened.tokenizer.decode(list(found.path(leaf)))) for leaf in leaves
+            ],
             "tokens": [len(line) for line in lines],
             "log-probability": [three(total) for total in totals],
             "a token": [three(t / len(line)) for t, line in zip(totals, lines, strict=True)],

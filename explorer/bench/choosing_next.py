@@ -32,12 +32,10 @@ def show() -> Callable[[], str]:
     """
     opened, text = session.opened(), session.choice().text
     start = session.or_say(lambda: start_of(opened, text))
-    sampling, seed = _sampling()
+    sampling, seed, count = _sampling()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         drawing = st.container(horizontal=True, width="content", vertical_alignment="bottom")
-        with st.container(width=240):
-            count = growing.length()
-        typing = st.container(width=240)
+        typing = st.container(width=280)
     found = branching.now(opened, start)
     found = _write_on(opened, start, found, sampling, seed, count)
     path = found.path()
@@ -69,9 +67,9 @@ def show() -> Callable[[], str]:
     )
 
 
-def _sampling() -> tuple[Sampling, int]:
-    """What is chosen about the draw."""
-    places = widgets.side_by_side(3, 2, 3, 2)
+def _sampling() -> tuple[Sampling, int, int]:
+    """What is chosen about the draw: the sampling, the seed, and how many tokens at once."""
+    places = widgets.side_by_side(3, 2, 3, 2, 3)
     with places[0]:
         temperature = asked_number.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
     with places[1]:
@@ -82,7 +80,9 @@ def _sampling() -> tuple[Sampling, int]:
         top_p = asked_number.slider("Top-p", "top_p", 0.01, 1.0, 1.0, step=0.01)
     with places[3]:
         seed = asked_number.whole("Seed", "seed", 0, MOST_SEEDS, 0)
-    return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed
+    with places[4]:
+        count = growing.length()
+    return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
 
 
 def _buttons(found: Branches, next_one: int, stopped: str) -> None:

@@ -36,7 +36,10 @@ def show(
     also = [*([] if drawn is None else [drawn]), *written]
     tokens = shown(found, SHOWN, also)
     name = opened.tokenizer.label
-    rows = [_row(found, token, name(token), token == drawn, token in written) for token in tokens]
+    marks = dict.fromkeys(written, "written")
+    if drawn is not None:
+        marks[drawn] = "drawn" if sampling.temperature else "next"
+    rows = [_row(found, token, name(token), marks.get(token, "")) for token in tokens]
     if others := _others(found, tokens):
         rows.append(others)
 
@@ -84,14 +87,12 @@ def _tokens(count: int) -> str:
     return f"{count:,} token" if count == 1 else f"{count:,} tokens"
 
 
-def _row(found: Stages, token: int, name: str, is_drawn: bool, is_written: bool) -> Row:
+def _row(found: Stages, token: int, name: str, mark: str) -> Row:
     logit = float(found.logits[token])
     may = logit > -torch.inf
     top = float(found.logits[found.logits.isfinite()].abs().max())
     place = rank(found, token)
-    marks = [f"{place:,}."] if place > SHOWN else []
-    marks += ["drawn"] if is_drawn else []
-    marks += ["branch"] if is_written else []
+    marks = [*([f"{place:,}."] if place > SHOWN else []), *([mark] if mark else [])]
     cells = [
         Cell(three(logit), logit / top if may and top else None, "" if may else "cut"),
         *_chances(found, torch.tensor([token])),

@@ -53,7 +53,7 @@ def test_a_model_that_only_reads_says_so(model: str, way: str) -> None:
 def test_the_columns_are_what_the_model_draws_from(model: str) -> None:
     at = page("look/decoding", model=model, temperature="0.5", top_k="4", top_p="0.6")
     opened = library.open_model(model)
-    logits = stand(opened, at.text_input(key="text").value, ()).logits
+    logits = stand(opened, str(at.text_input(key="text").value), ()).logits
     final = choose_from(logits[None], Sampling(0.5, 4, 0.6))[0]
     shown = table(at, "stages")
     for token in logits.topk(12).indices.tolist():
