@@ -18,6 +18,7 @@ PAGES = {
     "Look": {
         "start": "At a glance",
         "tokens": "Tokens",
+        "learning": "Learning a tokenizer",
         "positions": "Positions",
         "attention": "Attention",
         "heads": "Heads",

@@ -26,6 +26,7 @@ WIDEST = 1160
 WAYS = {
     "start": "What it looks at",
     "tokens": "From letters to tokens",
+    "learning": "How a vocabulary is learnt",
     "positions": "How order gets in",
     "attention": "Every head of every layer",
     "masks": "Who may look at whom",

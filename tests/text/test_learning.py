@@ -56,7 +56,7 @@ def test_every_rule_is_the_first_of_the_pairs_counted_before_it(way: str) -> Non
 
 
 @WAYS
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(text=st.text("abcd é1,.\n", min_size=2, max_size=60).filter(str.strip))
 def test_of_any_text_with_its_ties(way: str, text: str) -> None:
     agrees(learn(text, 30, way))
@@ -137,7 +137,7 @@ def test_the_pieces_of_the_text_are_those_that_are_counted(way: str) -> None:
         assert set(pieces) <= set(learnt.vocabulary(step).values())
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(ODD)
 def test_words_are_those_of_the_library(text: str) -> None:
     assert byte_words(text, BYTE_LEVEL) == split(text)
@@ -157,7 +157,7 @@ def split(text: str) -> Counter[str]:
     return Counter(text[a:b] for _, (a, b) in BYTE_LEVEL.pre_tokenize_str(text))
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(ODD)
 def test_words_of_wordpiece_are_those_of_the_library(text: str) -> None:
     text, bert = NORMALIZER.normalize_str(text), pre_tokenizers.BertPreTokenizer()
