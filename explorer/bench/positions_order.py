@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.analysis.positions import Moved, backwards, can_have, moved, swapped
-from explorer.choices import one_of, token
+from explorer.choices import follow, one_of, token
 from explorer.components import chips, matrix
 from explorer.components.labels import text_of
 from explorer.kept import kept
@@ -71,19 +71,22 @@ def _order(reading: Reading) -> list[int] | None:
         with places[1]:
             second = token("The other", "swap_other", reading.tokens, typed[-1])
         return swapped(reading, first, second)
+    as_they_stand = " ".join(map(str, range(last + 1)))
+    usual = as_they_stand if len(as_they_stand) <= session.TEXT_LIMIT else ""
+    follow("places", usual)
     written = st.text_input(
         "Places in their new order",
-        " ".join(map(str, range(last + 1))),
+        usual,
         key="places",
         bind="query-params",
-        max_chars=2_000 * 5,
+        max_chars=session.TEXT_LIMIT,
     )
     named = [int(place) for place in re.findall(r"\d{1,5}", written or "")]
     if sorted(named) == list(range(last + 1)):
         return named
     session.say(
-        f"“{cut(written or '', 30)}” is no order of {last + 1} tokens: name each place from 0 to "
-        f"{last} once, with spaces between them."
+        f"“{cut(written or '', 30)}” is no order of {last + 1:,} tokens: name each place from 0 to "
+        f"{last:,} once, with spaces between them."
     )
     return None
 

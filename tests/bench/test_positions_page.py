@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from explorer import library
 from explorer.positions import SCHEMES
 from explorer.text import character_tokenizer, word_tokenizer
 from explorer.text.special import DECODER
@@ -103,3 +104,36 @@ def test_a_long_text_can_be_turned_around_and_a_longer_one_is_refused(
     assert "The pass sees the order" in said(at)
     at = page(POSITIONS_PAGE, model="long", text="abc", lab=LONGER)
     assert "This model reads 2,048 tokens; more than 2,048 are not passed here." in said(at)
+
+
+def test_another_model_opens_with_its_own_scheme() -> None:
+    at = page(POSITIONS_PAGE, model="letters", scheme="Rotary")
+    at.selectbox(key="model").set_value("reviews").run()
+    assert not at.exception
+    assert "This is the chosen model's own scheme." in said(at)
+
+
+def test_an_order_nobody_chose_follows_the_text() -> None:
+    at = page(POSITIONS_PAGE, model="letters", lab=ORDER, order_of="My own order")
+    assert "The tokens stand where they stood, so nothing changes." in said(at)
+    at.text_input(key="text").set_value("the cat and the hat").run()
+    assert "The tokens stand where they stood, so nothing changes." in said(at)
+
+
+def test_an_own_order_of_a_long_text_has_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = character_tokenizer("abc ", DECODER)
+    put(tmp_path, "long", letters, "abc", kind="decoder", max_len=2_048)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    how = {"text": "abc " * 499, "lab": ORDER, "order_of": "My own order"}
+    assert "name each place from 0 to 1,9" in said(page(POSITIONS_PAGE, model="long", **how))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_model_whose_numbers_are_none_has_every_view(shelf_of: Any, view: str) -> None:
+    shelf_of("broken", positions="rotary")
+    named = dict(library.open_model("broken").model.named_parameters())
+    named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
+    assert page(POSITIONS_PAGE, model="broken", lab=view)
+    assert "no value" in said(page("look/stages", model="broken"))
