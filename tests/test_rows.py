@@ -70,6 +70,12 @@ CHANGING = {
     ],
 }
 NUMBERS = {
+    "step through the whole model": [
+        "step_through_the_whole_model_with_the_keys",
+        "step_through_a_classifier_to_its_answer",
+        "step_through_a_published_model",
+        "every_number_of_the_walk_is_the_models",
+    ],
     "score → scale → mask → softmax, staged": [
         "score_scale_mask_softmax_staged_with_real_values_to_the_stream",
         "staged_with_the_bias_of_a_published_model",

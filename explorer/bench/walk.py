@@ -160,8 +160,9 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
     if stage.kind in ("masked", "weights"):
         allowed = walk.mask(stage)[torch.tensor(drawn.rows)][:, torch.tensor(drawn.columns)]
     cell = None
-    if at.row in drawn.rows and at.column in drawn.columns:
-        cell = drawn.rows.index(at.row), drawn.columns.index(at.column)
+    if at.row in drawn.rows and drawn.columns:
+        column = drawn.columns.index(at.column) if at.column in drawn.columns else 0
+        cell = drawn.rows.index(at.row), column
 
     def hold(cell: tuple[int, int] | None) -> None:
         if cell is not None:
