@@ -108,7 +108,8 @@ def test_trained_numbers_are_never_made_up(made: Any) -> None:
 
 def test_a_longer_table_of_sinusoids_goes_on_by_the_formula(made: Any) -> None:
     opened = made("decoder", "sinusoidal")
-    table = in_scheme(opened, "sinusoidal", 60).model.decoder.positions.pe[0]  # type: ignore[union-attr]
+    positions = in_scheme(opened, "sinusoidal", 60).model.last_stack.positions
+    table = dict(positions.named_buffers())["pe"][0]
     torch.testing.assert_close(
         table, sinusoids(torch.arange(60), opened.config.d_model).float(), atol=1e-6, rtol=0
     )

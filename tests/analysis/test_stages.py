@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -38,15 +39,15 @@ def every_head(reading: Reading) -> list[tuple[str, int, int]]:
 def test_every_stage_is_made_of_the_one_before(found: Reading) -> None:
     for part, layer, head in every_head(found):
         one = whole(found, part, layer, head)
-        close = {"rtol": 1e-5, "atol": 1e-6}
-        torch.testing.assert_close(one.dots, one.q @ one.k.mT, **close)
+        close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
+        close(one.dots, one.q @ one.k.mT)
         scaled = one.dots * one.scale
         bent = scaled if one.cap is None else one.cap * (scaled / one.cap).tanh()
-        torch.testing.assert_close(one.scaled, bent, **close)
-        torch.testing.assert_close(one.logits, one.scaled + one.added, **close)
+        close(one.scaled, bent)
+        close(one.logits, one.scaled + one.added)
         assert torch.equal(one.added.isneginf(), ~one.allowed)
-        torch.testing.assert_close(one.weights, one.logits.softmax(-1), **close)
-        torch.testing.assert_close(one.out, one.weights @ one.v, **close)
+        close(one.weights, one.logits.softmax(-1))
+        close(one.out, one.weights @ one.v)
         assert one.difference < 1e-6
 
 

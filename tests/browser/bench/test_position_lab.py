@@ -11,7 +11,9 @@ from playwright.sync_api import expect
 from explorer import library, reading
 from explorer.analysis.positions import backwards, longer, moved, right_and_doubled, swapped
 from explorer.bench.positions_doubled import lines
+from explorer.library import Opened
 from explorer.numbers import three
+from explorer.reading import Reading
 from models.positional import sinusoids
 from tests import zoo
 from tests.browser.visiting import Visitor
@@ -19,9 +21,16 @@ from tests.browser.visiting import Visitor
 NAMES = ("Sinusoidal", "Learned", "Rotary", "Relative", "ALiBi", "None")
 
 
-def read(model: str, text: str):  # type: ignore[no-untyped-def]
+def read(model: str, text: str) -> tuple[Opened, Reading]:
     opened = library.open_model(model)
     return opened, reading.read(opened, text)
+
+
+def trained(model: str) -> torch.Tensor:
+    """The trained numbers of the encoder's positions."""
+    return dict(library.open_model(model).model.named_parameters())[
+        "encoder.positions.table.weight"
+    ].detach()
 
 
 def test_positional_encodings_compare_six_schemes_of_ours(visitor: Visitor) -> None:
@@ -82,7 +91,7 @@ def test_the_learned_positions_and_the_buckets_are_the_published_models_own(
     table = visitor.widget("positions_table")
     table.locator("canvas").focus()
     page.keyboard.press("ArrowDown")
-    found = library.open_model("bert").model.encoder.positions.table.weight[0, 0]  # type: ignore[union-attr]
+    found = trained("bert")[0, 0]
     expect(table.locator(".sentence")).to_contain_text(three(float(found)))
     page.get_by_role("radio", name="Longer than trained").click()
     expect(page.get_by_text("The table has 64 rows, so 64 tokens fit")).to_be_visible()
@@ -91,7 +100,7 @@ def test_the_learned_positions_and_the_buckets_are_the_published_models_own(
     matrix = visitor.widget("products")
     matrix.locator("canvas").focus()
     page.keyboard.press("ArrowDown")
-    bias = library.open_model("t5").model.encoder.positions.table.weight[0, 1]  # type: ignore[union-attr]
+    bias = trained("t5")[0, 1]
     expect(matrix.locator(".sentence")).to_contain_text(three(float(bias)))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FloatRect, Locator, expect
 
 from explorer import library, reading
 from explorer.analysis.stages import Stages, stages
 from explorer.numbers import three
+from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 
 OURS = "/stages?model=shakespeare&layer=1&head=1&text=To+be,+or+not+to+be&held=q5k2"
@@ -28,6 +29,12 @@ def symbol(visitor: Visitor, of: str) -> Locator:
 
 def says(visitor: Visitor, of: str, value: float) -> None:
     expect(panel(visitor, of).locator(".now")).to_have_text(three(value))
+
+
+def box_of(drawn: Locator) -> FloatRect:
+    box = drawn.bounding_box()
+    assert box is not None
+    return box
 
 
 def ours() -> Stages:
@@ -128,13 +135,13 @@ def test_staged_with_the_bias_of_a_published_model(visitor: Visitor) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_all_panels_are_inside_the_page(visit, dark: bool) -> None:  # type: ignore[no-untyped-def]
+def test_all_panels_are_inside_the_page(visit: Visit, dark: bool) -> None:
     visitor = visit(width=1920 if dark else 1280, dark=dark)
     visitor.open("/stages?model=long&text=" + "abc+" * 400)
     visitor.drawn("stages")
-    view = visitor.widget("stages").bounding_box()
+    view = box_of(visitor.widget("stages"))
     for of in (*PAIRS, "q", "k", "added", "v", "out"):
-        box = panel(visitor, of).bounding_box()
+        box = box_of(panel(visitor, of))
         assert box["x"] + box["width"] <= view["x"] + view["width"] + 1
         assert box["y"] + box["height"] <= view["y"] + view["height"] + 1
     expect(visitor.widget("stages").locator(".about")).to_contain_text("Shown are 32 of 1,6")
