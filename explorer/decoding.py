@@ -21,6 +21,8 @@ from models.generation import allowed
 from models.masking import keep_of
 from models.trace import CHEAP_SITES
 
+NO_NUMBERS = "This model's logits are no numbers, so nothing follows from them: choose another."
+
 
 @dataclass(frozen=True)
 class Start:
@@ -51,6 +53,8 @@ def start_of(opened: Opened, text: str) -> Start:
     if not writes(opened):
         raise ReadingError(ONLY_READS)
     reading = read(opened, text)
+    if bool(reading.trace.output.isnan().any()):
+        raise ReadingError(NO_NUMBERS)
     begun = reading.target[:1] if reading.source else reading.target
     return Start(reading.source, begun, min(MOST_WRITTEN, opened.config.max_len - len(begun) + 1))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -9,9 +11,11 @@ from explorer import library
 from explorer.components import wire
 from explorer.decoding import ends, stand
 from explorer.numbers import three
+from explorer.text import word_tokenizer
+from explorer.text.special import DECODER, SOURCE
 from models.generation import Sampling, choose_from
 from tests.apps import page, said, views
-from tests.shelf import NAMES
+from tests.shelf import NAMES, WORDS, put
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -194,3 +198,36 @@ def test_what_was_chosen_is_there_again_after_another_way() -> None:
     at.segmented_control(key="way").set_value("Beam search").run()
     at.segmented_control(key="way").set_value("Token by token").run()
     assert at.slider(key="temperature").value == 0.5
+
+
+@pytest.fixture
+def strange(small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models that must begin with a certain token, and one whose weights are no numbers."""
+    words, both = word_tokenizer(WORDS, SOURCE), {"kind": "encoder-decoder"}
+    put(tmp_path, "begins", words, "the cat", None, first_id=5, banned_ids=(6, 7), **both)
+    put(tmp_path, "broken", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder")
+    assert small_models != tmp_path, "these stand in their place"
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    named = dict(library.open_model("broken").model.named_parameters())
+    named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
+
+
+@pytest.mark.usefixtures("strange")
+def test_a_model_that_must_begin_with_a_token_begins_with_it() -> None:
+    at = page("look/decoding", model="begins", seed="3", temperature="2.0")
+    assert "the only one that is left" in said(at)
+    at.button(key="draw").click().run()
+    assert branches(at) == "0d5"
+    at.button(key="write_on").click().run()
+    assert not at.exception
+    assert not {"6", "7"} & set(branches(at).split("d")[-1].split("-"))
+    for way in WAYS[1:]:
+        assert MADE[way] in views(page("look/decoding", model="begins", way=way))
+
+
+@pytest.mark.usefixtures("strange")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_whose_logits_are_none_is_one_sentence(way: str) -> None:
+    at = page("look/decoding", model="broken", way=way)
+    assert "logits are no numbers" in said(at)
+    assert not views(at) & {"stages", "beam_tree", "forcing"}

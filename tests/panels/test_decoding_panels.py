@@ -46,7 +46,7 @@ def cells(page: Panel, key: str) -> list[list[str]]:
 @pytest.mark.parametrize("branches", ["", "0d9.1f7"])
 def test_the_lines_make_the_choice_and_its_draw(model: str, branches: str, folder: Path) -> None:
     how = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
-    page = panel("look/decoding", folder, model=model, branches=branches, **how)
+    page = panel("look/decoding", folder, None, model=model, branches=branches, **how)
     final = page.made["probabilities"][0]
     shown = [row[5] for row in cells(page, "stages") if row[5] != "0"]
     expected = sorted((three(float(each)) for each in final[final > 0]), key=float)
@@ -57,7 +57,9 @@ def test_the_lines_make_the_choice_and_its_draw(model: str, branches: str, folde
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_lines_search_the_same_beams(model: str, folder: Path) -> None:
-    page = panel("look/decoding", folder, model=model, way="Beam search", beams="3", length="4")
+    page = panel(
+        "look/decoding", folder, None, model=model, way="Beam search", beams="3", length="4"
+    )
     found = page.made["found"]
     assert page.column("score") == [three(found.nodes[end].score) for end in found.ends]
 
@@ -65,7 +67,7 @@ def test_the_lines_search_the_same_beams(model: str, folder: Path) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_lines_feed_the_same_target(model: str, folder: Path) -> None:
     text = "5 17 3 8" if model == "gpt2" else "the cat"
-    page = panel("look/decoding", folder, model=model, way="Teacher forcing", text=text)
+    page = panel("look/decoding", folder, None, model=model, way="Teacher forcing", text=text)
     chances = page.made["chances"]
     assert torch.isfinite(chances).all()
     assert cells(page, "forcing")[3] == [three(float(each)) for each in chances]
