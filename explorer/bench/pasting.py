@@ -1,4 +1,4 @@
-"""The lines of the views Every head and Faithfulness, as they are chosen on the page."""
+"""The lines of the changed passes and of one stage of a pass, as they are chosen on the page."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import streamlit as st
 
 from explorer import session
 from explorer.analysis.faithfulness import STEPS
+from explorer.analysis.walk import stages
 from explorer.bench.grid_of_changes import OFF, PATCHED, THIS_HEAD
+from explorer.bench.walk_choices import FOLDED
 from explorer.edits_in_core import Misfit, same_length
 from explorer.library import Opened
+from explorer.reading import Reading
 from explorer.rereading import Edited
-from explorer.snippets import changing
+from explorer.snippets import changing, whole
 
 NONE = "# Nothing is shown, so there are no lines that make it.\n"
 
@@ -43,3 +46,11 @@ def cuts(opened: Opened, passed: Edited, place: int) -> str:
     counts = sorted({*(step for step in STEPS if step < edges), edges} - {0})
     here = at.part, at.layer, at.head if own else None
     return changing.cuts(passed.reading, session.folder(), here, place, counts, passed.in_core)
+
+
+def stage(reading: Reading) -> str:
+    """The stage of the whole pass that is shown."""
+    made = {each.name: each for each in stages(reading.config)}
+    name = str(FOLDED.texts().get("stage") or "")
+    shown = made.get(name, next(iter(made.values())))
+    return whole.stage(reading, session.folder(), shown, session.choice().head)

@@ -12,9 +12,6 @@ from explorer.snippets.heads import Head, weight_lines
 from explorer.snippets.passes import (
     CORE,
     hint,
-    input_lines,
-    inputs_of,
-    model_lines,
     pass_lines,
     pasted,
     path,
@@ -125,24 +122,4 @@ def masks(batch: Sequence[Reading], folder: Path, at: Place) -> str:
             "print(scores, mask, weights)",
         ],
         CORE,
-    )
-
-
-def writing(reading: Reading, begun: int, steps: int, folder: Path) -> str:
-    """What the model writes, each token the likeliest."""
-    if reading.source:
-        name, given = "source", input_lines([reading])[:1]
-    else:
-        prompt = [token.id for token in inputs_of(reading)["ids"][:begun]]
-        name, given = "ids", [f"ids = torch.tensor({[prompt]})"]
-    return pasted(
-        [
-            *model_lines(folder),
-            *given,
-            f"steps = list(generate(model, {name}, max_length={steps}, greedy=True))",
-            "written = [int(step.ids[0]) for step in steps]",
-            "print(written)",
-        ],
-        "from models import load_checkpoint",
-        "from models.generation import generate",
     )

@@ -11,7 +11,7 @@ from explorer import session
 from explorer.library import runs_root
 from explorer.runs.asking import Wishes, built_like, spec_of
 from explorer.runs.cluster import cluster
-from explorer.runs.run import RunError, create
+from explorer.runs.run import Run, RunError, create
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
@@ -29,6 +29,7 @@ MOST_PASTED = 200_000
 
 def form() -> Task | None:
     """Draw the form; the task that is chosen, or None while its text is missing."""
+    st.session_state["_spec_asked_for"] = None
     name = st.selectbox("Task", [*TASKS, *GIVEN], key="task", bind="query-params")
     known = TASKS.get(name) or GIVEN[name]
     st.caption(f"**{known.title}.** {known.explanation}")
@@ -49,10 +50,21 @@ def form() -> Task | None:
         session.say(str(error))
         start.button("Start training", type="primary", width="stretch", disabled=True)
         return task
+    st.session_state["_spec_asked_for"] = spec
     if start.button("Start training", type="primary", width="stretch", key="start_training"):
         with start, st.spinner("Starting the training processes …"):
             _start(spec, text)
     return task
+
+
+def asked_for(run: Run | None) -> RunSpec | None:
+    """What the run that is shown was asked to do, or what the form asks for, if it can be run."""
+    if run is None:
+        return st.session_state.get("_spec_asked_for")
+    try:
+        return run.spec
+    except RunError:
+        return None
 
 
 def _start(spec: RunSpec, text: str | None) -> None:

@@ -3,13 +3,13 @@
 from explorer import session, widgets
 from explorer.analysis import walk as stages
 from explorer.analysis import walk_values
-from explorer.bench import walk
+from explorer.bench import pasting, walk
 
 widgets.opening(
     "The whole pass",
     "From the tokens to the answer, one stage at a time: Space and the arrow keys move on.",
 )
 reading = session.reading_of_text()
-walk.show(session.opened(), reading)
+walk.show()
 widgets.notes(reading.notes)
-widgets.code(stages.stages, walk_values.recorded)
+widgets.code(stages.stages, walk_values.recorded, pasted=lambda: pasting.stage(reading))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,11 @@ class Panel:
         made, known = as_array(self.made[name]), np.isfinite(seen)
         assert known.any()
         np.testing.assert_allclose(seen[known], made[known], rtol=1e-4, atol=1.01 * step)
+
+    def header(self, key: str) -> dict[str, Any]:
+        """What the view under this key was told besides numbers."""
+        view = next(view for view in self.at.get("bidi_component") if view.key == key)
+        return wire.unpack(view.proto.bytes)[0]
 
     def _sent(self, key: str) -> tuple[wire.Array, float]:
         view = next(view for view in self.at.get("bidi_component") if view.key == key)
@@ -73,13 +78,16 @@ def as_array(made: Any) -> wire.Array:
     return np.asarray(made.detach() if hasattr(made, "detach") else made, dtype=np.float64)
 
 
-def panel(path: str, folder: Path, **address: str) -> Panel:
+def panel(
+    path: str, folder: Path, state: Mapping[str, object] | None = None, **address: str
+) -> Panel:
     """Open the page with its code panel open, and run what stands there.
 
     `folder` is where models lie that are not the project's: the lines name those in short.
     """
     at = apps.page(path, **address)
-    at.session_state["code"] = True
+    for key, value in {**(state or {}), "code": True}.items():
+        at.session_state[key] = value
     at.run()
     assert not at.exception
     lines = at.code[0].value

@@ -9,7 +9,10 @@ import pytest
 import torch
 
 from explorer.analysis.heads import STATISTICS
+from explorer.library import runs_root
 from explorer.numbers import three
+from explorer.runs.run import create
+from explorer.runs.worker import advance
 from tests import zoo
 from tests.panels.pasting import Panel, panel
 
@@ -81,7 +84,28 @@ def flow(page: Panel) -> None:
 
 
 def writing(page: Panel) -> None:
-    assert page.made["written"]
+    steps = int(page.at.slider(key="written").max)
+    page.at.session_state["written"] = steps
+    page.at.run()
+    assert not page.at.exception
+    assert page.header("written_tokens")["ids"][-steps:] == page.made["written"]
+
+
+def stage(page: Panel) -> None:
+    """Of a vector the first window of its numbers is drawn."""
+    wide = page.picture("walk_values").shape[1]
+    page.made["values"] = page.made["values"][:, :wide]
+    page.shows("walk_values", "values")
+
+
+def training(page: Panel) -> None:
+    """The losses of a run that a worker made, as the form asked for it."""
+    run = create(runs_root(), page.at.session_state["_spec_asked_for"])
+    for _ in advance(run.folder):
+        pass
+    found = [loss for _, loss in run.metrics().update().losses()]
+    assert len(found) == len(page.made["losses"]) == 4
+    assert found == pytest.approx(page.made["losses"], rel=1e-4)
 
 
 def weights(page: Panel) -> None:
@@ -140,6 +164,26 @@ VIEWS: dict[str, tuple[str, dict[str, str], Check, tuple[str, ...]]] = {
         (*OURS, *PUBLISHED),
     ),
     "Heads, flow": ("look/heads", {"side": "Flow", "part": "Decoder"}, flow, (*OURS, *PUBLISHED)),
+    "Writing": ("look/writing", {}, writing, ("translation", "letters", "gpt2", "t5")),
+    "The whole pass": (
+        "look/walk",
+        {"stage": "decoder.0.self_attn.v"},
+        stage,
+        ("letters", "gpt2"),
+    ),
+    "The whole pass, encoder": (
+        "look/walk",
+        {"stage": "encoder.0.self_attn.v"},
+        stage,
+        ("translation", "bert", "t5"),
+    ),
+    "The whole pass, between": (
+        "look/walk",
+        {"stage": "decoder.0.self_attn.norm"},
+        stage,
+        ("letters", "gpt2"),
+    ),
+    "Train": ("train/train", {"task": "reverse"}, training, ("letters",)),
     "Ledger": ("models/checkpoints", {"show": "Ledger"}, ledger, FEW),
     "Ledger of a preset": ("models/checkpoints", {"ledger": "paper"}, ledger, ("letters",)),
     "Weights": ("models/checkpoints", {"show": "Weights"}, weights, FEW),
@@ -150,6 +194,7 @@ VIEWS: dict[str, tuple[str, dict[str, str], Check, tuple[str, ...]]] = {
     "Every head": ("change/edits", {"look": "Every head"}, every_head, (*OURS, *PUBLISHED)),
     "Faithfulness": ("change/edits", {"look": "Faithfulness"}, nothing, (*OURS, *PUBLISHED)),
 }
+STATE = {"Train": {"reverse_steps": 4, "reverse_batch_size": 2}}
 CASES = [(view, model) for view, (_, _, _, models) in VIEWS.items() for model in models]
 
 
@@ -169,4 +214,4 @@ def test_the_lines_of_a_view_make_its_numbers(
     monkeypatch.setenv("EXPLORER_MODELS", str(published))
     path, address, check, _ = VIEWS[view]
     folder = published if model in PUBLISHED else small_models
-    check(panel(path, folder, model=model, **address))
+    check(panel(path, folder, STATE.get(view, {}), model=model, **address))
