@@ -78,18 +78,16 @@ def as_array(made: Any) -> wire.Array:
     return np.asarray(made.detach() if hasattr(made, "detach") else made, dtype=np.float64)
 
 
-def panel(path: str, folder: Path, **address: str) -> Panel:
+def panel(
+    path: str, folder: Path, state: Mapping[str, object] | None = None, /, **address: str
+) -> Panel:
     """Open the page with its code panel open, and run what stands there.
 
     `folder` is where models lie that are not the project's: the lines name those in short.
+    `state` is put first into widgets that no address holds.
     """
-    return panel_after(path, folder, {}, **address)
-
-
-def panel_after(path: str, folder: Path, state: Mapping[str, object], **address: str) -> Panel:
-    """The same after something was put into the widgets that no address holds."""
     at = apps.page(path, **address)
-    for key, value in {**state, "code": True}.items():
+    for key, value in {**(state or {}), "code": True}.items():
         at.session_state[key] = value
     at.run()
     assert not at.exception

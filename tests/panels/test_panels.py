@@ -14,7 +14,7 @@ from explorer.numbers import three
 from explorer.runs.run import create
 from explorer.runs.worker import advance
 from tests import zoo
-from tests.panels.pasting import Panel, panel_after
+from tests.panels.pasting import Panel, panel
 
 OURS = ("translation", "letters", "reviews", "reverse")
 PUBLISHED = ("bert", "gpt2", "t5")
@@ -214,4 +214,4 @@ def test_the_lines_of_a_view_make_its_numbers(
     monkeypatch.setenv("EXPLORER_MODELS", str(published))
     path, address, check, _ = VIEWS[view]
     folder = published if model in PUBLISHED else small_models
-    check(panel_after(path, folder, STATE.get(view, {}), model=model, **address))
+    check(panel(path, folder, STATE.get(view, {}), model=model, **address))
