@@ -17,6 +17,7 @@ from explorer.museum.case import Case, case_of
 from explorer.museum.exhibits import BY_LABEL, Exhibit
 from explorer.museum.instruments import INSTRUMENTS, Found
 from explorer.reading import Reading, ReadingError, read
+from explorer.snippets import museum as snippets
 from models.mistakes import MISTAKES
 
 MAP = "A map"
@@ -26,8 +27,8 @@ PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 190, 0.5
 NO_MODEL = "No model here can have this mistake: {why}. The document's own numbers stand below."
 
 
-def show() -> None:
-    """The chosen exhibit, top to bottom: what it is, both runs, what gives it away."""
+def show() -> Callable[[], str]:
+    """The chosen exhibit, top to bottom: what it is, both runs, what gives it away; its lines."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picked = one_of("Exhibit", "exhibit", list(BY_LABEL), as_list=True, width=420)
         exhibit = BY_LABEL[picked]
@@ -36,16 +37,22 @@ def show() -> None:
     wrong, right = widgets.side_by_side(1, 1)
     wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
     right.markdown(f"**Right.** {exhibit.right}")
-    if has_runs:
-        _runs(exhibit, on)
+    chosen = fitting(exhibit.name) if has_runs else None
+    if chosen is not None:
+        _runs(exhibit, on, *chosen)
     museum_more.show(exhibit)
+    return lambda: _lines(exhibit, on, chosen)
 
 
-def _runs(exhibit: Exhibit, on: bool) -> None:
-    chosen = fitting(exhibit.name)
+def _lines(exhibit: Exhibit, on: bool, chosen: tuple[Opened, Reading] | None) -> str:
     if chosen is None:
-        return
+        return snippets.of_the_document(exhibit)
     opened, reading = chosen
+    folder = shelves.seen()[opened.name].folder
+    return snippets.both_runs(exhibit, reading, folder, look_of(opened), on)
+
+
+def _runs(exhibit: Exhibit, on: bool, opened: Opened, reading: Reading) -> None:
     before, after = (
         measured(opened, reading, exhibit.name if made else "", (exhibit.sign, MAP))
         for made in (on, False)
@@ -97,8 +104,7 @@ def measured(
 ) -> dict[str, Found]:
     """What these instruments show of the model with a mistake, or with none; kept."""
 
-    at = session.choice()
-    look = (at.part, at.layer, at.head) if at.model == opened.name else first_look(opened)
+    look = look_of(opened)
 
     def make() -> dict[str, Found]:
         case = with_mistake(case_of(opened, reading, look), mistake)
@@ -106,6 +112,12 @@ def measured(
 
     key = ("museum", mistake, instruments, look, reading.text, reading.pair)
     return kept(opened, key, make, _size)
+
+
+def look_of(opened: Opened) -> tuple[str, int, int]:
+    """The chosen head, or of another model the one that is worth seeing first."""
+    at = session.choice()
+    return (at.part, at.layer, at.head) if at.model == opened.name else first_look(opened)
 
 
 def with_mistake(case: Case, mistake: str) -> Case:

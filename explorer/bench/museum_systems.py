@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from explorer import describe, library, session, shelves
 from explorer.choices import one_of
 from explorer.museum import systems
 from explorer.museum.systems import SYSTEMS, System
+from explorer.snippets import museum as snippets
 
 LARGE = 100_000_000
 NO_ROOM = "There is no room to keep this model; free some on the disk and try again."
 
 
-def show() -> None:
-    """A table of all, then the chosen one: opened untrained, or trained in its shape."""
+def show() -> Callable[[], str]:
+    """A table of all, then the chosen one: opened untrained, or trained in its shape; its lines."""
     sizes = {system.preset: systems.size(system) for system in SYSTEMS}
     st.table(
         {
@@ -34,6 +37,7 @@ def show() -> None:
     with st.container(horizontal=True):
         _opens(system, size)
         _trains(system)
+    return lambda: snippets.preset(picked)
 
 
 def _opens(system: System, size: int) -> None:

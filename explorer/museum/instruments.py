@@ -73,7 +73,8 @@ def weights(case: Case) -> Found:
         rows = columns = case.reading.source
     return Found(
         float(entropy.exp()),
-        f"rows are spread over {three(float(entropy.exp()))} tokens on average",
+        f"head {head} of {named_site(part, layer)}: its rows are spread over "
+        f"{three(float(entropy.exp()))} tokens on average",
         picture=drawn,
         down=tuple(token.label for token in rows),
         across=tuple(token.label for token in columns),

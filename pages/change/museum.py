@@ -16,7 +16,7 @@ widgets.opening(
     "Fourteen mistakes that circulate in tutorials, made by a model that really runs: what each "
     "breaks, and the number that gives it away.",
 )
-ROOMS[one_of("Room", "room", tuple(ROOMS))]()
+pasted = ROOMS[one_of("Room", "room", tuple(ROOMS))]()
 widgets.code(
     positions.doubled_sinusoids,
     outputs.SoftmaxBatch,
@@ -24,5 +24,6 @@ widgets.code(
     stacks.NeverAppends,
     attention.OneForAllHeads,
     attention.filled_weights,
+    pasted=pasted,
     label="The code of the mistakes",
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,21 @@ from streamlit.testing.v1 import AppTest
 
 from explorer import library, reading
 from explorer.bench import museum_finding
+from explorer.first_look import first_look
 from explorer.library import Opened
 from explorer.museum import documents, systems
 from explorer.museum.case import Case, case_of
-from explorer.museum.exhibits import EXHIBITS, FINDABLE
+from explorer.museum.exhibits import EXHIBITS, FINDABLE, Exhibit
 from explorer.museum.instruments import INSTRUMENTS
-from explorer.museum.systems import SYSTEMS
+from explorer.museum.systems import SYSTEMS, System
+from explorer.runs.asking import Wishes, spec_of
+from explorer.runs.run import RunError
+from explorer.snippets import museum as snippets
+from explorer.tasks import TASKS
+from models import Transformer
 from models.mistakes import MISTAKES
+from models.presets import CHOSEN, PRESETS
+from models.training import train
 from tests.shelf import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,8 +60,7 @@ def case(name: str) -> Case:
 
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda e: str(e.number))
 @pytest.mark.parametrize("model", NAMES)
-def test_every_exhibit_on_every_kind_of_model(model: str, exhibit: object) -> None:
-    assert isinstance(exhibit, type(EXHIBITS[0]))
+def test_every_exhibit_on_every_kind_of_model(model: str, exhibit: Exhibit) -> None:
     at = inside(model=model, exhibit=exhibit.label)
     assert not at.exception
     assert exhibit.right in said(at)
@@ -60,9 +69,8 @@ def test_every_exhibit_on_every_kind_of_model(model: str, exhibit: object) -> No
 
 
 @pytest.mark.parametrize("exhibit", FINDABLE, ids=lambda e: str(e.number))
-def test_the_number_is_that_of_both_runs(exhibit: object) -> None:
+def test_the_number_is_that_of_both_runs(exhibit: Exhibit) -> None:
     """What stands on the page is what the instrument gives for both models."""
-    assert isinstance(exhibit, type(EXHIBITS[0]))
     at = inside(model="translation", exhibit=exhibit.label)
     right = case("translation")
     name = exhibit.name if MISTAKES[exhibit.name].misfit(right.opened.config) is None else ""
@@ -157,8 +165,7 @@ def test_find_it_and_the_score() -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
-def test_a_system_says_how_large_it_is(system: object) -> None:
-    assert isinstance(system, type(SYSTEMS[0]))
+def test_a_system_says_how_large_it_is(system: System) -> None:
     at = inside(room="The four systems", system=system.preset)
     count, size = systems.size(system)
     assert f"{count:,} parameters." in said(at)
@@ -186,3 +193,42 @@ def test_the_words_are_as_many_as_the_tokens(preset: str) -> None:
     assert words.vocab_size == system.config.vocab_size
     sentence = words.encode(systems.SENTENCES[preset])
     assert words.unk_id not in [token.id for token in sentence]
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
+def test_a_system_can_be_trained_on_its_task(system: System) -> None:
+    """Its choices, a task of this app; at the document's own size it is refused with its count."""
+    task = TASKS[system.task]
+    theirs = PRESETS[system.preset]()
+    spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
+    for field in CHOSEN:
+        assert getattr(spec.model, field) == getattr(theirs, field)
+    assert spec.model.vocab_size == task.model.vocab_size
+    model = Transformer(spec.model)
+    reports = train(model, lambda step: task.batch(step, spec.training), spec.training)
+    assert [report.step for report in reports] == [1, 2]
+    if theirs.d_model == 512:
+        large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
+        with pytest.raises(RunError, match=r"has 44,\d{3},\d{3} parameters; at most 20,000,000"):
+            spec_of(task, large)
+
+
+@pytest.mark.parametrize("exhibit", [EXHIBITS[2], EXHIBITS[6], EXHIBITS[10]], ids=lambda e: e.name)
+def test_the_lines_run_as_pasted(exhibit: Exhibit) -> None:
+    """They print what the page says of both runs, or the document's own numbers."""
+    at = inside(model="translation", exhibit=exhibit.label)
+    opened_now = opened("translation")
+    seen = reading.read(opened_now, opened_now.example)
+    if not exhibit.sign:
+        code = snippets.of_the_document(exhibit)
+    else:
+        folder = next(e.folder for e in library.entries() if e.name == "translation")
+        look = first_look(opened_now)
+        code = snippets.both_runs(exhibit, seen, folder, look, True)
+        code = code.replace(repr(folder.name), repr(str(folder)))
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    shown = said(at).lower() + "\n".join(table.value.to_string() for table in at.table)
+    for line in done.stdout.splitlines():
+        assert line.lower() in shown or all(word in shown.lower() for word in line.lower().split())
