@@ -70,6 +70,12 @@ CHANGING = {
     ],
 }
 NUMBERS = {
+    "tokenizer merge stepper joined to a model": [
+        "tokenizer_merge_stepper_joined_to_a_model",
+        "the_tie_rule_and_the_textbooks_score_of_wordpiece",
+        "a_unigram_loses_pieces_and_cuts_by_their_probabilities",
+        "one_sentence_under_several_tokenizers_and_back",
+    ],
     "step through the whole model": [
         "step_through_the_whole_model_with_the_keys",
         "step_through_a_classifier_to_its_answer",
