@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import expect
+from tokenizers.pre_tokenizers import ByteLevel
 
+from explorer import learnt
 from models import load_checkpoint
 from models.interventions import Scale
 from models.presets import PRESETS
@@ -53,6 +57,19 @@ def tokens(visitor: Visitor) -> list[Claim]:
         Claim(f"number of {line[1]}", line[2], true)
         for line, true in zip(shown, core.ids()[0].tolist(), strict=True)
     ]
+
+
+def learning(visitor: Visitor) -> list[Claim]:
+    """Neighbours in the text before anything is merged, counted byte by byte."""
+    words = ByteLevel(add_prefix_space=False).pre_tokenize_str(learnt.shipped(learnt.TRANSLATION))
+    counted = Counter(pair for word, _ in words for pair in pairwise(word))
+    (length,) = said(visitor, r"The text is ([\d,]+) tokens long")
+    made = [Claim("tokens of the text", length, sum(len(word) for word, _ in words))]
+    for first, second, _, times in grid(visitor)[:8]:
+        pair = tuple(each.replace("␣", "Ġ") for each in (first, second))
+        made.append(Claim(f"{first} {second}", times, counted[pair]))
+    assert [claim.true for claim in made[1:]] == [n for _, n in counted.most_common(8)]
+    return made
 
 
 def positions(visitor: Visitor) -> list[Claim]:
@@ -252,6 +269,7 @@ def parameters(module: torch.nn.Module) -> int:
 TRUTHS: dict[str, tuple[Callable[[Visitor], list[Claim]], str]] = {
     "start": (start, ""),
     "tokens": (tokens, ""),
+    "learning": (learning, "&learn_rules=50&learn_step=0"),
     "positions": (positions, "&scheme=Sinusoidal"),
     "attention": (attention, ""),
     "heads": (heads, "&metric=Previous"),
