@@ -12,7 +12,7 @@ from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_values import Walk
 from explorer.text import Token
 
-NUMBERS, MOST_ROWS, MOST_SQUARE, LIKELIEST = 12, 12, 128, 12
+NUMBERS, MOST_ROWS, MOST_SQUARE, LIKELIEST = 12, 16, 128, 12
 """Numbers of a vector at a time, tokens at a time, a side of what is queries by keys, answers."""
 
 
@@ -69,7 +69,7 @@ def windows(width: int) -> list[str]:
 
 
 def cut(walk: Walk, stage: Stage, token: int, window: int, named: Callable[[int], str]) -> Cut:
-    """The values around the chosen token; of answers the likeliest for it.
+    """The values with the chosen token among them; of answers the likeliest for it.
 
     `window` is which of the cuts of a vector is shown, and `named` calls an option.
     """
@@ -79,12 +79,12 @@ def cut(walk: Walk, stage: Stage, token: int, window: int, named: Callable[[int]
     row = places.index(token) if token in places else 0
     is_a_square, kind = is_square(stage), columns_are(stage)
     most = MOST_SQUARE if is_a_square else MOST_ROWS
-    rows = _around(row, height, most)
+    rows = _block(row, height, most)
     by_size = kind == "option" and width > LIKELIEST
     if by_size:
         columns = tuple(values[row].topk(LIKELIEST).indices.tolist())
     elif kind != "number":
-        columns = _around(min(row, width - 1), width, most)
+        columns = _block(min(row, width - 1), width, most)
     else:
         first = min(window, (width - 1) // NUMBERS) * NUMBERS
         columns = tuple(range(first, min(width, first + NUMBERS)))
@@ -108,7 +108,7 @@ def cut(walk: Walk, stage: Stage, token: int, window: int, named: Callable[[int]
     )
 
 
-def _around(place: int, count: int, most: int) -> tuple[int, ...]:
-    """As many places as fit, the chosen one among them."""
-    first = max(0, min(place - most // 2, count - most))
+def _block(place: int, count: int, most: int) -> tuple[int, ...]:
+    """The places that are drawn together with this one: they stay while one walks among them."""
+    first = place // most * most
     return tuple(range(first, min(count, first + most)))

@@ -34,12 +34,17 @@ from explorer.numbers import three
 from explorer.reading import Reading
 from models.trace import Trace
 
-HEIGHT, MATRIX_HEIGHT, SQUARE_HEIGHT = 720, 560, 500
+HEIGHT, MATRIX_HEIGHT, SQUARE_HEIGHT = 720, 700, 500
 BRANCHES = {"self_attn": "self-attention", "cross_attn": "cross-attention", "mlp": "feed-forward"}
 
 
 def show(opened: Opened, reading: Reading) -> None:
-    """The spine on the left, the stage beside it."""
+    """The spine on the left, the stage beside it; to be drawn in a fragment of its own.
+
+    Where a step leads to another layer, the whole page is drawn, so that the sidebar follows.
+    """
+    if st.session_state.pop(choices.LED, False):
+        st.rerun()
     at = choices.chosen(reading)
     walk = walk_of(opened, reading, at)
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
@@ -209,7 +214,9 @@ def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
         how = "the largest for the chosen token" if drawn.by_size else "no more are drawn at once"
         lines.append(f"{len(drawn.columns)} of {drawn.width:,} {what}: {how}.")
     if drawn.height > len(drawn.rows):
-        lines.append(f"{len(drawn.rows)} of {drawn.height:,} tokens, around the chosen one.")
+        lines.append(
+            f"{len(drawn.rows)} of {drawn.height:,} tokens: those of one cut, the chosen one among them."
+        )
     row = walk.rows(stage.name).index(at.row) if at.row in walk.rows(stage.name) else 0
     found = difference(walk, stage, slice(row, row + 1))
     lines.append(

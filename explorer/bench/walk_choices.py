@@ -20,6 +20,8 @@ FOLDED = Folded(
     {"stage": "", "encoder_token": "", "decoder_token": "", "number": "", "key": "", "option": ""},
 )
 LONGEST_WISH = 40
+LED = "_walk_led"
+"""Where this stands in the session, the sidebar is to show another layer."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,12 @@ def _lead_sidebar(stage: Stage) -> None:
     state, now = st.session_state, session.choice()
     if stage.layer is None:
         return
-    part = stage.part or f"{stage.stack}.self_attn"
-    if stage.part or not now.part.startswith(stage.stack):
-        state["part"] = part
-    state["layer"] = stage.layer
-    state["_walk_sidebar"] = session.choice().model, state.get("part", part), stage.layer
+    moved = bool(stage.part) or not now.part.startswith(stage.stack)
+    part = (stage.part or f"{stage.stack}.self_attn") if moved else now.part
+    if (part, stage.layer) != (now.part, now.layer):
+        state["part"], state["layer"] = part, stage.layer
+        state["_walk_sidebar"] = now.model, part, stage.layer
+        state[LED] = True
 
 
 def _follow_sidebar(reading: Reading) -> None:
