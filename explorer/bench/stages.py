@@ -36,7 +36,7 @@ def show(reading: Reading) -> None:
     key = holds.key
     if key is None:
         key = strongest(reading, at.part, at.layer, at.head, query)
-    step = UP_TO.index(one_of("Shown up to", "stage", UP_TO, UP_TO[-1]))
+    step = UP_TO.index(one_of("Shown up to", "up_to", UP_TO, UP_TO[-1]))
     down = _window("Queries", "queries", len(rows), query)
     across = _window("Keys", "keys", len(columns), key)
     found = stages(reading, at.part, at.layer, at.head, down, across)

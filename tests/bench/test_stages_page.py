@@ -85,7 +85,7 @@ def test_every_symbol_of_the_equation_has_a_tensor() -> None:
 
 
 def test_a_bad_stage_in_the_address_is_said_and_replaced() -> None:
-    at = page(STAGES, model="letters", stage="nothing")
+    at = page(STAGES, model="letters", up_to="nothing")
     assert "“Shown up to” has no “nothing” here; showing values." in said(at)
 
 

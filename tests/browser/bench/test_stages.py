@@ -77,14 +77,14 @@ def test_a_stage_is_revealed_after_the_other_and_the_link_repeats_it(visitor: Vi
     page = visitor.open(OURS)
     visitor.drawn("stages")
     page.get_by_role("radio", name="scaled", exact=True).click()
-    visitor.asks(stage="scaled")
+    visitor.asks(up_to="scaled")
     for of in ("logits", "weights", "v", "out"):
         expect(panel(visitor, of)).to_have_class(re.compile("later"))
         expect(panel(visitor, of).locator(".now")).to_have_text("")
     for of in ("dots", "scaled"):
         expect(panel(visitor, of)).not_to_have_class(re.compile("later"))
     page.get_by_role("radio", name="softmax", exact=True).click()
-    visitor.asks(stage="softmax")
+    visitor.asks(up_to="softmax")
     expect(panel(visitor, "weights")).not_to_have_class(re.compile("later"))
     page.reload()
     visitor.rest()
