@@ -66,7 +66,7 @@ def learning(visitor: Visitor) -> list[Claim]:
     (length,) = said(visitor, r"The text is ([\d,]+) tokens long")
     made = [Claim("tokens of the text", length, sum(len(word) for word, _ in words))]
     for first, second, _, times in grid(visitor)[:8]:
-        pair = tuple(each.replace("␣", "Ġ") for each in (first, second))
+        pair = first.replace("␣", "Ġ"), second.replace("␣", "Ġ")
         made.append(Claim(f"{first} {second}", times, counted[pair]))
     assert [claim.true for claim in made[1:]] == [n for _, n in counted.most_common(8)]
     return made

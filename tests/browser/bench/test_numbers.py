@@ -8,15 +8,17 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from models import Transformer, load_checkpoint
+from explorer.library import opened_from
+from models import Transformer, load_checkpoint, trace
 from models.presets import PRESETS
 from tests import zoo
-from tests.browser.truth.screen import rows
+from tests.browser.truth.screen import Claim, grid, rows
 from tests.browser.visiting import Visitor
 from tests.panels.pasting import run
 from tests.source import ROOT
 
 SHIPPED = ROOT / "models" / "checkpoints"
+TEXTS = {"bert": "the cat is good", "gpt2": "5 17 3 9"}
 DOCUMENTS = {
     "web tutorial, encoder": 520_064,
     "web tutorial, classifier": 389_218,
@@ -29,7 +31,11 @@ DOCUMENTS = {
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same folders that the app was started with: they are made from the same seed."""
     made = tmp_path_factory.mktemp("published")
-    return {"translation": SHIPPED / "translation", "bert": zoo.bert(made / "bert")}
+    return {
+        "translation": SHIPPED / "translation",
+        "bert": zoo.bert(made / "bert"),
+        "gpt2": zoo.gpt2(made / "gpt2"),
+    }
 
 
 @pytest.mark.parametrize("model", ["translation", "bert"])
@@ -77,3 +83,29 @@ def test_code_that_reproduces_the_view(
     expect(said).to_contain_text("held")
     shown = said.inner_text().rpartition(":")[2].split()[0]
     assert float(shown) == pytest.approx(float(made["weights"][query, key]), abs=1e-3)
+
+
+@pytest.mark.parametrize("model", ["bert", "gpt2"])
+def test_every_number_of_a_published_model_is_its_own(
+    visitor: Visitor, model: str, folders: dict[str, Path]
+) -> None:
+    """One query's scores and weights, read off the page and made again from the core's q and k."""
+    layer, head = 1, 2
+    text, opened = TEXTS[model], opened_from(folders[model], model)
+    ids = torch.tensor([[token.id for token in opened.tokenizer.encode(text)]])
+    stack, query = opened.config.kind, ids.shape[1] - 1
+    visitor.open(f"/pairs?model={model}&layer={layer}&head={head}&text={text.replace(' ', '+')}")
+    seen = trace(load_checkpoint(folders[model]).model, ids)
+    q, k = (seen[f"{stack}.{layer}.self_attn.{name}"][0, head].double() for name in "qk")
+    scores = q[query] @ k.mT / q.shape[-1] ** 0.5
+    weights = scores.softmax(-1)  # the last query may look at every key
+    lines = grid(visitor)
+    assert len(lines) == ids.shape[1]
+    claims = []
+    for name, logit, weight in lines:
+        place = int(name.partition(" ")[0])
+        claims.append(Claim(f"logit of {name}", logit, float(scores[place])))
+        claims.append(Claim(f"weight of {name}", weight, float(weights[place])))
+    steps = dict(rows(visitor, 0))
+    claims.append(Claim("largest", steps["largest of the row"], float(scores.max())))
+    assert [claim.fault() for claim in claims if claim.fault()] == []
