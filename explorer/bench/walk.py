@@ -214,9 +214,7 @@ def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
         how = "the largest for the chosen token" if drawn.by_size else "no more are drawn at once"
         lines.append(f"{len(drawn.columns)} of {drawn.width:,} {what}: {how}.")
     if drawn.height > len(drawn.rows):
-        lines.append(
-            f"{len(drawn.rows)} of {drawn.height:,} tokens: those of one cut, the chosen one among them."
-        )
+        lines.append(f"{len(drawn.rows)} of {drawn.height:,} tokens, the chosen one among them.")
     row = walk.rows(stage.name).index(at.row) if at.row in walk.rows(stage.name) else 0
     found = difference(walk, stage, slice(row, row + 1))
     lines.append(
