@@ -145,12 +145,17 @@ class Moved:
 
     def put_back(self, part: str, layer: int, head: int) -> Tensor:
         """The weights of the new order, every row and column where its token stood before."""
-        weights = self.after.weights(part, layer, head)
-        if part.split(".")[0] == self.stack:
-            weights = weights[self.places]
-        crosses = part == "decoder.cross_attn"
+        return self._back(self.after.weights(part, layer, head), part)
+
+    def allowed(self, part: str, layer: int) -> tuple[Tensor, Tensor]:
+        """Who may look at whom before, and in the new order put back likewise."""
+        return self.before.mask(part, layer), self._back(self.after.mask(part, layer), part)
+
+    def _back(self, values: Tensor, part: str) -> Tensor:
+        """Rows and columns (queries, keys) of what was typed where they stood before."""
         reads = part.split(".")[0] == self.stack
-        return weights[:, self.places] if crosses or reads else weights
+        values = values[self.places] if reads else values
+        return values[:, self.places] if reads or part == "decoder.cross_attn" else values
 
     @property
     def stack(self) -> str:

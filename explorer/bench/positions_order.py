@@ -96,11 +96,12 @@ def _verdict(found: Moved) -> str:
         return "The tokens stand where they stood, so nothing changes."
     if found.largest < NOTHING:
         return "Nothing changes but the order: every token's last vector is what it was."
-    return f"The pass sees the order: the last vectors change by up to {_share(found.largest)}."
+    change = _share(found.largest)
+    return f"The pass sees the order: the last vectors change by up to {change} of their length."
 
 
 def _share(part: float) -> str:
-    return f"{three(100 * part)} % of their length"
+    return f"{three(100 * part)} %"
 
 
 def _why(found: Moved, name: str, own: str) -> str:
@@ -127,13 +128,14 @@ def _maps(found: Moved) -> None:
     after = found.put_back(at.part, at.layer, at.head)
     rows, columns = found.before.rows(at.part), found.before.columns(at.part)
     words = found.before.part(at.part).words
+    may, may_then = found.allowed(at.part, at.layer)
     change = after - before
     titles = {
-        f"Layer {at.layer}, head {at.head} as it was": before,
-        "In the new order, tokens put back": after,
-        "Difference": change,
+        f"Layer {at.layer}, head {at.head} as it was": (before, may),
+        "In the new order, tokens put back": (after, may_then),
+        "Difference": (change, may | may_then),
     }
-    for number, (place, (title, values)) in enumerate(
+    for number, (place, (title, (values, allowed))) in enumerate(
         zip(widgets.side_by_side(1, 1, 1), titles.items(), strict=True)
     ):
         is_change = values is change
@@ -144,6 +146,7 @@ def _maps(found: Moved) -> None:
                 rows,
                 columns,
                 key=f"order_map_{number}",
+                allowed=allowed,
                 row_name=words.row,
                 column_name=words.column,
                 scale="diverging" if is_change else "sequential",
@@ -165,13 +168,14 @@ def _table(found: Moved) -> None:
                 "token": [text_of(each) for each in tokens],
                 "from place": [str(at) for at in range(len(tokens))],
                 "to place": [str(at) for at in found.places],
-                "its last vector changed by": [_share(float(change)) for change in found.changes],
+                "its last vector changed by": [_share(float(each)) for each in found.changes],
             },
             hide_index=True,
             height=min(420, 38 + 35 * len(tokens)),
         )
     with right:
-        for title, reading in (("Before", found.before), ("In the new order", found.after)):
+        answers = {"Its answer before": found.before, "In the new order": found.after}
+        for title, reading in answers.items():
             st.markdown(f"**{title}**")
             _answer(reading)
 
