@@ -40,6 +40,9 @@ def show() -> Callable[[], str]:
     chosen = fitting(exhibit.name) if has_runs else None
     if chosen is not None:
         _runs(exhibit, on, *chosen)
+    elif not has_runs:
+        with st.container(border=True, key="given_away"):
+            st.markdown(f"**What gives it away.** {exhibit.telling}")
     museum_more.show(exhibit)
     return lambda: _lines(exhibit, on, chosen)
 
