@@ -20,6 +20,7 @@ WAYS = (BPE, WORDPIECE, UNIGRAM)
 OWN, FILE = "Words of your own", "A file of your own"
 RULES = ("20", "50", "100", "200", "500", "1000")
 FIRST_RULES = "100"
+BUSY = "Learning from the text: a second for a megabyte"
 EXCERPT = 400
 """Characters of the text that are shown in pieces."""
 

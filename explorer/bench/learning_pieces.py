@@ -13,6 +13,7 @@ from explorer.text import TextError
 from explorer.text.made_here import label_of, of_pieces
 from explorer.text.unigram import MOST_LEARNT, UNIGRAM, Cut, Unigram, cuts
 
+BUSY = "Learning from the text: some seconds for 100,000 characters"
 TABLE_HEIGHT = 388
 WORDS_SHOWN = 40
 UNREADABLE = "has an unknown character"
@@ -23,8 +24,9 @@ def show(text: str, most: int) -> int:
     every = learnt.sizes(text, most)
     names = [f"at most {size:,} pieces" for size in every]
     step = stepper("Size", "learn_size", names, 0, arrows=True)
-    found = learnt.pieces(text, every[step])
-    larger = learnt.pieces(text, every[step - 1]) if step else None
+    with st.spinner(BUSY):
+        found = learnt.pieces(text, every[step])
+        larger = learnt.pieces(text, every[step - 1]) if step else None
     notes = [
         "The library begins with the parts that stand at least twice in the different words of the "
         "text and drops those that the text misses least. It shows only what is left, so each size "

@@ -22,7 +22,9 @@ try:
     if how == UNIGRAM:
         step = learning_pieces.show(text, most)
     else:
-        step = learning.show_rules(learnt.rules(text, most, how), text)
+        with st.spinner(learning.BUSY):
+            found = learnt.rules(text, most, how)
+        step = learning.show_rules(found, text)
 except TextError as error:
     widgets.say(str(error))
 else:
