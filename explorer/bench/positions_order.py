@@ -151,7 +151,7 @@ def _maps(found: Moved) -> None:
                 column_name=words.column,
                 scale="diverging" if is_change else "sequential",
                 sentence="{row}, {column}: {value}" if is_change else words.cell,
-                unit="change of weight" if is_change else "weight",
+                unit="change" if is_change else "weight",
                 height=min(widgets.SMALL_HEIGHT, AROUND + LARGEST_CELL * len(rows)),
                 top=max(float(change.abs().max()), LEAST) if is_change else 1.0,
             )
