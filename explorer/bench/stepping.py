@@ -6,11 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer import session
-from explorer.choices import follow
-from explorer.text.labels import cut
-
-LONGEST_WISH = 20
+from explorer.choices import asked_within, follow, say_vain
 
 
 def stepper(label: str, key: str, names: Sequence[str], usual: int, *, arrows: bool = False) -> int:
@@ -21,7 +17,7 @@ def stepper(label: str, key: str, names: Sequence[str], usual: int, *, arrows: b
     state, count = st.session_state, len(names)
     follow(key, usual)
     if key not in state:
-        state[key] = _asked(label, key, count, usual)
+        state[key] = asked_within(label, key, 0, count - 1, usual)
     elif not 0 <= state[key] < count:
         state[key] = usual
     at = int(state[key])
@@ -50,22 +46,5 @@ def stepper(label: str, key: str, names: Sequence[str], usual: int, *, arrows: b
             bind="query-params",
             persist_state="session",
         )
-    shown, sentence = state.get(f"_vain_{key}", (at, ""))
-    if shown != at:
-        del state[f"_vain_{key}"]
-    elif sentence:
-        session.say(sentence)
+    say_vain(key, at)
     return at
-
-
-def _asked(label: str, key: str, count: int, usual: int) -> int:
-    wish = st.query_params.get(key)
-    if not wish:
-        return usual
-    if wish.isascii() and wish.isdecimal() and len(wish) < 9 and int(wish) < count:
-        return int(wish)
-    sentence = (
-        f"“{label}” goes from 0 to {count - 1:,}, not “{cut(wish, LONGEST_WISH)}”; it is {usual}."
-    )
-    st.session_state[f"_vain_{key}"] = usual, sentence
-    return usual

@@ -72,9 +72,14 @@ def test_a_learned_table_says_how_many_fit(shelf_of: Any) -> None:
     assert "The table has 24 rows, so 24 tokens fit: position 24 has no vector" in said(at)
 
 
-@pytest.mark.parametrize(("key", "value"), [("scheme", "Banana"), ("lab", "x"), ("place", "999")])
+@pytest.mark.parametrize(("key", "value"), [("scheme", "Banana"), ("lab", "x")])
 def test_what_an_address_asks_for_in_vain_is_said(key: str, value: str) -> None:
     assert f"has no “{value}” here; showing" in said(page(POSITIONS_PAGE, **{key: value}))
+
+
+@pytest.mark.parametrize("asked", ["999", "-1", "9" * 5_000], ids=len)
+def test_a_position_that_there_is_not_is_said(asked: str) -> None:
+    assert "“Position” goes from 0 to" in said(page(POSITIONS_PAGE, place=asked))
 
 
 @pytest.mark.parametrize("places", ["", "0 0 1", "a b c", "0 1 2 3 99999", "-1 0"])

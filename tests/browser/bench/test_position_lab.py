@@ -70,7 +70,7 @@ def test_the_pair_and_the_position_are_in_the_link(visitor: Visitor) -> None:
     turn = 2 * torch.pi * 10_000 ** (8 / 128)
     expect(page.get_by_text(f"One turn takes {three(turn)} positions.")).to_be_visible()
     visitor.open("/positions?model=shakespeare&place=900")
-    expect(page.get_by_text("“Position” has no “900” here; showing 3.")).to_be_visible()
+    expect(page.get_by_text("not “900”; it is 3.")).to_be_visible()
 
 
 @pytest.fixture
