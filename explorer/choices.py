@@ -36,7 +36,7 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
             label, options, default=default, required=True, wrap=True, **how
         )
     picked = default if picked is None else str(picked)
-    _say(key, picked)
+    say_vain(key, picked)
     return picked
 
 
@@ -64,8 +64,45 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
         **how,
     )
     place = default if picked is None else int(picked)
-    _say(key, names[place])
+    say_vain(key, names[place])
     return place
+
+
+def number(label: str, key: str, last: int, default: int = 0, **how: Any) -> int:
+    """A whole number from 0 to `last` on a slider; nothing is drawn where there is but one."""
+    if last < 1:
+        return 0
+    state = st.session_state
+    follow(key, default)
+    if key not in state:  # the widget takes what is good from the address itself
+        asked_within(label, key, 0, last, default)
+    elif not 0 <= state[key] <= last:
+        state[key] = default
+    picked = int(st.slider(label, 0, last, default, key=key, bind="query-params", **how))
+    say_vain(key, picked)
+    return picked
+
+
+def asked_within(label: str, key: str, low: float, high: float, usual: float) -> float:
+    """The number that the address asks for, the usual one where it asks for none or in vain.
+
+    It is as whole as the usual one; what `say_vain` says of the vain one is noted.
+    """
+    asked = st.query_params.get(key)
+    if not asked:
+        return usual
+    try:
+        number = type(usual)(asked)
+    except ValueError:  # also for more digits than Python reads
+        number = None
+    if number is not None and low <= number <= high:
+        return number
+    sentence = (
+        f"“{label}” goes from {low:,g} to {high:,g}, not “{cut(asked, LONGEST_WISH)}”; "
+        f"it is {usual:,g}."
+    )
+    st.session_state[f"_vain_{key}"] = usual, sentence
+    return usual
 
 
 def follow(key: str, default: Any) -> None:
@@ -94,7 +131,7 @@ def _note(label: str, key: str, asked: str, shown: str) -> None:
     st.session_state[f"_vain_{key}"] = shown, sentence
 
 
-def _say(key: str, picked: str) -> None:
+def say_vain(key: str, picked: Any) -> None:
     """The note on the address, as long as what it names is shown."""
     shown, sentence = st.session_state.get(f"_vain_{key}", ("", ""))
     if sentence and picked == shown:

@@ -26,7 +26,7 @@ from explorer.runs.worker import advance
 from explorer.tasks import GIVEN, TASKS, task_of
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.generation import generate
-from models.presets import LIKE
+from models.presets import LIKE, PRESETS
 from models.training import OPTIMIZERS, SCHEDULES
 
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
@@ -185,7 +185,8 @@ def _parser() -> argparse.ArgumentParser:
         make.add_argument(f"--{name}", type=int, metavar="N")
     for name in ("lr", "dropout", "label-smoothing", "weight-decay", "stop-at"):
         make.add_argument(f"--{name}", type=float, metavar="X")
-    make.add_argument("--like", choices=LIKE, help="built like a published family")
+    built = "built like a published family or a document"
+    make.add_argument("--like", choices=[*LIKE, *PRESETS], help=built)
     make.add_argument("--norm", choices=NORMS)
     make.add_argument("--norm-position", choices=NORM_POSITIONS)
     make.add_argument("--positions", choices=POSITIONS)

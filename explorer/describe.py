@@ -1,12 +1,11 @@
-"""A model in words and in numbers: what its config says, and where its parameters are."""
+"""A model in words: what its config says, and what the record of its training says of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from models import Transformer, TransformerConfig
+from models import TransformerConfig
 
 KINDS = {
     "encoder": "an encoder, which sees the whole text at once",
@@ -28,26 +27,6 @@ POSITIONS = {
     "none": "no positions",
 }
 WHERE = {"pre": "before", "post": "after", "sandwich": "before and after"}
-MODULES = {
-    "embedding": "token embedding",
-    "positions": "table of positions",
-    "segments": "sentence embedding",
-    "embedding_norm": "norm of the embedding",
-    "self_attn": "self-attention",
-    "cross_attn": "cross-attention",
-    "mlp": "feed-forward",
-    "norm": "last norm",
-    "head": "head",
-}
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the ledger: a part of the model, its tensors, how many numbers they hold."""
-
-    part: str
-    formula: str
-    count: int
 
 
 def in_short(config: TransformerConfig) -> str:
@@ -107,50 +86,6 @@ def _windows(config: TransformerConfig) -> str:
 def _scaling(config: TransformerConfig) -> str:
     scaling = config.rope_scaling
     return f"rotations are stretched {scaling.factor:g} times ({scaling.kind})" if scaling else ""
-
-
-def ledger(model: Transformer) -> list[Line]:
-    """Every parameter once, grouped by the part it belongs to; the counts sum to the total."""
-    shapes: dict[str, list[tuple[int, ...]]] = {}
-    for name, parameter in model.named_parameters():
-        shapes.setdefault(_part(name), []).append(tuple(parameter.shape))
-    return [Line(part, _formula(found), _count(found)) for part, found in shapes.items()]
-
-
-def _part(name: str) -> str:
-    """`decoder.blocks.0.cross_attn.q_proj.weight` is "decoder layer 0, cross-attention"."""
-    path = name.split(".")
-    if path[0] == "head":
-        return MODULES["head"]
-    if path[1] != "blocks":
-        return f"{path[0]}, {MODULES.get(path[1], path[1])}"
-    module = "norms" if path[3].endswith("_residual") else MODULES.get(path[3], path[3])
-    return f"{path[0]} layer {path[2]}, {module}"
-
-
-def _formula(shapes: list[tuple[int, ...]]) -> str:
-    """`4 × (64 × 64) + 4 × 64` for the tensors of one part, equal shapes together."""
-    times: dict[tuple[int, ...], int] = {}
-    for shape in shapes:
-        times[shape] = times.get(shape, 0) + 1
-    return " + ".join(_term(shape, n) for shape, n in times.items())
-
-
-def _term(shape: tuple[int, ...], times: int) -> str:
-    size = " × ".join(f"{width:,}" for width in shape)
-    if times == 1:
-        return size
-    return f"{times} × ({size})" if len(shape) > 1 else f"{times} × {size}"
-
-
-def _count(shapes: list[tuple[int, ...]]) -> int:
-    total = 0
-    for shape in shapes:
-        size = 1
-        for width in shape:
-            size *= width
-        total += size
-    return total
 
 
 def measured(run: Mapping[str, Any]) -> str:

@@ -75,9 +75,14 @@ def pictures(reading: Reading, part: str, layer: int, head: int) -> Pictures:
 
 
 def batch(opened: Opened, reading: Reading) -> Reading:
-    """The beginning of the text, read in one batch with the whole of it; of a pair the first."""
+    """The beginning of the text, read in one batch with the whole of it."""
+    return padded(opened, reading)[1]
+
+
+def padded(opened: Opened, reading: Reading) -> tuple[Reading, ...]:
+    """The whole text and its beginning, read in one batch; of a pair the first."""
     content = [token for token in reading.tokens if token.end > token.start and not token.second]
     shorter = reading.text[: content[(len(content) - 1) // 2].end]
     if not shorter.strip() or shorter == reading.text:
         raise ReadingError("This sentence has no shorter one to be read beside: add a word.")
-    return read_batch(opened, (reading.text, shorter))[1]
+    return read_batch(opened, (reading.text, shorter))

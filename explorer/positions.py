@@ -42,7 +42,7 @@ EXPLANATIONS = {
     "that grows with the position; shown is a vector of ones as it is turned. "
     "The product of a query and a key then depends on their distance alone.",
     "relative": "Nothing is added to the tokens. The score of a key gets a number that was trained "
-    "for its distance, one per head; near distances have a number each, far ones share.",
+    "for its distance, one per head; near distances have a bucket each, far ones share (T5).",
     "alibi": "Nothing is added to the tokens. The score of a far key is lowered in proportion "
     "to its distance, in every head with another slope.",
     "none": "The model is not told where a token stands. Without a causal mask, shuffling "
@@ -72,15 +72,22 @@ class Scheme:
     products: Tensor
     pairs: tuple[tuple[int, int], ...]
     wavelengths: tuple[float, ...] = ()
-    slopes: tuple[float, ...] = ()
+    by_head: tuple[tuple[str, int, float], ...] = ()
+    unit: str = "product"
 
     @property
     def title(self) -> str:
         return "A vector of ones, turned" if self.name == "rotary" else "What a position adds"
 
-    @property
-    def unit(self) -> str:
-        return "bias" if self.name in ("relative", "alibi") else "product"
+    def hand(self, pair: int) -> Tensor:
+        """Where the hand of a pair points at every position (positions, 2): x, y.
+
+        A sine goes up and its cosine to the right; a turned pair goes as it is turned.
+        """
+        assert self.table is not None, "only a scheme with a table has pairs"
+        first, second = self.pairs[pair]
+        across, up = (first, second) if self.name == "rotary" else (second, first)
+        return self.table[:, [across, up]]
 
     def wave(self, pair: int) -> list[dict[str, float | str]]:
         """One pair of dimensions over the positions, a row for each point."""
@@ -100,48 +107,83 @@ class Scheme:
         return rows
 
 
-def learned_table(model: Transformer) -> Tensor | None:
+def positions_of(model: Transformer, stack: str = "") -> Positions:
+    """The positions of one stack, or of the only one there is; of two, the decoder's."""
+    found = model.encoder if stack == "encoder" else model.decoder
+    return (found or model.last_stack).positions
+
+
+def learned_table(model: Transformer, stack: str = "") -> Tensor | None:
     """The trained positions of a model, or None when it has none."""
-    for stack in (model.encoder, model.decoder):
-        if stack is not None and isinstance(stack.positions, LearnedPositions):
-            return stack.positions.table.weight.detach()[stack.positions.offset :]
-    return None
+    positions = positions_of(model, stack)
+    if not isinstance(positions, LearnedPositions):
+        return None
+    return positions.table.weight.detach()[positions.offset :]
 
 
-def relative_positions(model: Transformer) -> RelativePositions | None:
-    """The trained distances of a model, the decoder's before the encoder's."""
-    for stack in (model.decoder, model.encoder):
-        if stack is not None and isinstance(stack.positions, RelativePositions):
-            return stack.positions
-    return None
-
-
-def scheme(name: str, model: Transformer, count: int, head: int = 0) -> Scheme | None:
+def scheme(
+    name: str, model: Transformer, count: int, head: int = 0, stack: str = ""
+) -> Scheme | None:
     """The scheme at the sizes of this model; None where the model has no such positions."""
     config, places = model.config, torch.arange(count)
     if name == "sinusoidal":
-        return _added(name, sinusoids(places, config.d_model), _wavelengths(config))
+        halves = config.positions == name and config.pairs == "halves"
+        table = sinusoids(places, config.d_model, "halves" if halves else "adjacent")
+        return _added(name, table, _wavelengths(config), halves=halves)
     if name == "learned":
-        table = learned_table(model)
-        return None if table is None else _added(name, table[:count])
+        learned = learned_table(model, stack)
+        return None if learned is None else _added(name, learned[:count])
     if name == "rotary":
         return _turned(config, places)
     if name == "relative":
-        relative = relative_positions(model)
-        if relative is None:
-            return None
-        bias = relative.bias(places, places).detach()[0, head % config.n_heads]
-        return Scheme(name, None, bias, ())
+        return _relative(model, places, head, stack)
     if name == "alibi":
         alibi = AlibiPositions(config.n_heads)
         bias = alibi.bias(places, places)[0, head % config.n_heads]
-        return Scheme(name, None, bias, (), slopes=tuple(alibi.slopes().tolist()))
+        lines = [
+            (f"head {one}", offset, -slope * offset)
+            for one, slope in enumerate(alibi.slopes().tolist())
+            for offset in range(count)
+        ]
+        return Scheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
     return Scheme(name, None, torch.zeros(count, count), ())
 
 
-def _added(name: str, table: Tensor, wavelengths: tuple[float, ...] = ()) -> Scheme:
-    pairs = tuple((i, i + 1) for i in range(0, table.shape[1] - 1, 2))
+def _added(
+    name: str, table: Tensor, wavelengths: tuple[float, ...] = (), *, halves: bool = False
+) -> Scheme:
+    width = table.shape[1]
+    step, gap = (1, (width + 1) // 2) if halves else (2, 1)
+    pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
     return Scheme(name, table, table @ table.T, pairs, wavelengths)
+
+
+def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Scheme:
+    """The trained bias of every distance; which bucket it would have where none was trained."""
+    config, found = model.config, positions_of(model, stack)
+    ahead = len(places) - 1
+    offsets = torch.arange(-ahead, ahead + 1)  # the key's position − the query's
+    if isinstance(found, RelativePositions):
+        bias = found.bias(places, places).detach()[0, head % config.n_heads]
+        by_bucket = found.table.weight.detach()[found.buckets(offsets)]
+        lines = [
+            (f"head {one}", -offset, float(by_bucket[at, one]))
+            for one in range(config.n_heads)
+            for at, offset in enumerate(offsets.tolist())
+            if offset <= 0 or not found.causal
+        ]
+        return Scheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
+    causal = stack != "encoder" and config.kind != "encoder"
+    with torch.device("meta"):  # its table stays empty: nothing is trained, nothing invented
+        bare = RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
+    buckets = bare.buckets(places[None] - places[:, None])
+    numbers = bare.buckets(offsets).tolist()
+    lines = [
+        ("bucket", -offset, float(number))
+        for offset, number in zip(offsets.tolist(), numbers, strict=True)
+        if offset <= 0 or not causal
+    ]
+    return Scheme("relative", None, buckets.float(), (), by_head=tuple(lines), unit="bucket")
 
 
 def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:

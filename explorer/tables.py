@@ -5,6 +5,12 @@ from __future__ import annotations
 import streamlit as st
 from torch import Tensor
 
+INDENT = "\u2003"
+"""A space as wide as a letter, which Markdown does not take away."""
+
+DIGIT, COMMA = "\u2007", "\u2008"
+"""Spaces as wide as these."""
+
 
 def facts(rows: list[tuple[str, str]]) -> None:
     """Named numbers, one under the other."""
@@ -19,3 +25,43 @@ def facts(rows: list[tuple[str, str]]) -> None:
 def column(values: Tensor) -> list[float | None]:
     """Numbers for a table, empty where there is none."""
     return [None if value != value else value for value in values.tolist()]
+
+
+def steps(lines: list[tuple[str, str]], told: str) -> None:
+    """Lines of a name and a value; a table of the page itself, read by screen readers too.
+
+    It holds no user's words. `told` says what the table is.
+    """
+    st.table(
+        {"step": [name for name, _ in lines], "value": [value for _, value in lines]},
+        border="horizontal",
+        hide_index=True,
+        hide_header=True,
+        alt=told,
+    )
+
+
+def tree(rows: list[tuple[int, str, str, str, int]], heads: tuple[str, ...], told: str) -> None:
+    """Lines of a depth, a name, two formulas and a count; what is deeper stands further in.
+
+    It holds no user's words. `told` says what the table is.
+    """
+    counts = aligned([count for *_, count in rows])
+    st.table(
+        {
+            heads[0]: [f"{INDENT * depth}{name}" for depth, name, *_ in rows],
+            heads[1]: [formula for _, _, formula, _, _ in rows],
+            heads[2]: [numbers for _, _, _, numbers, _ in rows],
+            heads[3]: counts,
+        },
+        border="horizontal",
+        hide_index=True,
+        alt=told,
+    )
+
+
+def aligned(counts: list[int]) -> list[str]:
+    """Whole numbers as text of one width, so that their digits stand under each other."""
+    widest = f"{max(counts, default=0):,}"
+    blank = "".join(COMMA if character == "," else DIGIT for character in widest)
+    return [f"{blank[: len(blank) - len(f'{count:,}')]}{count:,}" for count in counts]

@@ -12,9 +12,7 @@ from torch import Tensor
 from explorer import session, source
 from explorer.components import chips, matrix, mounting
 from explorer.figures.bars import bars
-from explorer.figures.curves import by_offset, slopes, waves
 from explorer.masks import Masks, Pictures
-from explorer.positions import Scheme
 from explorer.reading import Reading
 from explorer.text.literal import literal
 
@@ -22,13 +20,13 @@ MATRIX_HEIGHT = 520
 SMALL_WIDTH, SMALL_HEIGHT = 384, 370
 """A sentence of ten tokens keeps all its labels; side by side as far as the screen allows."""
 
-CURVE_HEIGHT = 260
 WIDEST = 1160
 """A picture and what stands beside it belong together, also on a wide screen."""
 
 WAYS = {
     "start": "What it looks at",
     "tokens": "From letters to tokens",
+    "learning": "How a vocabulary is learnt",
     "positions": "How order gets in",
     "attention": "Every head of every layer",
     "masks": "Who may look at whom",
@@ -109,61 +107,6 @@ def _masked(
         st.markdown(f"**{title}**")
         labels = shown.rows, shown.columns
         matrix(values, *labels, key=key, scale=scale, height=SMALL_HEIGHT, **more)
-
-
-def positions(shown: Scheme) -> None:
-    """What a scheme does to every position, and what follows for two of them."""
-    if shown.name == "none":
-        return
-    pictures = [("position", "Position against position", shown.unit, "products", shown.products)]
-    if shown.table is not None:
-        table = ("dimension", shown.title, "value", "positions_table", shown.table)
-        pictures.insert(0, table)
-    curves = [_slopes] if shown.slopes else [_waves, _by_offset] if shown.pairs else []
-    places = side_by_side(1, 1)
-    for picture, place in zip(pictures, places, strict=False):
-        with place:
-            _places(*picture)
-    if len(pictures) + len(curves) > len(places):
-        places = side_by_side(1, 1)
-    for curve, place in zip(reversed(curves), reversed(places), strict=False):
-        with place:
-            curve(shown)
-
-
-def _slopes(shown: Scheme) -> None:
-    st.markdown("**What each head takes off**")
-    spec = slopes(shown.slopes, len(shown.products))
-    st.vega_lite_chart(spec, height=CURVE_HEIGHT, key="slopes")
-
-
-def _waves(shown: Scheme) -> None:
-    pair = st.slider("Pair of dimensions", 0, len(shown.pairs) - 1, 0, key="dimensions")
-    st.vega_lite_chart(waves(shown.wave(pair)), height=CURVE_HEIGHT, key="waves")
-    if shown.wavelengths:
-        st.caption(f"One turn takes {shown.wavelengths[pair]:,.3g} positions.")
-
-
-def _by_offset(shown: Scheme) -> None:
-    st.markdown("**The product by the distance of two positions**")
-    st.vega_lite_chart(by_offset(shown.against_offset(), "product"), height=CURVE_HEIGHT)
-
-
-def _places(across: str, title: str, unit: str, key: str, values: Tensor) -> None:
-    """Something that every position has: positions down, dimensions or positions across."""
-    st.markdown(f"**{title}**")
-    matrix(
-        values,
-        [str(row) for row in range(values.shape[0])],
-        [str(column) for column in range(values.shape[1])],
-        key=key,
-        scale="diverging",
-        row_name="position",
-        column_name=across,
-        sentence=f"Position {{row}}, {across} {{column}}: {{value}}",
-        unit=unit,
-        height=430,
-    )
 
 
 def answer(reading: Reading, key: str = "answer") -> None:

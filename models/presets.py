@@ -1,5 +1,6 @@
 """The configurations of the documents this project grew from, and the paper's own."""
 
+from collections.abc import Callable
 from typing import Any
 
 from models.config import TransformerConfig
@@ -104,7 +105,7 @@ def web_tutorial_classifier(
     return encoder.replace(head="classifier", n_classes=n_classes, d_classifier=d_model // 2)
 
 
-PRESETS = {
+PRESETS: dict[str, Callable[..., TransformerConfig]] = {
     "paper": paper,
     "lecture handout": lecture_handout,
     "notebook tutorial": notebook_tutorial,
@@ -112,6 +113,10 @@ PRESETS = {
     "web tutorial, classifier": web_tutorial_classifier,
 }
 
+
+CHOSEN = ("norm_position", "final_norm", "dropout", "scale_embedding", "qkv_bias", "positions")
+SMALL_ENOUGH = ("d_model", "n_layers", "n_heads", "d_ff")
+"""What a document chose, whatever the task; the encoders' sizes are small enough to keep."""
 
 LIKE: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": (
@@ -161,6 +166,8 @@ LIKE: dict[str, tuple[str, dict[str, Any]]] = {
 
 def like(config: TransformerConfig, family: str) -> TransformerConfig:
     """The same sizes, built like a model of this family. ValueError when the kind is another."""
+    if family in PRESETS:
+        return _like_document(config, family)
     kind, choices = LIKE[family]
     if config.kind != kind:
         raise ValueError(f"Models like {family} are of kind {kind}; this task needs {config.kind}.")
@@ -171,3 +178,20 @@ def like(config: TransformerConfig, family: str) -> TransformerConfig:
         n_kv_heads=None,
         d_head=None,
     )
+
+
+def _like_document(config: TransformerConfig, name: str) -> TransformerConfig:
+    """The choices of a document, with the sizes and the vocabulary of the task."""
+    theirs = PRESETS[name]()
+    if config.kind != theirs.kind:
+        raise ValueError(f"The {name} is of kind {theirs.kind}; this task needs {config.kind}.")
+    kept = CHOSEN if theirs.kind == "encoder-decoder" else (*CHOSEN, *SMALL_ENOUGH, "d_classifier")
+    choices = {field: getattr(theirs, field) for field in kept}
+    return config.replace(**choices, n_kv_heads=None, d_head=None)
+
+
+def kind_of(family: str) -> str:
+    """Which kind of model a family or a document has."""
+    if family in PRESETS:
+        return PRESETS[family]().kind
+    return LIKE[family][0]

@@ -32,6 +32,19 @@ def listed() -> None:
     st.caption(str(token("Word", "word", words, len(words) - 1)))
 
 
+def numbered() -> None:
+    import streamlit as st
+
+    from explorer.bench import asked_number
+    from explorer.bench.stepping import stepper
+    from explorer.choices import number
+
+    st.caption(str(number("Place", "place", 30, 3)))
+    st.caption(str(asked_number.whole("Seed", "seed", 0, 30, 3)))
+    st.caption(f"{asked_number.slider('Heat', 'heat', 0.0, 30.0, 3.0):g}")
+    st.caption(str(stepper("Step", "step", [str(at) for at in range(31)], 3)))
+
+
 def opened(page: object, **address: str) -> AppTest:
     at = AppTest.from_function(page, default_timeout=30)  # type: ignore[arg-type]
     for key, value in address.items():
@@ -101,3 +114,30 @@ def test_a_token_that_is_not_there_is_said_and_replaced(word: str) -> None:
     assert len(sentence) < 90
     at.selectbox(key="word").set_value(0).run()
     assert said(at) == []
+
+
+NUMBERS = ("place", "seed", "heat", "step")
+
+
+@pytest.mark.parametrize("asked", ["31", "x", "inf", "9" * 5_000], ids=len)
+@pytest.mark.parametrize("at", range(len(NUMBERS)), ids=NUMBERS)
+def test_every_number_that_there_is_not_is_said_alike(at: int, asked: str) -> None:
+    page = opened(numbered, **{NUMBERS[at]: asked})
+    assert page.caption[at].value == "3"
+    (sentence,) = said(page)
+    label, _, rest = sentence.partition(" ")
+    assert label == f"“{NUMBERS[at].capitalize()}”"
+    assert rest.startswith("goes from 0 to 30, not “")
+    assert rest.endswith("”; it is 3.")
+    assert len(sentence) < 90
+    assert said(page.run()) == said(page)
+    page.slider(key="place").set_value(4).run()
+    assert (said(page) == []) == (at == 0)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("asked", ["0", "7", "30"])
+def test_a_number_that_there_is_is_shown(name: str, asked: str) -> None:
+    page = opened(numbered, **{name: asked})
+    assert page.caption[NUMBERS.index(name)].value == asked
+    assert said(page) == []

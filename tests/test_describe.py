@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from explorer import describe
-from explorer.describe import in_short, in_words, ledger
-from models import Transformer, TransformerConfig
+from explorer.describe import in_short, in_words
+from models import TransformerConfig
 from models.config import CHOICES, RopeScaling
 
 PLAIN = TransformerConfig()
@@ -48,23 +47,3 @@ def test_what_few_models_have_is_said(changes: dict[str, object], words: str) ->
 
 def test_a_plain_model_has_nothing_besides() -> None:
     assert "Besides" not in in_words(PLAIN)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"n_segments": 2, "embedding_norm": True, "positions": "learned"},
-        {"positions": "relative", "norm": "rms"},
-        {"kind": "encoder", "head": "masked-language-model", "tie_embeddings": True},
-        {"kind": "encoder-decoder", "share_embeddings": True, "tie_embeddings": True},
-        {"norm_position": "sandwich", "qk_norm": True, "n_kv_heads": 2},
-    ],
-    ids=str,
-)
-def test_the_ledger_counts_every_parameter_once(changes: dict[str, object]) -> None:
-    model = Transformer(PLAIN.replace(**changes))
-    lines = ledger(model)
-    assert sum(line.count for line in lines) == model.n_parameters
-    assert len({line.part for line in lines}) == len(lines)
-    words = {word for line in lines for word in line.part.split()}
-    assert not words & {name for name in describe.MODULES if "_" in name}, "words, not names"

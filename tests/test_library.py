@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer import describe, library
+from explorer import describe, library, parameters
 from explorer.library import LibraryError
 from explorer.tasks import TASKS
 from tests.shelf import NAMES, shelf
@@ -85,7 +85,7 @@ def test_a_tokenizer_that_knows_too_much_is_refused(folder: Path) -> None:
 def test_the_ledger_sums_to_the_total() -> None:
     for name in NAMES:
         model = library.open_model(name).model
-        assert sum(line.count for line in describe.ledger(model)) == model.n_parameters
+        assert parameters.ledger(model).count == model.n_parameters
 
 
 def test_the_config_in_words_says_the_sizes() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.source import ROOT
 
-BENCH = ROOT / "tests" / "browser" / "bench"
+BROWSER = ROOT / "tests" / "browser"
 LOOKING = {
     "type text, no code": ["type_text_no_code"],
     "token, id, bytes, readable pieces": ["token_id_bytes_readable_pieces"],
@@ -69,18 +69,70 @@ CHANGING = {
         "the_history_is_in_the_address",
     ],
 }
+NUMBERS = {
+    "tokenizer merge stepper joined to a model": [
+        "tokenizer_merge_stepper_joined_to_a_model",
+        "the_tie_rule_and_the_textbooks_score_of_wordpiece",
+        "a_unigram_loses_pieces_and_cuts_by_their_probabilities",
+        "one_sentence_under_several_tokenizers_and_back",
+    ],
+    "step through the whole model": [
+        "step_through_the_whole_model_with_the_keys",
+        "step_through_a_classifier_to_its_answer",
+        "step_through_a_published_model",
+        "every_number_of_the_walk_is_the_models",
+    ],
+    "score → scale → mask → softmax, staged": [
+        "score_scale_mask_softmax_staged_with_real_values_to_the_stream",
+        "staged_with_the_bias_of_a_published_model",
+        "q_and_k_vectors_with_real_values_of_ours",
+    ],
+    "equation term ↔ number": ["equation_term_and_number_are_linked_both_ways"],
+    "every number is the model's": [
+        "every_number_is_the_model_s",
+        "a_planted_false_number_is_seen",
+    ],
+    "parameter ledger": [
+        "parameter_ledger_sums",
+        "parameter_ledger_of_the_documents_configurations",
+    ],
+    "code that reproduces the view": ["code_that_reproduces_the_view"],
+    "positional encodings; compare schemes": [
+        "positional_encodings_compare_six_schemes_of_ours",
+        "the_learned_positions_and_the_buckets_are_the_published_models_own",
+        "without_positions_a_permuted_sentence_changes_nothing",
+        "longer_than_trained_is_really_passed",
+    ],
+    "temperature/top-k/top-p with live bars": [
+        "temperature_top_k_top_p_with_live_bars",
+        "force_a_token_branch_and_undo",
+        "beam_tree",
+    ],
+}
+
+TEACHING = {
+    "tutorials' mistakes as exhibits": [
+        "tutorials_mistakes_as_exhibits",
+        "the_documents_own_numbers",
+        "a_mistake_is_switched_off_and_on",
+        "find_it",
+        "the_four_systems_are_opened_and_trained",
+    ],
+}
 
 
 @pytest.fixture(scope="module")
 def tests() -> set[str]:
-    """The names of all tests of the bench in a browser."""
-    nodes = (node for path in BENCH.glob("test_*.py") for node in ast.parse(path.read_text()).body)
+    """The names of all tests in a browser."""
+    nodes = (
+        node for path in BROWSER.rglob("test_*.py") for node in ast.parse(path.read_text()).body
+    )
     names = (node.name for node in nodes if isinstance(node, ast.FunctionDef))
     return {name.removeprefix("test_") for name in names if name.startswith("test_")}
 
 
-@pytest.mark.parametrize("row", [*LOOKING, *CHANGING])
+@pytest.mark.parametrize("row", [*LOOKING, *CHANGING, *NUMBERS, *TEACHING])
 def test_a_row_is_done_by_hand(row: str, tests: set[str]) -> None:
-    wanted = (LOOKING | CHANGING)[row]
+    wanted = (LOOKING | CHANGING | NUMBERS | TEACHING)[row]
     assert wanted
     assert set(wanted) <= tests

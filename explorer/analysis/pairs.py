@@ -36,8 +36,8 @@ class Pair:
     keys that the mask lets the query look at; a key it forbids has the weight 0.
     `row_logits`, `row_weights` and `mask` are (n), the same of every key for this query.
     `difference` is the largest of this whole row between the weights of the pass and the
-    same made again from q and k in float64. `sharing` are the heads that have this key
-    in common, more than one where keys are grouped.
+    same made again from q and k in float64, by the row's largest weight. `sharing` are the
+    heads that have this key in common, more than one where keys are grouped.
     """
 
     query: int
@@ -196,11 +196,16 @@ def _query_and_keys(
 
 
 def _difference(logits: Tensor, mask: Tensor, weights: Tensor) -> float:
-    """Between the softmax of these logits (n) under the mask and the weights of the pass."""
+    """Between the softmax of these logits (n) under the mask and the weights of the pass.
+
+    By the largest weight of the row, so a row that sees nothing differs by nothing.
+    """
     again = torch.zeros_like(weights)
     if mask.any():
         again[mask] = logits[mask].softmax(-1)
-    return float((again - weights).abs().max()) if len(weights) else 0.0
+    if not len(weights):
+        return 0.0
+    return float((again - weights).abs().max() / weights.max().clamp(min=1e-30))
 
 
 def _distances(reading: Reading, part: str, actual: int) -> tuple[Tensor, int]:

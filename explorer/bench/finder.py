@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.analysis import thumbnails
-from explorer.analysis.heads import HeadStatistics, Ranked, Statistic, ranking
+from explorer.analysis.heads import HeadStatistics, Ranked, Statistic, of_heads, patterns, ranking
 from explorer.choices import one_of
 from explorer.components.ranked import Item, ranked
 from explorer.head_table import NOTHING_SEEN, head_table
@@ -14,6 +14,7 @@ from explorer.library import Opened
 from explorer.measured import measured, rows_counted
 from explorer.numbers import three
 from explorer.reading import Reading
+from explorer.snippets import measuring
 
 BEST = ("6", "12", "24")
 HIGHEST, LOWEST = "Highest", "Lowest"
@@ -43,6 +44,11 @@ def show(opened: Opened, reading: Reading) -> None:
         head_table(values, chosen, "heads_table")
     with large:
         _one(reading, found, places, chosen, end)
+    widgets.code(
+        of_heads,
+        patterns,
+        pasted=lambda: measuring.statistics(reading, session.folder(), at.part, at.layer),
+    )
 
 
 def _choose(known: dict[str, Statistic]) -> tuple[Statistic, str, str]:

@@ -25,10 +25,21 @@ def written() -> Writing:
     if not writes(opened):
         session.say(ONLY_READS)
         st.stop()
-    length = st.slider(
-        "Tokens to write", 1, MOST_WRITTEN, USUAL_LENGTH, key="length", bind="query-params"
+    count = length()
+    return session.or_say(lambda: writing(opened, at.text, count))
+
+
+def length() -> int:
+    """How many tokens are written at once, on every page that writes."""
+    return st.slider(
+        "Tokens to write",
+        1,
+        MOST_WRITTEN,
+        USUAL_LENGTH,
+        key="length",
+        bind="query-params",
+        persist_state="session",
     )
-    return session.or_say(lambda: writing(opened, at.text, length))
 
 
 def show(grown: Writing) -> None:

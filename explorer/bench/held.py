@@ -135,6 +135,7 @@ def way_on(found: Held) -> None:
     is_cell = found.query is not None and found.key is not None
     what = "the held cell" if is_cell else "the held token" if str(found) else "a pair"
     ways = {
+        "stages": "This head, step by step",
         "pairs": f"Query and key of {what}",
         "edits": "Change the held cell or this head" if is_cell else "Change this head",
     }

@@ -11,6 +11,7 @@ from explorer import session
 from explorer.analysis.changes import has_words
 from explorer.analysis.lens import lens, ranks
 from explorer.answers import class_names
+from explorer.bench import made_of
 from explorer.bench.effects import place_chosen
 from explorer.components.labels import text_of
 from explorer.figures.bars import bars
@@ -25,11 +26,11 @@ BAR = 28
 WIDTH = 560
 
 
-def show(opened: Opened, reading: Reading) -> None:
-    """One row a layer; then how likely the model's answer is after each of them."""
+def show(opened: Opened, reading: Reading) -> int | None:
+    """One row a layer; then how likely the model's answer is; at which place, if it has any."""
     if opened.config.head == "none":
         session.say("This model has no head, so there is nothing to read its streams with.")
-        return
+        return None
     place, at = place_chosen(opened, reading), session.choice()
     logits = kept(
         opened,
@@ -51,6 +52,9 @@ def show(opened: Opened, reading: Reading) -> None:
             bars(labels, chances), width="stretch", height=BAR * len(steps) + 30, key="way"
         )
         st.caption("How likely it is after each layer, and which place it has among all options.")
+    st.markdown("**What a logit is made of**")
+    made_of.show(opened, reading, place, logits[-1], named)
+    return place
 
 
 def _table(logits: Tensor, steps: list[str], named: Callable[[int], str]) -> None:

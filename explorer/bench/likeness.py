@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer import session
+from explorer import session, widgets
 from explorer.analysis import similarity
 from explorer.analysis.heads import ranking
 from explorer.analysis.similarity import Head, Looks
@@ -20,6 +20,7 @@ from explorer.kept import kept
 from explorer.library import Opened
 from explorer.measured import tokens_read
 from explorer.reading import Reading
+from explorer.snippets import measuring
 from explorer.waiting import with_bar
 
 NEAREST = 6
@@ -68,6 +69,11 @@ def show(opened: Opened, reading: Reading) -> None:
         said = ", ".join(map(str, layers))
         st.caption(f"Of {len(found.heads):,} heads those of the layers {said} are drawn.")
     _draw(table, arranged)
+    here, rows = (at.part, at.layer, at.head), (found.rows, found.of_rows)
+    widgets.code(
+        similarity.apart,
+        pasted=lambda: measuring.likeness(reading, session.folder(), here, *rows),
+    )
 
 
 def _nearest(reading: Reading, found: Looks) -> None:

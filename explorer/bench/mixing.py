@@ -15,6 +15,7 @@ from explorer.kept import kept
 from explorer.library import Opened
 from explorer.measured import tokens_read
 from explorer.reading import Reading
+from explorer.snippets import measuring
 from explorer.waiting import with_bar
 
 HEIGHT, FLOW_HEIGHT, CHOICE_WIDTH = 560, 250, 240
@@ -65,7 +66,12 @@ def show_rollout(opened: Opened, reading: Reading) -> None:
         height=HEIGHT,
     )
     st.caption(ROLLOUT)
-    widgets.code(rollout.mixed, rollout.rollout)
+    folder, count = session.folder(), layer + 1
+    widgets.code(
+        rollout.mixed,
+        rollout.rollout,
+        pasted=lambda: measuring.rollout(reading, folder, at.part, count),
+    )
 
 
 def show_flow(opened: Opened, reading: Reading) -> None:
@@ -102,7 +108,12 @@ def show_flow(opened: Opened, reading: Reading) -> None:
         height=FLOW_HEIGHT,
     )
     st.caption(FLOW)
-    widgets.code(rollout.mixed, rollout.flows)
+    folder, count = session.folder(), layer + 1
+    widgets.code(
+        rollout.mixed,
+        rollout.flows,
+        pasted=lambda: measuring.flow(reading, folder, at.part, count, token),
+    )
 
 
 def _in_one_stack(reading: Reading) -> bool:

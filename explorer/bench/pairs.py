@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer import session, widgets
+from explorer import session, tables, widgets
 from explorer.analysis.pairs import ByDistance, Pair, by_distance, pair, strongest
+from explorer.bench import onward
 from explorer.choices import one_of, token, token_names
 from explorer.components.labels import Label, text_of
 from explorer.figures import products
 from explorer.numbers import three
 from explorer.reading import Reading
+from explorer.snippets import looking as snippets
 from models import TransformerConfig
 
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
@@ -22,8 +24,8 @@ ROW_HEIGHT = 38 + 35 * 15
 """Fifteen keys are in sight."""
 
 
-def show(reading: Reading) -> None:
-    """The whole screen for the head that is chosen in the sidebar."""
+def show(reading: Reading) -> Pair:
+    """The whole screen for the head that is chosen in the sidebar, and which two tokens."""
     at = session.choice()
     here = (at.part, at.layer, at.head)
     words = reading.part(at.part).words
@@ -46,10 +48,18 @@ def show(reading: Reading) -> None:
         _bars(found, order, reading.config)
     with numbers:
         st.markdown("**From the product to the weight**")
-        _table(ledger(found))
+        tables.steps(ledger(found), "Every step from the product of query and key to the weight")
         st.caption(_checked(found))
         _row(found, columns)
+    onward.show(reading, query, key)
     _distance(reading, by_distance(reading, *here, query, key), found)
+    return found
+
+
+def pasted(reading: Reading, found: Pair) -> str:
+    """The lines that make the numbers of this pair."""
+    at, folder = session.choice(), session.folder()
+    return snippets.pair(reading, folder, (at.part, at.layer, at.head), found.query, found.key)
 
 
 def _called(label: str, role: str) -> str:
@@ -102,20 +112,6 @@ def _product(found: Pair) -> str:
     return three(found.score if found.cap is None else found.dot * found.scale)
 
 
-def _table(steps: list[tuple[str, str]]) -> None:
-    """A table of the page itself, which a screen reader reads too; it holds no user's words."""
-    st.table(
-        {
-            "step": [name for name, _ in steps],
-            "value": [value for _, value in steps],
-        },
-        border="horizontal",
-        hide_index=True,
-        hide_header=True,
-        alt="Every step from the product of query and key to the weight",
-    )
-
-
 def _row(found: Pair, columns: Sequence[Label]) -> None:
     """What else the query may look at, the strongest key first."""
     order = found.strongest_keys()
@@ -142,7 +138,7 @@ def _checked(found: Pair) -> str:
     """What the arithmetic on this page and the pass differ by, and who shares the key."""
     text = (
         "All of these are the model's own numbers. Made again from its queries and keys, the "
-        f"whole row of weights differs by at most {three(found.difference)}."
+        f"whole row of weights differs by at most {three(found.difference)} of its largest."
     )
     if len(found.sharing) > 1:
         text += (

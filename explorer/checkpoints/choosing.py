@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import streamlit as st
 from torch import Tensor
 
 from explorer import session
@@ -30,6 +31,27 @@ def choose_tensor(opened: Opened, *, matrices: bool = False) -> tuple[str, Tenso
     So a click in the sidebar goes to the same tensor of the next layer.
     """
     at = session.choice()
+    places, default = _offered(opened, matrices)
+    name = one_of(
+        f"Tensor: {at.part.split('.')[0]} layer {at.layer}, or outside the layers",
+        "tensor",
+        list(places),
+        default,
+        as_list=True,
+        help="The layer and the kind of attention are chosen in the sidebar.",
+    )
+    return places[name]
+
+
+def tensor_chosen(opened: Opened, *, matrices: bool = False) -> str:
+    """The whole name of the tensor that is chosen, once `choose_tensor` is drawn."""
+    places, default = _offered(opened, matrices)
+    return places[st.session_state.get("tensor", default)][0]
+
+
+def _offered(opened: Opened, matrices: bool) -> tuple[dict[str, tuple[str, Tensor]], str]:
+    """The tensors one may choose from, by the names that stand in the list, and the first."""
+    at = session.choice()
     stack, attention = at.part.split(".")
     places: dict[str, tuple[str, Tensor]] = {}
     for name, parameter in opened.model.named_parameters():
@@ -41,12 +63,4 @@ def choose_tensor(opened: Opened, *, matrices: bool = False) -> tuple[str, Tenso
         elif inside["stack"] == stack and int(inside["layer"]) == at.layer:
             places[inside["part"]] = name, parameter
     default = f"{attention}.q_proj.weight"
-    name = one_of(
-        f"Tensor: {stack} layer {at.layer}, or outside the layers",
-        "tensor",
-        list(places),
-        default if default in places else next(iter(places)),
-        as_list=True,
-        help="The layer and the kind of attention are chosen in the sidebar.",
-    )
-    return places[name]
+    return places, default if default in places else next(iter(places))

@@ -1,29 +1,46 @@
-"""The parameter ledger: every number of the model once, by the part it belongs to."""
+"""The parameter ledger on the screen: of the chosen model, or of a document's configuration."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from explorer import describe
+from explorer import describe, parameters, tables, widgets
+from explorer.choices import one_of
 from explorer.library import Opened
+from explorer.parameters import Node
+from models import TransformerConfig
+from models.presets import PRESETS
+
+CHOSEN = "the chosen model"
 
 
 def show(opened: Opened) -> None:
-    """A line for each part; the counts sum to the total."""
-    lines = describe.ledger(opened.model)
-    total = sum(line.count for line in lines)
-    st.markdown(f"**{total:,} parameters** · every part once, the total last")
-    st.dataframe(
-        {
-            "part": [line.part for line in lines] + ["total"],
-            "tensors": [line.formula for line in lines] + [""],
-            "parameters": [line.count for line in lines] + [total],
-            "share": [100 * line.count / total for line in lines] + [100.0],
-        },
-        hide_index=True,
-        height=min(600, 38 + 35 * (len(lines) + 1)),
-        column_config={
-            "parameters": st.column_config.NumberColumn(format="localized"),
-            "share": st.column_config.NumberColumn(format="%.3g%%"),
-        },
-    )
+    """A line for each part; the lines under one add up to it, and the first is the total."""
+    picked = one_of("Ledger of", "ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
+    if picked == CHOSEN:
+        tree(parameters.ledger(opened.model))
+        return
+    config = PRESETS[picked]()
+    st.markdown(describe.in_words(config))
+    of_config(config)
+
+
+def of_config(config: TransformerConfig) -> None:
+    """The ledger of a model that need not be there."""
+    tree(parameters.of_config(config))
+
+
+def tree(node: Node) -> None:
+    """Every part under the one it belongs to, its formula in the names of the config's sizes."""
+    st.markdown(f"**{node.count:,} parameters** · what stands under a part adds up to it")
+    rows = [
+        (depth, part.name, part.symbols or part.said, part.numbers, part.count)
+        for depth, part in parameters.lines(node)
+    ]
+    with st.container(width=widgets.WIDEST):
+        tables.tree(
+            rows,
+            ("part", "formula", "in numbers", "parameters"),
+            "Every part of the model, how many numbers it holds, and why so many",
+        )
+    st.caption("Layers that are built alike stand once; the parts under them are those of one.")

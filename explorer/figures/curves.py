@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from explorer.figures.frame import Spec, framed, quantity, ruler, told
+from explorer.figures.frame import MIDDLE, Spec, framed, quantity, ruler, told
 
 TOP = {"orient": "top", "title": None, "offset": 4}
 Row = Mapping[str, float | str]
+MOST_NAMED = 8
+"""More heads than these are told by pointing."""
+CLOCK, CLOCKS_A_LINE = 130, 6
+"""Pixels of a clock with the room around it, and how many stand in a line."""
 
 
 def waves(rows: Sequence[Row]) -> Spec:
@@ -63,33 +68,142 @@ def by_offset(rows: Sequence[tuple[int, float, float, float]], unit: str) -> Spe
     )
 
 
-def slopes(values: Sequence[float], count: int) -> Spec:
-    """What each head takes off the score of a key, by its distance."""
+def by_head(rows: Sequence[tuple[str, int, float]], unit: str) -> Spec:
+    """A line for each head over the distance of query and key; a row has head, distance, value."""
+    values = [dict(zip(("head", "offset", "value"), row, strict=True)) for row in rows]
+    tooltip = [told("head", places=None), told("offset", "distance", 0), told("value", unit)]
+    offsets = [row[1] for row in rows] or [0]
+    heads = list(dict.fromkeys(row[0] for row in rows))
+    colour: Spec = {"field": "head", "type": "nominal", "sort": None}
+    if len(heads) > MOST_NAMED:
+        colour["legend"] = None
+    return framed(
+        {
+            "data": {"values": values},
+            "encoding": {
+                "x": quantity(
+                    "offset", "query's position − key's", domain=(min(offsets), max(*offsets, 1))
+                )
+            },
+            "layer": [
+                {
+                    "mark": {
+                        "type": "line",
+                        "interpolate": "step" if unit == "bucket" else "linear",
+                    },
+                    "encoding": {
+                        "y": quantity("value", unit, domain=_around(row[2] for row in rows)),
+                        "color": colour,
+                    },
+                },
+                ruler("offset", tooltip),
+            ],
+        }
+    )
+
+
+def over_places(values: Sequence[float], border: int, unit: str) -> Spec:
+    """A number for each position of a long text; a line stands where the trained ones end."""
     rows = [
-        {"head": f"head {head}", "offset": offset, "bias": -slope * offset}
-        for head, slope in enumerate(values)
-        for offset in range(count)
+        {"position": place, "value": value}
+        for place, value in enumerate(values)
+        if math.isfinite(value)
     ]
-    tooltip = [told("head", places=None), told("offset", "distance", 0), told("bias")]
+    x = quantity("position", domain=(0, max(len(values) - 1, 1)))
+    tooltip = [told("position", places=0), told("value", unit)]
+    end: Spec = {"data": {"values": [{"position": border, "said": "longer than trained →"}]}}
     return framed(
         {
             "data": {"values": rows},
-            "encoding": {
-                "x": quantity("offset", "distance of query and key", domain=(0, count - 1))
-            },
+            "encoding": {"x": x},
             "layer": [
                 {
                     "mark": {"type": "line"},
                     "encoding": {
-                        "y": quantity(
-                            "bias",
-                            "added to the score",
-                            domain=(-max(values, default=1.0) * (count - 1), 0),
-                        ),
-                        "color": {"field": "head", "type": "nominal", "sort": None},
+                        "y": quantity("value", unit, domain=_around(row["value"] for row in rows))
                     },
                 },
-                ruler("offset", tooltip),
+                {**end, "mark": {"type": "rule", "strokeDash": [4, 3], "color": MIDDLE}},
+                {
+                    **end,
+                    "mark": {"type": "text", "align": "left", "dx": 6, "y": 8, "color": MIDDLE},
+                    "encoding": {"text": {"field": "said"}},
+                },
+                ruler("position", tooltip),
+            ],
+        }
+    )
+
+
+def clocks(hands: Sequence[tuple[str, Sequence[tuple[float, float]]]], place: int) -> Spec:
+    """A clock for each pair: where its hand points at a position, and was at those before.
+
+    `hands` are names and places of the tip (x, y) at every position; each clock is scaled to
+    its longest hand, its circle is that long.
+    """
+    rows, marks = [], []
+    for at, (name, tips) in enumerate(hands):
+        longest = max((math.hypot(*tip) for tip in tips), default=0.0) or 1.0
+        column, row = at % CLOCKS_A_LINE, at // CLOCKS_A_LINE
+        middle = (2.5 * column + 1.25, -2.9 * row)
+        for step, (right, up) in enumerate(tips[: place + 1]):
+            rows.append(
+                {
+                    "x": middle[0] + right / longest,
+                    "y": middle[1] + up / longest,
+                    "middle_x": middle[0],
+                    "middle_y": middle[1],
+                    "pair": name,
+                    "position": step,
+                    "first": right,
+                    "second": up,
+                    "now": step == place,
+                }
+            )
+        marks.append({"x": middle[0], "y": middle[1], "low": middle[1] - 1.28, "pair": name})
+    lines = -(-len(hands) // CLOCKS_A_LINE)
+    across = 2.5 * CLOCKS_A_LINE
+    size: Spec = {"width": CLOCK * CLOCKS_A_LINE, "height": CLOCK * 1.16 * lines}
+    x = {**quantity("x", domain=(0, across)), "axis": None}
+    y = {**quantity("y", domain=(1.3 - 2.9 * lines, 1.3)), "axis": None}
+    tooltip = [told("pair", places=None), told("position", places=0)]
+    tooltip += [told("first", "to the right"), told("second", "up")]
+    now: Spec = {"transform": [{"filter": "datum.now"}]}
+    return framed(
+        {
+            **size,
+            "data": {"values": rows},
+            "encoding": {"x": x, "y": y},
+            "layer": [
+                {
+                    "data": {"values": marks},
+                    "mark": {"type": "point", "stroke": MIDDLE, "strokeWidth": 1, "opacity": 0.6},
+                    "encoding": {"size": {"value": (2 * CLOCK / 2.5) ** 2}},
+                },
+                {
+                    "data": {"values": marks},
+                    "mark": {"type": "text", "fontSize": 12, "color": MIDDLE},
+                    "encoding": {"y": {**y, "field": "low"}, "text": {"field": "pair"}},
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "size": 14, "opacity": 0.45},
+                    "encoding": {"tooltip": tooltip},
+                },
+                {
+                    **now,
+                    "mark": {"type": "rule", "strokeWidth": 2.5, "strokeCap": "round"},
+                    "encoding": {
+                        "x": {**x, "field": "middle_x"},
+                        "y": {**y, "field": "middle_y"},
+                        "x2": {"field": "x"},
+                        "y2": {"field": "y"},
+                    },
+                },
+                {
+                    **now,
+                    "mark": {"type": "point", "filled": True, "size": 70},
+                    "encoding": {"tooltip": tooltip},
+                },
             ],
         }
     )

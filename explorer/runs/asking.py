@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import torch
 
 from explorer.runs.run import RunError
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
-from models import TransformerConfig
+from models import Transformer, TransformerConfig
 from models.presets import like
 
 MOST_PARAMETERS = 20_000_000
@@ -106,17 +109,17 @@ def _given(wishes: Wishes, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _size_fault(spec: RunSpec) -> str | None:
-    """A rough count is enough to refuse what is far too large before anything is built."""
-    model = spec.model
-    per_layer = 4 * model.d_model * model.n_heads * model.head_width
-    per_layer += 3 * model.d_model * model.d_ff
-    layers = sum(
-        model.encoder_layers if stack == "encoder" else 2 * model.n_layers for stack in model.stacks
-    )
-    count = layers * per_layer + 2 * model.vocab_size * model.d_model
+    """What is far too large is refused before anything is built, with its exact count."""
+    count = _count(spec.model)
     if count > MOST_PARAMETERS:
         return (
-            f"This model has about {count:,} parameters; at most {MOST_PARAMETERS:,} are trained "
+            f"This model has {count:,} parameters; at most {MOST_PARAMETERS:,} are trained "
             "here, so make it narrower or give it fewer layers."
         )
     return None
+
+
+@lru_cache(maxsize=64)
+def _count(config: TransformerConfig) -> int:
+    with torch.device("meta"):  # the shapes alone, no numbers
+        return Transformer(config).n_parameters

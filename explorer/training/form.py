@@ -11,17 +11,17 @@ from explorer import session
 from explorer.library import runs_root
 from explorer.runs.asking import Wishes, built_like, spec_of
 from explorer.runs.cluster import cluster
-from explorer.runs.run import RunError, create
+from explorer.runs.run import Run, RunError, create
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
 from explorer.text.limits import MAX_CORPUS_CHARACTERS
 from explorer.training.choosing import show_run
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
-from models.presets import LIKE
+from models.presets import LIKE, PRESETS, kind_of
 from models.training import OPTIMIZERS, SCHEDULES
 
-OWN_SHAPE = "the documents"
+OWN_SHAPE = "the task's own"
 BYTES_PER_CHARACTER = 4
 MOST_PASTED = 200_000
 """A pasted text travels with every click on the page; a file is sent once."""
@@ -29,6 +29,7 @@ MOST_PASTED = 200_000
 
 def form() -> Task | None:
     """Draw the form; the task that is chosen, or None while its text is missing."""
+    st.session_state["_spec_asked_for"] = None
     name = st.selectbox("Task", [*TASKS, *GIVEN], key="task", bind="query-params")
     known = TASKS.get(name) or GIVEN[name]
     st.caption(f"**{known.title}.** {known.explanation}")
@@ -49,10 +50,21 @@ def form() -> Task | None:
         session.say(str(error))
         start.button("Start training", type="primary", width="stretch", disabled=True)
         return task
+    st.session_state["_spec_asked_for"] = spec
     if start.button("Start training", type="primary", width="stretch", key="start_training"):
         with start, st.spinner("Starting the training processes …"):
             _start(spec, text)
     return task
+
+
+def asked_for(run: Run | None) -> RunSpec | None:
+    """What the run that is shown was asked to do, or what the form asks for, if it can be run."""
+    if run is None:
+        return st.session_state.get("_spec_asked_for")
+    try:
+        return run.spec
+    except RunError:
+        return None
 
 
 def _start(spec: RunSpec, text: str | None) -> None:
@@ -113,7 +125,7 @@ def _model(task: Task) -> dict[str, Any]:
 
 def _family(task: Task) -> str | None:
     """The published family whose shape the model gets, so that it can be exported as one."""
-    fitting = [name for name, (kind, _) in LIKE.items() if kind == task.model.kind]
+    fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
     if not fitting:
         return None
     chosen = _Inputs(task.name).one_of("Built like", "like", [OWN_SHAPE, *fitting], OWN_SHAPE)

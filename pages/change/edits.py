@@ -1,10 +1,8 @@
 """Change the pass of the chosen model and see what follows."""
 
-from functools import partial
-
 from explorer import session, widgets
 from explorer.analysis import ablation, changes, faithfulness
-from explorer.bench import changing, effects, forms, grid_of_changes
+from explorer.bench import changing, effects, forms, grid_of_changes, pasting
 from explorer.choices import one_of
 from models import interventions
 
@@ -37,5 +35,9 @@ views = {
 }
 view = one_of("Look at", "look", tuple(views))
 views[view]()
-as_drawn = partial(effects.pasted, first, passed) if view == "Maps" else None
-widgets.code(*CODE[view], pasted=as_drawn)
+pasted = {
+    "Maps": lambda: effects.pasted(first, passed),
+    "Every head": lambda: pasting.every_head(opened, passed, place),
+    "Faithfulness": lambda: pasting.cuts(opened, passed, place),
+}
+widgets.code(*CODE[view], pasted=pasted[view])

@@ -3,8 +3,11 @@
 import streamlit as st
 
 from explorer import session, widgets
+from explorer.analysis import changes
+from explorer.answers import first_place
 from explorer.first_look import is_expected_in
 from explorer.parts import WORDS
+from explorer.snippets import looking
 from models.attention import MultiHeadAttention, attention_weights
 
 at = session.choice()
@@ -23,4 +26,10 @@ with beside:
 
 expected = opened.expectation if is_expected_in(opened, at.part) else ""
 st.text(f"{expected or words.explanation} Every row adds up to one.")
-widgets.code(MultiHeadAttention.forward, attention_weights)
+place = first_place(opened, changes.tokens_read(reading))
+head = at.part, at.layer, at.head
+widgets.code(
+    MultiHeadAttention.forward,
+    attention_weights,
+    pasted=lambda: looking.answer(reading, session.folder(), head, place),
+)

@@ -3,7 +3,9 @@
 import streamlit as st
 
 from explorer import session, widgets
+from explorer.bench import tokenizers
 from explorer.components import chips
+from explorer.snippets import looking
 from explorer.text import OTHERS_STEPS, TextError, Tokenizer, steps
 
 widgets.opening(
@@ -43,18 +45,11 @@ else:
     changed = [index for index, piece in enumerate(step.pieces) if piece.changed]
     chips(step.pieces, key="tokens_step", highlight=changed)
 
-st.subheader("Token by token", anchor=False)
-st.dataframe(
-    {
-        "position": list(range(len(reading.tokens))),
-        "token": [token.label for token in reading.tokens],
-        "number": [token.id for token in reading.tokens],
-        "characters": [
-            "added for the model" if token.start == token.end else f"{token.start}–{token.end - 1}"
-            for token in reading.placed
-        ],
-    },
-    hide_index=True,
-    height=min(420, 38 + 35 * len(reading.tokens)),
+tokenizers.one_by_one(reading)
+tokenizers.beside(reading.text)
+chosen = session.choice()
+widgets.code(
+    Tokenizer.encode,
+    steps,
+    pasted=lambda: looking.tokens(session.folder(), chosen.text, chosen.pair),
 )
-widgets.code(Tokenizer.encode, steps)

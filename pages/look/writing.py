@@ -1,7 +1,8 @@
 """A sentence that grows token by token, and the map of the chosen head with it."""
 
-from explorer import widgets
+from explorer import session, widgets
 from explorer.bench import growing
+from explorer.snippets import whole
 from models.generation import choose_from, generate
 
 widgets.opening(
@@ -11,4 +12,8 @@ widgets.opening(
 grown = growing.written()
 growing.show(grown)
 widgets.notes(grown.reading.notes)
-widgets.code(generate, choose_from)
+widgets.code(
+    generate,
+    choose_from,
+    pasted=lambda: whole.writing(grown.reading, grown.begun, grown.steps, session.folder()),
+)

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from explorer import checkpoints, describe, widgets
+from explorer import checkpoints, parameters, widgets
 from explorer.analysis import doctor, heads, spectra, weights
 
 CODE = {
-    "Ledger": (describe.ledger,),
+    "Ledger": (parameters.ledger,),
     "Weights": (weights.picture, weights.summary),
     "Norms": (weights.summary, weights.by_layer),
     "Spectra": (spectra.spectrum, spectra.noise),
@@ -26,6 +26,7 @@ checkpoints.described(opened)
 checkpoints.take_away(opened)
 view = checkpoints.choose_view()
 checkpoints.show(view, opened)
-widgets.code(*CODE[view])
+pasted = checkpoints.pasted(view, opened)
+widgets.code(*CODE[view], pasted=pasted)
 st.space("small")
 widgets.ways_on("start", "attention")

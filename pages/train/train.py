@@ -1,8 +1,11 @@
 """Train a model here, and watch its attention form."""
 
+from functools import partial
+
 import streamlit as st
 
 from explorer import training, widgets
+from explorer.snippets import whole
 from models.training import learning_rate, train
 
 widgets.opening(
@@ -20,4 +23,5 @@ with seen:
     elif task is not None:
         training.preview(task)
 training.earlier_runs()
-widgets.code(train, learning_rate)
+spec = training.asked_for(run)
+widgets.code(train, learning_rate, pasted=partial(whole.training, spec) if spec else None)

@@ -12,7 +12,7 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from explorer.figures.bars import bars
-from explorer.figures.curves import Row, by_offset, slopes, waves
+from explorer.figures.curves import Row, by_head, by_offset, waves
 from explorer.figures.learning import held_out, loss
 from explorer.figures.spectra import spectrum
 
@@ -38,7 +38,8 @@ left.vega_lite_chart(table, loss(STEPS, math.log(27)), height=240, key="loss")
 right.vega_lite_chart(measured, held_out("exact match", STEPS, goal=0.99), height=240, key="out")
 left.vega_lite_chart(waves(rows), height=240, key="waves")
 right.vega_lite_chart(by_offset(offsets, "product"), height=240, key="offset")
-left.vega_lite_chart(slopes([0.5, 0.25, 0.125, 0.0625], 48), height=240, key="slopes")
+biases = [(f"head {head}", o, -o / 2 ** (head + 1)) for head in range(4) for o in range(48)]
+left.vega_lite_chart(by_head(biases, "bias"), height=240, key="by_head")
 right.vega_lite_chart(
     bars(["␣the", "␣a", "<script>", "␣the", "שלום"], [0.61, 0.2, 0.1, 0.05, 0.002]),
     height=180,

@@ -10,7 +10,7 @@ import altair
 import pytest
 
 from explorer.figures.bars import bars
-from explorer.figures.curves import by_offset, slopes, waves
+from explorer.figures.curves import by_head, by_offset, clocks, over_places, waves
 from explorer.figures.frame import CONFIG
 from explorer.figures.learning import held_out, loss
 from explorer.figures.spectra import MOST_POINTS, ranks, spectrum
@@ -27,7 +27,12 @@ CHARTS = {
     "waves": waves(ROWS),
     "no waves": waves([]),
     "by offset": by_offset([(0, 1.0, 1.5, 2.0), (1, -1.0, 0.0, 1.0)], "product"),
-    "slopes": slopes([0.5, 0.25], 12),
+    "by head": by_head([("head 0", 0, 0.0), ("head 0", 1, -0.5), ("head 1", 1, -0.25)], "bias"),
+    "by no head": by_head([], "bias"),
+    "buckets": by_head([("bucket", -1, 17.0), ("bucket", 0, 0.0)], "bucket"),
+    "over places": over_places([1.0, 2.0, math.nan], 1, "keys"),
+    "over no place": over_places([], 1, "nats"),
+    "clocks": clocks([("pair 0", [(1.0, 0.0), (0.0, 1.0)]), ("pair 1", [(0.0, 0.0)] * 2)], 1),
     "spectrum": spectrum([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6),
     "spectrum, logarithmic": spectrum([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True),
     "spectrum of zeros": spectrum([0.0, 0.0], [0.0, 0.0], 0.0, logarithmic=True),
@@ -58,7 +63,10 @@ def axes(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return [axis for axis in found if axis and axis["type"] == "quantitative"]
 
 
-@pytest.mark.parametrize("name", ["waves", "by offset", "slopes", "loss", "held out", "spectrum"])
+FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "spectrum"]
+
+
+@pytest.mark.parametrize("name", FIXED)
 def test_the_axes_are_fixed_before_the_data_comes(name: str) -> None:
     assert all("domain" in axis["scale"] for axis in axes(CHARTS[name]))
 

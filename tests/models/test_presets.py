@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 
 from models import Transformer
-from models.config import TransformerConfig
 from models.presets import (
     PRESETS,
     lecture_handout,
@@ -79,7 +76,6 @@ def test_the_readme_s_calls_as_they_are_written() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_models(name: str) -> None:
-    preset: Callable[[], TransformerConfig] = PRESETS[name]  # type: ignore[assignment]
-    config = preset()
+    config = PRESETS[name]()
     assert config.fault() is None
     assert config.norm_position == "post"

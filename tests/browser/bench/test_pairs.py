@@ -136,7 +136,7 @@ def test_q_and_k_vectors_with_real_values_of_ours(visitor: Visitor) -> None:
     expect(page.get_by_text(f"“␣not” attends to “␣be”: {three(one.weight)}")).to_be_visible()
     for value in (one.dot, one.score, one.total, one.weight):
         ledger_says(visitor, three(value))
-    charts(visitor, 3)
+    charts(visitor, 7)
     page.get_by_role("radio", name="By size of the product").click()
     visitor.asks(order="By size of the product")
     page.reload()
@@ -157,7 +157,7 @@ def test_q_and_k_vectors_of_a_published_model_with_rotary_positions(visitor: Vis
     expect(page.get_by_text("turned by the model's own angles")).to_be_visible()
     expect(page.get_by_text("The dot is this pair, 2 apart.")).to_be_visible()
     expect(page.get_by_text("Heads 2 to 3 share this key")).to_be_visible()
-    charts(visitor, 4)
+    charts(visitor, 8)
     ledger_says(visitor, "÷ √8")
 
 

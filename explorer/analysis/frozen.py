@@ -1,0 +1,42 @@
+"""Norms and activations as this pass had them: what divides by a fixed number is linear.
+
+A norm divides by a size of its input, an activation passes a share of it. With that size
+and that share held at what they were in the pass, both are linear maps, equal to the real
+ones at this input. A direction (…, d) is what a stream is multiplied with to give a logit;
+here directions are taken backwards through such maps.
+Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021), on logits as
+sums over the residual stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from models.normalization import LayerNorm, RMSNorm
+
+Before = tuple[Tensor, float]
+"""A direction in front of a map, and what the map adds to the logit whatever its input."""
+
+
+def before_norm(norm: nn.Module, x: Tensor, direction: Tensor) -> Before:
+    """Through a norm that reads x (…, d), or through none."""
+    if isinstance(norm, RMSNorm):
+        size = (x.square().mean(-1, keepdim=True) + norm.eps).rsqrt()
+        return direction * norm.weight * size, 0.0
+    if not isinstance(norm, LayerNorm):
+        return direction, 0.0
+    scaled = direction * norm.weight * (x.var(-1, correction=0, keepdim=True) + norm.eps).rsqrt()
+    return scaled - scaled.mean(-1, keepdim=True), float((direction * norm.bias).sum())
+
+
+def before_activation(act: Callable[[Tensor], Tensor], x: Tensor, direction: Tensor) -> Tensor:
+    """Through an activation of x that gives 0 for 0: every number passes with its share."""
+    return direction * torch.where(x == 0, torch.zeros_like(x), act(x) / x)
+
+
+def before_linear(linear: nn.Linear, direction: Tensor) -> Before:
+    added = 0.0 if linear.bias is None else float((direction * linear.bias).sum())
+    return direction @ linear.weight, added

@@ -1,0 +1,236 @@
+"""Every stage made again from the stages before it, by its formula, in float64.
+
+Nothing of the model's code for these steps is used, only its weights: what the pass had
+and what the formula gives are two ways to the same numbers.
+Shapes: t tokens, n keys, w width of one head, d width of the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from explorer.analysis.walk_line import Stage
+from explorer.analysis.walk_values import Walk
+from models.normalization import LayerNorm, RMSNorm
+from models.positional import PositionalEncoding, sinusoids
+
+
+class Again:
+    """The rows of a stage by its formula, from the values of the stages it reads."""
+
+    def __init__(self, walk: Walk, stage: Stage, rows: slice = slice(None)) -> None:
+        self.walk, self.stage, self.rows, self.config = walk, stage, rows, walk.config
+
+    def read(self, at: int = 0) -> Tensor:
+        """The same rows of a stage that this one reads."""
+        return self.whole(at)[self.rows]
+
+    def whole(self, at: int = 0) -> Tensor:
+        return self.walk[self.stage.reads[at]].detach().double()
+
+    @property
+    def module(self) -> Any:
+        return self.walk.module(self.stage)
+
+
+def again(walk: Walk, stage: Stage, rows: slice = slice(None)) -> Tensor:
+    """These rows of a stage, from the stages before it."""
+    with torch.no_grad():
+        return FORMULAS[stage.kind](Again(walk, stage, rows))
+
+
+def difference(walk: Walk, stage: Stage, rows: slice = slice(None)) -> float:
+    """The largest between the value of the pass and the formula's, by the largest number."""
+    value = walk[stage.name][rows].detach().double()
+    found = again(walk, stage, rows)
+    if torch.equal(value, found):
+        return 0.0
+    finite = value.isfinite()
+    if not torch.equal(finite, found.isfinite()):
+        return math.inf
+    if not finite.any():
+        return 0.0
+    largest = float(value[finite].abs().max())
+    return float((value - found)[finite].abs().max()) / (largest or 1.0)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    made = x @ weight.detach().double().mT
+    return made if bias is None else made + bias.detach().double()
+
+
+def norm(x: Tensor, module: Any) -> Tensor:
+    """γ ⊙ (x − μ) / √(σ² + ε) + β, or without the mean, or nothing where there is none."""
+    if isinstance(module, LayerNorm):
+        centred = x - x.mean(-1, keepdim=True)
+        size = (centred.square().mean(-1, keepdim=True) + module.eps).sqrt()
+        return centred / size * module.weight.double() + module.bias.double()
+    if isinstance(module, RMSNorm):
+        return x / (x.square().mean(-1, keepdim=True) + module.eps).sqrt() * module.weight.double()
+    return x
+
+
+def activation(x: Tensor, name: str) -> Tensor:
+    """relu max(0, x); silu x σ(x); gelu x Φ(x), or Φ by a tanh."""
+    if name == "relu":
+        return x.clamp(min=0)
+    if name == "silu":
+        return x / (1 + (-x).exp())
+    if name == "gelu":
+        return x / 2 * (1 + torch.erf(x / math.sqrt(2)))
+    if name == "gelu-tanh":
+        return x / 2 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return x.tanh()
+
+
+def bend(x: Tensor, cap: float | None) -> Tensor:
+    return x if cap is None else cap * torch.tanh(x / cap)
+
+
+def softmax(x: Tensor) -> Tensor:
+    """e^x over its sum; a row in which everything is −∞ gives zeros."""
+    largest = x.amax(-1, keepdim=True)
+    raised = (x - torch.where(largest.isfinite(), largest, 0)).exp()
+    total = raised.sum(-1, keepdim=True)
+    return torch.where(total > 0, raised / total, torch.zeros_like(raised))
+
+
+def _embed(one: Again) -> Tensor:
+    scale = one.config.d_model**0.5 if one.config.scale_embedding else 1.0
+    ids = one.walk.ids(one.stage.stack)[one.rows]
+    return F.one_hot(ids, len(one.module.weight)).double() @ one.module.weight.double() * scale
+
+
+def _positions(one: Again) -> Tensor:
+    places = one.walk.places(one.stage.stack)[one.rows]
+    if isinstance(one.module, PositionalEncoding):
+        return sinusoids(places, one.config.d_model, one.config.pairs or "adjacent")
+    return one.module.table.weight.double()[places + one.config.position_offset]
+
+
+def _segments(one: Again) -> Tensor:
+    return one.module.weight.double()[one.walk.segments()[one.rows]]
+
+
+def _projected(one: Again) -> Tensor:
+    """One head's share of x W + b."""
+    width = one.config.head_width
+    head = one.walk.head_of(one.stage, len(one.module.weight) // width)
+    mine = slice(head * width, (head + 1) * width)
+    bias = one.module.bias
+    return linear(one.read(), one.module.weight[mine], None if bias is None else bias[mine])
+
+
+def _turned(one: Again) -> Tensor:
+    """Every pair of numbers turned by position × its frequency; the rest is left alone."""
+    positions, x = one.module, one.read()
+    places = one.walk.places(one.stage.stack)[one.rows]
+    angles = places[:, None] * positions.frequencies()  # in float32, as the model has them
+    stretch = 1.0 if positions.scaling is None else positions.scaling.attention_factor
+    cos, sin = angles.cos().double() * stretch, angles.sin().double() * stretch
+    width = positions.d_head
+    halves = positions.pairs == "halves"
+    at = torch.arange(width // 2)
+    first, second = (at, at + width // 2) if halves else (2 * at, 2 * at + 1)
+    made = x.clone()
+    made[:, first] = x[:, first] * cos - x[:, second] * sin
+    made[:, second] = x[:, first] * sin + x[:, second] * cos
+    return made
+
+
+def _masked(one: Again) -> Tensor:
+    logits = one.read() + (one.read(1) if len(one.stage.reads) > 1 else 0)
+    return torch.where(one.walk.mask(one.stage)[one.rows], logits, -torch.inf)
+
+
+def _bias(one: Again) -> Tensor:
+    """−slope × distance, or the number of the distance's bucket."""
+    places, head = one.walk.places(one.stage.stack), one.walk.head
+    offsets = places[None, :] - places[one.rows][:, None]
+    if one.config.positions == "alibi":
+        return -one.module.slopes()[head].double() * offsets.abs()
+    return one.module.table.weight.double()[one.module.buckets(offsets), head]
+
+
+def _concat(one: Again) -> Tensor:
+    """Every head's outputs from its own weights and values, side by side."""
+    walk, tail = one.walk, one.stage.name.removesuffix("concat")
+    made = []
+    for head in range(one.config.n_heads):
+        other = Walk(walk.reading, head, walk.token, walk.record)
+        made.append(other[f"{tail}weights"][one.rows].double() @ other[f"{tail}v"].double())
+    return torch.cat(made, -1)
+
+
+def _activation(one: Again) -> Tensor:
+    inside = activation(one.read(), one.config.activation)
+    return inside * one.read(1) if len(one.stage.reads) > 1 else inside
+
+
+def _pooled(one: Again) -> Tensor:
+    x, pad = one.whole(), one.config.pad_id
+    ids = one.walk.ids(one.stage.stack)
+    real = x if pad is None else x[ids != pad]
+    pick = {"first": lambda: real[:1], "last": lambda: real[-1:]}
+    return pick.get(one.config.pooling, lambda: real.mean(0, keepdim=True))()
+
+
+def _class_hidden(one: Again) -> Tensor:
+    head: Any = one.walk.model.head
+    x = linear(one.read(), head.hidden.weight, head.hidden.bias)
+    return activation(x, one.config.classifier_activation)
+
+
+def _class_logits(one: Again) -> Tensor:
+    head: Any = one.walk.model.head
+    return linear(one.read(), head.out.weight, head.out.bias)
+
+
+def _transform(one: Again) -> Tensor:
+    made: Any = one.walk.model.head.transform  # type: ignore[union-attr]
+    x = linear(one.read(), made.proj.weight, made.proj.bias)
+    return norm(activation(x, one.config.activation), made.norm)
+
+
+def _logits(one: Again) -> Tensor:
+    head: Any = one.walk.model.head
+    words = one.walk.model.last_stack.embedding.weight if head.weight is None else head.weight
+    x = one.whole()[one.walk.rows(one.stage.name)][one.rows] * head.scale
+    return bend(linear(x, words, head.bias), head.cap)
+
+
+FORMULAS: dict[str, Callable[[Again], Tensor]] = {
+    "tokens": lambda one: one.walk.ids(one.stage.stack)[one.rows].double(),
+    "embed": _embed,
+    "positions": _positions,
+    "segments": _segments,
+    "begin": lambda one: torch.stack([one.read(i) for i in range(len(one.stage.reads))]).sum(0),
+    "add": lambda one: one.read() + one.read(1),
+    "norm": lambda one: norm(one.read(), one.module),
+    "norm behind": lambda one: norm(one.read(), one.module),
+    "final": lambda one: norm(one.read(), one.module),
+    "head norm": lambda one: norm(one.read(), one.module),
+    "projected": _projected,
+    "turned": _turned,
+    "products": lambda one: one.read() @ one.whole(1).mT,
+    "scores": lambda one: bend(one.read() * one.config.scale, one.config.attention_cap),
+    "bias": _bias,
+    "masked": _masked,
+    "weights": lambda one: softmax(one.read()),
+    "head out": lambda one: one.read() @ one.whole(1),
+    "concat": _concat,
+    "linear": lambda one: linear(one.read(), one.module.weight, one.module.bias),
+    "activation": _activation,
+    "transform": _transform,
+    "pooled": _pooled,
+    "class hidden": _class_hidden,
+    "class logits": _class_logits,
+    "logits": _logits,
+    "probabilities": lambda one: softmax(one.read()),
+}

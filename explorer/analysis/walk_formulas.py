@@ -1,0 +1,209 @@
+"""The formula of every stage in LaTeX, with the choices of the model, and a sentence for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from explorer.analysis.walk_line import Stage
+from explorer.numbers import three
+from models import TransformerConfig
+
+LETTER = {"q": "Q", "k": "K", "v": "V"}
+ACTIVATIONS = {
+    "relu": r"\max(0, {x})",
+    "silu": r"\frac{{x}}{1 + e^{-{x}}}",
+    "gelu": r"{x} \cdot \Phi({x})",
+    "gelu-tanh": r"\tfrac{1}{2}\,{x}\,\left(1 + \tanh\!\left(\sqrt{2/\pi}\,({x} + 0.044715\,{x}^3)"
+    r"\right)\right)",
+    "tanh": r"\tanh({x})",
+}
+
+
+def formula(stage: Stage, config: TransformerConfig) -> str:
+    """How the stage follows from those it reads, as this model does it."""
+    return FORMULAS[stage.kind](stage, config)
+
+
+def sentence(stage: Stage) -> str:
+    """What happens there."""
+    return SENTENCES[stage.kind]
+
+
+def norm(stage: Stage, config: TransformerConfig) -> str:
+    x = "z" if stage.name.endswith("out_norm") else "x"
+    eps = f"{config.norm_eps:.0e}".replace("e-0", "e-")
+    power = rf"10^{{{eps.split('e')[1]}}}" if eps.startswith("1e") else three(config.norm_eps)
+    if config.norm == "rms":
+        return rf"y = \gamma \odot \frac{{{x}}}{{\sqrt{{\tfrac{{1}}{{d}}\sum {x}_i^2 + {power}}}}}"
+    return rf"y = \gamma \odot \frac{{{x} - \mu}}{{\sqrt{{\sigma^2 + {power}}}}} + \beta"
+
+
+def _projected(stage: Stage, config: TransformerConfig) -> str:
+    letter = LETTER[stage.name.split(".")[-1][0]]
+    reads = "m" if stage.branch == "cross_attn" and letter != "Q" else "y"
+    reads = reads if config.norm_position != "post" or reads == "m" else "x"
+    bias = rf" + b_{letter}" if config.qkv_bias else ""
+    heads = config.n_heads if letter == "Q" else config.kv_heads
+    return rf"{letter} = {reads}\,W_{letter}{bias}, \quad \text{{cut into {heads} heads}}"
+
+
+def _scores(stage: Stage, config: TransformerConfig) -> str:
+    width = config.head_width
+    is_root = math.isclose(config.scale, width**-0.5)
+    scaled = (
+        rf"\frac{{q \cdot k}}{{\sqrt{{{width}}}}}"
+        if is_root
+        else rf"{three(config.scale)} \, q \cdot k"
+    )
+    if config.attention_cap is None:
+        return rf"s = {scaled}"
+    cap = three(config.attention_cap)
+    return rf"s = {cap} \tanh\left(\frac{{1}}{{{cap}}} \cdot {scaled}\right)"
+
+
+def _embed(stage: Stage, config: TransformerConfig) -> str:
+    scaled = rf"\sqrt{{{config.d_model}}}\; " if config.scale_embedding else ""
+    return rf"e_t = {scaled}E[\mathrm{{id}}_t]"
+
+
+def _positions(stage: Stage, config: TransformerConfig) -> str:
+    if config.positions == "learned":
+        offset = f" + {config.position_offset}" if config.position_offset else ""
+        return rf"p_t = P[t{offset}]"
+    d = config.d_model
+    angle = rf"\frac{{t}}{{10000^{{2i/{d}}}}}"
+    if config.pairs == "halves":
+        return rf"p_t = \left[\sin{angle},\; \cos{angle}\right] \text{{, all sines first}}"
+    return rf"p_{{t,2i}} = \sin{angle}, \quad p_{{t,2i+1}} = \cos{angle}"
+
+
+def _begin(stage: Stage, config: TransformerConfig) -> str:
+    added = {"embed": "e_t", "pos_embed": "p_t", "segment_embed": "s_t"}
+    return "x_t = " + " + ".join(added[name.split(".")[-1]] for name in stage.reads)
+
+
+def _bias(stage: Stage, config: TransformerConfig) -> str:
+    if config.positions == "alibi":
+        return r"b_{ij} = -m_h\,|i - j|"
+    return r"b_{ij} = B_h[\mathrm{bucket}(j - i)]"
+
+
+def _masked(stage: Stage, config: TransformerConfig) -> str:
+    added = "s_{ij} + b_{ij}" if len(stage.reads) > 1 else "s_{ij}"
+    cases = rf"{added} & i \text{{ may look at }} j \\ -\infty & \text{{else}}"
+    return rf"\begin{{cases}} {cases} \end{{cases}}"
+
+
+def _linear(stage: Stage, config: TransformerConfig) -> str:
+    tail = stage.name.split(".", 2)[2]
+    if tail.endswith("attn.out"):
+        return r"z = H\,W_O" + (" + b_O" if config.has_out_bias else "")
+    names = {"mlp.up": ("u", "W_1", "b_1"), "mlp.gate": ("g", "W_g", "b_g")}
+    names["mlp.out"] = ("z", "W_2", "b_2")
+    made, weight, bias = names[tail]
+    x = "h" if tail == "mlp.out" else "x" if config.norm_position == "post" else "y"
+    return rf"{made} = {x}\,{weight}" + (f" + {bias}" if config.has_mlp_bias else "")
+
+
+def _activation(stage: Stage, config: TransformerConfig) -> str:
+    x = "g" if config.gated else "u"
+    made = ACTIVATIONS[config.activation].replace("{x}", x)
+    return rf"h = {made}" + (r"\;\odot\; u" if config.gated else "")
+
+
+def _pooled(stage: Stage, config: TransformerConfig) -> str:
+    return {
+        "first": r"c = x_{\text{first}}",
+        "last": r"c = x_{\text{last}}",
+        "mean": r"c = \frac{1}{T}\sum_t x_t",
+    }[config.pooling]
+
+
+def _class_hidden(stage: Stage, config: TransformerConfig) -> str:
+    return "h = " + ACTIVATIONS[config.classifier_activation].replace("{x}", "c\\,W + b")
+
+
+def _class_logits(stage: Stage, config: TransformerConfig) -> str:
+    x = "c" if config.d_classifier is None else "h"
+    return rf"\ell = {x}\,W" + (" + b" if config.classifier_bias else "")
+
+
+def _transform(stage: Stage, config: TransformerConfig) -> str:
+    return r"y = \mathrm{Norm}(f(x\,W + b)), \quad f = \text{" + config.activation + "}"
+
+
+def _logits(stage: Stage, config: TransformerConfig) -> str:
+    weight = r"E^\top" if config.tie_embeddings else "W"
+    scale = "" if config.logit_scale == 1 else rf"{three(config.logit_scale)} \cdot "
+    made = rf"{scale}x\,{weight}" + (" + b" if config.has_head_bias else "")
+    if config.logit_cap is None:
+        return rf"\ell = {made}"
+    cap = three(config.logit_cap)
+    return rf"\ell = {cap} \tanh\left(\frac{{{made}}}{{{cap}}}\right)"
+
+
+FORMULAS: dict[str, Callable[[Stage, TransformerConfig], str]] = {
+    "tokens": lambda *_: r"\mathrm{id}_t = \text{place of token } t \text{ in the vocabulary}",
+    "embed": _embed,
+    "positions": _positions,
+    "segments": lambda *_: r"s_t = S[\text{sentence of } t]",
+    "begin": _begin,
+    "norm": norm,
+    "norm behind": norm,
+    "final": norm,
+    "projected": _projected,
+    "head norm": lambda *_: (
+        r"\hat q = \gamma \odot \frac{q}{\sqrt{\tfrac{1}{w}\sum q_i^2 + "
+        r"\varepsilon}}"
+    ),
+    "turned": lambda *_: (
+        r"(a, b) \mapsto (a\cos\varphi - b\sin\varphi,\; a\sin\varphi + "
+        r"b\cos\varphi), \quad \varphi = t\,\theta_i"
+    ),
+    "products": lambda *_: r"q_i \cdot k_j = \sum_n q_{in}\,k_{jn}",
+    "scores": _scores,
+    "bias": _bias,
+    "masked": _masked,
+    "weights": lambda *_: r"a_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}}",
+    "head out": lambda *_: r"o_i = \sum_j a_{ij}\,v_j",
+    "concat": lambda *_: r"H = [\,o^{(0)},\; o^{(1)},\; \dots\,]",
+    "linear": _linear,
+    "add": lambda *_: r"x \leftarrow x + z",
+    "activation": _activation,
+    "transform": _transform,
+    "pooled": _pooled,
+    "class hidden": _class_hidden,
+    "class logits": _class_logits,
+    "logits": _logits,
+    "probabilities": lambda *_: r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}",
+}
+SENTENCES = {
+    "tokens": "What the model reads: one number for each token.",
+    "embed": "Each number picks its row of the embedding table.",
+    "positions": "One vector for each position, to be added.",
+    "segments": "One vector for the first sentence, one for the second, to be added.",
+    "begin": "They are added up: here the residual stream begins.",
+    "norm": "Read by what follows; the stream itself stays as it is.",
+    "norm behind": "The stream itself is normed, and goes on like this.",
+    "final": "The last norm of the stream.",
+    "projected": "Projected once for all heads, then cut into heads.",
+    "head norm": "Every head's vectors are normed.",
+    "turned": "Pairs of numbers are turned by an angle that grows with the position.",
+    "products": "Every query times every key.",
+    "scores": "Scaled, so that wide heads have no larger scores.",
+    "bias": "What the distance of query and key adds to their score.",
+    "masked": "What may not be looked at is taken out.",
+    "weights": "Each row becomes shares that add up to 1.",
+    "head out": "The values, weighted and added up for each query.",
+    "concat": "The outputs of all heads, side by side.",
+    "linear": "A matrix of weights is applied to every token.",
+    "add": "What was computed is added to the stream.",
+    "activation": "Number by number; small or negative ones are held back.",
+    "transform": "One more layer before the words.",
+    "pooled": "One vector for the whole text.",
+    "class hidden": "The hidden layer of the head.",
+    "class logits": "One number for each class.",
+    "logits": "One number for each token of the vocabulary.",
+    "probabilities": "The logits as shares that add up to 1.",
+}

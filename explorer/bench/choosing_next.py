@@ -1,0 +1,189 @@
+"""One token after another, on the screen: the stages of a choice, the draw, and the branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from explorer import session, widgets
+from explorer.analysis.decoding import Stages, draw, stages
+from explorer.bench import asked_number, branch_tree, branching, growing, stage_columns
+from explorer.branches import Branches
+from explorer.components import chips, matrix
+from explorer.components.labels import text_of
+from explorer.decoding import Stand, Start, stand, start_of, tokens_of, why_stopped
+from explorer.library import Opened
+from explorer.numbers import three
+from explorer.reading import ReadingError
+from explorer.snippets import decoding as snippets
+from explorer.text.literal import literal
+from explorer.waiting import bar
+from models.generation import Sampling
+
+MOST_K, MOST_SEEDS = 1_000, 9_999
+
+
+def show() -> Callable[[], str]:
+    """The controls, what is written, the columns of the next choice, the branches, and a head.
+
+    Gives the lines that make the choice.
+    """
+    opened, text = session.opened(), session.choice().text
+    start = session.or_say(lambda: start_of(opened, text))
+    sampling, seed, count = _sampling()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        drawing = st.container(horizontal=True, width="content", vertical_alignment="bottom")
+        typing = st.container(width=280)
+    found = branching.now(opened, start)
+    found = _write_on(opened, start, found, sampling, seed, count)
+    path = found.path()
+    stopped = why_stopped(opened, start, path)
+    at = found.line(found.at)[-2:][0] if stopped and len(path) > 1 else found.at
+    here = found.stand(0 if stopped and len(path) == 1 else at) if stopped else found
+    standing = session.or_say(lambda: stand(opened, text, here.path()))
+    chosen = stages(standing.logits, sampling)
+    next_one = draw(chosen, sampling, seed, len(here.path()))
+    with drawing:
+        _buttons(found, next_one, stopped)
+    with typing:
+        _typed(opened, start, found, stopped)
+    _written(start, found, opened)
+    _said(opened, chosen, sampling, next_one, seed, stopped)
+    stage_columns.show(opened, chosen, sampling, here, None if stopped else next_one)
+    branch_tree.show(opened, text, found)
+    _head(standing)
+    widgets.notes(standing.reading.notes)
+    step = len(here.path())
+    return partial(
+        snippets.choice,
+        standing.reading,
+        session.folder(),
+        sampling,
+        seed,
+        step,
+        first=len(start.begun) + step == 1,
+    )
+
+
+def _sampling() -> tuple[Sampling, int, int]:
+    """What is chosen about the draw: the sampling, the seed, and how many tokens at once."""
+    places = widgets.side_by_side(3, 2, 3, 2, 3)
+    with places[0]:
+        temperature = asked_number.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
+    with places[1]:
+        top_k = asked_number.whole(
+            "Top-k", "top_k", 0, MOST_K, 0, help="So many of the likeliest stay; 0 keeps all."
+        )
+    with places[2]:
+        top_p = asked_number.slider("Top-p", "top_p", 0.01, 1.0, 1.0, step=0.01)
+    with places[3]:
+        seed = asked_number.whole("Seed", "seed", 0, MOST_SEEDS, 0)
+    with places[4]:
+        count = growing.length()
+    return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
+
+
+def _buttons(found: Branches, next_one: int, stopped: str) -> None:
+    off = bool(stopped) or not found.has_room
+
+    def write() -> None:
+        branching.put(found.write([next_one], forced=False))
+
+    def write_on() -> None:
+        st.session_state["_write_on"] = True
+
+    st.button("Draw", key="draw", type="primary", on_click=write, disabled=off, shortcut="Right")
+    branching.buttons(found)
+    st.button("Write on", key="write_on", on_click=write_on, disabled=off)
+
+
+def _typed(opened: Opened, start: Start, found: Branches, stopped: str) -> None:
+    """Any tokens at all, as the reader writes them."""
+
+    def write() -> None:
+        typed, state = st.session_state["typed"], st.session_state
+        state["typed"] = ""
+        try:
+            branching.put(found.write(tokens_of(opened, start, found.path(), typed), forced=True))
+        except ReadingError as error:
+            state["_typed_in_vain"] = str(error)
+
+    st.text_input(
+        "Or write it yourself",
+        key="typed",
+        on_change=write,
+        max_chars=200,
+        disabled=bool(stopped) or not found.has_room,
+        placeholder="Any words, then Enter",
+    )
+    if why := st.session_state.pop("_typed_in_vain", ""):
+        session.say(why)
+
+
+def _write_on(
+    opened: Opened, start: Start, found: Branches, sampling: Sampling, seed: int, count: int
+) -> Branches:
+    """Draw up to `count` tokens, where that was asked for; they are one step of the history."""
+    if not st.session_state.pop("_write_on", False):
+        return found
+    text, begun, path = session.choice().text, found.path(), list(found.path())
+    with bar("Writing") as report:
+        while len(path) < len(begun) + count and not why_stopped(opened, start, path):
+            chosen = stages(stand(opened, text, path).logits, sampling)
+            path.append(draw(chosen, sampling, seed, len(path)))
+            report((len(path) - len(begun)) / count)
+    found = found.write(path[len(begun) :], forced=False)
+    branching.put(found)
+    branching.WRITTEN.settle({"branches": str(found)})
+    return found
+
+
+def _written(start: Start, found: Branches, opened: Opened) -> None:
+    """Everything up to here; a click goes back behind a token."""
+    line, begun = found.line(found.at), len(start.begun)
+
+    def back(place: int) -> None:
+        branching.put(found.stand(line[place - begun] if place >= begun else 0))
+
+    tokens = [*start.begun, *map(opened.tokenizer.token, found.path())]
+    chips(tokens, key="decoded", highlight=len(tokens) - 1, on_pick=back)
+
+
+def _said(
+    opened: Opened, chosen: Stages, sampling: Sampling, next_one: int, seed: int, stopped: str
+) -> None:
+    """What is drawn, or why nothing is; then what was cut."""
+    name = literal(text_of(opened.tokenizer.label(next_one)))
+    chance = three(float(chosen.final[next_one]))
+    if stopped:
+        st.text(f"{stopped} Shown is its last choice; Undo or another token goes on elsewhere.")
+    elif sampling.temperature == 0:
+        st.markdown(f"**Next: {name}**, the likeliest: at temperature 0 nothing is drawn.")
+    elif chosen.left == 1:
+        st.markdown(f"**Next: {name}**, the only one that is left.")
+    else:
+        st.markdown(f"**Next: {name}**, drawn by seed {seed} with probability {chance}.")
+    st.caption(stage_columns.cut_in_words(chosen, sampling))
+
+
+def _head(standing: Stand) -> None:
+    """The chosen head over what stands there; it grows with every token."""
+    at, reading = session.choice(), standing.reading
+    words = reading.part(at.part).words
+    st.markdown(f"**Layer {at.layer}, head {at.head}, up to here**")
+    if at.part == "decoder.cross_attn":
+        st.caption("The last row looks at your sentence while it decides on the next token.")
+    matrix(
+        reading.weights(at.part, at.layer, at.head),
+        reading.rows(at.part),
+        reading.columns(at.part),
+        key="decoded_head",
+        allowed=reading.mask(at.part, at.layer),
+        row_name=words.row,
+        column_name=words.column,
+        sentence=words.cell,
+        height=widgets.MATRIX_HEIGHT,
+        top=1.0,
+    )

@@ -1,0 +1,258 @@
+"""Learning a tokenizer before one's eyes: what is learnt from, and each rule of its learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from explorer import learnt, session, widgets
+from explorer.bench.stepping import stepper
+from explorer.choices import one_of
+from explorer.components import chips
+from explorer.text import TextError
+from explorer.text.learning import BPE, WORDPIECE, Counted, Learnt, Pair
+from explorer.text.made_here import after, encoding, label_of
+from explorer.text.unigram import UNIGRAM
+
+WAYS = (BPE, WORDPIECE, UNIGRAM)
+OWN, FILE = "Words of your own", "A file of your own"
+RULES = ("20", "50", "100", "200", "500", "1000")
+FIRST_RULES = "100"
+BUSY = "Learning from the text: a second for a megabyte"
+EXCERPT = 400
+"""Characters of the text that are shown in pieces."""
+
+TABLE_HEIGHT = 388
+KEPT_HERE: dict[str, Any] = {"persist_state": "session"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A token of the text as a chip; `special` is none."""
+
+    label: str
+    id: int
+    special: bool = False
+
+
+CHOICES = {"learn_from": learnt.SHIPPED[0], "learn_rules": FIRST_RULES, "learn_own": ""}
+
+
+def chosen() -> tuple[str, int]:
+    """The same text and number for a page that does not draw these choices; in its address too."""
+    found = {key: _standing(key, first) for key, first in CHOICES.items()}
+    most = found["learn_rules"] if found["learn_rules"] in RULES else FIRST_RULES
+    name = found["learn_from"]
+    if name == FILE:
+        return str(st.session_state.get("_learn_file", "")), int(most)
+    if name == OWN:
+        return found["learn_own"][: session.TEXT_LIMIT], int(most)
+    return learnt.shipped(name if name in learnt.SHIPPED else learnt.SHIPPED[0]), int(most)
+
+
+def summary() -> str:
+    """What stands behind `chosen`, in one sentence."""
+    name, most = (_standing(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
+    is_known = name in (*learnt.SHIPPED, OWN, FILE)
+    return (
+        f"Learnt here: from “{name if is_known else learnt.SHIPPED[0]}”, at most "
+        f"{most if most in RULES else FIRST_RULES} rules, without special tokens."
+    )
+
+
+def _standing(key: str, first: str) -> str:
+    found = str(st.session_state.get(key) or st.query_params.get(key) or first)
+    if found != first and st.query_params.get(key) != found:
+        st.query_params[key] = found
+    return found
+
+
+def source() -> str:
+    """The text that is learnt from; TextError says why it cannot be."""
+    chosen = one_of("Learn from", "learn_from", (*learnt.SHIPPED, OWN, FILE), **KEPT_HERE)
+    if chosen == OWN:
+        return _own()
+    if chosen == FILE:
+        return _file()
+    return learnt.shipped(chosen)
+
+
+def _own() -> str:
+    typed = st.text_area(
+        "Your words",
+        key="learn_own",
+        bind="query-params",
+        persist_state="session",
+        placeholder="Type or paste a text; a longer one can be brought as a file",
+    )
+    if len(str(typed or "")) > session.TEXT_LIMIT:
+        raise TextError(
+            f"Your words have {len(typed):,} characters; {session.TEXT_LIMIT:,} fit into the "
+            "address, so bring a longer text as a file."
+        )
+    return str(typed or "")
+
+
+def most_rules() -> int:
+    return int(one_of("Learn at most", "learn_rules", RULES, FIRST_RULES, **KEPT_HERE))
+
+
+def way() -> str:
+    return one_of("How", "learn_how", WAYS, **KEPT_HERE)
+
+
+def show_rules(found: Learnt, text: str) -> int:
+    """One step of byte-pair encoding or WordPiece: what was merged, and what will be."""
+    names = [f"{step:,} of {len(found.rules):,}" for step in range(len(found.rules) + 1)]
+    step = stepper("Rules", "learn_step", names, 0, arrows=True)
+    counted = found.after(step)
+    widgets.notes(_said(found, counted, step))
+    pairs, vocabulary = widgets.side_by_side(1, 1)
+    with pairs:
+        st.markdown("**Neighbours in the text, the most frequent first**")
+        _pairs(found, counted)
+    with vocabulary:
+        st.markdown("**The vocabulary, the newest first**")
+        _vocabulary(found, step)
+    _excerpt(found, text, step)
+    _sentence(found, step)
+    return step
+
+
+def _said(found: Learnt, counted: Counted, step: int) -> list[str]:
+    said = []
+    if step:
+        left, right, new = (_name(found, number) for number in found.rules[step - 1])
+        said.append(f"Rule {step}: {left} and {right} became {new}.")
+    start = "bytes" if found.way == BPE else "letters"
+    alphabet = found.alphabet - (found.way == WORDPIECE)
+    unknown = ", the unknown token" if found.way == WORDPIECE else ""
+    size = len(found.vocabulary(step))
+    said.append(
+        f"The vocabulary: {alphabet:,} {start}{unknown} and {size - found.alphabet:,} learnt, "
+        f"{size:,} in all. The text is {counted.tokens:,} tokens long."
+    )
+    if not counted.pairs:
+        return [*said, "No two neighbours are left: every word is one token, so learning ends."]
+    return [*said, *_next(found, counted)]
+
+
+def _next(found: Learnt, counted: Counted) -> list[str]:
+    first = counted.pairs[0]
+    left, right = _name(found, first.left), _name(found, first.right)
+    begun = f"Next, {left} and {right} are merged: they stand together {_times(first.count)}"
+    if counted.equals == 1:
+        said = [f"{begun}, more often than any other of {counted.kinds:,} pairs."]
+    else:
+        said = [
+            f"{begun}, and so {_others(counted.equals - 1)} of {counted.kinds:,}. Of "
+            "equals the one is merged whose first token has the lowest number, then whose second "
+            f"has: here {first.left} and {first.right}."
+        ]
+    if found.way == WORDPIECE:
+        said.append(_textbook(found, first, counted.scored[0]))
+    return said
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _others(count: int) -> str:
+    return "does one other pair" if count == 1 else f"do {count:,} other pairs"
+
+
+def _textbook(found: Learnt, first: Pair, best: Pair) -> str:
+    same = (first.left, first.right) == (best.left, best.right)
+    pair = f"{_name(found, best.left)} and {_name(found, best.right)}"
+    would = "the same pair" if same else f"{pair}, found together {_times(best.count)}"
+    return (
+        "The library's trainer of WordPiece takes the most frequent pair. Textbooks divide by how "
+        f"often its two tokens stand anywhere: that would take {would} (score {best.score:.3g}, "
+        f"against {first.score:.3g})."
+    )
+
+
+def _pairs(found: Learnt, counted: Counted) -> None:
+    rows = counted.pairs
+    table = {
+        "first": [_name(found, pair.left) for pair in rows],
+        "second": [_name(found, pair.right) for pair in rows],
+        "numbers": [f"{pair.left}, {pair.right}" for pair in rows],
+        "times": [pair.count for pair in rows],
+    }
+    if found.way == WORDPIECE:
+        table["textbook's score"] = [f"{pair.score:.3g}" for pair in rows]
+    st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key="learn_pairs")
+
+
+def _vocabulary(found: Learnt, step: int) -> None:
+    done = list(enumerate(found.rules[:step], 1))[::-1]
+    table = {
+        "rule": [rule for rule, _ in done],
+        "token": [_name(found, new) for _, (*_, new) in done],
+        "number": [new for _, (*_, new) in done],
+        "made of": [f"{_name(found, left)}  {_name(found, right)}" for _, (left, right, _) in done],
+    }
+    st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key="learn_vocabulary")
+
+
+def _excerpt(found: Learnt, text: str, step: int) -> None:
+    st.subheader("The text so far", anchor=False)
+    begun = text[:EXCERPT]
+    ids = found.pieces(begun, step)
+    newest = found.rules[step - 1][2] if step else None
+    marked = [place for place, number in enumerate(ids) if number == newest]
+    is_cut = (
+        f"The first {EXCERPT:,} of its {len(text):,} characters. " if len(text) > EXCERPT else ""
+    )
+    says = f"{len(marked):,} marked: made by the newest rule." if step else "no rule yet."
+    st.caption(f"{is_cut}{len(ids):,} tokens, {says}")
+    chips(
+        [Shown(_name(found, number), number) for number in ids],
+        key="learn_text",
+        highlight=marked,
+        height=200,
+    )
+
+
+def _sentence(found: Learnt, step: int) -> None:
+    """Reading is not learning: the rules so far, lowest first, on the reader's own sentence."""
+    st.subheader("Your sentence by these rules", anchor=False)
+    text = session.choice().text
+    if not text.strip():
+        widgets.say("There is nothing to read yet: type a sentence.")
+        return
+    try:
+        taken = encoding(after(found, step), text)
+    except TextError as error:
+        widgets.say(str(error))
+        return
+    names = [f"{place} of {len(taken) - 1}" for place in range(len(taken))]
+    at = stepper("Reading", "learn_encode", names, len(taken) - 1)
+    st.text(taken[at].action)
+    changed = [place for place, piece in enumerate(taken[at].pieces) if piece.changed]
+    chips(taken[at].pieces, key="learn_sentence", highlight=changed)
+
+
+def _name(found: Learnt, number: int) -> str:
+    return label_of(found.tokens[number], found.way)
+
+
+def _file() -> str:
+    """The text of a file; it is too long for the address, so a link does not hold it."""
+    st.caption(
+        f"A plain text of at most {learnt.MOST_CHARACTERS:,} characters. "
+        "A link does not hold it: who opens it brings the file again."
+    )
+    brought = st.file_uploader("A text file", key="learn_file")
+    if brought is not None:
+        try:
+            st.session_state["_learn_file"] = brought.getvalue().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise TextError(
+                "The file is not text in UTF-8; save it as plain text in UTF-8 and bring it again."
+            ) from None
+    return str(st.session_state.get("_learn_file", ""))

@@ -1,0 +1,167 @@
+"""The museum on the screen: one mistake, the wrong and the right run side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from explorer import session, shelves, tables, widgets
+from explorer.bench import museum_more
+from explorer.choices import one_of
+from explorer.components import matrix
+from explorer.first_look import first_look
+from explorer.kept import kept
+from explorer.library import LibraryError, Opened, open_entry
+from explorer.museum.case import Case, case_of
+from explorer.museum.exhibits import BY_LABEL, Exhibit
+from explorer.museum.instruments import INSTRUMENTS, Found
+from explorer.reading import Reading, ReadingError, read
+from explorer.snippets import museum as snippets
+from models.mistakes import MISTAKES
+
+MAP = "A map"
+SIDES = ("wrong", "right")
+PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 190, 0.5
+"""A picture much wider than high, as of a few positions, needs less room."""
+NO_MODEL = "No model here can have this mistake: {why}. The document's own numbers stand below."
+
+
+def show() -> Callable[[], str]:
+    """The chosen exhibit, top to bottom: what it is, both runs, what gives it away; its lines."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        picked = one_of("Exhibit", "exhibit", list(BY_LABEL), as_list=True, width=420)
+        exhibit = BY_LABEL[picked]
+        has_runs = exhibit.name in MISTAKES
+        on = has_runs and st.toggle("Make the mistake", True, key="mistake", bind="query-params")
+    wrong, right = widgets.side_by_side(1, 1)
+    wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
+    right.markdown(f"**Right.** {exhibit.right}")
+    chosen = fitting(exhibit.name) if has_runs else None
+    if chosen is not None:
+        _runs(exhibit, on, *chosen)
+    elif not has_runs:
+        with st.container(border=True, key="given_away"):
+            st.markdown(f"**What gives it away.** {exhibit.telling}")
+    museum_more.show(exhibit)
+    return lambda: _lines(exhibit, on, chosen)
+
+
+def _lines(exhibit: Exhibit, on: bool, chosen: tuple[Opened, Reading] | None) -> str:
+    if chosen is None:
+        return snippets.of_the_document(exhibit)
+    opened, reading = chosen
+    folder = shelves.seen()[opened.name].folder
+    return snippets.both_runs(exhibit, reading, folder, look_of(opened), on)
+
+
+def _runs(exhibit: Exhibit, on: bool, opened: Opened, reading: Reading) -> None:
+    before, after = (
+        measured(opened, reading, exhibit.name if made else "", (exhibit.sign, MAP))
+        for made in (on, False)
+    )
+    heads = "The mistake is made" if on else "The mistake is not made", "As it should be"
+    with_map = after[exhibit.sign].picture is None
+    for number, name in enumerate((exhibit.sign, MAP) if with_map else (exhibit.sign,)):
+        runs = zip(widgets.side_by_side(1, 1), heads, (before, after), SIDES, strict=True)
+        for place, head, found, side in runs:
+            with place:
+                if number == 0:
+                    st.markdown(f"**{head}**")
+                draw(found[name], f"museum_{side}")
+    given_away(exhibit, before[exhibit.sign], after[exhibit.sign])
+
+
+def given_away(exhibit: Exhibit, wrong: Found, right: Found) -> None:
+    """The number that gives the mistake away, of both runs."""
+    with st.container(border=True, key="given_away"):
+        numbers = f"{wrong.short} against {right.short}"
+        st.markdown(f"**What gives it away: {exhibit.sign}, {numbers}.** {exhibit.telling}")
+
+
+def draw(found: Found, key: str) -> None:
+    """What an instrument shows: a sentence, its lines, and its picture where it has one."""
+    st.text(found.said[:1].upper() + found.said[1:])  # may hold the reader's own words
+    if found.lines:
+        tables.steps(list(found.lines), "What the instrument shows")
+    if found.picture is not None:
+        shape = len(found.down) / max(len(found.across), 1)
+        signed = float(found.picture.min()) < 0
+        matrix(
+            found.picture,
+            found.down,
+            found.across,
+            key=key,
+            scale="diverging" if signed else "sequential",
+            row_name="position" if signed else "query",
+            column_name="dimension" if signed else "key",
+            height=FLAT_HEIGHT if shape < FLAT else PICTURE_HEIGHT,
+            top=1.0,
+            sentence="{row}, {column}: {value}",
+            unit="value" if signed else "weight",
+        )
+
+
+def measured(
+    opened: Opened, reading: Reading, mistake: str, instruments: tuple[str, ...]
+) -> dict[str, Found]:
+    """What these instruments show of the model with a mistake, or with none; kept."""
+
+    look = look_of(opened)
+
+    def make() -> dict[str, Found]:
+        case = with_mistake(case_of(opened, reading, look), mistake)
+        return {name: INSTRUMENTS[name](case) for name in instruments}
+
+    key = ("museum", mistake, instruments, look, reading.text, reading.pair)
+    return kept(opened, key, make, _size)
+
+
+def look_of(opened: Opened) -> tuple[str, int, int]:
+    """The chosen head, or of another model the one that is worth seeing first."""
+    at = session.choice()
+    return (at.part, at.layer, at.head) if at.model == opened.name else first_look(opened)
+
+
+def with_mistake(case: Case, mistake: str) -> Case:
+    """The same inputs for a copy of the model that has the mistake."""
+    return case.of(MISTAKES[mistake].make(case.model)) if mistake else case
+
+
+def fitting(mistake: str) -> tuple[Opened, Reading] | None:
+    """The chosen model where it can have the mistake, else the first that can, and says so."""
+    misfit: Callable[..., str | None] = MISTAKES[mistake].misfit
+    opened = session.opened()
+    why = misfit(opened.config)
+    if why is None:
+        reading = session.reading_of_text()
+        widgets.notes(reading.notes)
+        return opened, reading
+    for entry in shelves.seen().values():
+        if entry.config is None or misfit(entry.config) is not None:
+            continue
+        try:
+            other = open_entry(entry)
+            reading = _read(other, entry.example)
+        except (LibraryError, ReadingError):
+            continue
+        session.say(
+            f"{opened.name} cannot have this mistake: {why}. So {other.name} makes it here, and "
+            f"reads “{reading.text}”."
+        )
+        return other, reading
+    session.say(NO_MODEL.format(why=why))
+    return None
+
+
+def _read(opened: Opened, example: str) -> Reading:
+    """The reader's sentence where this model knows its words, else one of the model's own."""
+    try:
+        reading = read(opened, session.choice().text)
+    except ReadingError:
+        return read(opened, example)
+    return read(opened, example) if reading.notes else reading
+
+
+def _size(found: dict[str, Found]) -> int:
+    return sum(each.picture.nbytes for each in found.values() if each.picture is not None) + 4096

@@ -1,0 +1,161 @@
+"""What an exhibit has besides its two runs: the document's numbers, a training, fills, a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import streamlit as st
+
+from explorer import session
+from explorer.figures.learning import HEIGHT, held_out, loss
+from explorer.library import Opened
+from explorer.museum import documents, learning
+from explorer.museum.exhibits import Exhibit
+from explorer.museum.learning import Point
+from explorer.numbers import three
+from explorer.tasks import TASKS, Task
+from models.mistakes.outputs import lowest_loss
+
+USUAL = ("what", "with the mistake", "right")
+HEADS = {
+    "filled-row": ("a row of three that may see nothing, filled with", "float32", "half precision")
+}
+LARGE = (
+    "The notebook's own model has {count:,} parameters, {size:,.0f} MB, while this is computed; "
+    "it takes some seconds."
+)
+TASK_OF_ALL = "negation"
+
+
+def show(exhibit: Exhibit) -> None:
+    """The document's own numbers, and what only this exhibit has."""
+    if exhibit.name in documents.FIGURES:
+        st.markdown("**In the document's own configuration**")
+        _figures(exhibit.name)
+    if exhibit.name == "softmax-twice":
+        _softmax_twice()
+    if exhibit.name == "random-labels":
+        _random_labels()
+    if exhibit.name == "printed-count":
+        _ledger_of_chosen()
+
+
+def _figures(name: str) -> None:
+    place = f"_museum_{name}"
+    if name in documents.LARGE and place not in st.session_state:
+        count, size = documents.size_of(documents.notebook_tutorial())
+        st.text(LARGE.format(count=count, size=size / 1e6))
+        if not st.button("Compute them", key="compute"):
+            return
+        with st.spinner("Making the notebook's model"):
+            st.session_state[place] = documents.FIGURES[name]()
+    found = st.session_state.get(place) or documents.FIGURES[name]()
+    heads = HEADS.get(name, USUAL)
+    st.table(
+        {head: [line[i] for line in found] for i, head in enumerate(heads)},
+        border="horizontal",
+        hide_index=True,
+        alt="Numbers of the document's own configuration, with the mistake and right",
+    )
+
+
+def _softmax_twice() -> None:
+    task = _task(session.opened())
+    low = lowest_loss(
+        task.model.vocab_size if task.model.head != "classifier" else len(task.classes)
+    )
+    st.markdown("**Two trainings from the same weights**")
+    st.text(
+        f"Task {task.name}, {learning.STEPS} steps of 32. With the softmax inside, the loss "
+        f"cannot fall below {three(low)}."
+    )
+    points = _trained(f"softmax_{task.name}", lambda: learning.softmax_twice(task, learning.STEPS))
+    if points:
+        top = max(point.value for point in points)
+        st.vega_lite_chart(
+            _table(points, "loss"),
+            loss(learning.STEPS, top, run="run"),
+            height=HEIGHT,
+            key="museum_curves",
+        )
+        _last(points, "loss")
+
+
+def _random_labels() -> None:
+    st.markdown("**Learning noise beside learning a task**")
+    st.text(
+        f"The web tutorial's classifier, 389,218 parameters, on 16 × 20 random tokens, "
+        f"{learning.STEPS} steps; beside it the small classifier of the task negation. "
+        "Dropout is off where accuracy is measured."
+    )
+    points = _trained("random_labels", lambda: learning.random_labels(learning.STEPS))
+    if points:
+        st.vega_lite_chart(
+            _table(points, "value"),
+            held_out("accuracy", learning.STEPS, run="run"),
+            height=HEIGHT + 60,
+            key="museum_curves",
+        )
+        _last(points, "accuracy")
+
+
+def _trained(name: str, begin: Callable[[], Iterator[Point]]) -> list[Point]:
+    """What was trained so far; a click trains, another one stops, and what came stays."""
+    place = f"_museum_{name}"
+    before: list[Point] = st.session_state.get(place, [])
+    button, bar = st.empty(), st.empty()
+    if not button.button("Train both" if not before else "Train both again", key="train_both"):
+        return before
+    button.button("Stop", key="stop_both")
+    points: list[Point] = []
+    st.session_state[place] = points
+    for point in begin():
+        points.append(point)
+        bar.progress(point.step / learning.STEPS, f"Step {point.step} of {learning.STEPS}")
+    bar.empty()
+    st.rerun()
+
+
+def _table(points: list[Point], value: str) -> dict[str, list[Any]]:
+    return {
+        "step": [point.step for point in points],
+        value: [point.value for point in points],
+        "run": [point.curve for point in points],
+    }
+
+
+def _last(points: list[Point], what: str) -> None:
+    """The last value of every curve, in words."""
+    last = {point.curve: point for point in points}
+    said = "; ".join(f"{name}: {three(point.value)}" for name, point in last.items())
+    step = next(iter(last.values())).step
+    st.text(f"{what.capitalize()} at step {step}: {said}.")
+
+
+def _task(opened: Opened) -> Task:
+    """The chosen model's own task where it is one of the small ones."""
+    return opened.task if opened.task is not None else TASKS[TASK_OF_ALL]
+
+
+def _ledger_of_chosen() -> None:
+    opened = session.opened()
+    parts = {
+        name: documents.count_of(module)
+        for name, module in opened.model.named_children()
+        if documents.count_of(module)
+    }
+    total = documents.count_of(opened.model)
+    shared = sum(parts.values()) - total
+    st.markdown("**The chosen model, part by part**")
+    st.table(
+        {
+            "part": [*parts, *(["counted twice, since shared"] if shared else []), "total"],
+            "parameters": [
+                f"{count:,}" for count in (*parts.values(), *([-shared] if shared else []), total)
+            ],
+        },
+        border="horizontal",
+        hide_index=True,
+        alt="The parts of the chosen model and how many parameters each has",
+    )

@@ -1,0 +1,76 @@
+"""From a weight on to the stream, on the screen: value, head, W_O, and one number of the stream."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session, tables, widgets
+from explorer.analysis.onward import Onward, onward
+from explorer.choices import one_of
+from explorer.figures import products
+from explorer.numbers import three
+from explorer.reading import Reading
+
+HEIGHT, MOST_NUMBERS = 110, 32
+
+
+def show(reading: Reading, query: int, key: int) -> None:
+    """The value of the key on its way, then one number of the stream with all that is added."""
+    at = session.choice()
+    found = onward(reading, at.part, at.layer, at.head, query, key)
+    order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
+    drawn, numbers = widgets.side_by_side(7, 4)
+    with drawn:
+        st.markdown("**From the weight to the stream**")
+        _bars(found)
+        _written(found, order)
+    with numbers:
+        number = int(
+            one_of("One number of the stream", "number", [str(n) for n in order], as_list=True)
+        )
+        tables.steps(steps(found, number), "Every step from the value to one number of the stream")
+        st.caption(
+            "The whole block was made again at this query; its last stream differs from that of "
+            f"the pass by at most {three(found.difference)} of its largest number."
+        )
+
+
+def steps(found: Onward, number: int) -> list[tuple[str, str]]:
+    """What is added up to one number of the stream, in the order the model does it."""
+    behind = "after, normed" if found.has_norm_behind else "after"
+    lines = {
+        "this key, weight × value × W_O": found.written_for_key,
+        "all keys: what this head writes": found.written,
+        "the other heads": found.others,
+        "bias of W_O": found.bias,
+        "the attention writes": found.out,
+        "the stream before": found.before,
+        f"the stream {behind}": found.after,
+    }
+    return [(name, three(float(values[number]))) for name, values in lines.items()]
+
+
+def _bars(found: Onward) -> None:
+    places = list(range(len(found.value)))
+    for name, title, values in (
+        ("value", "value", found.value),
+        ("given", "× weight", found.given),
+        ("head", "all keys", found.head_out),
+    ):
+        spec = products.dimensions(values.tolist(), places, title, last=name == "head")
+        st.vega_lite_chart(spec, height=HEIGHT + 50 * (name == "head"), key=f"onward_{name}")
+    st.caption(
+        f"The value of the key, the same times its weight {three(found.weight)}, and the sum of "
+        "this over all keys: what the head gives."
+    )
+
+
+def _written(found: Onward, order: list[int]) -> None:
+    spec = products.dimensions(found.written.tolist(), order, "written", last=True)
+    st.vega_lite_chart(spec, height=HEIGHT + 50, key="onward_written")
+    cut = (
+        f" The {len(order)} largest of {len(found.written)} numbers."
+        if len(order) < len(found.written)
+        else ""
+    )
+    st.caption(f"What W_O makes of it: what this head writes into the stream.{cut}")

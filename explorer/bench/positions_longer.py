@@ -1,0 +1,93 @@
+"""A text longer than a model was trained on, really passed: what its positions do out there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+from torch import Tensor
+
+from explorer import session, widgets
+from explorer.analysis.positions import MOST_TOKENS, Longer, can_have, longer
+from explorer.bench.positions_order import CANNOT
+from explorer.choices import one_of
+from explorer.figures.curves import over_places
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.numbers import three
+from explorer.parts import WORDS
+from explorer.snippets import positions as snippets
+
+HEIGHT = 280
+FACTORS = {"1.25 ×": 1.25, "1.5 ×": 1.5, "2 ×": 2.0}
+BEYOND = {
+    "sinusoidal": "The formula goes on: a later position gets a vector that the model has never "
+    "met.",
+    "rotary": "The angles go on: a later position is turned further than the model has ever met, "
+    "and distances appear that are new to it.",
+    "alibi": "The straight line goes on: a key further away counts less, near ones as ever.",
+    "relative": "All distances of the last bucket share its number: far keys look equally far.",
+    "none": "There are no positions to run out of; only the number of keys is new.",
+}
+
+
+def length(opened: Opened, name: str) -> Callable[[], str] | None:
+    """The chosen head and the loss of a decoder, before and beyond what was trained; the lines."""
+    trained = opened.config.max_len
+    if not can_have(opened.model, name):
+        session.say(CANNOT)
+        return None
+    if name == "learned":
+        session.say(
+            f"The table has {trained:,} rows, so {trained:,} tokens fit: position {trained:,} has "
+            "no vector, and a longer text cannot be read."
+        )
+        return None
+    st.caption(BEYOND[name])
+    if trained * 1.25 > MOST_TOKENS:
+        session.say(
+            f"This model reads {trained:,} tokens; more than {MOST_TOKENS:,} are not passed here."
+        )
+        return None
+    factor = FACTORS[one_of("Length", "times", tuple(FACTORS), "2 ×")]
+    count = min(int(trained * factor), MOST_TOKENS)
+    reading, at = session.reading_of_text(), session.choice()
+    found = kept(
+        opened,
+        ("longer", reading.text, reading.pair, count, name, at.part, at.layer, at.head),
+        lambda: longer(opened, reading, count, name, at.part, at.layer, at.head),
+        lambda made: made.looks_at.nbytes,
+    )
+    _show(found, name, opened.config.positions, at.head)
+    folder = session.folder()
+    return lambda: snippets.longer(reading, folder, count, name, (found.part, found.layer, at.head))
+
+
+def _show(found: Longer, name: str, own: str, head: int) -> None:
+    whose = "" if name == own else " These are not the positions that it was trained with."
+    st.text(
+        f"Your sentence again and again, {found.length:,} tokens in one pass; the model is made "
+        f"for {found.trained:,}.{whose}"
+    )
+    places = widgets.side_by_side(1, 1) if found.nats is not None else widgets.side_by_side(1)
+    with places[0]:
+        stack = WORDS[found.part].row
+        st.markdown(f"**How many keys each {stack} looks at, layer {found.layer}, head {head}**")
+        spec = over_places(found.looks_at.tolist(), found.trained, "keys")
+        st.vega_lite_chart(spec, height=HEIGHT, key="looks_at")
+        st.caption(_halves(found, found.looks_at, "keys", "e to the entropy of its weights"))
+    if found.nats is None:
+        return
+    with places[1]:
+        st.markdown("**What it loses on each next token**")
+        spec = over_places(found.nats.tolist(), found.trained, "nats")
+        st.vega_lite_chart(spec, height=HEIGHT, key="nats")
+        st.caption(_halves(found, found.nats, "nats", "−ln of the chance of the next token"))
+
+
+def _halves(found: Longer, values: Tensor, unit: str, what: str) -> str:
+    inside, beyond = found.halves(values)
+    return (
+        f"On average {three(inside)} {unit} up to position {found.trained - 1}, {three(beyond)} "
+        f"beyond ({what})."
+    )

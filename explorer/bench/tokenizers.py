@@ -1,0 +1,118 @@
+"""One sentence under several tokenizers: those of models, and those that were learnt here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from explorer import learnt, library, session, shelves, widgets
+from explorer.bench import learning
+from explorer.components import chips
+from explorer.library import LibraryError
+from explorer.reading import Reading
+from explorer.text import AnyTokenizer, TextError, Token
+from explorer.text.labels import cut
+from explorer.text.made_here import MadeHere
+from explorer.text.there_and_back import lost
+
+HERE = "Learnt here: "
+MOST, MOST_BYTES = 6, 12
+LONGEST_WISH = 30
+Reader = AnyTokenizer | MadeHere
+
+
+def one_by_one(reading: Reading) -> None:
+    """Every token with its number, its characters and their bytes; and the way back."""
+    st.subheader("Token by token", anchor=False)
+    tokens, text = reading.placed, reading.typed
+    st.dataframe(
+        {
+            "position": list(range(len(tokens))),
+            "token": [token.label for token in tokens],
+            "number": [token.id for token in tokens],
+            "characters": [_characters(token) for token in tokens],
+            "bytes of the characters": [_bytes(text[token.start : token.end]) for token in tokens],
+        },
+        hide_index=True,
+        height=min(420, 38 + 35 * len(tokens)),
+        key="tokens_table",
+    )
+    if not session.choice().pair:
+        st.text(f"Back from numbers to text: {_back(reading)}")
+
+
+def _back(reading: Reading) -> str:
+    try:
+        return back_again(session.opened().tokenizer.decode, reading.tokens, reading.text)
+    except TextError as error:
+        return str(error)
+
+
+def _characters(token: Token) -> str:
+    if token.start == token.end:
+        return "added for the model"
+    return f"{token.start}–{token.end - 1}"
+
+
+def _bytes(characters: str) -> str:
+    found = characters.encode()
+    return found[:MOST_BYTES].hex(" ") + (" …" if len(found) > MOST_BYTES else "")
+
+
+def beside(text: str) -> None:
+    """The chosen tokenizers below each other: pieces, how many, and whether the text comes back."""
+    st.subheader("The same sentence under other tokenizers", anchor=False)
+    mine = session.choice().model
+    names = [*(HERE + way for way in learning.WAYS), *(n for n in shelves.seen() if n != mine)]
+    chosen = _choose(names)
+    st.caption(learning.summary())
+    widgets.ways_on("learning")
+    for place, name in enumerate((mine, *chosen)):
+        try:
+            _one(name, text, place)
+        except (TextError, LibraryError) as error:
+            st.text(name)
+            widgets.say(str(error))
+
+
+def _choose(names: Sequence[str]) -> list[str]:
+    """Beside the chosen model's; what the address names in vain is said."""
+    state, usual = st.session_state, list(names[: len(learning.WAYS)])
+    if "beside" in state:
+        state["beside"] = [name for name in state["beside"] if name in names]
+    else:
+        for wish in st.query_params.get_all("beside"):
+            if wish not in names:
+                session.say(f"“Beside it” has no “{cut(wish, LONGEST_WISH)}” here.")
+    picked: list[str] = st.multiselect(
+        "Beside it",
+        names,
+        default=usual,
+        key="beside",
+        max_selections=MOST,
+        bind="query-params",
+        persist_state="session",
+    )
+    return picked
+
+
+def _one(name: str, text: str, place: int) -> None:
+    tokenizer = _tokenizer(name)
+    tokens = tokenizer.encode(text)
+    st.text(f"{name} · {len(tokens):,} tokens of {tokenizer.vocab_size:,}")
+    chips(tokens, key=f"beside_{place}")
+    st.caption(back_again(tokenizer.decode, tokens, text))
+
+
+def back_again(decode: Callable[[list[int]], str], tokens: Sequence[Token], text: str) -> str:
+    """What the numbers give when they are read back, special tokens left out."""
+    what = lost(text, decode([token.id for token in tokens if not token.special]))
+    return what or "The numbers give back exactly this text."
+
+
+def _tokenizer(name: str) -> Reader:
+    if name.startswith(HERE):
+        text, most = learning.chosen()
+        return learnt.tokenizer(text, name.removeprefix(HERE), most)
+    return library.open_entry(shelves.seen()[name]).tokenizer

@@ -1,0 +1,224 @@
+"""The whole pass on the screen: the spine of its stages, and the values of the one chosen."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer import session, widgets
+from explorer.analysis.changes import has_words
+from explorer.analysis.walk_again import difference
+from explorer.analysis.walk_formulas import formula, sentence
+from explorer.analysis.walk_line import Stage, sizes
+from explorer.analysis.walk_values import Walk, recorded
+from explorer.analysis.walk_view import (
+    Cut,
+    columns_are,
+    cut,
+    is_of_text,
+    is_square,
+    row_stack,
+    tokens_of,
+    windows,
+)
+from explorer.answers import class_names
+from explorer.bench import walk_choices as choices
+from explorer.choices import token_names
+from explorer.components import chips, matrix
+from explorer.components.labels import text_of
+from explorer.components.spine import Bone, spine
+from explorer.kept import kept
+from explorer.library import Opened
+from explorer.numbers import three
+from explorer.reading import Reading
+from models.trace import Trace
+
+HEIGHT, MATRIX_HEIGHT, SQUARE_HEIGHT = 720, 700, 500
+BRANCHES = {"self_attn": "self-attention", "cross_attn": "cross-attention", "mlp": "feed-forward"}
+
+
+def show(opened: Opened, reading: Reading) -> None:
+    """The spine on the left, the stage beside it; to be drawn in a fragment of its own.
+
+    Where a step leads to another layer, the whole page is drawn, so that the sidebar follows.
+    """
+    if st.session_state.pop(choices.LED, False):
+        st.rerun()
+    at = choices.chosen(reading)
+    walk = walk_of(opened, reading, at)
+    left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
+    with left:
+        spine(
+            bones(walk, at),
+            key="spine",
+            at=at.place,
+            on_move=lambda place: choices.move(at, place),
+            height=HEIGHT,
+            note="Bars: length of the token's stream",
+        )
+    with right:
+        _stage(opened, walk, at)
+
+
+def walk_of(opened: Opened, reading: Reading, at: choices.At) -> Walk:
+    """The values of the pass; what is recorded besides the reading is kept, block by block."""
+    chosen = session.choice()
+
+    def record(sites: tuple[str, ...]) -> Trace:
+        key = ("walk", chosen.text, chosen.pair, sites)
+        return kept(opened, key, lambda: recorded(reading, sites), _bytes)
+
+    return Walk(reading, chosen.head, at.tokens[reading.config.stacks[-1]], record)
+
+
+def _bytes(made: Trace) -> int:
+    held: dict[int, Tensor] = {value.data_ptr(): value for value in made.values.values()}
+    return sum(value.nbytes for value in held.values())
+
+
+def bones(walk: Walk, at: choices.At) -> list[Bone]:
+    """The sections of the pass, each with the length of the chosen token's stream behind it."""
+    made: list[Bone] = []
+    two = walk.config.kind == "encoder-decoder"
+    grouped: dict[tuple[str, str], list[Stage]] = {}
+    for stage in walk.stages.values():
+        grouped.setdefault((stage.stack, stage.section), []).append(stage)
+    for (stack, section), group in grouped.items():
+        length = _length(walk, group, at.tokens[stack])
+        made.append(
+            Bone(
+                title=f"{stack.capitalize()} {section.lower()}" if two else section,
+                stages=tuple(stage.title for stage in group),
+                branches=tuple(BRANCHES.get(stage.branch, "") for stage in group),
+                on_line=tuple(stage.is_stream for stage in group),
+                length=length,
+                said=three(length) if length else "",
+            )
+        )
+    return made
+
+
+def _length(walk: Walk, group: list[Stage], token: int) -> float:
+    """Of the stream behind a section, as the reading has it; nothing more is computed for it."""
+    reading, stage = walk.reading, group[-1]
+    name = f"{stage.stack}.{stage.layer}.resid_post"
+    if stage.layer is None:
+        name = f"{stage.stack}.0.resid_pre" if stage.section == "Embedding" else ""
+    if name not in reading.trace:
+        return 0.0
+    return float(reading.trace[name][reading.row, token].norm())
+
+
+def _stage(opened: Opened, walk: Walk, at: choices.At) -> None:
+    stage = at.stage
+    where = f"{stage.stack.capitalize()}, {stage.section.lower()}"
+    branch = f", {BRANCHES[stage.branch]}" if stage.branch else ""
+    st.markdown(f"**{stage.title}** · {where}{branch}")
+    st.latex(formula(stage, walk.config))
+    st.caption(f"{sentence(stage)} {named(stage)} {shape_said(walk, stage)}")
+    tokens = tokens_of(walk, row_stack(stage))
+    if stage.kind == "tokens":
+        chips(tokens, key="walk_tokens", highlight=at.row)
+        return
+    is_cut = columns_are(stage) == "number"
+    names = [] if is_of_text(walk, stage) else token_names(tokens)
+    choices.controls(at, names, windows(walk[stage.name].shape[1]) if is_cut else [])
+    drawn = cut(walk, stage, at.row, at.window, lambda option: option_name(opened, option))
+    _matrix(walk, stage, drawn, at)
+    st.caption(" ".join(said(walk, stage, drawn, at)))
+
+
+def option_name(opened: Opened, option: int) -> str:
+    """A token of the vocabulary, or a class."""
+    if has_words(opened.config):
+        return text_of(opened.tokenizer.label(option))
+    return class_names(opened)[option]
+
+
+def named(stage: Stage) -> str:
+    """What the trace calls it, or what made it where the trace does not show it."""
+    if stage.kind == "tokens":
+        return "They are what the model is given, so the trace does not show them."
+    if stage.site:
+        return f"The trace calls it `{stage.site}`."
+    if stage.module:
+        return f"The trace does not show it; made by the model's own `{stage.module}`."
+    return "The trace does not show it; made from `" + "` and `".join(stage.reads) + "`."
+
+
+def shape_said(walk: Walk, stage: Stage) -> str:
+    """The shapes that it goes through: symbols with their numbers."""
+    reading = walk.reading
+    tokens = len(reading.source if stage.stack == "encoder" else reading.target)
+    source = len(reading.source)
+    keys = source if stage.branch == "cross_attn" else tokens
+    known = sizes(walk.config, 1, tokens, source, keys)
+    chain = [" × ".join(f"{symbol} {known[symbol]:,}" for symbol in shape) for shape in stage.chain]
+    return "Shape: " + " → ".join(chain) + "."
+
+
+def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
+    square = is_square(stage)
+    shares = stage.kind in ("weights", "probabilities")
+    allowed = None
+    if stage.kind in ("masked", "weights"):
+        allowed = walk.mask(stage)[torch.tensor(drawn.rows)][:, torch.tensor(drawn.columns)]
+    cell = None
+    if at.row in drawn.rows and drawn.columns:
+        column = drawn.columns.index(at.column) if at.column in drawn.columns else 0
+        cell = drawn.rows.index(at.row), column
+
+    def hold(cell: tuple[int, int] | None) -> None:
+        if cell is not None:
+            choices.hold(at, drawn.rows[cell[0]], drawn.columns[cell[1]])
+
+    what = columns_are(stage)
+    matrix(
+        drawn.values,
+        drawn.row_labels,
+        drawn.column_labels,
+        key="walk_values",
+        scale="sequential" if shares else "diverging",
+        allowed=allowed,
+        row_name="query" if square else "token",
+        column_name=what,
+        sentence="{row}, number {column}: {value}"
+        if what == "number"
+        else None
+        if stage.kind == "weights"
+        else "{row}, {column}: {value}",
+        unit={"weights": "weight", "probabilities": "chance"}.get(stage.kind, "value"),
+        height=SQUARE_HEIGHT if square else height_of(len(drawn.rows)),
+        top=1.0 if shares else None,
+        held=cell,
+        on_hold=hold,
+    )
+
+
+def height_of(rows: int) -> int:
+    """Room for so many rows whose numbers can be read."""
+    return min(MATRIX_HEIGHT, 36 * max(rows, 2) + 118)
+
+
+def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
+    """What is cut, whose head it is, and how well the formula gives the same numbers."""
+    lines = []
+    if stage.per_head:
+        count = walk.config.n_heads if "heads" in stage.chain[-1] else walk.config.kv_heads
+        head = walk.head_of(stage, count)
+        of = "heads" if count == walk.config.n_heads else "heads of keys and values"
+        lines.append(f"Head {head} of {count} {of}; the sidebar chooses another.")
+    if drawn.width > len(drawn.columns):
+        what = {"key": "keys", "option": "options", "number": "numbers"}[columns_are(stage)]
+        how = "the largest for the chosen token" if drawn.by_size else "no more are drawn at once"
+        lines.append(f"{len(drawn.columns)} of {drawn.width:,} {what}: {how}.")
+    if drawn.height > len(drawn.rows):
+        lines.append(f"{len(drawn.rows)} of {drawn.height:,} tokens, the chosen one among them.")
+    row = walk.rows(stage.name).index(at.row) if at.row in walk.rows(stage.name) else 0
+    found = difference(walk, stage, slice(row, row + 1))
+    lines.append(
+        "Made again by the formula from the stages before, this token's row differs by at most "
+        f"{three(found)} of its largest number."
+    )
+    return lines

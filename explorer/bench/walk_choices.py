@@ -1,0 +1,183 @@
+"""Where one stands in the whole pass: the stage, the token and the number, kept in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer import session
+from explorer.analysis.walk import stages
+from explorer.analysis.walk_line import Stage
+from explorer.analysis.walk_view import NUMBERS, columns_are, row_stack
+from explorer.bench.folded import Folded
+from explorer.reading import Reading
+from explorer.text.labels import cut
+
+FOLDED = Folded(
+    "walk",
+    {"stage": "", "encoder_token": "", "decoder_token": "", "number": "", "key": "", "option": ""},
+)
+LONGEST_WISH = 40
+LED = "_walk_led"
+"""Where this stands in the session, the sidebar is to show another layer."""
+
+
+@dataclass(frozen=True)
+class At:
+    """Where one stands: `place` among the stages, a token of each stack, a column of each kind."""
+
+    stages: tuple[Stage, ...]
+    place: int
+    tokens: dict[str, int]
+    columns: dict[str, int]
+
+    @property
+    def stage(self) -> Stage:
+        return self.stages[self.place]
+
+    @property
+    def row(self) -> int:
+        """The chosen position, of the text that the rows of the stage stand for."""
+        return self.tokens[row_stack(self.stage)]
+
+    @property
+    def column(self) -> int | None:
+        return self.columns.get(columns_are(self.stage))
+
+    @property
+    def window(self) -> int:
+        """Which cut of a vector is shown: the one with the chosen number."""
+        return self.columns.get("number", 0) // NUMBERS
+
+
+def chosen(reading: Reading) -> At:
+    """What is chosen, or asked for by the address; what it asks for in vain is said."""
+    _follow_sidebar(reading)
+    made = stages(reading.config)
+    asked, vain = FOLDED.texts(), list[str]()
+    names = [stage.name for stage in made]
+    stage = str(asked.get("stage") or names[0])
+    if stage not in names:
+        title = made[0].title
+        vain.append(f"This model has no stage “{cut(stage, LONGEST_WISH)}”; showing {title}.")
+        stage = names[0]
+    counts = {"encoder": len(reading.source), "decoder": len(reading.target)}
+    tokens = {}
+    for stack in reading.config.stacks:
+        wish, last = str(asked.get(f"{stack}_token") or ""), counts[stack] - 1
+        tokens[stack] = _number(wish, last)
+        if wish and str(tokens[stack]) != wish:
+            vain.append(f"There is no token {cut(wish, LONGEST_WISH)} here; showing {last}.")
+    columns = {
+        kind: int(str(asked[kind]))
+        for kind in ("number", "key", "option")
+        if str(asked.get(kind, "")).isdecimal() and len(str(asked[kind])) < 8
+    }
+    at = At(made, names.index(stage), tokens, columns)
+    FOLDED.settle(
+        {
+            "stage": stage if at.place else "",
+            **{
+                f"{stack}_token": str(asked.get(f"{stack}_token") or "") and str(tokens[stack])
+                if stack in tokens
+                else ""
+                for stack in counts
+            },
+            **{kind: str(columns.get(kind, "")) for kind in ("number", "key", "option")},
+        }
+    )
+    _say(vain, stage)
+    return at
+
+
+def _number(text: str, last: int) -> int:
+    is_one = text.isdecimal() and len(text) < 8 and int(text) <= last
+    return int(text) if is_one else last
+
+
+def move(at: At, place: int) -> None:
+    """Stand at another stage; the sidebar shows its attention and its layer. For a callback."""
+    stage = at.stages[place]
+    FOLDED.put("stage", stage.name if place else "")
+    _lead_sidebar(stage)
+
+
+def _lead_sidebar(stage: Stage) -> None:
+    state, now = st.session_state, session.choice()
+    if stage.layer is None:
+        return
+    moved = bool(stage.part) or not now.part.startswith(stage.stack)
+    part = (stage.part or f"{stage.stack}.self_attn") if moved else now.part
+    if (part, stage.layer) != (now.part, now.layer):
+        state["part"], state["layer"] = part, stage.layer
+        state["_walk_sidebar"] = now.model, part, stage.layer
+        state[LED] = True
+
+
+def _follow_sidebar(reading: Reading) -> None:
+    """Where the sidebar was turned to another layer, the same stage of that layer is shown."""
+    state, now = st.session_state, session.choice()
+    seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
+    state["_walk_sidebar"] = here
+    if seen is None or seen == here or seen[0] != now.model:
+        return
+    stack, branch = now.part.split(".")
+    parts = str(FOLDED.texts().get("stage", "")).split(".")
+    tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
+    wish = ".".join([stack, str(now.layer), branch, *tail])
+    if wish in {stage.name for stage in stages(reading.config)}:
+        FOLDED.put("stage", wish)
+
+
+def hold(at: At, row: int, column: int) -> None:
+    """Choose a token and a column by a cell of the picture; for a callback."""
+    FOLDED.put(f"{row_stack(at.stage)}_token", str(row))
+    FOLDED.put(columns_are(at.stage), str(column))
+
+
+def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
+    """The token, and which numbers of its vector, above the picture."""
+    token, window = f"{row_stack(at.stage)}_token", "walk_numbers"
+
+    def take_token() -> None:
+        FOLDED.put(token, str(st.session_state["walk_token"]))
+
+    def take_window() -> None:
+        FOLDED.put("number", str(NUMBERS * st.session_state[window]))
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if len(names) > 1:
+            st.session_state["walk_token"] = at.row
+            st.selectbox(
+                "Token",
+                range(len(names)),
+                format_func=names.__getitem__,
+                key="walk_token",
+                on_change=take_token,
+                width=240,
+            )
+        if len(cuts) > 1:
+            st.session_state[window] = min(at.window, len(cuts) - 1)
+            st.selectbox(
+                "Numbers",
+                range(len(cuts)),
+                format_func=cuts.__getitem__,
+                key=window,
+                on_change=take_window,
+                width=140,
+            )
+
+
+def _say(vain: list[str], stage: str) -> None:
+    """The address's mistakes, until one moves on."""
+    state = st.session_state
+    if vain:
+        state["_walk_notes"] = vain, stage
+    notes, seen_at = state.get("_walk_notes", ([], stage))
+    if seen_at != stage:
+        del state["_walk_notes"]
+        return
+    for note in notes:
+        session.say(note)

@@ -1,0 +1,127 @@
+"""A table that lies still: named rows and columns, in each cell a text and, if asked, a bar.
+
+A row, or a cell, can be greyed out; pointing says what is where, and a row can be picked.
+It is a table to a screen reader too, and each row that can be picked holds a button.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from explorer.components import told, wire
+from explorer.components.labels import Label, text_of
+from explorer.components.mounting import View
+
+HTML = """
+<div class="view board">
+  <div class="head"><div class="sentence idle"></div></div>
+  <div class="stage" tabindex="0"><table><thead></thead><tbody></tbody></table></div>
+</div>
+"""
+ROW, AROUND = 28, 84
+"""Pixels of one row, and of what stands above and below the rows."""
+
+_VIEW = View("board", HTML)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one cell says; `share` is the length of its bar, −1 to 1.
+
+    `how` is "" or one of the looks of view.css: "cut", "right", "wrong", "given", "muted".
+    """
+
+    text: str
+    share: float | None = None
+    how: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells under a name; `mark` stands behind the name, `how` is the look of all its cells.
+
+    `is_token` says whether the name is a token, or words of the page.
+    """
+
+    name: Label
+    cells: Sequence[Cell]
+    mark: str = ""
+    how: str = ""
+    pickable: bool = False
+    is_token: bool = True
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column is called, and a line under it."""
+
+    name: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """How the table is spoken of: its corner, the sentence while nothing is pointed at, a cell."""
+
+    corner: str
+    idle: str
+    cell: str = "{row}, {column}: {text}"
+    pick: str = field(default="")
+
+
+def board(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    words: Words,
+    *,
+    key: str,
+    narrow: bool = False,
+    on_pick: Callable[[int], None] | None = None,
+) -> None:
+    """Draw it; `on_pick` is told the place of a row before the next run.
+
+    `narrow` columns are as wide as a token and scroll sideways where there are many.
+    """
+
+    def hand_over() -> None:
+        place = told.place(st.session_state[key].get("picked"), len(rows))
+        if place is not None and rows[place].pickable and on_pick:
+            on_pick(place)
+
+    _VIEW(
+        key=key,
+        data=encode(columns, rows, words, key=key, narrow=narrow),
+        height=ROW * len(rows) + AROUND,
+        on_picked_change=hand_over,
+    )
+
+
+def encode(
+    columns: Sequence[Column], rows: Sequence[Row], words: Words, *, key: str, narrow: bool
+) -> bytes:
+    """All of it as one message; words of others only ever become text."""
+    header: dict[str, Any] = {
+        "name": key,
+        "narrow": narrow,
+        "corner": words.corner,
+        "idle": words.idle,
+        "sentence": words.cell,
+        "pick": words.pick,
+        "columns": [[column.name, column.note] for column in columns],
+        "rows": [
+            {
+                "name": text_of(row.name) if row.is_token else str(row.name),
+                "token": row.is_token,
+                "mark": row.mark,
+                "how": row.how,
+                "pickable": row.pickable,
+                "cells": [[cell.text, cell.share, cell.how] for cell in row.cells],
+            }
+            for row in rows
+        ],
+    }
+    return wire.pack(header)

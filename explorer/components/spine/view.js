@@ -1,0 +1,141 @@
+// The stages of a pass on a line: sections fold, the one in which one stands is open.
+
+const MOVES = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1};
+// Where these keys have a meaning of their own, they keep it.
+const TAKES_KEYS = "input, textarea, select, [contenteditable=true], [role=slider], " +
+  "[role=radio], [role=tab], [role=option], [role=combobox], [role=application], " +
+  "[role=dialog] *, [data-testid=stSidebar] *";
+const TAKES_SPACE = "button, a, summary, [role=button], [role=checkbox], [role=switch]";
+
+function make(state) {
+  const {root} = state;
+  state.stage = root.querySelector(".stage");
+  state.line = root.querySelector(".line");
+  state.at = 0;
+  for (const [name, by] of [["back", -1], ["on", 1]]) {
+    const button = root.querySelector(`.${name}`);
+    button.addEventListener("click", event => { left(event); move(state, state.at + by); });
+  }
+  state.chosen = () => { if (state.data && hear(state)) mark(state); };
+  const listen = event => {
+    if (root.isConnected) key(state, event);
+    else document.removeEventListener("keydown", listen);
+  };
+  document.addEventListener("keydown", listen);
+}
+
+// Who clicked with the mouse goes on with the keys: no button keeps the space bar.
+const left = event => { if (event.detail) event.currentTarget.blur(); };
+
+function key(state, event) {
+  const by = MOVES[event.key], from = event.composedPath()[0];
+  if (!by || !state.data || event.defaultPrevented) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  if (from.closest?.(TAKES_KEYS)) return;
+  if (event.key === " " && from.closest?.(TAKES_SPACE)) return;
+  event.preventDefault();
+  move(state, state.at + by);
+}
+
+function move(state, to) {
+  if (to < 0 || to >= state.count || to === state.at) return;
+  state.at = to;
+  mark(state);
+  tellPage(state, [0, to], 0);
+}
+
+function hear(state) {
+  const choice = news(state);
+  if (!choice || !(choice[1] < state.count)) return false;
+  state.at = choice[1];
+  return true;
+}
+
+const sectionOf = ({data}, at) => {
+  let first = 0;
+  for (const [i, bone] of data.bones.entries()) {
+    if (at < first + bone.stages.length) return [i, first];
+    first += bone.stages.length;
+  }
+  return [data.bones.length - 1, first];
+};
+
+function build(state, open) {
+  const {data, line} = state;
+  let first = 0;
+  line.replaceChildren(...data.bones.map((bone, i) => {
+    const item = section(state, bone, first);
+    if (i === open) item.append(inside(state, bone, first));
+    first += bone.stages.length;
+    return item;
+  }));
+  state.open = open;
+}
+
+function section(state, bone, first) {
+  const item = element("li", "bone"), button = element("button"), bar = element("span", "bar");
+  const filled = element("i");
+  filled.style.width = `${100 * bone.share}%`;
+  bar.append(filled);
+  bar.style.visibility = bone.said ? "" : "hidden";
+  button.type = "button";
+  button.append(element("span", "", bone.title), bar, element("span", "length", bone.said));
+  button.addEventListener("click", event => { left(event); move(state, first); });
+  item.append(button);
+  return item;
+}
+
+function inside(state, bone, first) {
+  const list = element("ol");
+  let branch = "";
+  bone.stages.forEach((title, i) => {
+    if (bone.branches[i] && bone.branches[i] !== branch) {
+      list.append(element("li", "branch", bone.branches[i]));
+    }
+    branch = bone.branches[i];
+    const item = element("li", bone.onLine[i] ? "one stream" : "one");
+    const button = element("button", "", title);
+    button.type = "button";
+    button.addEventListener("click", event => { left(event); move(state, first + i); });
+    item.dataset.at = first + i;
+    item.append(button);
+    list.append(item);
+  });
+  return list;
+}
+
+function mark(state) {
+  const {root, data, at, stage} = state, [open] = sectionOf(state, at);
+  if (state.open !== open || state.fresh) build(state, open);
+  state.fresh = false;
+  for (const one of root.querySelectorAll(".one")) {
+    const here = Number(one.dataset.at) === at;
+    one.classList.toggle("here", here);
+    const button = one.firstChild;
+    if (here) button.setAttribute("aria-current", "step");
+    else button.removeAttribute("aria-current");
+    if (here) reach(stage, one);
+  }
+  root.querySelector(".where").textContent = `${at + 1} of ${state.count}`;
+  root.querySelector(".back").disabled = at === 0;
+  root.querySelector(".on").disabled = at === state.count - 1;
+  root.querySelector(".notes").textContent = data.note;
+  const name = `${data.bones[open].title}, ${root.querySelector(".here")?.textContent ?? ""}`;
+  root.querySelector(".spoken").textContent = name;
+}
+
+// The list scrolls by itself; the page stays where it is.
+function reach(stage, one) {
+  const box = stage.getBoundingClientRect(), place = one.getBoundingClientRect(), margin = 70;
+  if (place.top < box.top + margin) stage.scrollTop -= box.top + margin - place.top;
+  else if (place.bottom > box.bottom - margin) stage.scrollTop += place.bottom - box.bottom + margin;
+}
+
+function show(state) {
+  state.count = state.data.bones.reduce((sum, bone) => sum + bone.stages.length, 0);
+  hear(state);
+  if (state.at >= state.count) state.at = 0;
+  mark(state);
+}
+
+export default publish("explorer_spine", component => mount(component, ".spine", make, show));

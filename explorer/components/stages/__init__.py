@@ -1,0 +1,144 @@
+"""One head stage by stage: its equation, the tensors beside each other, one cell held in all.
+
+Pointing at a symbol shows its tensor and pointing at a tensor its symbol; a cell that is
+pointed at or held shows its number in every stage. None of it asks the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from torch import Tensor
+
+from explorer.components import told, wire
+from explorer.components.labels import Label, specials, texts
+from explorer.components.mounting import View
+from explorer.components.told import Place
+
+HTML = """
+<div class="view stages">
+  <div class="head"><div class="sentence idle"></div></div>
+  <div class="equation" role="img"></div>
+  <div class="about"></div>
+  <div class="stage panels"></div>
+  <div class="spoken" role="status" aria-live="polite"></div>
+</div>
+"""
+WORDS, MATRIX, VECTORS = 290, 370, 228
+"""Pixels of the equation and all that is written; of the matrices at most, and of what is below."""
+LABELS, CELL, LOW_CELL = 78, 56, 24
+
+Node = str | dict[str, Any]
+"""A part of the equation: text, or the tensor it is `of`, its `parts` and its `kind`."""
+
+_VIEW = View("stages", HTML)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One tensor. `kind` is "pair" (queries × keys), or whose vectors it has, "query" or "key".
+
+    `group` names the vectors that share their dimensions, `line` is 0 above and 1 below, `said`
+    is what it is in a sentence. What is `hidden` is not sent.
+    """
+
+    of: str
+    symbol: str
+    said: str
+    values: Tensor
+    kind: str = "pair"
+    group: str = ""
+    line: int = 0
+    scale: str = "diverging"
+    top: float | None = None
+    labels: bool = False
+    hidden: bool = False
+
+
+def stages(
+    panels: Sequence[Panel],
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    equation: Sequence[Node],
+    *,
+    key: str,
+    spoken: str,
+    about: str,
+    sentence: str,
+    forbidden: str,
+    held: Place | None,
+    on_hold: Callable[[Place | None], None],
+) -> None:
+    """Draw the panels. `spoken` is the equation in words, `about` stands where none is meant.
+
+    `sentence` and `forbidden` say a cell, with {row}, {column} and {value}. `held` is the cell
+    that is held at first; holding another or letting go calls `on_hold` before the next run.
+    """
+
+    def hold() -> None:
+        said = st.session_state[key].get("chosen")
+        cell = told.cell(said, len(rows), len(columns))
+        if cell or said == []:
+            on_hold(cell)
+
+    words = {"spoken": spoken, "about": about, "sentence": sentence, "forbidden": forbidden}
+    _VIEW(
+        key=key,
+        data=encode(panels, rows, columns, equation, words, name=key),
+        height=_height(len(rows), len(columns)),
+        choice=list(held or ()),
+        on_chosen_change=hold,
+    )
+
+
+def encode(
+    panels: Sequence[Panel],
+    rows: Sequence[Label],
+    columns: Sequence[Label],
+    equation: Sequence[Node],
+    words: dict[str, str],
+    *,
+    name: str,
+) -> bytes:
+    """All panels as one message, their numbers in single precision: what is said is exact."""
+    header = {
+        **words,
+        "name": name,
+        "tells": True,
+        "rows": texts(rows),
+        "columns": texts(columns),
+        "muted": [specials(rows), specials(columns)],
+        "equation": list(equation),
+        "later": [panel.of for panel in panels if panel.hidden],
+        "panels": [_described(panel) for panel in panels],
+    }
+    sent = {panel.of: b"" if panel.hidden else _bytes(panel.values) for panel in panels}
+    return wire.pack(header, sent)
+
+
+def _height(rows: int, columns: int) -> int:
+    """Room for every row, at a comfortable size as long as that fits a screen."""
+    below = min(VECTORS, LABELS + LOW_CELL * max(rows, columns))
+    return WORDS + min(MATRIX, LABELS + CELL * rows) + below
+
+
+def _bytes(values: Tensor) -> bytes:
+    return np.ascontiguousarray(wire.as_array(values), dtype="<f4").tobytes()
+
+
+def _described(panel: Panel) -> dict[str, Any]:
+    array = wire.as_array(panel.values)
+    finite = np.abs(array[np.isfinite(array)])
+    largest = float(finite.max()) if finite.size else 0.0
+    plain = ("of", "symbol", "said", "kind", "group", "line", "scale", "labels", "hidden")
+    return {
+        **{name: getattr(panel, name) for name in plain},
+        "size": list(panel.values.shape),
+        "shape": " × ".join(map(str, panel.values.shape)),
+        "top": panel.top or largest or 1.0,
+        "empty": not largest,
+    }

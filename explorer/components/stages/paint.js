@@ -1,0 +1,167 @@
+// How the panels look: cells, labels, the legend, what is held.
+
+const LABEL = 12, WIDEST = 84, BAND = 74, WITH_NUMBER = 34, HIGHEST = 366, GAP = 14;
+// The largest cells above and below.
+const LARGEST = [56, 24];
+
+// The matrices above have cells of one size, their rows in line; what is below takes the rest.
+function arrange(state) {
+  const {data, panels, stage} = state, first = panels[0], [n, m] = first.size;
+  const room = (stage.clientWidth - margin(state, first) - 3 * GAP) / 4 - 3;
+  const line = stage.querySelector(".line0");
+  line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
+  state.size = even(Math.min(room / m, (HIGHEST - BAND) / n, LARGEST[0]));
+  for (const panel of panels) {
+    const low = (panel.kind === "pair" ? BAND : 4) + panel.size[0] * LARGEST[1] + 4;
+    if (panel.line) panel.frame.style.maxHeight = `${low}px`;
+    else panel.frame.style.height = `${Math.ceil(BAND + n * state.size + 4)}px`;
+  }
+}
+
+function even(size) {
+  const scale = Math.max(1, window.devicePixelRatio || 1);
+  return size * scale >= 2 ? Math.floor(size * scale) / scale : size;
+}
+
+// The room for the labels of the rows.
+function margin(state, panel) {
+  if (!panel.labels) return 1;
+  const pen = panel.picture.getContext("2d");
+  pen.font = `600 ${LABEL}px ${state.ink.mono}`;
+  const widest = namesOf(state, panel).reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
+  return Math.ceil(Math.min(WIDEST, widest)) + 10;
+}
+
+function place(state, panel) {
+  const [n, m] = panel.size, left = margin(state, panel), top = panel.kind === "pair" ? BAND : 4;
+  const width = panel.frame.clientWidth - left - 2, height = panel.frame.clientHeight - top - 2;
+  if (panel.kind === "pair") {
+    const cell = panel.line ? even(Math.min(width / m, height / n, LARGEST[1])) : state.size;
+    return {left, top, wide: cell, high: cell};
+  }
+  return {left, top, wide: width / m, high: even(Math.min(height / n, LARGEST[1]))};
+}
+
+const namesOf = ({data}, panel) => panel.kind === "key" ? data.columns : data.rows;
+
+function shade({ink}, panel, value) {
+  const share = Math.max(-1, Math.min(1, value / panel.top));
+  if (panel.scale === "diverging") return ink.diverging[Math.round(127 + 127 * share)];
+  return ink.sequential[value > 0 ? Math.max(3, Math.round(255 * share)) : 0];
+}
+
+function paint(state, panel) {
+  const {data, ink} = state, {picture, frame, values, size: [n, m]} = panel;
+  const at = panel.place = place(state, panel), {left, top, wide, high} = at;
+  const [pen, scale] = sized(picture, frame.clientWidth, frame.clientHeight);
+  panel.box.classList.toggle("later", Boolean(panel.hidden));
+  legend(state, panel);
+  panel.box.dataset.cells = [left, top, wide, high].join(" ");
+  if (panel.hidden) {
+    pen.setLineDash([4, 4]);
+    pen.strokeStyle = css(ink.border);
+    pen.strokeRect(left + 0.5, top + 0.5, m * wide - 1, n * high - 1);
+    pen.setLineDash([]);
+    return;
+  }
+  const blank = hatch(pen, ink, scale), gap = Math.min(wide, high) >= 8 ? 1 : 0;
+  Object.assign(pen, {textBaseline: "middle", textAlign: "center", font: `11px ${ink.mono}`});
+  const shown = panel.kind === "pair" && wide >= WITH_NUMBER && n * m <= 600;
+  for (let row = 0; row < n; row++) for (let column = 0; column < m; column++) {
+    const value = values[row * m + column], is = Number.isFinite(value);
+    const x = left + column * wide, y = top + row * high, filled = is ? shade(state, panel, value) : null;
+    pen.fillStyle = is ? css(filled) : blank;
+    pen.fillRect(x, y, wide - gap, high - gap);
+    if (!shown) continue;
+    pen.fillStyle = is ? over(filled) : css(ink.muted);
+    pen.fillText(short(value), x + wide / 2, y + high / 2, wide - 4);
+  }
+  pen.strokeStyle = css(ink.border);
+  pen.strokeRect(left - 0.5, top - 0.5, m * wide + 1, n * high + 1);
+  const special = panel.kind === "key" ? data.muted[1] : data.muted[0];
+  if (panel.labels) every(n, 13 / high, row => rowLabel(state, panel, pen, row, special.includes(row)));
+  if (panel.kind === "pair") {
+    every(m, 13 / wide, column => columnLabel(state, panel, pen, column, data.muted[1].includes(column)));
+  }
+}
+
+function every(count, apart, draw) {
+  const step = Math.max(1, Math.ceil(apart));
+  for (let at = 0; at < count; at += step) draw(at);
+}
+
+// As much as a cell holds; above the picture stands the number of the held cell with its digits.
+const short = value => Number.isNaN(value) ? "" : value === 0 ? "0" : Math.abs(value) === Infinity ? three(value)
+  : value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2).replace("-", "−");
+
+function rowLabel(state, panel, pen, row, muted, strong = false) {
+  const {ink} = state, {left, top, high} = panel.place;
+  pen.font = `${strong ? "600 " : ""}${LABEL}px ${ink.mono}`;
+  Object.assign(pen, {textAlign: "right", textBaseline: "middle"});
+  const y = top + (row + 0.5) * high;
+  if (strong) {
+    pen.fillStyle = css(ink.background);
+    pen.fillRect(0, y - 8, left - 3, 16);
+  }
+  pen.fillStyle = css(muted && !strong ? ink.muted : ink.text);
+  pen.fillText(isolated(fitted(pen, namesOf(state, panel)[row], left - 9)), left - 7, y);
+}
+
+function columnLabel(state, panel, pen, column, muted, strong = false) {
+  const {ink, data} = state, {left, top, wide} = panel.place;
+  pen.font = `${strong ? "600 " : ""}${LABEL}px ${ink.mono}`;
+  pen.save();
+  pen.translate(left + (column + 0.5) * wide, top - 6);
+  pen.rotate(-Math.PI / 2);
+  if (strong) {
+    pen.fillStyle = css(ink.background);
+    pen.fillRect(0, -8, top, 16);
+  }
+  Object.assign(pen, {textAlign: "left", textBaseline: "middle"});
+  pen.fillStyle = css(muted && !strong ? ink.muted : ink.text);
+  pen.fillText(isolated(fitted(pen, data.columns[column], top - 8)), 0, 0.5);
+  pen.restore();
+}
+
+// What is held or pointed at: a cell where both are tokens, a row of a vector, its dimension.
+function overlay(state, panel) {
+  const {ink} = state, {canvas, picture, frame, place: at, size: [, m]} = panel;
+  if (!at) return;
+  const width = frame.clientWidth, height = frame.clientHeight;
+  const [pen] = sized(canvas, width, height);
+  pen.drawImage(picture, 0, 0, width, height);
+  const cell = state.cell();
+  if (!cell || panel.hidden) return;
+  const {left, top, wide, high} = at, row = panel.kind === "key" ? cell.column : cell.row;
+  if (panel.labels) rowLabel(state, panel, pen, row, false, true);
+  if (panel.kind === "pair") {
+    columnLabel(state, panel, pen, cell.column, false, true);
+    pen.strokeStyle = css(ink.text, 0.35);
+    pen.strokeRect(left - 0.5, top + row * high - 0.5, m * wide + 1, high);
+    return framed(pen, state, left + cell.column * wide, top + row * high, wide, high);
+  }
+  framed(pen, state, left, top + row * high, m * wide, high);
+  if (state.dim && state.dim.group === panel.group) {
+    framed(pen, state, left + state.dim.at * wide, top + row * high, wide, high);
+  }
+}
+
+function framed(pen, {ink, hovered}, x, y, wide, high) {
+  for (const [stroke, thick] of [[css(ink.background), 4], [css(hovered ? ink.text : ink.accent), 2]]) {
+    Object.assign(pen, {strokeStyle: stroke, lineWidth: thick});  // seen on any cell
+    pen.strokeRect(x - 1, y - 1, wide + 1, high + 1);
+  }
+  pen.lineWidth = 1;
+}
+
+function legend({ink}, panel) {
+  const bar = element("span", "bar");
+  const colours = panel.scale === "diverging" ? ink.diverging : ink.sequential;
+  const stops = [0, 1, 2, 3, 4].map(i => css(colours[Math.round(i / 4 * (colours.length - 1))]));
+  bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  const low = panel.scale === "diverging" ? three(-panel.top) : "0";
+  const ends = [element("span", "", low), bar, element("span", "", three(panel.top))];
+  panel.legend.replaceChildren(...(panel.empty ? [element("span", "", "0")] : ends));
+  const forbids = panel.kind === "pair" && panel.values.some(value => value === -Infinity);
+  if (forbids) panel.legend.append(element("span", "off"), element("span", "", "−∞"));
+}

@@ -1,0 +1,95 @@
+"""A tree of tokens from left to right: a column is a step, a line goes from each to the next.
+
+Pointing at a node says what is told of it, and a click picks it. Nodes are buttons, so Tab
+and Enter do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from explorer.components import told, wire
+from explorer.components.labels import Label, text_of
+from explorer.components.mounting import View
+
+HTML = """
+<div class="view tree">
+  <div class="head"><div class="sentence idle"></div></div>
+  <div class="stage"><div class="field"></div></div>
+</div>
+"""
+ROW, AROUND = 32, 48
+
+_VIEW = View("tree", HTML)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A token at a place; `parent` is the place of another node in the list, or −1.
+
+    `how` is "" or one of the looks of view.css: "cut", "ended", "forced", "start". `said`
+    is the sentence while it is pointed at, in which {token} is its label.
+    """
+
+    parent: int
+    column: int
+    row: int
+    label: Label
+    number: str
+    said: str
+    how: str = ""
+
+
+def tree(
+    nodes: Sequence[Node],
+    *,
+    key: str,
+    idle: str,
+    rows: int,
+    marked: Sequence[int] = (),
+    follows: bool = False,
+    on_pick: Callable[[int], None] | None = None,
+) -> None:
+    """Draw it, `rows` high whatever is in it; `marked` nodes are the way that is on screen.
+
+    Where it `follows`, the end of that way is scrolled into sight.
+    """
+
+    def hand_over() -> None:
+        place = told.place(st.session_state[key].get("picked"), len(nodes))
+        if place is not None and on_pick:
+            on_pick(place)
+
+    _VIEW(
+        key=key,
+        data=encode(nodes, key=key, idle=idle, marked=marked, follows=follows),
+        height=ROW * rows + AROUND,
+        on_picked_change=hand_over,
+    )
+
+
+def encode(
+    nodes: Sequence[Node], *, key: str, idle: str, marked: Sequence[int], follows: bool
+) -> bytes:
+    header: dict[str, Any] = {
+        "name": key,
+        "idle": idle,
+        "marked": list(marked),
+        "follows": follows,
+        "nodes": [
+            {
+                "parent": node.parent,
+                "at": [node.column, node.row],
+                "label": text_of(node.label),
+                "number": node.number,
+                "said": node.said,
+                "how": node.how,
+            }
+            for node in nodes
+        ],
+    }
+    return wire.pack(header)

@@ -1,0 +1,285 @@
+"""What one can hold to a model to see what is wrong with it; each gives a number, some a picture.
+
+Every instrument measures any model the same way and knows no mistake.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.museum.case import Case
+from explorer.museum.taps import Felt, Unseeing
+from explorer.numbers import three
+from explorer.parts import site as named_site
+from models.losses import cross_entropy
+from models.mistakes.positions import barely_moving, spread_at
+from models.mistakes.stacks import stream_sizes
+from models.positional import PositionalEncoding
+
+MOST_WRITTEN = 12
+PADS = 10
+POSITIONS_SEEN, OFFSET = 60, 5
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What an instrument shows: its number (None where it shows nothing), and lines beside it."""
+
+    number: float | None
+    said: str
+    lines: tuple[tuple[str, str], ...] = ()
+    picture: Tensor | None = None
+    down: tuple[str, ...] = ()
+    across: tuple[str, ...] = ()
+    named: str = ""
+
+    @property
+    def short(self) -> str:
+        """The number as it stands in a sentence."""
+        return self.named or ("nothing" if self.number is None else three(self.number))
+
+
+def shapes(case: Case) -> Found:
+    """What every attention of the first layers holds, and how many numbers the model has."""
+    seen = case.seen("*.0.*_attn.q", "*.0.*_attn.weights")
+    lines = [
+        (site, f"1 × {q.shape[1]} heads × {q.shape[2]} tokens × {q.shape[3]}")
+        for site, q in seen.items()
+        if site.endswith(".q")
+    ]
+    count = sum(parameter.numel() for parameter in case.model.parameters())
+    widths = {site.split(".")[0]: q.shape[-1] for site, q in seen.items() if site.endswith(".q")}
+    heads = ", ".join(f"{stack} heads of {width}" for stack, width in widths.items())
+    said = f"{count:,} parameters; {heads or 'no query was shown to anybody'}"
+    return Found(float(count), said, tuple(lines), named=f"{heads or 'nothing shown'}")
+
+
+def weights(case: Case) -> Found:
+    """The map of the chosen head."""
+    part, layer, head = case.look
+    site = f"{named_site(part, layer)}.weights"
+    seen = case.seen(site)
+    if site not in seen:
+        return Found(None, "no weights: they were computed and dropped, so there is no picture")
+    drawn = seen[site][0, head]
+    entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
+    rows, columns = case.reading.rows(part), case.reading.columns(part)
+    if drawn.shape != (len(rows), len(columns)):  # a decoder that looks at the source instead
+        rows = columns = case.reading.source
+    return Found(
+        float(entropy.exp()),
+        f"head {head} of {named_site(part, layer)}: its rows are spread over "
+        f"{three(float(entropy.exp()))} tokens on average",
+        picture=drawn,
+        down=tuple(token.label for token in rows),
+        across=tuple(token.label for token in columns),
+    )
+
+
+def empty_row(case: Case) -> Found:
+    """A sentence of nothing but filler beside it: what its first row looks at."""
+    site = f"{case.first}.0.self_attn.weights"
+    nothing = torch.zeros_like(case.ids, dtype=torch.bool)
+    seen = case.seen(site, keep=nothing)
+    if site not in seen:
+        return Found(None, "no weights were shown to anybody")
+    row = seen[site][0, 0, 0]
+    total = float(row.sum())
+    shown = ", ".join(three(value) for value in row[:4].tolist())
+    more = ", …" if len(row) > 4 else ""
+    return Found(total, f"a row that may see nothing is {shown}{more} and sums to {three(total)}")
+
+
+def outputs(case: Case) -> Found:
+    """What leaves the model at the last place."""
+    last = case.logits()[0]
+    last = last[-1] if last.dim() == 2 else last
+    total = float(last.sum())
+    low, high = float(last.min()), float(last.max())
+    lines = (
+        ("smallest", three(low)),
+        ("largest", three(high)),
+        ("argmax", str(int(last.argmax()))),
+    )
+    said = f"{last.numel():,} numbers between {three(low)} and {three(high)}, sum {three(total)}"
+    return Found(total, said, lines, named=f"a sum of {three(total)}")
+
+
+def loss(case: Case) -> Found:
+    """Cross-entropy of what leaves the model against the answer, and its gradient per token."""
+    if case.labels is None:
+        return Found(None, "this model has no head, so there is no loss")
+    found: dict[str, Tensor] = {}
+    with torch.enable_grad():
+        value = cross_entropy(case.model(*case.inputs, tap=Felt(found)), case.labels)
+        felt = torch.autograd.grad(value, list(found.values()), allow_unused=True)
+    sizes = [0.0 if grad is None else float(grad.norm()) for grad in felt]
+    lines = tuple(
+        (f"gradient at {site}, all tokens", three(size))
+        for site, size in zip(found, sizes, strict=True)
+    )
+    nats = float(value.detach())
+    return Found(nats, f"the loss is {three(nats)} nats", lines)
+
+
+def causality(case: Case) -> Found:
+    """Another last token: do the answers before it move?"""
+    read = case.inputs[-1]
+    if case.last != "decoder" or read.shape[1] < 2:
+        return Found(None, "an encoder may look ahead, so there is nothing to check")
+    other = _other(case, read, slice(-1, None))
+    after = case.logits(ids=other) if case.target is None else case.logits(target=other)
+    moved = _largest((after - case.logits())[:, :-1]) if after.dim() == 3 else 0.0
+    return Found(moved, f"with another last token, the logits before it move by {three(moved)}")
+
+
+def target(case: Case) -> Found:
+    """Another target, every token of it, while nothing comes of looking at the source."""
+    if case.target is None:
+        return Found(None, "this model reads one sequence, so there is no target to replace")
+    other = _other(case, case.target, slice(None))
+    moved = _largest(case.logits(target=other) - case.logits())
+    alone = _largest(case.logits(target=other, tap=Unseeing()) - case.logits(tap=Unseeing()))
+    return Found(
+        alone,
+        f"with cross-attention silenced, a wholly other target moves the logits by {three(alone)}",
+        (("with another target, the logits move by", three(moved)),),
+    )
+
+
+def padding(case: Case) -> Found:
+    """Filler behind the sentence: do the logits notice?"""
+    pad, config = case.opened.config.pad_id, case.opened.config
+    pads = PADS if config.positions == "none" else min(PADS, config.max_len - case.ids.shape[1])
+    if pad is None or pads < 1:
+        return Found(None, "there is no filler, or no room for it behind this sentence")
+    longer = torch.nn.functional.pad(case.ids, (0, pads), value=pad)
+    before, after = case.logits(), case.logits(ids=longer)
+    if case.target is None and before.dim() == 3:
+        after = after[:, : before.shape[1]]
+    moved = _largest(after - before)
+    filler = f"{pads} token{'s' if pads > 1 else ''} of filler"
+    return Found(moved, f"with {filler} behind the sentence, the logits move by {three(moved)}")
+
+
+def order(case: Case) -> Found:
+    """What the model adds to say where a token stands, and what it is worth."""
+    scheme = getattr(case.model, case.first).positions
+    if not isinstance(scheme, PositionalEncoding):
+        return Found(None, "nothing is added to the embedding that follows a formula")
+    table = scheme.pe[0, :POSITIONS_SEEN].double()
+    offset = min(OFFSET, len(table) // 2)
+    start = " ".join(f"{value:.4f}" for value in table[1, :4].tolist())
+    still, spread = barely_moving(table), spread_at(table, offset)
+    lines = (
+        ("position 1, the first four numbers", start),
+        (f"of {table.shape[1]} dimensions, these move less than 0.01", str(still)),
+        (f"std of the product of two positions {offset} apart", three(spread)),
+    )
+    rows, columns = table.shape
+    return Found(
+        spread,
+        f"{offset} apart, the product of two positions has a spread of {three(spread)}",
+        lines,
+        table.float(),
+        tuple(map(str, range(rows))),
+        tuple(map(str, range(columns))),
+    )
+
+
+def writing(case: Case) -> Found:
+    """What the model writes by itself, always the likeliest token."""
+    config = case.model.config
+    if config.head != "language-model" or "decoder" not in config.stacks:
+        return Found(None, "this model does not write")
+    room = config.max_len - (1 if case.target is not None else case.ids.shape[1])
+    if room < 1:
+        return Found(None, "there is no room to write behind this sentence")
+    ids = case.model.generate(case.ids, max_length=min(MOST_WRITTEN, room), temperature=0.0)
+    skipped = 1 if case.target is not None else case.ids.shape[1]
+    new = ids[0, skipped:].tolist()
+    numbers = " ".join(map(str, new))
+    lines = (("token numbers", numbers), ("different ones", f"{len(set(new))} of {len(new)}"))
+    different = len(set(new))
+    named = f"{different} different tokens of {len(new)}"
+    return Found(float(different), f"it writes: {case.named(new)}", lines, named=named)
+
+
+def slices(case: Case) -> Found:
+    """Two slices of the input swapped: are two heads then swapped, and nothing else?"""
+    config = case.opened.config
+    if config.n_heads < 2 or config.kv_heads * config.head_width != config.d_model:
+        return Found(None, "the heads of this model do not cut the stream into slices")
+    site = f"{case.first}.embed"
+    x = case.seen(site)[site]
+    width = config.head_width
+    swapped = torch.cat((x[..., width : 2 * width], x[..., :width], x[..., 2 * width :]), -1)
+    attention = getattr(case.model, case.first).blocks[0].self_attn
+    apart = 0.0
+    with torch.no_grad():
+        for project in (attention.q_proj, attention.k_proj, attention.v_proj):
+            one = project(x)[..., width : 2 * width]
+            other = project(swapped)[..., :width]
+            apart = max(apart, float((one - other).abs().max()))
+    swap = "with the first two slices swapped"
+    return Found(apart, f"{swap}, head 0 differs from what head 1 was by {three(apart)}")
+
+
+def stream(case: Case) -> Found:
+    """How large the residual stream is after every block of the last stack."""
+    sizes = stream_sizes(case.model, case.seen(f"{case.last}.*.resid_post"))
+    lines = tuple((f"after block {layer}", three(size)) for layer, size in enumerate(sizes))
+    lines = (("the norm stands, says the config", case.model.config.norm_position), *lines)
+    said = f"the stream leaves the last block with a size of {three(sizes[-1])}"
+    return Found(sizes[-1], said, lines)
+
+
+def scale(case: Case) -> Found:
+    """What q·k is multiplied with, read off the scores themselves."""
+    base = f"{case.first}.0.self_attn"
+    seen = case.seen(*(f"{base}.{name}" for name in ("q", "k", "scores")))
+    if f"{base}.scores" not in seen or case.model.config.attention_cap is not None:
+        return Found(None, "the scores were shown to nobody")
+    q, k = seen[f"{base}.q"][0, 0], seen[f"{base}.k"][0, 0]
+    products, scores = q @ k.mT, seen[f"{base}.scores"][0, 0]
+    factor = float((scores * products).sum() / products.square().sum())
+    width = q.shape[-1]
+    said = f"scores are q·k × {three(factor)}; 1/√d_k would be {three(1 / math.sqrt(width))}"
+    return Found(factor * math.sqrt(width), said, (("d_k", str(width)),))
+
+
+INSTRUMENTS: dict[str, Callable[[Case], Found]] = {
+    "Shapes": shapes,
+    "A map": weights,
+    "An empty row": empty_row,
+    "What leaves the model": outputs,
+    "Loss and gradients": loss,
+    "Causality check": causality,
+    "Another target": target,
+    "Filler": padding,
+    "Positions": order,
+    "Writing": writing,
+    "Swapped slices": slices,
+    "The stream": stream,
+    "The scale": scale,
+}
+"""By the name on the screen, in the order one would try them."""
+
+
+def _other(case: Case, ids: Tensor, where: slice) -> Tensor:
+    """Other tokens in some places: the next ids of the vocabulary, never the same."""
+    changed = ids.clone()
+    changed[:, where] = (changed[:, where] + 3) % case.opened.config.vocab_size
+    pad = case.opened.config.pad_id
+    if pad is not None:
+        changed[changed == pad] = (pad + 1) % case.opened.config.vocab_size
+    return changed
+
+
+def _largest(change: Tensor) -> float:
+    return float(change.abs().max())

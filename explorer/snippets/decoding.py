@@ -1,0 +1,84 @@
+"""The lines behind the Decoding page: a choice and its draw, the beams, the target that is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer.decoding import Start
+from explorer.reading import Reading
+from explorer.snippets.passes import CORE, model_lines, pass_lines, pasted
+from models.generation import Sampling
+
+LOAD = "from models import load_checkpoint"
+
+
+def choice(
+    reading: Reading, folder: Path, sampling: Sampling, seed: int, step: int, first: bool
+) -> str:
+    """What is drawn behind everything that stands there; `step` tokens were written before."""
+    how = ", ".join(
+        f"{name}={value}" for name, value in vars(sampling).items() if value is not None
+    )
+    return pasted(
+        [
+            *pass_lines(reading, folder)[:-1],
+            _pass_over("target" if reading.source else "ids", bool(reading.source)),
+            f"logits = allowed(seen.output[:, -1], model.config, first={first})",
+            f"sampling = Sampling({how})",
+            "probabilities = choose_from(logits, sampling)",
+            f"generator = torch.Generator().manual_seed({seed})",
+            f"for _ in range({step}):  # what the tokens before this one took of its chance",
+            "    drawn(torch.ones_like(probabilities), sampling, generator)",
+            "token = int(drawn(probabilities, sampling, generator))",
+            "print(token, probabilities[0, token], probabilities.topk(5))",
+        ],
+        CORE,
+        "from models.generation import Sampling, allowed, choose_from, drawn",
+    )
+
+
+def beams(start: Start, folder: Path, count: int, length: int, alpha: float) -> str:
+    """The same search, and the texts that it found."""
+    name, tokens = ("source", start.source) if start.source else ("ids", start.begun)
+    return pasted(
+        [
+            *model_lines(folder),
+            f"{name} = torch.tensor({[[token.id for token in tokens]]})",
+            f"how = dict(beams={count}, max_length={length}, alpha={alpha})",
+            f"found = beam_search(model, {name}, **how)",
+            "for end in found.ends:",
+            "    print(found.nodes[end].score, found.path(end))",
+        ],
+        LOAD,
+        "from models.beam_search import beam_search",
+    )
+
+
+def forcing(start: Start, folder: Path, target: Sequence[int], given: int) -> str:
+    """What the model says when it is fed the target, and what it gives the right tokens."""
+    source = [[token.id for token in start.source]]
+    return pasted(
+        [
+            *model_lines(folder),
+            *([f"source = torch.tensor({source})"] if start.source else []),
+            f"target = torch.tensor({[list(target)]})",
+            "fed = target[:, :-1]",
+            _pass_over("fed", bool(start.source)),
+            f"logits = allowed(seen.output[0, {given - 1}:], model.config, first=False)",
+            f"right = target[0, {given}:]  # the target, one step on",
+            "said = logits.argmax(-1)",
+            "chances = logits.softmax(-1).gather(-1, right[:, None])[:, 0]",
+            "print(said, right, chances)",
+        ],
+        CORE,
+        "from models.generation import allowed",
+    )
+
+
+def _pass_over(name: str, has_source: bool) -> str:
+    """What was written counts, also where it is the token that fills up."""
+    keep = f"torch.ones_like({name}, dtype=torch.bool)"
+    if has_source:
+        return f"seen = trace(model, source, {name}, target_keep={keep})"
+    return f"seen = trace(model, {name}, keep={keep})"

@@ -1,0 +1,30 @@
+"""A text to tokens and back: the same, or what was lost on the way."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+
+from explorer.text.labels import cut, readable
+
+LONGEST = 24
+
+
+def lost(text: str, back: str) -> str:
+    """One sentence; empty where the text comes back as it was."""
+    if text == back:
+        return ""
+    if "".join(text.split()) == "".join(back.split()):
+        return "Spaces are lost or added; every other character comes back."
+    if text.casefold() == back.casefold():
+        return "Capitals are lost; every letter comes back."
+    first = next(
+        tag
+        for tag in SequenceMatcher(None, text, back, autojunk=False).get_opcodes()
+        if tag[0] != "equal"
+    )
+    _, start, end, begun, ended = first
+    was, is_now = (
+        f"“{cut(readable(part), LONGEST)}”" if part else "nothing"
+        for part in (text[start:end], back[begun:ended])
+    )
+    return f"The first difference is at character {start}: {was} comes back as {is_now}."

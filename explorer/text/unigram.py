@@ -1,0 +1,87 @@
+"""Unigram: pieces with their probabilities, and the likeliest way to cut a word into them.
+
+The library begins with the frequent parts of words and drops those that the text misses
+least, until the size is reached; it shows only what is left. So each size is learnt anew.
+Source: Subword Regularization (Kudo 2018), section 3.2.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+
+from tokenizers import Tokenizer as Library
+from tokenizers import models, pre_tokenizers
+from tokenizers.trainers import UnigramTrainer
+
+from explorer.text.learning import NOTHING
+from explorer.text.limits import TextError, checked
+
+UNIGRAM = "Unigram"
+MOST_LEARNT = 100_000
+"""Characters. The library's training takes seconds of more, and minutes of a megabyte."""
+
+LONGEST_PIECE = 16
+UNKNOWN = "<unk>"
+SPLITTER = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+
+
+@dataclass(frozen=True)
+class Unigram:
+    """Pieces and the logarithms of their probabilities, the likeliest first; piece 0 is unknown."""
+
+    pieces: tuple[tuple[str, float], ...]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        return dict(self.pieces[1:])
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A word in pieces, the logarithm of each one's probability, and their sum."""
+
+    pieces: tuple[str, ...]
+    scores: tuple[float, ...]
+
+    @property
+    def score(self) -> float:
+        return sum(self.scores)
+
+
+def learn_unigram(text: str, size: int) -> Unigram:
+    """At most so many pieces, by the library; every character of the text is one of them."""
+    text = checked(text, MOST_LEARNT)
+    if not text.strip():
+        raise TextError(NOTHING)
+    library = Library(models.Unigram())
+    library.pre_tokenizer = SPLITTER
+    trainer = UnigramTrainer(
+        vocab_size=size,
+        special_tokens=[UNKNOWN],
+        unk_token=UNKNOWN,
+        max_piece_length=LONGEST_PIECE,
+        show_progress=False,
+    )
+    library.train_from_iterator([text], trainer)
+    stored = json.loads(library.to_str())["model"]["vocab"]
+    return Unigram(tuple((piece, score) for piece, score in stored))
+
+
+def cuts(word: str, scores: dict[str, float], most: int = 3) -> list[Cut]:
+    """The likeliest ways to cut a word, the best first; none where a character is unknown.
+
+    Dynamic programming over the places of the word, with so many best ways to each.
+    """
+    ways: list[list[Cut]] = [[Cut((), ())]] + [[] for _ in word]
+    for end in range(1, len(word) + 1):
+        found = []
+        for start in range(max(0, end - LONGEST_PIECE), end):
+            score = scores.get(word[start:end], -math.inf)
+            if score > -math.inf:
+                found += [
+                    Cut((*way.pieces, word[start:end]), (*way.scores, score)) for way in ways[start]
+                ]
+        ways[end] = sorted(found, key=lambda way: -way.score)[:most]
+    return ways[-1]

@@ -1,0 +1,113 @@
+"""Direct contributions sum to the logit, and each is what the pass loses without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from explorer import library, reading
+from explorer.analysis import contributions as module
+from explorer.analysis.changes import logits, tokens_read
+from explorer.analysis.contributions import Contributions, contributions
+from explorer.reading import Reading
+from explorer.text import word_tokenizer
+from explorer.text.special import DECODER, SOURCE
+from tests import zoo
+from tests.analysis.test_pairs import MODELS as KINDS
+from tests.models.building import shake
+from tests.shelf import WORDS, put
+
+CLASSIFIER = {"kind": "encoder", "head": "classifier", "n_classes": 3, "n_layers": 2}
+MODELS: dict[str, dict[str, Any]] = {
+    **KINDS,
+    "before": {"kind": "decoder", "n_layers": 2, "norm_position": "pre", "final_norm": True},
+    "after": {"kind": "decoder", "n_layers": 2, "norm_position": "post"},
+    "around": {"kind": "decoder", "n_layers": 2, "norm_position": "sandwich", "norm": "rms"},
+    "beside": {"kind": "decoder", "n_layers": 2, "parallel": True, "norm_position": "pre"},
+    "capped words": {"kind": "decoder", "logit_cap": 2.0, "logit_scale": 0.7},
+    "no feed-forward": {"kind": "decoder", "d_ff": 0, "n_layers": 2},
+    "masked": {"kind": "encoder", "head": "masked-language-model", "embedding_norm": True},
+    "first": {**CLASSIFIER, "pooling": "first", "d_classifier": 5},
+    "last": {**CLASSIFIER, "pooling": "last"},
+    "mean": {**CLASSIFIER, "pooling": "mean", "d_classifier": 5, "classifier_activation": "tanh"},
+}
+TEXT = "the black cat sleeps le chat"
+
+
+@pytest.fixture(params=MODELS)
+def found(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+    config = MODELS[request.param]
+    special = SOURCE if config["kind"] == "encoder-decoder" else DECODER
+    put(tmp_path, "model", word_tokenizer(WORDS, special), "the cat", **config)
+    opened = library.open_model("model")
+    shake(opened.model.double(), by=0.4)
+    return reading.fresh_batch(opened, (TEXT,))[0]
+
+
+def all_of(found: Reading) -> list[Contributions]:
+    """At the first, a middle and the last position, of the likeliest and another option."""
+    made = []
+    last = len(tokens_read(found)) - 1
+    for place in {0, last // 2, last}:
+        for option in (int(logits(found, place).argmax()), 1):
+            made.append(contributions(found, place, option))
+            assert made[-1].logit == pytest.approx(float(logits(found, place)[option]), abs=1e-6)
+    return made
+
+
+def test_they_sum_to_the_logit(found: Reading) -> None:
+    for one in all_of(found):
+        assert one.difference < 1e-6 * max(1.0, abs(one.logit))
+        assert {name: tuple(values.shape) for name, values in one.heads.items()} == {
+            part.name: (part.layers, part.heads)
+            for part in found.parts
+            if found.config.kind == part.name.split(".")[0] or part.name.startswith("decoder")
+        }
+
+
+def test_a_planted_mistake_is_seen_in_the_difference(
+    found: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A norm taken as if it divided by one."""
+    monkeypatch.setattr(module, "before_norm", lambda norm, x, direction: (direction, 0.0))
+    assert max(one.difference for one in all_of(found)) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
+def test_of_published_models_too(tmp_path: Path, name: str) -> None:
+    opened = library.opened_from(getattr(zoo, name)(tmp_path / name), name)
+    found = reading.read(opened, "5 17 3" if name in ("gpt2", "gpt2") else "the cat was good")
+    for one in all_of(found):
+        assert one.difference < 1e-5 * max(1.0, abs(one.logit))
+
+
+@pytest.mark.parametrize("name", ["translation", "shakespeare", "negation", "reviews", "induction"])
+def test_of_trained_models(name: str) -> None:
+    opened = library.open_model(name)
+    found = reading.read(opened, opened.example)
+    for one in all_of(found):
+        assert one.difference < 1e-5 * max(1.0, abs(one.logit))
+
+
+def test_a_head_that_is_cut_is_missed_by_what_it_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a model without norms, nothing else changes when a head of the last layer is silent."""
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    changes: dict[str, Any] = {"kind": "decoder", "n_layers": 1, "d_ff": 0, "norm_position": "pre"}
+    put(tmp_path, "bare", word_tokenizer(WORDS, DECODER), "the cat", final_norm=False, **changes)
+    opened = library.open_model("bare")
+    shake(opened.model.double(), by=0.4)
+    found = reading.fresh_batch(opened, (TEXT,))[0]
+    one = contributions(found, 3, 2)
+    block: Any = opened.model.last_stack.blocks[0]
+    with torch.no_grad():
+        block.self_attn.o_proj.weight[:, : block.self_attn.d_head] = 0
+    without = reading.fresh_batch(opened, (TEXT,))[0]
+    lost = float(logits(found, 3)[2] - logits(without, 3)[2])
+    assert float(one.heads["decoder.self_attn"][0, 0]) == pytest.approx(lost, abs=1e-9)

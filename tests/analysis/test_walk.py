@@ -1,0 +1,231 @@
+"""The stages of a pass: each is the pass's own value, and follows from those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer import library, reading
+from explorer.analysis.walk import stages
+from explorer.analysis.walk_again import difference
+from explorer.analysis.walk_formulas import formula, sentence
+from explorer.analysis.walk_line import shapes, sizes
+from explorer.analysis.walk_values import Walk, recorded
+from explorer.analysis.walk_view import row_stack, tokens_of
+from explorer.library import Opened
+from explorer.reading import Reading
+from models import Transformer, trace
+from models.presets import notebook_tutorial, paper, web_tutorial_classifier
+from models.trace import Trace
+from tests import zoo
+from tests.analysis.test_contributions import CLASSIFIER, found
+from tests.analysis.test_contributions import MODELS as KINDS
+
+__all__ = ["found"]  # the fixture: a shaken model of every kind, in float64
+
+PUBLISHED = ("bert", "gpt2", "t5", "classifier")
+TRAINED = ("translation", "shakespeare", "negation", "reviews", "reverse", "induction")
+EXACT = 1e-6
+
+
+def walked(of: Reading, head: int = 0) -> Walk:
+    @lru_cache
+    def record(sites: tuple[str, ...]) -> Trace:
+        return recorded(of, sites)
+
+    return Walk(of, head, len(of.target or of.source) - 1, record)
+
+
+def worst(of: Reading) -> float:
+    """The largest difference of any stage from its formula, of the first and the last head."""
+    heads = {0, of.config.n_heads - 1}
+    walks = [walked(of, head) for head in heads]
+    return max(difference(walk, stage) for walk in walks for stage in walk.stages.values())
+
+
+def test_every_stage_follows_from_those_before_it(found: Reading) -> None:
+    assert worst(found) <= EXACT
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_of_published_models_too(tmp_path: Path, name: str) -> None:
+    opened = library.opened_from(getattr(zoo, name)(tmp_path / name), name)
+    opened.model.double()
+    text = "5 17 3" if name == "gpt2" else "the cat was good"
+    assert worst(reading.fresh_batch(opened, (text,))[0]) <= EXACT
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_of_trained_models_as_they_are(name: str) -> None:
+    """In float32, as on the screen."""
+    opened = library.open_model(name)
+    assert worst(reading.read(opened, opened.example)) <= EXACT
+
+
+def test_a_planted_mistake_is_seen_where_it_is(found: Reading) -> None:
+    """A value of the pass that is another: its own stage, and those that read it, say so."""
+    stack = found.config.stacks[0]
+    site = f"{stack}.0.self_attn.v"
+    found.trace.values[site] = found.trace[site] * 1.1
+    walk = walked(found)
+    assert difference(walk, walk.stages[site]) > 1e-2
+    assert difference(walk, walk.stages[f"{stack}.0.self_attn.head_out"]) > 1e-2
+    assert difference(walk, walk.stages[f"{stack}.0.self_attn.k"]) <= EXACT
+
+
+def test_what_the_trace_shows_is_shown_as_it_is(found: Reading) -> None:
+    """Every value that has a site is what a pass that is watched everywhere has there."""
+    walk = walked(found, head=1 % found.config.n_heads)
+    everything = recorded(found, ("*",))
+    for stage in walk.stages.values():
+        if not stage.site or stage.kind in ("logits", "class logits"):
+            continue
+        seen = everything[stage.site][0]
+        if stage.per_head:
+            seen = seen.expand(max(1, len(seen)), -1, -1)
+            seen = seen[min(walk.head_of(stage, len(seen)), len(seen) - 1)]
+        torch.testing.assert_close(walk[stage.name], seen, msg=stage.name)
+
+
+def test_the_answer_at_the_end_is_the_answer_of_the_pass(found: Reading) -> None:
+    walk = walked(found)
+    given = found.trace["logits"][0]
+    mine = walk["logits"]
+    torch.testing.assert_close(mine[-len(given) :] if given.dim() > 1 else mine[0], given)
+    torch.testing.assert_close(walk["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
+
+
+def hooked(of: Reading, walk: Walk) -> dict[str, Tensor]:
+    """What the modules that stages name really gave in a pass, by the names of the modules."""
+    seen: dict[str, Tensor] = {}
+    modules = dict(of.trace.model.named_modules())
+    handles = []
+    for stage in walk.stages.values():
+        if stage.module and not stage.site and stage.module in modules:
+
+            def keep(_: Any, __: Any, output: Tensor, name: str = stage.module) -> None:
+                seen[name] = output.detach()
+
+            handles.append(modules[stage.module].register_forward_hook(keep))
+    recorded(of, ("none",))
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+def test_what_the_trace_does_not_show_is_what_the_models_modules_gave(found: Reading) -> None:
+    walk = walked(found)
+    seen = hooked(found, walk)
+    for stage in walk.stages.values():
+        if stage.site or stage.module not in seen:
+            continue
+        gave = seen[stage.module][0]
+        if stage.kind == "projected":
+            heads = gave.unflatten(-1, (-1, found.config.head_width)).transpose(0, 1)
+            gave = heads[walk.head_of(stage, len(heads))]
+        elif stage.per_head:
+            gave = gave[walk.head_of(stage, len(gave))]
+        torch.testing.assert_close(walk[stage.name], gave, msg=stage.name)
+
+
+def test_the_shapes_are_those_of_the_values(found: Reading) -> None:
+    walk = walked(found)
+    for stage in walk.stages.values():
+        tokens = len(tokens_of(walk, stage.stack))
+        keys = len(found.source) if stage.branch == "cross_attn" else tokens
+        shape = shapes(stage, sizes(found.config, 1, tokens, len(found.source), keys))[-1]
+        own = list(walk[stage.name].shape)
+        shape = shape[1:] if stage.kind not in CLASSES and not _of_class(walk, stage) else shape
+        assert own == (shape[1:] if stage.per_head else shape), stage.name
+        assert row_stack(stage) in found.config.stacks
+        assert formula(stage, found.config)
+        assert sentence(stage)
+
+
+CLASSES = ("pooled", "class hidden", "class logits")
+
+
+def _of_class(walk: Walk, stage: Any) -> bool:
+    return bool(stage.kind == "probabilities" and walk.config.head == "classifier")
+
+
+def test_only_stages_that_the_model_has() -> None:
+    plain = {stage.name for stage in stages(paper(11, 11, 8, 2, 1, 8))}
+    assert not {name for name in plain if name.endswith((".norm", ".bias", "q_proj", "final"))}
+    assert "decoder.0.cross_attn.scores" in plain
+    assert "encoder.0.cross_attn.scores" not in plain
+    gated = notebook_tutorial().replace(gated=True, positions="rotary", norm_position="sandwich")
+    more = {stage.name for stage in stages(gated)}
+    assert {"encoder.0.mlp.gate", "encoder.0.self_attn.q_proj", "encoder.0.mlp.out_norm"} <= more
+    assert "encoder.pos_embed" not in more
+    classes = [stage.name for stage in stages(web_tutorial_classifier())]
+    assert classes[-4:] == ["head.pooled", "head.hidden", "logits", "probabilities"]
+
+
+S2 = {
+    "encoder.embed": [[32, 10], [32, 10, 512]],
+    "encoder.pos_embed": [[32, 10], [32, 10, 512]],
+    "encoder.0.self_attn.q": [[32, 10, 512], [32, 10, 8, 64], [32, 8, 10, 64]],
+    "encoder.0.self_attn.scores": [[32, 8, 10, 10]],
+    "encoder.0.self_attn.weights": [[32, 8, 10, 10]],
+    "encoder.0.self_attn.head_out": [[32, 8, 10, 64]],
+    "encoder.0.self_attn.concat": [[32, 8, 10, 64], [32, 10, 8, 64], [32, 10, 512]],
+    "encoder.0.self_attn.out": [[32, 10, 512]],
+    "encoder.0.mlp.hidden": [[32, 10, 2048]],
+}
+
+
+def test_the_shapes_of_the_notebook_tutorial() -> None:
+    """32 sentences of 10 tokens, d_model 512, 8 heads of 64; as said and as a pass has them."""
+    config = notebook_tutorial(src_vocab_size=100, num_layers=1)
+    known = sizes(config, 32, 10, 10, 10)
+    said = {stage.name: shapes(stage, known) for stage in stages(config)}
+    assert {name: said[name] for name in S2} == S2
+    ids = torch.randint(0, 11, (32, 10), generator=torch.Generator().manual_seed(0))
+    seen = trace(Transformer(config).eval(), ids, ids)
+    for stage in stages(config):
+        if stage.site:
+            assert list(seen[stage.site].shape) == said[stage.name][-1], stage.name
+
+
+def test_few_answers_are_made_where_the_vocabulary_is_large(
+    found: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.analysis.walk_values.MOST_LOGITS", 10)
+    walk = walked(found)
+    assert walk["logits"].shape[0] == 1
+    assert difference(walk, walk.stages["logits"]) <= EXACT
+    assert difference(walk, walk.stages["probabilities"]) <= EXACT
+
+
+def test_nothing_grows_with_layers_times_heads_times_tokens_squared() -> None:
+    """What is kept of a walk through every stage: streams and heads' outputs, block by block."""
+    opened: Opened = library.open_model("shakespeare")
+    of = reading.read(opened, "to be or not to be " * 9)
+    kept: dict[tuple[str, ...], Trace] = {}
+
+    def record(sites: tuple[str, ...]) -> Trace:
+        if sites not in kept:
+            kept[sites] = recorded(of, sites)
+        return kept[sites]
+
+    for name in Walk(of, 0, 0, record).stages:
+        Walk(of, 0, 0, record)[name]
+    tokens = len(of.target)
+    assert tokens > 50
+    for made in kept.values():
+        assert all(value.shape[-2:] != (tokens, tokens) for value in made.values.values())
+
+
+def names() -> Iterator[str]:
+    yield from KINDS
+
+
+def test_the_kinds_have_classifiers_with_and_without_a_hidden_layer() -> None:
+    assert any(KINDS[name] == {**CLASSIFIER, "pooling": "last"} for name in names())

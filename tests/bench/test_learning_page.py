@@ -1,0 +1,121 @@
+"""The page on which a tokenizer is learnt, and the sentence under several of them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer import learnt
+from explorer.snippets import learning as lines
+from explorer.text.learning import BPE, WORDPIECE
+from explorer.text.made_here import label_of
+from explorer.text.unigram import UNIGRAM
+
+ROOT = Path(__file__).resolve().parents[2]
+SHELL = ROOT / "explorer" / "shell.py"
+pytestmark = pytest.mark.usefixtures("small_models")
+WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
+
+
+def inside(page: str = "learning", **address: str) -> AppTest:
+    at = AppTest.from_file(str(SHELL), default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    return at.run().switch_page(f"../pages/look/{page}.py").run()
+
+
+def said(at: AppTest) -> str:
+    assert not at.exception
+    return "\n".join([*(t.value for t in at.text), *(c.value for c in at.caption)])
+
+
+@WAYS
+@pytest.mark.parametrize("name", learnt.SHIPPED)
+def test_every_shipped_text_is_learnt_in_every_way(way: str, name: str) -> None:
+    at = inside(learn_how=way, learn_from=name)
+    assert "pieces" in said(at) or "tokens long" in said(at)
+
+
+@pytest.mark.parametrize("way", [BPE, WORDPIECE])
+def test_every_step_names_the_next_rule(way: str) -> None:
+    found = learnt.rules(learnt.shipped(learnt.PAPER), 20, way)
+    at = inside(learn_how=way, learn_from=learnt.PAPER, learn_rules="20")
+    for step, (left, right, new) in enumerate(found.rules):
+        names = [label_of(found.tokens[number], way) for number in (left, right, new)]
+        assert f"Next, {names[0]} and {names[1]} are merged" in said(at)
+        at.button(key="learn_step_next").click().run()
+        assert f"Rule {step + 1}: {names[0]} and {names[1]} became {names[2]}." in said(at)
+    if len(found.rules) < 20:
+        assert "so learning ends" in said(at)
+    assert at.button(key="learn_step_next").disabled
+
+
+def test_the_sentence_is_read_lowest_rule_first() -> None:
+    at = inside(text="the hat", learn_step="40")
+    at.slider(key="learn_encode").set_value(3).run()
+    assert "Merge h and e (rule 1)." in said(at)
+
+
+@WAYS
+@pytest.mark.parametrize("own", ["", " ", "a", "\x00\x07", "\u202e", "😀"])
+def test_odd_words_of_ones_own(way: str, own: str) -> None:
+    at = inside(learn_how=way, learn_from="Words of your own", learn_own=own)
+    text = said(at)
+    assert "no text to learn from" in text or "tokens long" in text or "pieces, the" in text
+
+
+def test_too_many_words_for_the_address_are_refused() -> None:
+    at = inside(learn_from="Words of your own", learn_own="ab " * 1_000)
+    assert "3,000 characters; 2,000 fit into the address" in said(at)
+
+
+@WAYS
+def test_no_sentence_is_one_sentence(way: str) -> None:
+    assert "nothing to read yet" in said(inside(learn_how=way, text=""))
+
+
+@WAYS
+@pytest.mark.parametrize("text", ["x" * 1_500, "😀🏳️‍🌈 cat", "\x00\x07\x1b[31m", "a\u202eb"])
+def test_strange_sentences_are_read_or_refused(way: str, text: str) -> None:
+    said(inside(learn_how=way, text=text))
+    said(inside("tokens", text=text))
+
+
+def test_what_was_chosen_follows_to_the_tokens() -> None:
+    at = inside(learn_rules="20", learn_from=learnt.PAPER)
+    at.switch_page("../pages/look/tokens.py").run()
+    assert f"from “{learnt.PAPER}”, at most 20 rules" in said(at)
+    made = learnt.tokenizer(learnt.shipped(learnt.PAPER), BPE, 20)
+    text = str(at.text_input(key="text").value)
+    assert f"{BPE} · {len(made.encode(text))} tokens of {made.vocab_size}" in said(at)
+
+
+def test_what_the_address_of_tokens_asks_for_in_vain_is_replaced() -> None:
+    at = inside("tokens", learn_rules="7", learn_from="nowhere", beside="nothing")
+    assert "“Beside it” has no “nothing” here." in said(at)
+    assert f"from “{learnt.SHIPPED[0]}”, at most 100 rules" in said(at)
+
+
+@pytest.mark.parametrize(
+    ("way", "name"), [(BPE, learnt.PAPER), (WORDPIECE, "own"), (UNIGRAM, learnt.PAPER)]
+)
+def test_the_pasted_lines_give_what_is_on_screen(way: str, name: str) -> None:
+    text = "low low lower lowest slow slower" if name == "own" else learnt.shipped(name)
+    pasted = [sys.executable, "-c", lines.learning(name, text, way, 20, 1)()]
+    ran = subprocess.run(pasted, cwd=ROOT, check=True, capture_output=True, text=True)
+    if way == UNIGRAM:  # of equal pieces any may be the first
+        pieces = learnt.pieces(text, learnt.sizes(text, 20)[1]).pieces[1:13]
+        scores = [score for _, score in ast.literal_eval(ran.stdout)]
+        assert scores == pytest.approx([score for _, score in pieces], abs=1e-3)
+        return
+    found = learnt.rules(text, 20, way)
+    first = found.after(1).pairs[0]
+    names = found.tokens[first.left], found.tokens[first.right]
+    printed = ran.stdout.splitlines()
+    assert printed[0] == f"{names[0]} {names[1]} {first.count}"
+    assert printed[-1] == str(found.after(1).tokens)

@@ -1,0 +1,234 @@
+"""The Museum: every exhibit on every kind of model, the hunt, and the documents' systems."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer import library, reading
+from explorer.bench import museum_finding
+from explorer.first_look import first_look
+from explorer.library import Opened
+from explorer.museum import documents, systems
+from explorer.museum.case import Case, case_of
+from explorer.museum.exhibits import EXHIBITS, FINDABLE, Exhibit
+from explorer.museum.instruments import INSTRUMENTS
+from explorer.museum.systems import SYSTEMS, System
+from explorer.runs.asking import Wishes, spec_of
+from explorer.runs.run import RunError
+from explorer.snippets import museum as snippets
+from explorer.tasks import TASKS
+from models import Transformer
+from models.mistakes import MISTAKES
+from models.presets import CHOSEN, PRESETS
+from models.training import train
+from tests.shelf import NAMES
+
+ROOT = Path(__file__).resolve().parents[2]
+SHELL = ROOT / "explorer" / "shell.py"
+GIVES_AWAY = "What gives it away"
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def inside(**address: str) -> AppTest:
+    at = AppTest.from_file(SHELL, default_timeout=120)
+    for key, value in address.items():
+        at.query_params[key] = value
+    return at.run().switch_page("../pages/change/museum.py").run()
+
+
+def said(at: AppTest) -> str:
+    return "\n".join([*(t.value for t in at.text), *(m.value for m in at.markdown)])
+
+
+def opened(name: str) -> Opened:
+    return library.open_model(name)
+
+
+def case(name: str) -> Case:
+    model = opened(name)
+    seen = reading.read(model, model.example)
+    part = seen.parts[-1].name
+    return case_of(model, seen, (part, 0, 0))
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda e: str(e.number))
+@pytest.mark.parametrize("model", NAMES)
+def test_every_exhibit_on_every_kind_of_model(model: str, exhibit: Exhibit) -> None:
+    at = inside(model=model, exhibit=exhibit.label)
+    assert not at.exception
+    assert exhibit.right in said(at)
+    assert GIVES_AWAY in said(at)
+    assert exhibit.telling in said(at)
+
+
+@pytest.mark.parametrize("exhibit", FINDABLE, ids=lambda e: str(e.number))
+def test_the_number_is_that_of_both_runs(exhibit: Exhibit) -> None:
+    """What stands on the page is what the instrument gives for both models."""
+    at = inside(model="translation", exhibit=exhibit.label)
+    right = case("translation")
+    name = exhibit.name if MISTAKES[exhibit.name].misfit(right.opened.config) is None else ""
+    assert name, "the translation model can have all of them"
+    instrument = INSTRUMENTS[exhibit.sign]
+    wrong = instrument(right.of(MISTAKES[name].make(right.model)))
+    assert f"{exhibit.sign}, {wrong.short} against {instrument(right).short}." in said(at)
+
+
+def test_switched_off_both_runs_are_alike() -> None:
+    at = inside(model="translation", exhibit=EXHIBITS[4].label, mistake="false")
+    found = re.search(r"Swapped slices, (\S+) against (\S+)\.\*\*", said(at))
+    assert found is not None
+    assert found[1] == found[2]
+    at.toggle(key="mistake").set_value(True).run()
+    assert "Swapped slices, 0 against" in said(at)
+
+
+@pytest.mark.parametrize(
+    ("exhibit", "numbers"),
+    [
+        (0, ("0.8415 0.5697 0.8020 0.6234", "0.8415 0.5403 0.8219 0.5697", "307", "102", "1.36")),
+        (4, ("30,193,163", "44,127,755")),
+        (5, ("4 of 128", "8 of 64")),
+        (8, ("0.333 0.333 0.333", "NaN NaN NaN", "does not fit: an error", "0.000 0.000 0.000")),
+        (9, ("1,050,624",)),
+        (10, ("398,272", "520,064", "49,984")),
+    ],
+)
+def test_the_document_s_own_numbers(exhibit: int, numbers: tuple[str, ...]) -> None:
+    at = inside(exhibit=EXHIBITS[exhibit].label)
+    shown = "\n".join(table.value.to_string() for table in at.table)
+    assert all(number in shown for number in numbers)
+
+
+def test_a_large_model_is_made_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(documents.FIGURES, "lost-target", lambda: [("moved", "3e-7", "2.5")])
+    at = inside(exhibit=EXHIBITS[2].label)
+    assert "44,127,755 parameters, 177 MB" in said(at)
+    at.button(key="compute").click().run()
+    assert "3e-7" in at.table[-1].value.to_string()
+
+
+def test_a_model_that_cannot_have_it_says_so() -> None:
+    at = inside(model="reviews", exhibit=EXHIBITS[2].label)
+    assert "reviews cannot have this mistake: it has no decoder beside an encoder." in said(at)
+    assert "So translation makes it here" in said(at)
+
+
+@pytest.mark.parametrize("exhibit", [7, 11])
+def test_two_trainings_side_by_side(exhibit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.museum.learning.STEPS", 4)
+    at = inside(model="translation", exhibit=EXHIBITS[exhibit].label)
+    at.button(key="train_both").click().run(timeout=120)
+    assert not at.exception
+    assert "at step" in said(at)
+
+
+@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("instrument", INSTRUMENTS)
+def test_every_instrument_in_the_hunt(model: str, instrument: str) -> None:
+    at = inside(model=model, room="Find it", instrument=instrument)
+    assert not at.exception
+    assert GIVES_AWAY not in said(at)
+
+
+def test_the_order_follows_from_the_seed() -> None:
+    some = [museum_finding.order(list(FINDABLE), seed) for seed in (0, 0, 1)]
+    assert some[0] == some[1] != some[2]
+    assert set(some[0]) == set(FINDABLE)
+
+
+def test_find_it_and_the_score() -> None:
+    """The right answer first, then a wrong one, which can not be taken back."""
+    fitting = list(FINDABLE)
+    hidden = museum_finding.order(fitting, 3)
+    at = inside(model="translation", room="Find it", order="3")
+    at.selectbox(key="guess_translation_3_0").set_value(hidden[0].label).run()
+    at.button(key="answer").click().run()
+    assert "Found." in said(at)
+    assert hidden[0].sign in said(at)
+    assert "Found so far: 1 of 1." in said(at)
+    at.button(key="next_run").click().run()
+    assert GIVES_AWAY not in said(at)
+    at.selectbox(key="guess_translation_3_1").set_value(hidden[0].label).run()
+    at.button(key="answer").click().run()
+    assert "Not that one." in said(at)
+    assert "Found so far: 1 of 2." in said(at)
+    at.selectbox(key="guess_translation_3_1").set_value(hidden[1].label).run()
+    at.button(key="answer").click().run()
+    assert "Found so far: 1 of 2." in said(at)
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
+def test_a_system_says_how_large_it_is(system: System) -> None:
+    at = inside(room="The four systems", system=system.preset)
+    count, size = systems.size(system)
+    assert f"{count:,} parameters." in said(at)
+    assert at.button(key="open_system").label.endswith(f"{size / 1e6:,.0f} MB are made first")
+
+
+@pytest.mark.parametrize("preset", ["web tutorial, encoder", "web tutorial, classifier"])
+def test_a_system_is_opened_untrained(preset: str) -> None:
+    at = inside(room="The four systems", system=preset)
+    at.button(key="open_system").click().run()
+    assert not at.exception
+    system = next(each for each in SYSTEMS if each.preset == preset)
+    folder = systems.folder_of(system, library.uploads_root())
+    assert at.selectbox(key="model").value == folder.name
+    model = library.opened_from(folder, preset)
+    assert model.model.n_parameters == systems.size(system)[0]
+    for page in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
+        assert not at.switch_page(f"../pages/{page}.py").run().exception
+
+
+@pytest.mark.parametrize("preset", [s.preset for s in SYSTEMS])
+def test_the_words_are_as_many_as_the_tokens(preset: str) -> None:
+    system = next(each for each in SYSTEMS if each.preset == preset)
+    words = systems.words_of(preset)
+    assert words.vocab_size == system.config.vocab_size
+    sentence = words.encode(systems.SENTENCES[preset])
+    assert words.unk_id not in [token.id for token in sentence]
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
+def test_a_system_can_be_trained_on_its_task(system: System) -> None:
+    """Its choices, a task of this app; at the document's own size it is refused with its count."""
+    task = TASKS[system.task]
+    theirs = PRESETS[system.preset]()
+    spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
+    for field in CHOSEN:
+        assert getattr(spec.model, field) == getattr(theirs, field)
+    assert spec.model.vocab_size == task.model.vocab_size
+    model = Transformer(spec.model)
+    reports = train(model, lambda step: task.batch(step, spec.training), spec.training)
+    assert [report.step for report in reports] == [1, 2]
+    if theirs.d_model == 512:
+        large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
+        with pytest.raises(RunError, match=r"has 44,\d{3},\d{3} parameters; at most 20,000,000"):
+            spec_of(task, large)
+
+
+@pytest.mark.parametrize("exhibit", [EXHIBITS[2], EXHIBITS[6], EXHIBITS[10]], ids=lambda e: e.name)
+def test_the_lines_run_as_pasted(exhibit: Exhibit) -> None:
+    """They print what the page says of both runs, or the document's own numbers."""
+    at = inside(model="translation", exhibit=exhibit.label)
+    opened_now = opened("translation")
+    seen = reading.read(opened_now, opened_now.example)
+    if not exhibit.sign:
+        code = snippets.of_the_document(exhibit)
+    else:
+        folder = next(e.folder for e in library.entries() if e.name == "translation")
+        look = first_look(opened_now)
+        code = snippets.both_runs(exhibit, seen, folder, look, True)
+        code = code.replace(repr(folder.name), repr(str(folder)))
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    shown = said(at).lower() + "\n".join(table.value.to_string() for table in at.table)
+    for line in done.stdout.splitlines():
+        assert line.lower() in shown or all(word in shown.lower() for word in line.lower().split())

@@ -1,0 +1,144 @@
+"""The Positions page: every view of every scheme and kind of model, and what is asked in vain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer import library
+from explorer.positions import SCHEMES
+from explorer.text import character_tokenizer, word_tokenizer
+from explorer.text.special import DECODER
+from models.config import POSITIONS
+from tests.apps import page, said, views
+from tests.shelf import NAMES, WORDS, put
+
+POSITIONS_PAGE = "look/positions"
+VIEWS = ("The scheme", "Another order", "Longer than trained", "A doubled exponent")
+ORDER, LONGER = VIEWS[1:3]
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+@pytest.fixture
+def shelf_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Puts a decoder of words there, made otherwise."""
+
+    def make(name: str, **more: Any) -> None:
+        put(tmp_path, name, word_tokenizer(WORDS, DECODER), "the cat", kind="decoder", **more)
+        monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+
+    return make
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("model", NAMES)
+def test_every_kind_of_model_has_every_view(model: str, view: str) -> None:
+    assert "This is the chosen model's own scheme." in said(
+        page(POSITIONS_PAGE, model=model, lab=view)
+    )
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("scheme", POSITIONS)
+def test_every_scheme_of_a_model_that_has_it_has_every_view(
+    shelf_of: Any, scheme: str, view: str
+) -> None:
+    shelf_of("own", positions=scheme)
+    at = page(POSITIONS_PAGE, model="own", lab=view)
+    assert "This is the chosen model's own scheme." in said(at)
+    assert at.segmented_control(key="scheme").options[0] == SCHEMES[scheme]
+    assert "no such trained positions" not in said(at)
+
+
+@pytest.mark.parametrize("view", [ORDER, LONGER])
+@pytest.mark.parametrize("scheme", ["Learned", "Relative"])
+def test_trained_numbers_of_another_model_are_not_made_up(scheme: str, view: str) -> None:
+    at = page(POSITIONS_PAGE, model="letters", scheme=scheme, lab=view)
+    assert "These positions are trained numbers, and this model has none" in said(at)
+
+
+def test_buckets_are_shown_without_trained_numbers_and_said_to_be() -> None:
+    at = page(POSITIONS_PAGE, model="letters", scheme="Relative")
+    assert "This model has no trained numbers for distances" in said(at)
+    assert "products" in views(at)
+
+
+def test_a_learned_table_says_how_many_fit(shelf_of: Any) -> None:
+    shelf_of("own", positions="learned")
+    at = page(POSITIONS_PAGE, model="own", lab=LONGER)
+    assert "The table has 24 rows, so 24 tokens fit: position 24 has no vector" in said(at)
+
+
+@pytest.mark.parametrize(("key", "value"), [("scheme", "Banana"), ("lab", "x")])
+def test_what_an_address_asks_for_in_vain_is_said(key: str, value: str) -> None:
+    assert f"has no “{value}” here; showing" in said(page(POSITIONS_PAGE, **{key: value}))
+
+
+@pytest.mark.parametrize("asked", ["999", "-1", "9" * 5_000], ids=len)
+def test_a_position_that_there_is_not_is_said(asked: str) -> None:
+    assert "“Position” goes from 0 to" in said(page(POSITIONS_PAGE, place=asked))
+
+
+@pytest.mark.parametrize("places", ["", "0 0 1", "a b c", "0 1 2 3 99999", "-1 0"])
+def test_an_order_that_is_none_is_one_sentence_with_the_way_out(places: str) -> None:
+    at = page(POSITIONS_PAGE, model="letters", lab=ORDER, order_of="My own order")
+    at.text_input(key="places").set_value(places).run()
+    assert not at.exception
+    assert "name each place from 0 to" in said(at)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_text_of_one_token_has_every_view(view: str) -> None:
+    assert page(POSITIONS_PAGE, model="letters", text="t", lab=view)
+
+
+def test_nothing_to_read_is_said() -> None:
+    assert "type a sentence" in said(page(POSITIONS_PAGE, model="letters", text=" ", lab=ORDER))
+
+
+def test_a_long_text_can_be_turned_around_and_a_longer_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = character_tokenizer("abc ", DECODER)
+    put(tmp_path, "long", letters, "abc", kind="decoder", max_len=2_048)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    at = page(POSITIONS_PAGE, model="long", text="abc " * 499, lab=ORDER)
+    assert "The pass sees the order" in said(at)
+    at = page(POSITIONS_PAGE, model="long", text="abc", lab=LONGER)
+    assert "This model reads 2,048 tokens; more than 2,048 are not passed here." in said(at)
+
+
+def test_another_model_opens_with_its_own_scheme() -> None:
+    at = page(POSITIONS_PAGE, model="letters", scheme="Rotary")
+    at.selectbox(key="model").set_value("reviews").run()
+    assert not at.exception
+    assert "This is the chosen model's own scheme." in said(at)
+
+
+def test_an_order_nobody_chose_follows_the_text() -> None:
+    at = page(POSITIONS_PAGE, model="letters", lab=ORDER, order_of="My own order")
+    assert "The tokens stand where they stood, so nothing changes." in said(at)
+    at.text_input(key="text").set_value("the cat and the hat").run()
+    assert "The tokens stand where they stood, so nothing changes." in said(at)
+
+
+def test_an_own_order_of_a_long_text_has_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = character_tokenizer("abc ", DECODER)
+    put(tmp_path, "long", letters, "abc", kind="decoder", max_len=2_048)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    how = {"text": "abc " * 499, "lab": ORDER, "order_of": "My own order"}
+    assert "name each place from 0 to 1,9" in said(page(POSITIONS_PAGE, model="long", **how))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_model_whose_numbers_are_none_has_every_view(shelf_of: Any, view: str) -> None:
+    shelf_of("broken", positions="rotary")
+    named = dict(library.open_model("broken").model.named_parameters())
+    named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
+    assert page(POSITIONS_PAGE, model="broken", lab=view)
+    assert "no value" in said(page("look/stages", model="broken"))

@@ -1,0 +1,117 @@
+"""The page of the whole pass without a browser: every stage of every model, and bad wishes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from explorer import library
+from explorer.analysis.walk import stages
+from explorer.bench import walk
+from explorer.components.spine import Bone, encode
+from explorer.components.wire import unpack
+from explorer.text import word_tokenizer
+from explorer.text.special import SOURCE
+from models.presets import notebook_tutorial
+from tests import apps, zoo
+from tests.apps import said, views
+from tests.shelf import NAMES, WORDS, put
+
+pytestmark = pytest.mark.usefixtures("small_models")
+PAGE = "look/walk"
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_every_stage_of_every_kind_of_model(model: str) -> None:
+    at = apps.page(PAGE, model=model)
+    assert {"spine", "walk_tokens"} <= views(at)
+    for stage in stages(library.open_model(model).config):
+        at.session_state["_folded_walk"] = {"stage": stage.name}
+        at.run()
+        assert not at.exception, stage.name
+        assert f"**{stage.title}**" in said(at)
+        assert stage.kind == "tokens" or "walk_values" in views(at)
+        assert not stage.site or f"`{stage.site}`" in said(at)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "classifier"])
+def test_every_stage_of_published_models(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = getattr(zoo, name)(tmp_path / name)
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
+    text = "5 17 3" if name == "gpt2" else "the cat was good"
+    at = apps.page(PAGE, model=name, text=text)
+    for stage in stages(library.opened_from(folder, name).config):
+        at.session_state["_folded_walk"] = {"stage": stage.name}
+        at.run()
+        assert not at.exception, stage.name
+        assert f"**{stage.title}**" in said(at)
+
+
+def test_a_stage_that_this_model_does_not_have_is_said_and_replaced() -> None:
+    at = apps.page(PAGE, model="letters", stage="encoder.0.resid_mid")
+    assert "This model has no stage “encoder.0.resid_mid”; showing Tokens." in said(at)
+    assert "walk_tokens" in views(at)
+
+
+@pytest.mark.parametrize("wish", ["99", "-1", "x", "9" * 30])
+def test_a_token_that_is_not_there_is_said_and_replaced(wish: str) -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.embed", decoder_token=wish)
+    assert "There is no token" in said(at)
+    assert "walk_values" in views(at)
+
+
+def test_one_token_and_a_number_beyond_the_width() -> None:
+    at = apps.page(PAGE, model="reverse", text="7", stage="encoder.embed", number="99999")
+    assert "walk_values" in views(at)
+    assert at.selectbox(key="walk_numbers").value == 1
+
+
+def test_a_token_and_numbers_are_chosen() -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.embed")
+    at.selectbox(key="walk_token").select(0).run()
+    at.selectbox(key="walk_numbers").select(1).run()
+    assert at.session_state["_folded_walk"]["decoder_token"] == "0"
+    assert at.session_state["_folded_walk"]["number"] == "12"
+    assert "4 of 16 numbers" in said(at)
+
+
+def test_the_shapes_of_the_notebook_tutorial_appear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """d_model 512, 8 heads of 64, 10 tokens: a sentence of ten words."""
+    words = word_tokenizer(WORDS, SOURCE)
+    config = vars(notebook_tutorial(seq_length=64, num_layers=1)) | {"src_vocab_size": None}
+    given = ("vocab_size", "pad_id", "bos_id", "eos_id")  # by the tokenizer
+    text = "the black cat sleeps the white dog eats a"
+    put(tmp_path, "tutorial", words, text, **{k: v for k, v in config.items() if k not in given})
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    shapes = {
+        "encoder.embed": "batch 1 × tokens 10 → batch 1 × tokens 10 × d_model 512",
+        "encoder.0.self_attn.q": "batch 1 × tokens 10 × heads·d_head 512 → batch 1 × tokens 10 × "
+        "heads 8 × d_head 64 → batch 1 × heads 8 × tokens 10 × d_head 64",
+        "encoder.0.self_attn.scores": "batch 1 × heads 8 × queries 10 × keys 10",
+        "encoder.0.self_attn.concat": "heads 8 × d_head 64 → batch 1 × tokens 10 × "
+        "heads·d_head 512",
+    }
+    at = apps.page(PAGE, model="tutorial")
+    for stage, shape in shapes.items():
+        at.session_state["_folded_walk"] = {"stage": stage}
+        at.run()
+        assert shape in said(at)
+
+
+def test_the_sidebar_leads_to_the_same_stage_of_another_layer() -> None:
+    at = apps.page(PAGE, model="letters", layer="0", stage="decoder.0.self_attn.weights")
+    at.segmented_control(key="layer").set_value(1).run()
+    assert at.session_state["_folded_walk"]["stage"] == "decoder.1.self_attn.weights"
+
+
+def test_sections_travel_with_their_stages() -> None:
+    bones = [Bone("Embedding", ("Tokens",), ("",), (False,), 3.0, "3.00")]
+    header, _ = unpack(encode(bones, "note", name="spine"))
+    assert header["bones"][0]["stages"] == ["Tokens"]
+    assert header["bones"][0]["share"] == 1.0
+    assert walk.BRANCHES["mlp"] == "feed-forward"

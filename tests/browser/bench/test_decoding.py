@@ -1,0 +1,196 @@
+"""Decoding by hand: choose, force, branch, undo, search with beams, feed the right answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Locator, expect
+
+from explorer import library
+from explorer.analysis.forcing import forced
+from explorer.decoding import stand, start_of
+from explorer.library import Opened
+from explorer.numbers import three
+from explorer.passing import ids_of
+from explorer.right_answer import target_of
+from models.beam_search import beam_search
+from models.generation import Sampling, choose_from
+from tests import zoo
+from tests.browser.visiting import Visitor
+from tests.served import wait_until
+
+TEXTS = {"translation": "the black cat sleeps", "shakespeare": "To be", "gpt2": "5 17 3"}
+TEXTS["t5"] = "the cat"
+
+
+READ = """view => [...view.querySelectorAll("tbody tr")].map(row => [
+  row.querySelector(".name").textContent,
+  ...[...row.querySelectorAll("td")].map(cell => cell.textContent)])"""
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same folders that the app was started with: they are made from the same seed."""
+    folder = tmp_path_factory.mktemp("published")
+    return {"gpt2": zoo.gpt2(folder / "gpt2"), "t5": zoo.t5(folder / "t5")}
+
+
+def opened(name: str, published: dict[str, Path]) -> Opened:
+    if name not in published:
+        return library.open_model(name)
+    found = library.entries(brought=[published[name]])
+    return library.open_entry(next(each for each in found if each.folder == published[name]))
+
+
+def address(name: str, **choices: str) -> str:
+    asked = {"model": name, "text": TEXTS[name], **choices}
+    return "/decoding?" + "&".join(f"{key}={value}" for key, value in asked.items())
+
+
+def rows(visitor: Visitor, key: str) -> dict[str, list[str]]:
+    """What a table says, its first row of each name."""
+    visitor.drawn(key)
+    found: list[list[str]] = visitor.widget(key).locator(".board").evaluate(READ)
+    return {name: cells for name, *cells in reversed(found)}
+
+
+def nodes(visitor: Visitor, key: str) -> Locator:
+    visitor.drawn(key)
+    return visitor.widget(key).locator(".node")
+
+
+def set_number(visitor: Visitor, label: str, value: str) -> None:
+    field = visitor.page.get_by_label(label, exact=True)
+    field.fill(value)
+    field.press("Enter")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_temperature_top_k_top_p_with_live_bars(
+    visitor: Visitor, name: str, published: dict[str, Path]
+) -> None:
+    page = visitor.open(address(name))
+    slider = page.get_by_role("slider", name="Temperature")
+    for _ in range(10):
+        slider.press("ArrowLeft")
+    visitor.asks(temperature="0.5")
+    set_number(visitor, "Top-k", "4")
+    visitor.asks(top_k="4")
+    slider = page.get_by_role("slider", name="Top-p")
+    for _ in range(30):
+        slider.press("ArrowLeft")
+    visitor.asks(top_p="0.7")
+    visitor.rest()
+    model = opened(name, published)
+    logits = stand(model, TEXTS[name], ()).logits
+    cool = choose_from(logits[None], Sampling(0.5))[0]
+    final = choose_from(logits[None], Sampling(0.5, 4, 0.7))[0]
+    expected = {
+        model.tokenizer.label(token): [
+            three(float(logits[token])),
+            three(float(logits.softmax(-1)[token])),
+            three(float(cool[token])),
+            three(float(final[token])),
+        ]
+        for token in logits.topk(5).indices.tolist()
+    }
+
+    def agree() -> bool:
+        shown = rows(visitor, "stages")
+        return all(
+            [*shown[label][:3], shown[label][5]] == cells for label, cells in expected.items()
+        )
+
+    wait_until(agree, "the model's own numbers in the columns", 30)
+    assert sum(cells[3] == "cut" for cells in rows(visitor, "stages").values()) >= 9
+    expect(page.get_by_text("top-k cuts")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["translation", "gpt2"])
+def test_force_a_token_branch_and_undo(visitor: Visitor, name: str) -> None:
+    page = visitor.open(address(name))
+    page.get_by_role("button", name="Draw").click()
+    wait_until(lambda: "branches" in visitor.query(), "what was drawn in the address")
+    drawn = visitor.query()["branches"]
+    expect(nodes(visitor, "branches_tree")).to_have_count(2)
+    nodes(visitor, "branches_tree").first.click()
+    visitor.asks(branches=f"{drawn}_0")
+    visitor.rest()
+    other = visitor.widget("stages").get_by_role("button").nth(3)
+    other.click()
+    expect(nodes(visitor, "branches_tree")).to_have_count(3)
+    wait_until(lambda: f"{drawn}.0f" in visitor.query()["branches"], "the branch in the address")
+    both = visitor.query()["branches"]
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    page.reload()
+    visitor.rest()
+    expect(nodes(visitor, "branches_tree")).to_have_count(3)
+    expect(visitor.widget("branches_tree").locator(".node.forced")).to_have_count(1)
+    assert visitor.query()["branches"] == both
+    page.get_by_role("button", name="Undo").click()
+    expect(nodes(visitor, "branches_tree")).to_have_count(2)
+    page.get_by_role("button", name="Redo").click()
+    expect(nodes(visitor, "branches_tree")).to_have_count(3)
+    visitor.asks(branches=both)
+
+
+@pytest.mark.parametrize("name", ["translation", "t5", "shakespeare"])
+def test_beam_tree(visitor: Visitor, name: str, published: dict[str, Path]) -> None:
+    """Every token that was considered stands there with its score; one of them is gone on from."""
+    page = visitor.open(address(name, length="5"))
+    page.get_by_role("radio", name="Beam search").click()
+    model = opened(name, published)
+    start = start_of(model, TEXTS[name])
+    prompt = ids_of([start.source or start.begun])
+    found = beam_search(model.model, prompt, beams=4, max_length=5, alpha=0.6)
+    shown = nodes(visitor, "beam_tree")
+    expect(shown).to_have_count(len(found.nodes))
+    numbers = visitor.widget("beam_tree").locator(".node .number").all_text_contents()
+    assert numbers == [three(node.score) for node in found.nodes]
+    best = visitor.widget("beam_tree").locator(".node.on .label").all_text_contents()
+    assert best == [model.tokenizer.label(token) for token in found.path(found.ends[0])]
+    shown.first.click()
+    visitor.asks(branches=f"0f{found.nodes[0].token}")
+    expect(page.get_by_role("radio", name="Token by token")).to_be_checked()
+
+
+def test_teacher_forcing_beside_free_running(visitor: Visitor, published: dict[str, Path]) -> None:
+    page = visitor.open(address("translation", way="Teacher+forcing"))
+    expect(page.get_by_text("By the rules of the task")).to_be_visible()
+    field = page.get_by_label("The right answer", exact=True)
+    field.fill("le chat blanc dort")
+    field.press("Enter")
+    expect(page.get_by_text("it departs at step 3")).to_be_visible()
+    model = opened("translation", published)
+    text, answer = TEXTS["translation"], "le chat blanc dort"
+    target = target_of(model, text, answer)
+    own = forced(model.model, ids_of([start_of(model, text).source]), torch.tensor(target), given=1)
+    name = model.tokenizer.label
+
+    def agree() -> bool:
+        shown = rows(visitor, "forcing")
+        return shown["target out"] == [name(each) for each in own.right]
+
+    wait_until(agree, "the typed target", 30)
+    shown = rows(visitor, "forcing")
+    assert shown["target in"][1:] == shown["target out"][:-1]
+    assert shown["fed the target, it says"] == [name(each) for each in own.said]
+    assert shown["its chance of the target"] == [three(float(each)) for each in own.chances]
+    assert shown["its own words out"][: len(own.free)] == [name(each) for each in own.free]
+
+
+def test_cross_attention_grows_as_it_writes(visitor: Visitor) -> None:
+    page = visitor.open(address("translation", part="Cross"))
+    before = visitor.picture("decoded_head")
+    page.get_by_role("button", name="Draw").click()
+    wait_until(lambda: visitor.picture("decoded_head") != before, "one more row", 30)
+    page.get_by_role("button", name="Write on").click()
+    expect(page.get_by_text("Stopped: </s> ends the text.")).to_be_visible()
+    expect(page.get_by_role("button", name="Draw")).to_be_disabled()
+
+
+def test_a_model_that_only_reads_has_a_way_out(visitor: Visitor) -> None:
+    page = visitor.open("/decoding?model=negation")
+    expect(page.get_by_text("This model only reads: choose one that writes")).to_be_visible()

@@ -1,0 +1,159 @@
+"""The museum by hand: every exhibit visited and recomputed, a mistake switched, one found."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from explorer import library, reading
+from explorer.bench import museum_finding
+from explorer.first_look import first_look
+from explorer.museum.case import Case, case_of
+from explorer.museum.exhibits import EXHIBITS, FINDABLE, Exhibit
+from explorer.museum.instruments import INSTRUMENTS
+from models.mistakes import MISTAKES
+from tests.browser.visiting import Visitor
+
+TEXT = "the black cat sleeps"
+ADDRESS = f"/museum?model=translation&text={TEXT.replace(' ', '+')}"
+SIZES = {
+    "lecture handout": "93,322,496",
+    "notebook tutorial": "44,127,755",
+    "web tutorial, encoder": "520,064",
+    "web tutorial, classifier": "389,218",
+    "paper": "93,322,496",
+}
+
+
+@pytest.fixture(scope="module")
+def right() -> Case:
+    """What the page computes, computed here: the shipped translator over the same sentence."""
+    opened = library.open_model("translation")
+    return case_of(opened, reading.read(opened, TEXT), first_look(opened))
+
+
+def given_away(exhibit: Exhibit, right: Case) -> str:
+    """The sentence on the number, from both models."""
+    wrong = right.of(MISTAKES[exhibit.name].make(right.model))
+    found = [INSTRUMENTS[exhibit.sign](case).short for case in (wrong, right)]
+    return f"What gives it away: {exhibit.sign}, {found[0]} against {found[1]}."
+
+
+def shows(page: Page, text: str) -> None:
+    expect(page.get_by_test_id("stMain").get_by_text(text).first).to_be_visible()
+
+
+def test_tutorials_mistakes_as_exhibits(visitor: Visitor, right: Case) -> None:
+    """Visit all fourteen; the number of each is the one that is computed here."""
+    page = visitor.open(ADDRESS)
+    for exhibit in EXHIBITS:
+        visitor.choose("Exhibit", exhibit.label)
+        shows(page, exhibit.right[:40])
+        if exhibit.sign:
+            shows(page, given_away(exhibit, right))
+        visitor.no_traceback()
+    visitor.asks(exhibit=EXHIBITS[-1].label)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (1, ["0.8415 0.5697 0.8020 0.6234", "307", "1.36"]),
+        (5, ["30,193,163", "44,127,755"]),
+        (9, ["0.333 0.333 0.333", "NaN NaN NaN"]),
+        (11, ["398,272", "520,064"]),
+    ],
+)
+def test_the_documents_own_numbers(visitor: Visitor, number: int, expected: list[str]) -> None:
+    visitor.open(ADDRESS)
+    visitor.choose("Exhibit", EXHIBITS[number - 1].label)
+    tables = visitor.page.get_by_test_id("stTable")
+    for one in expected:
+        expect(tables.filter(has_text=one).first).to_be_visible()
+
+
+def test_a_mistake_is_switched_off_and_on(visitor: Visitor, right: Case) -> None:
+    page = visitor.open(ADDRESS)
+    visitor.choose("Exhibit", EXHIBITS[4].label)
+    telling = given_away(EXHIBITS[4], right)
+    shows(page, telling)
+    visitor.drawn("museum_wrong")
+    broken = visitor.picture("museum_wrong")
+    page.get_by_text("Make the mistake").click()
+    shows(page, "The mistake is not made")
+    number = telling.rsplit(" ", 1)[1]
+    shows(page, f"Swapped slices, {number.removesuffix('.')} against {number}")
+    assert visitor.picture("museum_wrong") == visitor.picture("museum_right") != broken
+    visitor.asks(mistake="false")
+    page.reload()
+    shows(page, "The mistake is not made")
+
+
+@pytest.mark.parametrize("model", ["gpt2", "t5", "bert"])
+def test_a_published_model_makes_mistakes_too(visitor: Visitor, model: str) -> None:
+    """What it cannot have, another model makes, and the page says which."""
+    page = visitor.open(f"/museum?model={model}")
+    for exhibit in FINDABLE:
+        visitor.choose("Exhibit", exhibit.label)
+        shows(page, f"What gives it away: {exhibit.sign}")
+        visitor.no_traceback()
+
+
+def test_find_it(visitor: Visitor, right: Case) -> None:
+    """Look through two instruments, answer, read which number gave it away; then err once."""
+    hidden = museum_finding.order(list(FINDABLE), 7)
+    page = visitor.open(f"{ADDRESS}&room=Find+it&order=7")
+    wrong = right.of(MISTAKES[hidden[0].name].make(right.model))
+    for name in ("Writing", hidden[0].sign):
+        page.get_by_role("radio", name=name, exact=True).click()
+        said = INSTRUMENTS[name](wrong).said
+        shows(page, said[0].upper() + said[1:])
+    expect(page.get_by_text("What gives it away")).to_have_count(0)
+    visitor.choose("Which mistake is it?", hidden[0].title)
+    page.get_by_role("button", name="Answer", exact=True).click()
+    shows(page, "Found.")
+    shows(page, given_away(hidden[0], right))
+    shows(page, "Found so far: 1 of 1.")
+    page.get_by_role("button", name="Next run").click()
+    visitor.asks(question="2", order="7")
+    visitor.choose("Which mistake is it?", hidden[2].title)
+    page.get_by_role("button", name="Answer", exact=True).click()
+    shows(page, "Not that one.")
+    shows(page, "Found so far: 1 of 2.")
+
+
+def test_two_trainings_are_shown_and_stopped(visitor: Visitor) -> None:
+    page = visitor.open("/museum?model=negation")
+    visitor.choose("Exhibit", EXHIBITS[7].label)
+    page.get_by_role("button", name="Train both").click()
+    shows(page, "of 60")
+    page.get_by_role("button", name="Stop").click()
+    shows(page, "Loss at step")
+    expect(page.get_by_role("button", name="Train both again")).to_be_visible()
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+
+
+def test_the_four_systems_are_opened_and_trained(visitor: Visitor) -> None:
+    """Sizes before anything is made; one opened untrained and looked at; one to be trained."""
+    page = visitor.open("/museum?room=The+four+systems")
+    for name, count in SIZES.items():
+        page.get_by_role("radio", name=name, exact=True).click()
+        shows(page, f"{count} parameters.")
+    page.get_by_role("radio", name="web tutorial, classifier", exact=True).click()
+    page.get_by_role("button", name="Open it untrained").click()
+    expect(page.get_by_test_id("stSidebar").get_by_text("untrained")).to_be_visible()
+    visitor.follow("Attention")
+    visitor.drawn()
+    visitor.no_traceback()
+    visitor.follow("Museum")
+    page.get_by_role("radio", name="The four systems").click()
+    page.get_by_role("radio", name="web tutorial, classifier", exact=True).click()
+    page.get_by_role("button", name="Train one like it: negation").click()
+    visitor.titled("Train")
+    visitor.rest()
+    expect(page.get_by_role("combobox", name="Task")).to_have_value("negation")
+    page.get_by_text("Model · encoder").click()
+    expect(page.get_by_role("combobox", name="Built like")).to_have_value(
+        "web tutorial, classifier"
+    )
+    expect(page.get_by_label("d_model", exact=True)).to_have_value("64")

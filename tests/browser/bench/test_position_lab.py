@@ -1,0 +1,170 @@
+"""The position lab, by hand: numbers on the screen are recomputed from the core."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from explorer import library, reading
+from explorer.analysis.positions import backwards, longer, moved, right_and_doubled, swapped
+from explorer.bench.positions_doubled import lines
+from explorer.library import Opened
+from explorer.numbers import three
+from explorer.reading import Reading
+from models.positional import sinusoids
+from tests import zoo
+from tests.browser.visiting import Visitor
+
+NAMES = ("Sinusoidal", "Learned", "Rotary", "Relative", "ALiBi", "None")
+
+
+def read(model: str, text: str) -> tuple[Opened, Reading]:
+    opened = library.open_model(model)
+    return opened, reading.read(opened, text)
+
+
+def trained(model: str) -> torch.Tensor:
+    """The trained numbers of the encoder's positions."""
+    return dict(library.open_model(model).model.named_parameters())[
+        "encoder.positions.table.weight"
+    ].detach()
+
+
+def test_positional_encodings_compare_six_schemes_of_ours(visitor: Visitor) -> None:
+    page = visitor.open("/positions?model=shakespeare")
+    own = page.get_by_text("This is the chosen model's own scheme.")
+    expect(own).to_be_visible()
+    group = visitor.widget("scheme").get_by_role("radio")
+    expect(group).to_have_count(6)
+    expect(group.first).to_have_text("Sinusoidal")
+    for name in NAMES[1:]:
+        page.get_by_role("radio", name=name, exact=True).click()
+        visitor.asks(scheme=name)
+        visitor.rest()
+        expect(page.get_by_text("The chosen model uses another one: Sinusoidal.")).to_be_visible()
+        if name == "Learned":
+            expect(page.get_by_text("This model has no such trained positions")).to_be_visible()
+        elif name == "None":
+            expect(page.get_by_text("So there is nothing to draw")).to_be_visible()
+        else:
+            visitor.drawn("products")
+    page.get_by_role("radio", name="Sinusoidal", exact=True).click()
+    expect(own).to_be_visible()
+    visitor.drawn("positions_table")
+    table = visitor.widget("positions_table")
+    table.locator("canvas").focus()
+    page.keyboard.press("ArrowDown")
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    value = float(sinusoids(torch.arange(3), 128)[2, 1])
+    expect(table.locator(".sentence")).to_contain_text(f"Position 2, dimension 1: {three(value)}")
+
+
+def test_the_pair_and_the_position_are_in_the_link(visitor: Visitor) -> None:
+    page = visitor.open("/positions?model=shakespeare&dimensions=4&place=7")
+    expect(page.get_by_text("The hands of 6 pairs at position 7")).to_be_visible()
+    turn = 2 * torch.pi * 10_000 ** (8 / 128)
+    expect(page.get_by_text(f"One turn takes {three(turn)} positions.")).to_be_visible()
+    visitor.open("/positions?model=shakespeare&place=900")
+    expect(page.get_by_text("not “900”; it is 3.")).to_be_visible()
+
+
+@pytest.fixture
+def _published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same models that the server has, for this process."""
+    zoo.bert(tmp_path / "bert")
+    zoo.t5(tmp_path / "t5")
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
+
+
+@pytest.mark.usefixtures("_published")
+def test_the_learned_positions_and_the_buckets_are_the_published_models_own(
+    visitor: Visitor,
+) -> None:
+    page = visitor.open("/positions?model=bert")
+    expect(page.get_by_text("This is the chosen model's own scheme.")).to_be_visible()
+    visitor.drawn("positions_table")
+    table = visitor.widget("positions_table")
+    table.locator("canvas").focus()
+    page.keyboard.press("ArrowDown")
+    found = trained("bert")[0, 0]
+    expect(table.locator(".sentence")).to_contain_text(three(float(found)))
+    page.get_by_role("radio", name="Longer than trained").click()
+    expect(page.get_by_text("The table has 64 rows, so 64 tokens fit")).to_be_visible()
+    page = visitor.open("/positions?model=t5&part=Encoder&head=1")
+    visitor.drawn("products")
+    matrix = visitor.widget("products")
+    matrix.locator("canvas").focus()
+    page.keyboard.press("ArrowDown")
+    bias = trained("t5")[0, 1]
+    expect(matrix.locator(".sentence")).to_contain_text(three(float(bias)))
+
+
+def test_the_doubled_exponent_is_given_away_by_its_numbers(visitor: Visitor) -> None:
+    page = visitor.open("/positions?model=shakespeare&lab=A+doubled+exponent")
+    cells = page.get_by_test_id("stTable").get_by_role("cell")
+    for value in ("0.8415 0.5403 0.8219 0.5697", "0.8415 0.5697 0.8020 0.6234"):
+        expect(cells.filter(has_text=value)).to_be_visible()
+    for value in ("102 of 512", "307 of 512", "1.36"):
+        expect(cells.filter(has_text=value)).to_be_visible()
+    page.get_by_role("radio", name="This model's width").click()
+    visitor.asks(width="This model's width")
+    for found in right_and_doubled(128, 60, 5):
+        still = dict(lines(found))["dimensions that barely move"]
+        expect(cells.filter(has_text=still)).to_be_visible()
+
+
+def test_without_positions_a_permuted_sentence_changes_nothing(visitor: Visitor) -> None:
+    text = "the food was not very good"
+    page = visitor.open("/positions?model=negation&lab=Another+order&text=" + text)
+    opened, found = read("negation", text)
+    result = moved(opened, found, backwards(found), "none")
+    expect(page.get_by_text("Nothing changes but the order")).to_be_visible()
+    expect(page.get_by_text(f"the largest change is {three(result.largest)}")).to_be_visible()
+    page.get_by_role("radio", name="Rotary", exact=True).click()
+    expect(page.get_by_text("Not the scheme it was trained with")).to_be_visible()
+    result = moved(opened, found, backwards(found), "rotary")
+    change = three(100 * result.largest)
+    expect(page.get_by_text(f"the last vectors change by up to {change} %")).to_be_visible()
+
+
+def test_swapped_tokens_and_an_own_order_of_a_causal_model(visitor: Visitor) -> None:
+    text = "To be, or not to be"
+    page = visitor.open(f"/positions?model=shakespeare&lab=Another+order&scheme=None&text={text}")
+    page.get_by_role("radio", name="Swap two tokens").click()
+    visitor.asks(order_of="Swap two tokens")
+    visitor.choose("One token", "2 ·")
+    visitor.choose("The other", "5 ·")
+    opened, found = read("shakespeare", text)
+    change = three(100 * moved(opened, found, swapped(found, 2, 5), "none").largest)
+    expect(page.get_by_text(f"the last vectors change by up to {change} %")).to_be_visible()
+    expect(page.get_by_text("The order gets in by its causal mask")).to_be_visible()
+    page.get_by_role("radio", name="My own order").click()
+    places = page.get_by_label("Places in their new order")
+    places.fill("0 1 1 2")
+    places.press("Enter")
+    expect(page.get_by_text("“0 1 1 2” is no order of 8 tokens")).to_be_visible()
+    places.fill("0 7 6 5 4 3 2 1")
+    places.press("Enter")
+    order = [0, 7, 6, 5, 4, 3, 2, 1]
+    change = three(100 * moved(opened, found, order, "none").largest)
+    expect(page.get_by_text(f"the last vectors change by up to {change} %")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["Sinusoidal", "ALiBi"])
+def test_longer_than_trained_is_really_passed(visitor: Visitor, scheme: str) -> None:
+    text = "To be, or not to be"
+    address = f"/positions?model=shakespeare&layer=0&head=2&lab=Longer+than+trained&text={text}"
+    page = visitor.open(f"{address}&scheme={scheme}")
+    expect(page.get_by_text("128 tokens in one pass; the model is made for 64")).to_be_visible()
+    opened, found = read("shakespeare", text)
+    name = scheme.lower()
+    result = longer(opened, found, 128, name, "decoder.self_attn", 0, 2)
+    assert result.nats is not None
+    inside, beyond = result.halves(result.nats)
+    said = f"On average {three(inside)} nats up to position 63, {three(beyond)} beyond"
+    expect(page.get_by_text(said)).to_be_visible()

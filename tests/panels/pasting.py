@@ -1,0 +1,108 @@
+"""A page whose code panel is open: the lines that it shows, run as pasted, and its numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from explorer.components import wire
+from explorer.numbers import three
+from tests import apps
+from tests.source import ROOT
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A page, and what its lines have made in a namespace of their own."""
+
+    at: AppTest
+    made: dict[str, Any]
+
+    def picture(self, key: str) -> wire.Array:
+        """The numbers that the view under this key was sent."""
+        return self._sent(key)[0]
+
+    def shows(self, key: str, name: str) -> None:
+        """What the lines made under this name is what the view shows, to the view's own step."""
+        seen, step = self._sent(key)
+        made, known = as_array(self.made[name]), np.isfinite(seen)
+        assert known.any()
+        np.testing.assert_allclose(seen[known], made[known], rtol=1e-4, atol=1.01 * step)
+
+    def header(self, key: str) -> dict[str, Any]:
+        """What the view under this key was told besides numbers."""
+        view = next(view for view in self.at.get("bidi_component") if view.key == key)
+        return wire.unpack(view.proto.bytes)[0]
+
+    def _sent(self, key: str) -> tuple[wire.Array, float]:
+        view = next(view for view in self.at.get("bidi_component") if view.key == key)
+        header, planes = wire.unpack(view.proto.bytes)
+        codes = wire.codes_of(planes["values"], header["shape"])
+        return wire.decode(codes, header), (header["high"] - header["low"]) / header["steps"]
+
+    def says(self, *values: float) -> None:
+        """Each of these numbers stands on the page, as the pages write numbers."""
+        words = self.words()
+        for value in values:
+            said = three(float(value))
+            assert re.search(rf"(?<![\d.,−]){re.escape(said)}(?![\d,]|\.\d)", words), said
+
+    def words(self) -> str:
+        """All text and all tables of the page."""
+        return f"{apps.said(self.at)}\n" + "\n".join(_cells(self.at))
+
+    def column(self, name: str) -> list[Any]:
+        """A column of the first table that has it."""
+        for table in [*self.at.dataframe, *self.at.table]:
+            if name in table.value.columns:
+                return list(table.value[name])
+        raise AssertionError(f"no table has a column {name}")
+
+
+def _cells(at: AppTest) -> Iterator[str]:
+    for table in [*at.dataframe, *at.table]:
+        for column in table.value.columns:
+            for cell in table.value[column]:
+                yield three(cell) if isinstance(cell, float) else str(cell)
+
+
+def as_array(made: Any) -> wire.Array:
+    return np.asarray(made.detach() if hasattr(made, "detach") else made, dtype=np.float64)
+
+
+def panel(
+    path: str, folder: Path, state: Mapping[str, object] | None = None, /, **address: str
+) -> Panel:
+    """Open the page with its code panel open, and run what stands there.
+
+    `folder` is where models lie that are not the project's: the lines name those in short.
+    `state` is put first into widgets that no address holds.
+    """
+    at = apps.page(path, **address)
+    for key, value in {**(state or {}), "code": True}.items():
+        at.session_state[key] = value
+    at.run()
+    assert not at.exception
+    lines = at.code[0].value
+    assert str(folder) not in lines, "where a model lies is nobody else's business"
+    return Panel(at, run(lines, folder))
+
+
+def run(lines: str, folder: Path) -> dict[str, Any]:
+    """Everything that these lines make, where the README is, in a fresh namespace."""
+    found = re.search(r"'([^']+)'\)?  # put the way to it in front", lines)
+    if found:
+        lines = lines.replace(repr(found[1]), repr(str(folder / found[1])), 1)
+    namespace: dict[str, Any] = {"__name__": "pasted"}
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(lines, "pasted", "exec"), namespace)
+    assert printed.getvalue().strip(), "a panel ends in something to see"
+    return namespace

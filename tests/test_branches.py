@@ -1,0 +1,82 @@
+"""Branches: every one is in the address, nothing is written twice, and every step is undone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.branches import MOST_NODES, Branches, from_text
+
+KNOWN, ENDS, ROOM = 30, {29}, 12
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("write"), st.lists(st.integers(0, 28), min_size=1, max_size=3)),
+    st.tuples(st.just("force"), st.lists(st.integers(0, 28), min_size=1, max_size=3)),
+    st.tuples(st.just("stand"), st.integers(0, 12)),
+    st.tuples(st.sampled_from(["undo", "redo"]), st.none()),
+)
+
+
+def played(actions: list[tuple[str, object]]) -> Branches:
+    found = Branches()
+    for name, value in actions:
+        if name in ("write", "force"):
+            assert isinstance(value, list)
+            longer = found.write(value, forced=name == "force")
+            assert longer.path() == (*found.path(), *value)
+            found = longer if len(longer.path()) <= ROOM else found
+        elif name == "stand":
+            assert isinstance(value, int)
+            found = found.stand(value)
+        else:
+            found = found.undo() if name == "undo" else found.redo()
+    return found
+
+
+@given(st.lists(ACTIONS, max_size=12))
+def test_the_address_holds_everything(actions: list[tuple[str, object]]) -> None:
+    found = played(actions)
+    assert from_text(str(found), KNOWN, ENDS, ROOM) == found
+    children = [(node.parent, node.token) for node in found.nodes]
+    assert len(set(children)) == len(children)
+    assert 0 <= found.at < len(found.nodes)
+
+
+def test_a_forced_token_makes_a_branch_and_undo_takes_it_back() -> None:
+    written = Branches().write([5, 6, 7], forced=False)
+    branched = written.stand(1).write([9], forced=True)
+    assert branched.path() == (5, 9)
+    assert [branched.path(leaf) for leaf in branched.leaves()] == [(5, 6, 7), (5, 9)]
+    assert str(branched) == "0d5-6-7.1f9"
+    undone = branched.undo()
+    assert undone.leaves() == [3]
+    assert undone.path() == (5,)
+    assert undone.redo() == branched
+    assert undone.undo().undo() == undone.undo()
+    assert branched.redo() == branched
+
+
+def test_what_stands_there_is_followed_and_not_written_again() -> None:
+    written = Branches().write([5, 6, 7], forced=False)
+    assert written.stand(0).write([5, 6], forced=True) == written.stand(2)
+    assert written.stand(0).write([5, 8], forced=True).path() == (5, 8)
+    assert written.stand(99) == written
+
+
+def test_there_is_an_end_to_the_room() -> None:
+    found = Branches().write(range(MOST_NODES + 40), forced=False)
+    assert len(found.nodes) == MOST_NODES + 1
+    assert not found.has_room
+    assert found.write([1], forced=True) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x", "0d", "1d5", "0d5.9f3", "0d30", "0d29-3", "0d5_2", "0d5_", "0d5~1d", "0x5", "~_",
+        "0d1-1-1-1-1-1-1-1-1-1-1-1-1", "0d5.0d5", "0d-1", "<b>", "0d99999999", "0d5~9d1",
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_none(text: str) -> None:
+    assert from_text(text, KNOWN, ENDS, ROOM) is None

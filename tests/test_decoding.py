@@ -1,0 +1,146 @@
+"""What is drawn token by token is what the model writes by itself, and it stops where that does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer import library
+from explorer.analysis.decoding import draw, stages
+from explorer.decoding import ends, log_chances, rank, shown, stand, start_of, why_stopped
+from explorer.library import Opened
+from explorer.parts import site
+from explorer.passing import ids_of
+from explorer.reading import ReadingError
+from explorer.right_answer import right_answer, target_of
+from models.generation import Sampling, allowed, generate
+from tests import zoo
+
+SHIPPED = ("translation", "shakespeare", "reverse", "induction")
+SAMPLINGS = (
+    Sampling(),
+    Sampling(temperature=2.5, top_k=9),
+    Sampling(temperature=0.7, top_p=0.8),
+    Sampling(temperature=0.0),
+    Sampling(top_k=1),
+    Sampling(temperature=3.0, top_k=20, top_p=0.01),
+)
+
+
+def written(opened: Opened, text: str, sampling: Sampling, seed: int, most: int) -> list[int]:
+    start, path = start_of(opened, text), list[int]()
+    while len(path) < most and not why_stopped(opened, start, path):
+        found = stages(stand(opened, text, path).logits, sampling)
+        path.append(draw(found, sampling, seed, len(path)))
+    return path
+
+
+def by_itself(opened: Opened, text: str, sampling: Sampling, seed: int, most: int) -> list[int]:
+    start = start_of(opened, text)
+    prompt = ids_of([start.source or start.begun])
+    how = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+    steps = generate(opened.model, prompt, max_length=most, seed=seed, **how)  # type: ignore[arg-type]
+    return [int(step.ids) for step in steps]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
+    name: str, sampling: Sampling
+) -> None:
+    opened = library.open_model(name)
+    expected = by_itself(opened, opened.example, sampling, 3, 10)
+    assert written(opened, opened.example, sampling, 3, 10) == expected
+
+
+@pytest.mark.parametrize(("name", "text"), [("gpt2", "5 17 3"), ("t5", "the cat")])
+def test_a_published_model_writes_the_same(name: str, text: str, tmp_path: Path) -> None:
+    opened = library.open_entry(_entry(getattr(zoo, name)(tmp_path / name)))
+    sampling = Sampling(temperature=1.3, top_k=12)
+    expected = by_itself(opened, text, sampling, 5, 6)
+    assert written(opened, text, sampling, 5, 6) == expected
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_places_of_a_model_are_filled_to_the_last(name: str) -> None:
+    opened = library.open_model(name)
+    sampling = Sampling(temperature=0.0)
+    start = start_of(opened, opened.example)
+    expected = by_itself(opened, opened.example, sampling, 0, start.room)
+    path = written(opened, opened.example, sampling, 0, 100)
+    assert path == expected
+    why = why_stopped(opened, start, path)
+    assert ("ends the text" in why) == (path[-1] in ends(opened))
+    assert why_stopped(opened, start, path[:-1]) == ""
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_chances_of_what_was_written_are_those_of_each_step(name: str) -> None:
+    opened = library.open_model(name)
+    path = written(opened, opened.example, Sampling(temperature=1.5), 1, 5)
+    expected = [
+        float(stand(opened, opened.example, path[:at]).logits.log_softmax(-1)[token])
+        for at, token in enumerate(path)
+    ]
+    assert log_chances(opened, opened.example, path) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["translation", "shakespeare"])
+def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there(name: str) -> None:
+    opened = library.open_model(name)
+    path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
+    standing = stand(opened, opened.example, path)
+    start = start_of(opened, opened.example)
+    target = torch.tensor([[*(token.id for token in start.begun), *path]])
+    inputs = [ids_of([start.source]), target] if start.source else [target]
+    with torch.no_grad():
+        logits = opened.model(*inputs)[0, -1]
+    may = allowed(logits[None], opened.config, first=False)[0]
+    torch.testing.assert_close(standing.logits, may, rtol=1e-4, atol=1e-4)
+    for part in standing.reading.parts:
+        rows, columns = standing.reading.rows(part.name), standing.reading.columns(part.name)
+        weights = standing.reading.weights(part.name, 0, 0)
+        assert weights.shape == (len(rows), len(columns))
+        assert standing.reading.trace.scores(site(part.name, 0)).shape[-2:] == weights.shape
+
+
+def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
+    found = stages(torch.arange(40.0), Sampling())
+    assert shown(found, 5) == [39, 38, 37, 36, 35]
+    assert shown(found, 5, [38, 3]) == [39, 38, 37, 36, 3]
+    assert shown(found, 99, [3]) == list(range(39, -1, -1))
+    assert rank(found, 3) == 37
+
+
+def test_a_model_that_only_reads_says_so() -> None:
+    with pytest.raises(ReadingError, match="choose one that writes"):
+        start_of(library.open_model("reviews"), "good")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "answer"),
+    [
+        ("translation", "the black cat sleeps", "le chat noir dort"),
+        ("translation", "cat the", ""),
+        ("reverse", "abc", "cba"),
+        ("shakespeare", "to be", ""),
+    ],
+)
+def test_the_right_answer_is_known_by_the_rules(name: str, text: str, answer: str) -> None:
+    opened = library.open_model(name)
+    assert right_answer(opened.task, opened.tokenizer.encode(text)) == answer
+
+
+def test_a_target_begins_ends_and_fits() -> None:
+    opened = library.open_model("reverse")
+    ids = target_of(opened, "abc", "cba")
+    assert (ids[0], ids[-1]) == (opened.config.bos_id, opened.config.eos_id)
+    assert opened.tokenizer.decode(ids) == "cba"
+    with pytest.raises(ReadingError, match="shorten it"):
+        target_of(opened, "abc", "a" * 40)
+
+
+def _entry(folder: Path) -> library.Entry:
+    return next(each for each in library.entries(brought=[folder]) if each.folder == folder)

@@ -1,0 +1,192 @@
+"""The pairs that are counted are those that the library merges."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer as Library
+from tokenizers import models, pre_tokenizers
+from tokenizers.trainers import BpeTrainer, WordPieceTrainer
+
+from explorer.text import TextError
+from explorer.text.counting import byte_words, in_parts, spaced_words
+from explorer.text.learning import (
+    APART,
+    BPE,
+    GOES_ON,
+    MOST_RULES,
+    NORMALIZER,
+    UNKNOWN,
+    WORDPIECE,
+    Learnt,
+    learn,
+)
+from explorer.text.limits import MAX_CORPUS_CHARACTERS
+
+TEXT = (
+    "the cat sat on the mat, the bat sat on the cat; a caterpillar and a category of "
+    "catastrophes were concatenated. the 12 cats of 2012 were set at ease. Été à l'œuvre. "
+) * 3
+WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE])
+BYTE_LEVEL = pre_tokenizers.ByteLevel(add_prefix_space=False)
+ODD = st.text(
+    st.sampled_from("aab  \n\n\t\r.,'s12½Ⅷé\u0301\u00a0\x1c\x85\u2028一🙂\0")
+    | st.characters(exclude_categories=["Cs"])
+)
+
+
+def agrees(learnt: Learnt) -> None:
+    for step, rule in enumerate(learnt.rules):
+        first = learnt.after(step).pairs[0]
+        assert (first.left, first.right) == rule[:2], step
+
+
+@WAYS
+def test_every_rule_is_the_first_of_the_pairs_counted_before_it(way: str) -> None:
+    learnt = learn(TEXT, 150, way)
+    assert len(learnt.rules) > 50
+    assert learnt.after(len(learnt.rules)).pairs == (), "every word is one token"
+    agrees(learnt)
+
+
+@WAYS
+@settings(max_examples=25, deadline=None)
+@given(text=st.text("abcd é1,.\n", min_size=2, max_size=60).filter(str.strip))
+def test_of_any_text_with_its_ties(way: str, text: str) -> None:
+    agrees(learn(text, 30, way))
+
+
+@WAYS
+def test_tokens_become_fewer_by_what_was_merged(way: str) -> None:
+    learnt = learn("aaaa abab abab", 10, way)
+    counted = [learnt.after(step) for step in range(len(learnt.rules) + 1)]
+    assert counted[0].tokens == (len("aaaa abab abab") if way == BPE else len("aaaaabababab"))
+    fewer = [before.tokens - after.tokens for before, after in pairwise(counted)]
+    assert all(
+        0 < less <= before.pairs[0].count for less, before in zip(fewer, counted[:-1], strict=True)
+    )
+
+
+def test_a_jump_shows_what_single_steps_show() -> None:
+    words = random.Random(5).choices(
+        [f"{a}{b}{c}" for a in "stp" for b in "aeiou" for c in "lnrk"], k=900
+    )
+    text = " ".join(words) + " " + "".join(words)
+    stepped, jumped = learn(text, 350), learn(text, 350)
+    assert len(stepped.rules) == 350 > 3 * APART
+    one_by_one = [stepped.after(step) for step in range(351)]
+    for step in random.Random(7).sample(range(351), 60):
+        jumped.states.clear()
+        jumped.states[0] = stepped.states[0]
+        assert jumped.after(step) == one_by_one[step]
+
+
+def test_the_rules_are_those_that_the_library_learns_of_the_whole_text() -> None:
+    library = Library(models.BPE())
+    library.pre_tokenizer = BYTE_LEVEL
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    text = "\n".join([TEXT, "  two  spaces\n\n", TEXT[::-1]] * 150)
+    assert len(in_parts(text)) > 3
+    library.train_from_iterator(
+        [text], BpeTrainer(vocab_size=356, initial_alphabet=alphabet, show_progress=False)
+    )
+    learnt = learn(text, 100)
+    model = json.loads(library.to_str())["model"]
+    names = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.rules]
+    assert names == [tuple(pair) for pair in model["merges"]]
+    assert learnt.vocabulary(100) == model["vocab"]
+
+
+def test_wordpiece_is_what_the_librarys_own_trainer_of_it_learns() -> None:
+    learnt = learn(TEXT, 40, WORDPIECE)
+    library = Library(models.WordPiece(unk_token=UNKNOWN))
+    library.normalizer, library.pre_tokenizer = NORMALIZER, pre_tokenizers.BertPreTokenizer()
+    alphabet = list(learnt.tokens[: learnt.alphabet])
+    assert alphabet[0] == UNKNOWN
+    trainer = WordPieceTrainer(
+        vocab_size=learnt.alphabet + 40, special_tokens=alphabet, show_progress=False
+    )
+    library.train_from_iterator([TEXT], trainer)
+    assert json.loads(library.to_str())["model"]["vocab"] == learnt.vocabulary(40)
+
+
+def test_the_textbooks_score_would_choose_another_pair() -> None:
+    """The library merges by count alone; by the score, s and ##u are only ever together."""
+    counted = learn("ab ab ab ac ac ad xy", 3, WORDPIECE).after(0)
+    names = learn("ab ab ab ac ac ad xy", 3, WORDPIECE).tokens
+    first, scored = counted.pairs[0], counted.scored[0]
+    assert (names[first.left], names[first.right], first.count) == ("a", "##b", 3)
+    assert first.score == 3 / (6 * 3)
+    assert (names[scored.left], names[scored.right], scored.score) == ("x", "##y", 1.0)
+
+
+@WAYS
+def test_the_pieces_of_the_text_are_those_that_are_counted(way: str) -> None:
+    learnt = learn(TEXT, 60, way)
+    for step in (0, 1, 30, len(learnt.rules)):
+        pieces = learnt.pieces(TEXT, step)
+        assert len(pieces) == learnt.after(step).tokens
+        shown = "".join(learnt.tokens[number].removeprefix(GOES_ON) for number in pieces)
+        assert "caterpillar" in shown
+        assert set(pieces) <= set(learnt.vocabulary(step).values())
+
+
+@settings(max_examples=200, deadline=None)
+@given(ODD)
+def test_words_are_those_of_the_library(text: str) -> None:
+    assert byte_words(text, BYTE_LEVEL) == split(text)
+
+
+@settings(max_examples=30, deadline=None)
+@given(ODD)
+def test_no_word_is_cut_where_a_text_is_cut(text: str) -> None:
+    whole = f"the end {text}" * 60
+    parts = in_parts(whole, 50)
+    assert "".join(parts) == whole
+    assert len(parts) > 3
+    assert sum(map(split, parts), Counter()) == split(whole)
+
+
+def split(text: str) -> Counter[str]:
+    return Counter(text[a:b] for _, (a, b) in BYTE_LEVEL.pre_tokenize_str(text))
+
+
+@settings(max_examples=200, deadline=None)
+@given(ODD)
+def test_words_of_wordpiece_are_those_of_the_library(text: str) -> None:
+    text, bert = NORMALIZER.normalize_str(text), pre_tokenizers.BertPreTokenizer()
+    found = Counter(text[a:b] for _, (a, b) in bert.pre_tokenize_str(text))
+    assert spaced_words(text, bert) == found
+
+
+@WAYS
+def test_no_text_is_one_sentence(way: str) -> None:
+    with pytest.raises(TextError, match="no text to learn from"):
+        learn("", 10, way)
+
+
+@WAYS
+@pytest.mark.parametrize("text", ["a", "🙂", "a b c", "a\0\x07\x1b", "\u202ea"])
+def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str, text: str) -> None:
+    learnt = learn(text, 1_000_000, way)
+    assert len(learnt.rules) <= 10 < MOST_RULES
+    assert learnt.after(len(learnt.rules)).pairs == ()
+
+
+def test_control_characters_alone_are_bytes_to_the_one_and_nothing_to_the_other() -> None:
+    assert len(learn("\0\x07\x1b", 10).rules) == 2
+    with pytest.raises(TextError, match="no text to learn from"):
+        learn("\0\x07\x1b", 10, WORDPIECE)
+
+
+def test_a_text_that_is_too_long_is_refused() -> None:
+    with pytest.raises(TextError, match="5,000,001 characters; at most 5,000,000 fit"):
+        learn("a" * (MAX_CORPUS_CHARACTERS + 1), 10)
+    with pytest.raises(TextError, match="half of a character pair"):
+        learn("a\ud800", 10)

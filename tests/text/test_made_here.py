@@ -1,0 +1,148 @@
+"""What was learnt here reads as the library does, step by step, and loses what it says."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer import learnt
+from explorer.text import TextError
+from explorer.text.learning import BPE, WORDPIECE
+from explorer.text.made_here import MadeHere, after, encoding, of_pieces
+from explorer.text.there_and_back import lost
+from explorer.text.unigram import MOST_LEARNT, UNIGRAM, cuts, learn_unigram
+
+TEXT = learnt.shipped(learnt.TRANSLATION)
+SPACES = "Spaces are lost or added; every other character comes back."
+WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
+ANY = st.text(
+    st.sampled_from("the cat dog sees,. \n🙂é\u0301\0<_▁#")
+    | st.characters(exclude_categories=["Cs"]),
+    max_size=60,
+)
+
+
+def labels(tokenizer: MadeHere, text: str) -> list[str]:
+    return [token.label for token in tokenizer.encode(text)]
+
+
+@pytest.mark.parametrize("way", [BPE, WORDPIECE])
+@settings(max_examples=60, deadline=None)
+@given(text=ANY, step=st.integers(0, 60))
+def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
+    tokenizer = after(learnt.rules(TEXT, 60, way), step)
+    taken = encoding(tokenizer, text)
+    tokens = tokenizer.encode(text)
+    if len(taken) > 2:
+        assert [p.id for p in taken[-1].pieces] == [token.id for token in tokens]
+        assert [p.label for p in taken[-1].pieces] == [token.label for token in tokens]
+    else:
+        assert not tokens
+
+
+def test_the_lowest_rule_comes_first() -> None:
+    found = learnt.rules(TEXT, 60, BPE)
+    ranks = [step.rank for step in encoding(after(found, 60), "the cat sees the dog")]
+    done = [rank for rank in ranks if rank is not None]
+    assert len(done) > 5
+    assert done == sorted(done)
+
+
+def test_the_longest_piece_comes_first() -> None:
+    found = learnt.rules("low low low lower lowest", 20, WORDPIECE)
+    said = [step.action for step in encoding(after(found, len(found.rules)), "lows x")]
+    assert said[2:] == [
+        "The longest piece that begins here is low; go on with ##s.",
+        "The longest piece that begins here is ##s.",
+        "A character is not in the vocabulary, so the whole word becomes [UNK].",
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["the", "cat", "house", "sees", "tact", "hhh", "a"]), min_size=1))
+def test_the_likeliest_cut_is_the_librarys(words: list[str]) -> None:
+    unigram = learnt.pieces(TEXT, learnt.sizes(TEXT, 100)[0])
+    tokenizer = of_pieces(unigram)
+    for word in words:
+        best, *others = cuts(f"▁{word}", unigram.scores)
+        ids = [token.id for token in tokenizer.encode(word)]
+        chosen = [unigram.pieces[number] for number in ids]
+        assert "".join(best.pieces) == "".join(piece for piece, _ in chosen) == f"▁{word}"
+        assert math.isclose(best.score, sum(score for _, score in chosen), abs_tol=1e-9)
+        assert all(other.score <= best.score for other in others)
+
+
+def test_a_piece_stands_twice_among_the_different_words() -> None:
+    for name in learnt.SHIPPED:
+        text = learnt.shipped(name)
+        words = {f"▁{word}" for word in text.split()}
+        pieces = [piece for piece, _ in learnt.pieces(text, 1_000).pieces[1:] if len(piece) > 1]
+        assert pieces
+        assert all(sum(word.count(piece) for word in words) > 1 for piece in pieces)
+
+
+def test_sizes_become_smaller_and_keep_every_character() -> None:
+    text = learnt.shipped(learnt.README)
+    sizes = learnt.sizes(text, 100)
+    assert sizes == sorted(sizes, reverse=True)
+    for size in sizes:
+        pieces = dict(learnt.pieces(text, size).pieces)
+        assert {*text} - {*" \n"} <= pieces.keys()
+        assert len(pieces) <= size
+        assert all(score < 0 for score in list(pieces.values())[1:])
+
+
+@pytest.mark.parametrize("text", ["a", "🙂", "\0\x07", "a\n\nb", "aaaa", "ab" * 3_000])
+def test_odd_texts_are_learnt(text: str) -> None:
+    for way in (BPE, WORDPIECE, UNIGRAM):
+        if way == WORDPIECE and text == "\0\x07":
+            continue  # of which nothing is left
+        tokenizer = learnt.tokenizer(text, way, 50)
+        assert labels(tokenizer, text)
+
+
+@WAYS
+def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
+    with pytest.raises(TextError, match="no text to learn from"):
+        learnt.tokenizer("", way, 20)
+    with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 fit"):
+        learnt.tokenizer("ab cd" * 1_000_000, way, 20)
+
+
+def test_a_unigram_is_learnt_from_a_bounded_text() -> None:
+    with pytest.raises(TextError, match="at most 100,000 fit"):
+        learn_unigram("a " * MOST_LEARNT, 20)
+
+
+@pytest.mark.parametrize(
+    ("way", "text", "said"),
+    [
+        (BPE, " the  cat\n🙂", ""),
+        (
+            WORDPIECE,
+            "the cat, the dog",
+            "Spaces are lost or added; every other character comes back.",
+        ),
+        (WORDPIECE, "the ☃", "The first difference is at character 4: “☃” comes back as “[UNK]”."),
+        (UNIGRAM, "the  cat\nsees", SPACES),
+    ],
+)
+def test_there_and_back(way: str, text: str, said: str) -> None:
+    tokenizer = learnt.tokenizer(TEXT + ", .", way, 100)
+    back = tokenizer.decode([token.id for token in tokenizer.encode(text)])
+    assert lost(text, back) == said
+
+
+def test_what_is_lost_is_said() -> None:
+    assert lost("The CAT", "the cat") == "Capitals are lost; every letter comes back."
+    assert lost("abc", "ab") == "The first difference is at character 2: “c” comes back as nothing."
+
+
+@settings(max_examples=60, deadline=None)
+@given(ANY)
+def test_bytes_lose_nothing(text: str) -> None:
+    tokenizer = after(learnt.rules(TEXT, 60, BPE), 60)
+    assert lost(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == ""
