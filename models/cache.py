@@ -5,7 +5,7 @@ The caller of a pass owns the cache; the model stores nothing.
 
 from dataclasses import dataclass, field
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
@@ -39,6 +39,10 @@ class Growing:
         self.length = end
         return self.read()
 
+    def taken(self, rows: Int[Tensor, " b"]) -> "Growing":
+        """A copy that holds these rows, some of them twice or not at all."""
+        return Growing(None if self.room is None else self.read()[rows], self.length)
+
 
 @dataclass
 class LayerCache:
@@ -60,6 +64,9 @@ class LayerCache:
     ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
         """Everything seen so far, these included. Memory grows with the tokens held."""
         return self.keys.append(k), self.values.append(v)
+
+    def taken(self, rows: Int[Tensor, " b"]) -> "LayerCache":
+        return LayerCache(self.keys.taken(rows), self.values.taken(rows))
 
 
 @dataclass
@@ -84,3 +91,9 @@ class KeyValueCache:
     def length(self) -> int:
         """Tokens read so far."""
         return self.blocks[0].self_attn.length
+
+    def taken(self, rows: Int[Tensor, " b"]) -> "KeyValueCache":
+        """A copy of what these sequences of the batch remember; the cost is that of its size."""
+        return KeyValueCache(
+            [BlockCache(b.self_attn.taken(rows), b.cross_attn.taken(rows)) for b in self.blocks]
+        )

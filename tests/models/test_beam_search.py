@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from models import Transformer, TransformerConfig
-from models.beam_search import Beams, beam_search, length_penalty
+from models.beam_search import Beams, beam_search, beam_steps, length_penalty
 from models.generation import written
 from tests.models.building import shake
 
@@ -98,3 +98,26 @@ def test_what_cannot_write_is_refused() -> None:
     made = Transformer(TransformerConfig(kind="encoder", n_layers=1, **SIZES))
     with pytest.raises(ValueError, match="can write"):
         beam_search(made, PROMPT)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_every_token_is_read_once_and_the_search_stops_when_asked(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, read, encoded = model(kind), list[int](), list[int]()
+    decode, encode = made.decode, made.encode
+    monkeypatch.setattr(
+        made, "decode", lambda ids, *a: (read.append(ids.numel()), decode(ids, *a))[1]
+    )
+    monkeypatch.setattr(made, "encode", lambda *a: (encoded.append(1), encode(*a))[1])
+    steps = beam_steps(made, PROMPT, beams=3, max_length=6)
+    first = next(steps)
+    begun = PROMPT.shape[1] if kind == "decoder" else 1
+    assert read == [begun], "nothing is done before it is asked for"
+    *_, last = steps
+    assert last.nodes[: len(first.nodes)] == first.nodes
+    taken = 1 + max(node.step for node in last.nodes)
+    assert len(read) == taken > 2
+    kept = [sum(n.kept for n in last.nodes if n.step == step) for step in range(taken - 1)]
+    assert read[1:] == kept
+    assert len(encoded) == (kind == "encoder-decoder")
