@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from explorer import library
+from explorer.analysis.positions import right_and_doubled
+from explorer.bench.positions_doubled import RIGHT, WRONG
 from explorer.positions import SCHEMES
 from explorer.text import character_tokenizer, word_tokenizer
 from explorer.text.special import DECODER
@@ -142,3 +147,22 @@ def test_a_model_whose_numbers_are_none_has_every_view(shelf_of: Any, view: str)
     named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
     assert page(POSITIONS_PAGE, model="broken", lab=view)
     assert "no value" in said(page("look/stages", model="broken"))
+
+
+FORMULAS: dict[str, Callable[[int, int], float]] = {
+    "i / d": lambda i, d: i / d,
+    "2i / d": lambda i, d: 2 * i / d,
+    "2(i + 1) / d": lambda i, d: 2 * (i + 1) / d,
+}
+
+
+@pytest.mark.parametrize("title", [RIGHT, WRONG])
+def test_the_exponents_in_the_titles_make_the_tables_under_them(title: str) -> None:
+    width, place = 10, 3
+    right, wrong = right_and_doubled(width, 7, 5)
+    table = wrong.table if title == WRONG else right.table
+    sine, cosine = re.findall(r"(?:is|and) (\S.*?) for", title)
+    for i in range(0, width, 2):
+        up = math.sin(place / 10_000 ** FORMULAS[sine](i, width))
+        across = math.cos(place / 10_000 ** FORMULAS[cosine](i, width))
+        assert table[place, i : i + 2].tolist() == pytest.approx([up, across], abs=1e-6)
