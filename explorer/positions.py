@@ -40,7 +40,7 @@ EXPLANATIONS = {
     "It is added to the embedding; what the distances mean is up to the training.",
     "rotary": "Nothing is added. Each pair of numbers in a query or key is turned by an angle "
     "that grows with the position; shown is a vector of ones as it is turned. "
-    "The product of a query and a key then depends on their distance alone.",
+    "Where a query and a key stand then enters their product by their distance alone.",
     "relative": "Nothing is added to the tokens. The score of a key gets a number that was trained "
     "for its distance, one per head; near distances have a bucket each, far ones share (T5).",
     "alibi": "Nothing is added to the tokens. The score of a far key is lowered in proportion "
