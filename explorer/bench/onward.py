@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from torch import Tensor
 
 from explorer import session, tables, widgets
 from explorer.analysis.onward import Onward, onward
@@ -37,17 +38,24 @@ def show(reading: Reading, query: int, key: int) -> None:
 
 def steps(found: Onward, number: int) -> list[tuple[str, str]]:
     """What is added up to one number of the stream, in the order the model does it."""
-    behind = "after, normed" if found.has_norm_behind else "after"
-    lines = {
+    return [(name, three(float(values[number]))) for name, values in lines(found).items()]
+
+
+def lines(found: Onward) -> dict[str, Tensor]:
+    """The same of every number of the stream, (d) each; the norm stands where the model has it."""
+    start = {
         "this key, weight × value × W_O": found.written_for_key,
         "all keys: what this head writes": found.written,
         "the other heads": found.others,
         "bias of W_O": found.bias,
         "the attention writes": found.out,
-        "the stream before": found.before,
-        f"the stream {behind}": found.after,
     }
-    return [(name, three(float(values[number]))) for name, values in lines.items()]
+    if found.where == "sandwich":
+        start["what it writes, normed"] = found.added
+    start["the stream before"] = found.before
+    if found.where == "post":
+        return {**start, "together": found.together, "the stream after: that, normed": found.after}
+    return {**start, "the stream after": found.after}
 
 
 def _bars(found: Onward) -> None:
