@@ -191,6 +191,7 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
         unit={"weights": "weight", "probabilities": "chance"}.get(stage.kind, "value"),
         height=SQUARE_HEIGHT if square else height_of(len(drawn.rows)),
         top=1.0 if shares else None,
+        exact=True,
         held=cell,
         on_hold=hold,
     )

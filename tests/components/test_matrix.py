@@ -40,6 +40,18 @@ def test_hover_says_the_value_of_the_tensor(open_demo: OpenDemo) -> None:
         expect(page.locator(".matrix .place")).to_have_text(f"query {row}, key {column}")
 
 
+def test_beside_a_large_number_small_ones_are_said_as_they_are(open_demo: OpenDemo) -> None:
+    page = open_demo("matrix", "exact")
+    for (row, column), said in {
+        (0, 0): "3,000",
+        (0, 1): "0.300",
+        (1, 0): "0.0500",
+        (1, 1): "3.00e−8",
+    }.items():
+        hover(page, row, column)
+        expect(sentence(page).locator(".value")).to_have_text(said)
+
+
 def test_a_masked_cell_says_so_and_a_label_names_its_token(open_demo: OpenDemo) -> None:
     page = open_demo("matrix", "words")
     hover(page, 2, 5)

@@ -56,6 +56,7 @@ def matrix(
     log: bool = False,
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
+    exact: bool = False,
     on_hide: Callable[[int], None] | None = None,
     held: Place | None = None,
     on_hold: Callable[[Place | None], None] | None = None,
@@ -71,7 +72,8 @@ def matrix(
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log`
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
-    are struck through; what is true in `cut` says that it is left out. With `on_hide`, a
+    are struck through; what is true in `cut` says that it is left out. Numbers are right to
+    a step of 16 bits, or sent in single precision where they are `exact`. With `on_hide`, a
     click on a column's label, or H where a cell is held, is one rerun that calls it with
     the column. With `on_hold`, `held` is the cell that is held at first, and holding
     another or letting go is one rerun, once the hand rests, that calls it.
@@ -108,6 +110,7 @@ def matrix(
         log=log,
         hidden=hidden,
         cut=cut,
+        exact=exact,
         hides=on_hide is not None,
         name=key if on_hold else None,
     )
@@ -148,6 +151,7 @@ def encode(
     log: bool = False,
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
+    exact: bool = False,
     hides: bool = False,
     name: str | None = None,
 ) -> bytes:
@@ -167,6 +171,8 @@ def encode(
         may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), seen.shape)
         planes["allowed"] = wire.bits(may)
         seen = seen & may
+    if exact:
+        planes["exact"] = wire.as_array(values).astype("<f4").tobytes()
     if cut is not None:
         planes["cut"] = wire.bits(cut)
     shown = wire.as_array(values)[seen]

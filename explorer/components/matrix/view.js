@@ -149,7 +149,7 @@ const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i
 const blank = (state, i) => !mayLook(state, i) || state.codes[i] >= MINUS_INFINITE;
 
 function spoken(state, {row, column}) {
-  const {data, codes} = state;
+  const {data} = state;
   if (row < 0 || column < 0) {
     const [name, at, list] = row < 0 ? [data.words.column, column, data.columns]
       : [data.words.row, row, data.rows];
@@ -159,10 +159,15 @@ function spoken(state, {row, column}) {
   const i = row * data.columns.length + column, names = {row: data.rows[row], column: data.columns[column]};
   if (data.hidden.includes(column)) return ["{column} is hidden", names];
   if (leftOut(state, i)) return ["{row}, {column}: left out, the row's larger values reach its share", names];
-  const small = data.steps === 10000 && codes[i] === 1;
-  const value = number(valueOf(codes[i], data), data) + (small ? " or less" : "");
   return [mayLook(state, i) ? data.words.sentence : data.words.forbidden,
-    {...names, value}];
+    {...names, value: written(state, i)}];
+}
+
+// As it was sent: in single precision, or by its code, which knows no less than a step.
+function written({data, codes, exact}, i) {
+  if (exact) return three(exact[i]);
+  const small = data.steps === 10000 && codes[i] === 1;
+  return number(valueOf(codes[i], data), data) + (small ? " or less" : "");
 }
 
 const words = (state, cell) => plain(...spoken(state, cell));
@@ -184,6 +189,8 @@ function show(state) {
   const {data, canvas} = state;
   if (state.fresh) {
     state.codes = joined(data.planes.values);
+    const {exact} = data.planes;
+    state.exact = exact && new Float32Array(exact.slice().buffer);
     state.forbidden = forbidden(state);
     state.tops = topsOf(state);
     state.levels = noLevels();
