@@ -64,17 +64,16 @@ def show(reading: Reading) -> None:
 def panels(found: Stages, step: int) -> list[Panel]:
     """The tensors in the order they are made; those behind the step are not shown yet."""
     d = found.q.shape[1]
-    root = _root(found)
-    scaled = f"The scores, {_divided(found)}."
+    scaled = f"the scores, {_divided(found)}."
     if found.cap is not None:
-        scaled = f"The scores, {_divided(found)}, then bent to stay within ± {three(found.cap)}."
+        scaled = f"the scores, {_divided(found)}, then bent to stay within ± {three(found.cap)}."
     m = "0 where a query may look at a key, −∞ where it may not."
     if found.has_bias:
         m = "the number that the positions add where a query may look at a key, else −∞."
     every = "all keys" if len(found.v) == len(found.columns) else "every key of the text"
     made = [
         Panel("dots", "Q Kᵀ", "Q Kᵀ: the product of every query with every key.", found.dots),
-        Panel("scaled", _sign(root, found), f"Q Kᵀ {_sign(root, found)}: {scaled}", found.scaled),
+        Panel("scaled", _symbol(found), f"{_product(found)}: {scaled}", found.scaled),
         Panel("logits", "+ M", "Scaled scores + M: what the softmax is given.", found.logits),
         Panel(
             "weights",
@@ -109,7 +108,7 @@ def _placed(panel: Panel, step: int) -> Panel:
 
 
 def equation(found: Stages) -> list[Node]:
-    """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor."""
+    """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor; a cap bends by tanh."""
     root = _root(found)
     product: Node = {
         "of": "dots",
@@ -117,6 +116,9 @@ def equation(found: Stages) -> list[Node]:
     }
     below: Node = {"of": "scaled", "parts": [root or f"1 / {three(found.scale)}"]}
     scaled: Node = {"of": "scaled", "kind": "fraction", "parts": [product, below]}
+    if found.cap is not None:
+        cap = three(found.cap)
+        scaled = {"of": "scaled", "parts": [f"{cap} tanh ( ", scaled, f" / {cap} )"]}
     added: Node = {"of": "added", "parts": ["M"]}
     inner: Node = {"of": "logits", "kind": "sum", "parts": [scaled, " + ", added]}
     return [
@@ -129,7 +131,7 @@ def equation(found: Stages) -> list[Node]:
 
 def in_words(found: Stages) -> str:
     """The equation as it is read aloud."""
-    return f"head = softmax(Q Kᵀ {_sign(_root(found), found)} + M) V"
+    return f"head = softmax({_product(found)} + M) V"
 
 
 def _root(found: Stages) -> str:
@@ -138,7 +140,20 @@ def _root(found: Stages) -> str:
     return f"√{width}" if math.isclose(found.scale, width**-0.5) else ""
 
 
-def _sign(root: str, found: Stages) -> str:
+def _product(found: Stages) -> str:
+    """The scaled scores as they are said in a line."""
+    product = f"Q Kᵀ {_sign(found)}"
+    if found.cap is None:
+        return product
+    return f"{three(found.cap)} · tanh({product} ÷ {three(found.cap)})"
+
+
+def _symbol(found: Stages) -> str:
+    return _sign(found) if found.cap is None else f"{_sign(found)}, tanh"
+
+
+def _sign(found: Stages) -> str:
+    root = _root(found)
     return f"÷ {root}" if root else f"× {three(found.scale)}"
 
 

@@ -21,6 +21,7 @@ def stages(reading: Reading, folder: Path, at: Place) -> str:
     part, layer, head = at
     here, config = site(part, layer), reading.config
     group = head * config.kv_heads // config.n_heads
+    bent = "" if config.attention_cap is None else f", bent within ± {config.attention_cap}"
     added = ["added = torch.zeros_like(scores)"]
     if reading.bias(part, layer, head) is not None:
         added = [f'added = seen.bias("{here}", slice({head}, {head + 1}))[0, 0]']
@@ -30,7 +31,7 @@ def stages(reading: Reading, folder: Path, at: Place) -> str:
             f'q = seen["{here}.q"][0, {head}]',
             f'k, v = (seen[f"{here}.{{name}}"][0, {group}] for name in "kv")',
             "dots = q @ k.mT",
-            f'scores = seen.scores("{here}", head={head})[0]  # times the scale',
+            f'scores = seen.scores("{here}", head={head})[0]  # times the scale{bent}',
             *added,
             f'mask = seen.mask("{here}").expand(1, -1, *scores.shape)[0, 0]',
             "logits = scores + added.masked_fill(~mask, -torch.inf)",
