@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.museum.case import Case
-from explorer.museum.taps import Felt, Unseeing
+from explorer.museum.case import NOWHERE, Case
+from explorer.museum.moving import loss_of, moved_by, other_tokens
+from explorer.museum.taps import Felt
 from explorer.numbers import three
 from explorer.parts import site as named_site
-from models.losses import cross_entropy
+from models.losses import IGNORE, cross_entropy
 from models.mistakes.positions import barely_moving, spread_at
 from models.mistakes.stacks import stream_sizes
 from models.positional import PositionalEncoding
@@ -46,14 +47,14 @@ class Found:
 
 def shapes(case: Case) -> Found:
     """What every attention of the first layers holds, and how many numbers the model has."""
-    seen = case.seen("*.0.*_attn.q", "*.0.*_attn.weights")
+    parts = ("encoder.0.self_attn", "decoder.0.self_attn", "decoder.0.cross_attn")
+    seen = case.seen({f"{part}.q": _all for part in parts})
     lines = [
         (site, f"1 × {q.shape[1]} heads × {q.shape[2]} tokens × {q.shape[3]}")
         for site, q in seen.items()
-        if site.endswith(".q")
     ]
     count = sum(parameter.numel() for parameter in case.model.parameters())
-    widths = {site.split(".")[0]: q.shape[-1] for site, q in seen.items() if site.endswith(".q")}
+    widths = {site.split(".")[0]: q.shape[-1] for site, q in seen.items()}
     heads = ", ".join(f"{stack} heads of {width}" for stack, width in widths.items())
     said = f"{count:,} parameters; {heads or 'no query was shown to anybody'}"
     return Found(float(count), said, tuple(lines), named=f"{heads or 'nothing shown'}")
@@ -63,10 +64,10 @@ def weights(case: Case) -> Found:
     """The map of the chosen head."""
     part, layer, head = case.look
     site = f"{named_site(part, layer)}.weights"
-    seen = case.seen(site)
+    seen = case.seen({site: lambda weights: weights[0, head]})
     if site not in seen:
         return Found(None, "no weights: they were computed and dropped, so there is no picture")
-    drawn = seen[site][0, head]
+    drawn = seen[site]
     entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
     rows, columns = case.reading.rows(part), case.reading.columns(part)
     if drawn.shape != (len(rows), len(columns)):  # a decoder that looks at the source instead
@@ -85,10 +86,13 @@ def empty_row(case: Case) -> Found:
     """A sentence of nothing but filler beside it: what its first row looks at."""
     site = f"{case.first}.0.self_attn.weights"
     nothing = torch.zeros_like(case.ids, dtype=torch.bool)
-    seen = case.seen(site, keep=nothing)
+    seen = case.seen({site: lambda weights: weights[0, 0, 0]}, keep=nothing)
     if site not in seen:
         return Found(None, "no weights were shown to anybody")
-    row = seen[site][0, 0, 0]
+    row = seen[site]
+    if row.isnan().any():
+        said = "a row that may see nothing is NaN, which is no number, and so is its sum"
+        return Found(float(row.sum()), said, named="NaN")
     total = float(row.sum())
     shown = ", ".join(three(value) for value in row[:4].tolist())
     more = ", …" if len(row) > 4 else ""
@@ -97,7 +101,7 @@ def empty_row(case: Case) -> Found:
 
 def outputs(case: Case) -> Found:
     """What leaves the model at the last place."""
-    last = case.logits()[0]
+    last = case.logits(read_at=slice(-1, None))[0]
     last = last[-1] if last.dim() == 2 else last
     total = float(last.sum())
     low, high = float(last.min()), float(last.max())
@@ -114,14 +118,23 @@ def loss(case: Case) -> Found:
     """Cross-entropy of what leaves the model against the answer, and its gradient per token."""
     if case.labels is None:
         return Found(None, "this model has no head, so there is no loss")
-    found: dict[str, Tensor] = {}
+    if bool((case.labels == IGNORE).all()):
+        return Found(None, "nothing comes after this one token, so there is no loss")
+    felt = Felt()
     with torch.enable_grad():
-        value = cross_entropy(case.model(*case.inputs, tap=Felt(found)), case.labels)
-        felt = torch.autograd.grad(value, list(found.values()), allow_unused=True)
-    sizes = [0.0 if grad is None else float(grad.norm()) for grad in felt]
+        if case.model.config.head == "classifier":
+            value = cross_entropy(case.passed(tap=felt), case.labels)
+            backwards = torch.autograd.grad(value, list(felt.leaves.values()), allow_unused=True)
+        else:
+            case.passed(tap=felt, read_at=NOWHERE)
+            final = felt.finals[f"{case.last}.final"]
+            value, back = loss_of(case, final.detach(), case.labels)
+            leaves = list(felt.leaves.values())
+            backwards = torch.autograd.grad(final, leaves, back, allow_unused=True)
+    sizes = [0.0 if grad is None else float(grad.norm()) for grad in backwards]
     lines = tuple(
         (f"gradient at {site}, all tokens", three(size))
-        for site, size in zip(found, sizes, strict=True)
+        for site, size in zip(felt.leaves, sizes, strict=True)
     )
     nats = float(value.detach())
     return Found(nats, f"the loss is {three(nats)} nats", lines)
@@ -129,12 +142,14 @@ def loss(case: Case) -> Found:
 
 def causality(case: Case) -> Found:
     """Another last token: do the answers before it move?"""
-    read = case.inputs[-1]
-    if case.last != "decoder" or read.shape[1] < 2:
+    read = case.written
+    if case.last != "decoder":
         return Found(None, "an encoder may look ahead, so there is nothing to check")
-    other = _other(case, read, slice(-1, None))
-    after = case.logits(ids=other) if case.target is None else case.logits(target=other)
-    moved = _largest((after - case.logits())[:, :-1]) if after.dim() == 3 else 0.0
+    if read.shape[1] < 2:
+        return Found(None, "there is one token alone, so no answer stands before it")
+    other = other_tokens(case, read, slice(-1, None))
+    ids, target = (other, None) if case.target is None else (None, other)
+    moved = moved_by(case, ids, target, until=read.shape[1] - 1)
     return Found(moved, f"with another last token, the logits before it move by {three(moved)}")
 
 
@@ -142,9 +157,8 @@ def target(case: Case) -> Found:
     """Another target, every token of it, while nothing comes of looking at the source."""
     if case.target is None:
         return Found(None, "this model reads one sequence, so there is no target to replace")
-    other = _other(case, case.target, slice(None))
-    moved = _largest(case.logits(target=other) - case.logits())
-    alone = _largest(case.logits(target=other, tap=Unseeing()) - case.logits(tap=Unseeing()))
+    other = other_tokens(case, case.target, slice(None))
+    moved, alone = (moved_by(case, target=other, is_silenced=each) for each in (False, True))
     return Found(
         alone,
         f"with cross-attention silenced, a wholly other target moves the logits by {three(alone)}",
@@ -159,10 +173,7 @@ def padding(case: Case) -> Found:
     if pad is None or pads < 1:
         return Found(None, "there is no filler, or no room for it behind this sentence")
     longer = torch.nn.functional.pad(case.ids, (0, pads), value=pad)
-    before, after = case.logits(), case.logits(ids=longer)
-    if case.target is None and before.dim() == 3:
-        after = after[:, : before.shape[1]]
-    moved = _largest(after - before)
+    moved = moved_by(case, longer, until=case.written.shape[1])
     filler = f"{pads} token{'s' if pads > 1 else ''} of filler"
     return Found(moved, f"with {filler} behind the sentence, the logits move by {three(moved)}")
 
@@ -216,7 +227,7 @@ def slices(case: Case) -> Found:
     if config.n_heads < 2 or config.kv_heads * config.head_width != config.d_model:
         return Found(None, "the heads of this model do not cut the stream into slices")
     site = f"{case.first}.embed"
-    x = case.seen(site)[site]
+    x = case.seen({site: _all})[site]
     width = config.head_width
     swapped = torch.cat((x[..., width : 2 * width], x[..., :width], x[..., 2 * width :]), -1)
     attention = getattr(case.model, case.first).blocks[0].self_attn
@@ -232,7 +243,9 @@ def slices(case: Case) -> Found:
 
 def stream(case: Case) -> Found:
     """How large the residual stream is after every block of the last stack."""
-    sizes = stream_sizes(case.model, case.seen(f"{case.last}.*.resid_post"))
+    layers = range(len(getattr(case.model, case.last).blocks))
+    after = {f"{case.last}.{layer}.resid_post": _all for layer in layers}
+    sizes = stream_sizes(case.model, case.seen(after))
     lines = tuple((f"after block {layer}", three(size)) for layer, size in enumerate(sizes))
     lines = (("the norm stands, says the config", case.model.config.norm_position), *lines)
     said = f"the stream leaves the last block with a size of {three(sizes[-1])}"
@@ -242,11 +255,11 @@ def stream(case: Case) -> Found:
 def scale(case: Case) -> Found:
     """What q·k is multiplied with, read off the scores themselves."""
     base = f"{case.first}.0.self_attn"
-    seen = case.seen(*(f"{base}.{name}" for name in ("q", "k", "scores")))
+    seen = case.seen({f"{base}.{name}": _first_head for name in ("q", "k", "scores")})
     if f"{base}.scores" not in seen or case.model.config.attention_cap is not None:
         return Found(None, "the scores were shown to nobody")
-    q, k = seen[f"{base}.q"][0, 0], seen[f"{base}.k"][0, 0]
-    products, scores = q @ k.mT, seen[f"{base}.scores"][0, 0]
+    q, k, scores = (seen[f"{base}.{name}"] for name in ("q", "k", "scores"))
+    products = q @ k.mT
     factor = float((scores * products).sum() / products.square().sum())
     width = q.shape[-1]
     said = f"scores are q·k × {three(factor)}; 1/√d_k would be {three(1 / math.sqrt(width))}"
@@ -271,15 +284,9 @@ INSTRUMENTS: dict[str, Callable[[Case], Found]] = {
 """By the name on the screen, in the order one would try them."""
 
 
-def _other(case: Case, ids: Tensor, where: slice) -> Tensor:
-    """Other tokens in some places: the next ids of the vocabulary, never the same."""
-    changed = ids.clone()
-    changed[:, where] = (changed[:, where] + 3) % case.opened.config.vocab_size
-    pad = case.opened.config.pad_id
-    if pad is not None:
-        changed[changed == pad] = (pad + 1) % case.opened.config.vocab_size
-    return changed
+def _all(value: Tensor) -> Tensor:
+    return value
 
 
-def _largest(change: Tensor) -> float:
-    return float(change.abs().max())
+def _first_head(value: Tensor) -> Tensor:
+    return value[0, 0]
