@@ -14,6 +14,7 @@ from explorer.bench import asked_number
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.labels import text_of
 from explorer.decoding import start_of
+from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.numbers import three
 from explorer.passing import ids_of
@@ -33,7 +34,7 @@ WORDS = Words(
 def show() -> Callable[[], str] | None:
     """The two rows of the target, what the model says when fed them, and what it says alone.
 
-    Gives the lines of the first; none where two stacks begin with a token of their own.
+    Gives the lines of the first.
     """
     opened, text = session.opened(), session.choice().text
     start = session.or_say(lambda: start_of(opened, text))
@@ -47,16 +48,20 @@ def show() -> Callable[[], str] | None:
             return None
         given = _given(len(target))
     cut = target[: given + MOST_WRITTEN]
-    found = forced(opened.model, source, torch.tensor(cut), given)
+    found = kept(
+        opened,
+        ("forcing", text, tuple(cut), given),
+        lambda: forced(opened.model, source, torch.tensor(cut), given),
+        size_of,
+    )
     name = opened.tokenizer.label
     board(columns(found), rows(found, name), WORDS, key="forcing", narrow=True)
     st.text(in_words(found, name))
     if len(cut) < len(target):
         st.caption(f"The first {MOST_WRITTEN} steps are shown, {len(target) - len(cut):,} are not.")
     widgets.notes(read(opened, text).notes)
-    if start.source and opened.config.first_id is not None:
-        return None
-    return partial(snippets.forcing, start, session.folder(), cut, given)
+    has_first = bool(start.source) and opened.config.first_id is not None
+    return partial(snippets.forcing, start, session.folder(), cut, given, has_first)
 
 
 def _given(tokens: int) -> int:
