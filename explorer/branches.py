@@ -11,9 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 MOST_NODES = 240
 """The address holds them all and must stay short."""
+FULL = (
+    f"The branches hold {MOST_NODES} tokens in all, so {{room:,}} more fit: "
+    "Undo or Clear makes room."
+)
 MOVE = re.compile(r"(\d{1,4})([df])(\d{1,7}(?:-\d{1,7})*)")
 WHOLE = re.compile(r"([^~_]*)(?:~([^~_]+))?(?:_(\d{1,4}))?")
 
@@ -47,14 +52,36 @@ class Branches:
     done: int = 0
     at: int = 0
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes that stand; the first is the start, which is no token."""
         return _nodes(self.moves[: self.done])
 
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """How many tokens stand up to each node."""
+        depths = [0]
+        for node in self.nodes[1:]:
+            depths.append(depths[node.parent] + 1)
+        return tuple(depths)
+
+    @cached_property
+    def children(self) -> tuple[dict[int, int], ...]:
+        """For each node the tokens that were written behind it, and the nodes that they are."""
+        found = tuple(dict[int, int]() for _ in self.nodes)
+        for place, node in enumerate(self.nodes[1:], 1):
+            found[node.parent][node.token] = place
+        return found
+
     @property
-    def has_room(self) -> bool:
-        return len(self.nodes) <= MOST_NODES
+    def room(self) -> int:
+        """How many more nodes there may be."""
+        return MOST_NODES + 1 - len(self.nodes)
+
+    @property
+    def before(self) -> Branches:
+        """What stood before the last move."""
+        return Branches(self.moves[: self.done - 1], self.done - 1)
 
     def line(self, node: int) -> list[int]:
         """The nodes from the first token to this one."""
@@ -69,31 +96,37 @@ class Branches:
         nodes = self.nodes
         return tuple(nodes[each].token for each in self.line(self.at if node is None else node))
 
-    def behind(self, node: int) -> dict[int, int]:
-        """The tokens that were written behind a node, and the nodes that they are."""
-        return {
-            each.token: place
-            for place, each in enumerate(self.nodes)
-            if place and each.parent == node
-        }
-
     def leaves(self) -> list[int]:
         """Where the branches end."""
-        parents = {node.parent for node in self.nodes[1:]}
-        return [place for place in range(1, len(self.nodes)) if place not in parents]
+        return [place for place, behind in enumerate(self.children) if place and not behind]
 
     def stand(self, node: int) -> Branches:
         return replace(self, at=node) if 0 <= node < len(self.nodes) else self
 
+    def follow(self, tokens: Sequence[int]) -> tuple[Branches, list[int]]:
+        """Where what stands there already leads, and the tokens that do not stand there."""
+        at, left = self.at, list(tokens)
+        while left and left[0] in self.children[at]:
+            at = self.children[at][left.pop(0)]
+        return replace(self, at=at), left
+
+    def fitting(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens can be written here."""
+        _, left = self.follow(tokens)
+        return len(tokens) - max(0, len(left) - self.room)
+
     def write(self, tokens: Sequence[int], *, forced: bool) -> Branches:
-        """Go on from here; what stands there already is only followed."""
-        at, left = self.at, list(tokens)[: MOST_NODES - len(self.nodes) + 1]
-        while left and left[0] in self.behind(at):
-            at = self.behind(at)[left.pop(0)]
+        """Go on from here; what stands there already is only followed.
+
+        ValueError, and nothing is written, where not all of it fits.
+        """
+        led, left = self.follow(tokens)
+        if len(left) > self.room:
+            raise ValueError(FULL.format(room=self.room))
         if not left:
-            return replace(self, at=at)
-        moves = (*self.moves[: self.done], Move(at, forced, tuple(left)))
-        return Branches(moves, len(moves), len(_nodes(moves)) - 1)
+            return led
+        moves = (*self.moves[: self.done], Move(led.at, forced, tuple(left)))
+        return Branches(moves, len(moves), len(self.nodes) + len(left) - 1)
 
     def undo(self) -> Branches:
         if not self.done:
@@ -106,14 +139,16 @@ class Branches:
         again = replace(self, done=self.done + 1)
         return replace(again, at=len(again.nodes) - 1)
 
+    @property
+    def made(self) -> str:
+        """The moves that are made, as they stand in the address."""
+        return ".".join(map(str, self.moves[: self.done]))
+
     def __str__(self) -> str:
         """As it stands in the address; nothing where nothing was written."""
-        made, undone = (
-            ".".join(map(str, moves))
-            for moves in (self.moves[: self.done], self.moves[self.done :])
-        )
+        undone = ".".join(map(str, self.moves[self.done :]))
         at = f"_{self.at}" if self.at != len(self.nodes) - 1 else ""
-        return f"{made}{f'~{undone}' if undone else ''}{at}"
+        return f"{self.made}{f'~{undone}' if undone else ''}{at}"
 
 
 def _nodes(moves: Sequence[Move]) -> tuple[Node, ...]:
@@ -144,13 +179,11 @@ def from_text(text: str, known: int, ends: Collection[int], room: int) -> Branch
         if move.parent >= count:
             return None
         count += len(move.tokens)
-    depths = [0]
     for node in nodes[1:]:
-        depths.append(depths[node.parent] + 1)
         if node.token >= known or (node.parent and nodes[node.parent].token in ends):
             return None
     twice = len({(node.parent, node.token) for node in nodes}) < len(nodes)
-    if twice or max(depths) > room or len(nodes) > MOST_NODES + 1:
+    if twice or max(found.depths) > room or len(nodes) > MOST_NODES + 1:
         return None
     found = replace(found, done=len(made))
     last = len(found.nodes) - 1

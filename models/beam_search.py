@@ -92,10 +92,10 @@ def beam_steps(
     config, going = model.config, GoingOn(model, prompt)
     ends = {config.eos_id, *config.more_eos_ids} - {None}
     nodes: list[Node] = []
-    alive, ended = [-1], list[int]()
+    alive, ended, logits = [-1], list[int](), going.first
     room = config.max_len - beginning(model, prompt).shape[1] + 1
     for step in range(min(max_length, room)):
-        chances = going.logits.log_softmax(-1)
+        chances = logits.log_softmax(-1)
         before = torch.tensor([nodes[n].log_probability if n >= 0 else 0.0 for n in alive])
         together = (before[:, None] + chances).flatten()
         best = together.topk(min(2 * beams, int(together.isfinite().sum())))
@@ -121,7 +121,7 @@ def beam_steps(
         if is_last or not alive or is_won:
             return
         going.take(rows)
-        going.read([nodes[place].token for place in alive])
+        logits = going.read(torch.tensor([[nodes[place].token] for place in alive]))[:, -1]
 
 
 def _may_beat(

@@ -5,6 +5,7 @@ The caller of a pass owns the cache; the model stores nothing.
 
 from dataclasses import dataclass, field
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -39,9 +40,11 @@ class Growing:
         self.length = end
         return self.read()
 
-    def taken(self, rows: Int[Tensor, " b"]) -> "Growing":
-        """A copy that holds these rows, some of them twice or not at all."""
-        return Growing(None if self.room is None else self.read()[rows], self.length)
+    def take(self, rows: Int[Tensor, " b"]) -> None:
+        """Hold these rows, some of them twice or not at all, with room for one token more."""
+        held = self.read()
+        self.room = held.new_empty(len(rows), held.shape[1], self.length + 1, held.shape[3])
+        torch.index_select(held, 0, rows, out=self.room[:, :, : self.length])
 
 
 @dataclass
@@ -65,8 +68,10 @@ class LayerCache:
         """Everything seen so far, these included. Memory grows with the tokens held."""
         return self.keys.append(k), self.values.append(v)
 
-    def taken(self, rows: Int[Tensor, " b"]) -> "LayerCache":
-        return LayerCache(self.keys.taken(rows), self.values.taken(rows))
+    def take(self, rows: Int[Tensor, " b"]) -> None:
+        if self.length:
+            self.keys.take(rows)
+            self.values.take(rows)
 
 
 @dataclass
@@ -92,8 +97,13 @@ class KeyValueCache:
         """Tokens read so far."""
         return self.blocks[0].self_attn.length
 
-    def taken(self, rows: Int[Tensor, " b"]) -> "KeyValueCache":
-        """A copy of what these sequences of the batch remember; the cost is that of its size."""
-        return KeyValueCache(
-            [BlockCache(b.self_attn.taken(rows), b.cross_attn.taken(rows)) for b in self.blocks]
-        )
+    def take(self, rows: Int[Tensor, " b"]) -> None:
+        """Remember what these sequences of the batch do; a copy, layer by layer."""
+        for block in self.blocks:
+            block.self_attn.take(rows)
+            block.cross_attn.take(rows)
+
+    def back_to(self, length: int) -> None:
+        """Forget the tokens behind the first `length`, not what they looked at."""
+        for block in self.blocks:
+            block.self_attn.keys.length = block.self_attn.values.length = length

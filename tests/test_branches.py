@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.branches import MOST_NODES, Branches, from_text
+from explorer.branches import MOST_NODES, Branches, Move, from_text
 
 KNOWN, ENDS, ROOM = 30, {29}, 12
 
@@ -64,11 +64,44 @@ def test_what_stands_there_is_followed_and_not_written_again() -> None:
     assert written.stand(99) == written
 
 
-def test_there_is_an_end_to_the_room() -> None:
-    found = Branches().write(range(MOST_NODES + 40), forced=False)
-    assert len(found.nodes) == MOST_NODES + 1
-    assert not found.has_room
-    assert found.write([1], forced=True) == found
+def test_what_does_not_fit_is_refused_and_never_cut() -> None:
+    found = Branches().write(range(MOST_NODES), forced=False)
+    assert (len(found.nodes), found.room) == (MOST_NODES + 1, 0)
+    with pytest.raises(ValueError, match="so 0 more fit: Undo or Clear"):
+        found.write([1], forced=True)
+    almost = Branches().write(range(MOST_NODES - 2), forced=False)
+    with pytest.raises(ValueError, match="so 2 more fit"):
+        almost.write([1, 2, 3], forced=True)
+    assert almost.fitting([1, 2, 3]) == 2
+    assert almost.write([1, 2], forced=True).room == 0
+
+
+def test_what_stands_there_needs_no_room() -> None:
+    found = Branches().write(range(MOST_NODES), forced=False).stand(0)
+    assert found.write([0, 1, 2], forced=True) == found.stand(3)
+    assert found.fitting([0, 1, 2, 9]) == 3
+    nearly = Branches().write(range(MOST_NODES - 1), forced=False).stand(0)
+    assert nearly.write([0, 1, 2, 9], forced=True).path() == (0, 1, 2, 9)
+
+
+@given(st.lists(ACTIONS, max_size=12))
+def test_depths_and_children_are_those_of_the_lines(actions: list[tuple[str, object]]) -> None:
+    found = played(actions)
+    assert list(found.depths) == [len(found.line(node)) for node in range(len(found.nodes))]
+    pairs = {
+        (at, token, child)
+        for at, each in enumerate(found.children)
+        for token, child in each.items()
+    }
+    expected = {(n.parent, n.token, place) for place, n in enumerate(found.nodes) if place}
+    assert pairs == expected
+    assert not found.done or found.before.nodes == found.undo().nodes
+
+
+def test_a_full_tree_is_looked_through_once() -> None:
+    found = Branches(tuple(Move(0, True, (token,)) for token in range(MOST_NODES)), MOST_NODES)
+    assert found.nodes is found.nodes
+    assert found.children is found.children
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,27 @@ def put(found: Branches) -> None:
     WRITTEN.put("branches", str(found))
 
 
+def write(found: Branches, tokens: Sequence[int], *, forced: bool) -> None:
+    """For a callback: go on with these tokens; where they do not fit, that is said instead."""
+    try:
+        put(found.write(tokens, forced=forced))
+    except ValueError as error:
+        refuse(str(error))
+
+
+def refuse(why: str) -> None:
+    """For a callback: say this once, when the page is drawn."""
+    st.session_state["_branches_refused"] = why
+
+
+def say_refused() -> None:
+    if why := st.session_state.pop("_branches_refused", ""):
+        session.say(why)
+
+
 def follow(opened: Opened, start: Start, path: Sequence[int]) -> None:
     """For a callback: write these tokens behind the text, as a branch that the reader chose."""
-    put(now(opened, start).stand(0).write(path, forced=True))
+    write(now(opened, start).stand(0), path, forced=True)
 
 
 def buttons(found: Branches) -> None:

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer import library
+from explorer.bench import forcing
 from explorer.components import wire
 from explorer.decoding import ends, stand
 from explorer.numbers import three
@@ -16,6 +17,7 @@ from explorer.text.special import DECODER, SOURCE
 from models.generation import Sampling, choose_from
 from tests.apps import page, said, views
 from tests.shelf import NAMES, WORDS, put
+from tests.watching import watched
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -191,6 +193,32 @@ def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
     at.text_input(key="typed").set_value("le " * 60).run()
     assert "there is room for" in said(at)
     assert branches(at) == f"0f{ids[0]}-{ids[1]}"
+
+
+def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
+    full = ".".join(f"0f{token}" for token in range(20, 258))
+    at = page("look/decoding", model="letters", length="5", branches=f"{full}_1")
+    assert not at.exception
+    before = branches(at)
+    assert not at.button(key="draw").disabled
+    at.text_input(key="typed").set_value("qqqq").run()
+    assert "The branches hold 240 tokens in all, so 2 more fit: Undo or Clear" in said(at)
+    assert branches(at) == before
+    at.button(key="write_on").click().run()
+    assert "so 0 more fit: Undo or Clear makes room" in said(at)
+    assert at.button(key="draw").disabled
+    assert not at.exception
+
+
+def test_a_target_is_fed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[object]()
+    monkeypatch.setattr(forcing, "forced", watched(forcing.forced, lambda *a: made.append(a)))
+    at = page("look/decoding", model="letters", way="Teacher forcing", text="the hat and")
+    assert len(made) == 1
+    at.run()
+    assert len(made) == 1
+    at.slider(key="given").set_value(1).run()
+    assert len(made) == 2
 
 
 def test_what_was_chosen_is_there_again_after_another_way() -> None:

@@ -12,6 +12,7 @@ from models import Transformer, TransformerConfig
 from models.beam_search import Beams, beam_search, beam_steps, length_penalty
 from models.generation import written
 from tests.models.building import shake
+from tests.watching import watched
 
 END, LENGTH = 1, 3
 SIZES: dict[str, Any] = {
@@ -105,11 +106,9 @@ def test_every_token_is_read_once_and_the_search_stops_when_asked(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, read, encoded = model(kind), list[int](), list[int]()
-    decode, encode = made.decode, made.encode
-    monkeypatch.setattr(
-        made, "decode", lambda ids, *a: (read.append(ids.numel()), decode(ids, *a))[1]
-    )
-    monkeypatch.setattr(made, "encode", lambda *a: (encoded.append(1), encode(*a))[1])
+    decode = watched(made.decode, lambda ids, *_: read.append(ids.numel()))
+    monkeypatch.setattr(made, "decode", decode)
+    monkeypatch.setattr(made, "encode", watched(made.encode, lambda *_: encoded.append(1)))
     steps = beam_steps(made, PROMPT, beams=3, max_length=6)
     first = next(steps)
     begun = PROMPT.shape[1] if kind == "decoder" else 1
