@@ -65,7 +65,10 @@ function show(state) {
   field.replaceChildren(lines(data), ...data.nodes.map((node, at) => button(state, node, at)));
   idle(state);
   const last = data.follows && data.nodes[data.marked.at(-1)];
-  if (last) state.stage.scrollLeft = Math.max(0, left(last) + 2 * ACROSS - state.stage.clientWidth);
+  if (last) {
+    state.stage.scrollLeft = Math.max(0, left(last) + 2 * ACROSS - state.stage.clientWidth);
+    state.stage.scrollTop = Math.max(0, top(last) + 2 * DOWN - state.stage.clientHeight);
+  }
 }
 
 export default publish("explorer_tree", component => mount(component, ".tree", make, show));
