@@ -12,15 +12,18 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from explorer import learnt
 from tests.browser.truth import core
-from tests.browser.truth.screen import Claim, bars, cell, grid, rows, said
+from tests.browser.truth.screen import Claim, bars, cell, grid, rows, said, step_of
 from tests.browser.visiting import Visitor
 
 QUERY, KEY = 7, 6
 
 
-def a_cell(visitor: Visitor, key: str, values: torch.Tensor, query: int, at: int) -> Claim:
-    shown = cell(visitor, key, query, at)
-    return Claim(f"{key}: row {query}, column {at}", shown, float(values[query, at]))
+def a_cell(
+    visitor: Visitor, key: str, values: torch.Tensor, query: int, at: int, exact: bool = False
+) -> Claim:
+    """A cell of the picture of these values; `exact` where no codes are sent."""
+    shown, step = cell(visitor, key, query, at), 0.0 if exact else step_of(values)
+    return Claim(f"{key}: row {query}, column {at}", shown, float(values[query, at]), step)
 
 
 def chances(visitor: Visitor) -> list[Claim]:
@@ -148,14 +151,15 @@ def lens(visitor: Visitor) -> list[Claim]:
 
 def walk(visitor: Visitor) -> list[Claim]:
     """The held head's weights, its query, and the stream after a layer."""
-    made = [a_cell(visitor, "walk_values", core.weights(), QUERY, KEY)]
+    made = [a_cell(visitor, "walk_values", core.weights(), QUERY, KEY, exact=True)]
     values = {
         f"{core.SITE}.q": core.seen()[f"{core.SITE}.q"][0, core.HEAD],
         "decoder.0.resid_post": core.seen()["decoder.0.resid_post"][0],
     }
     for stage, value in values.items():
         visitor.open(f"/walk?{core.ADDRESS}&stage={stage}")
-        made += [a_cell(visitor, "walk_values", value, row, at) for row, at in [(2, 3), (5, 1)]]
+        cells = [(2, 3), (5, 1)]
+        made += [a_cell(visitor, "walk_values", value, *cell, exact=True) for cell in cells]
     return made
 
 
