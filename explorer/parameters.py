@@ -121,12 +121,15 @@ class _Book:
         if path == ("head",) and self.config.tie_embeddings and self.config.head != "classifier":
             tied = Node(name, said="tied to the token embedding, which is counted there")
             return [tied, *([self.leaf("bias", path, tensors)] if tensors else [])]
-        known = {self.counted.get(id(tensor), "") for tensor in tensors.values()} - {""}
-        if known:
-            return [Node(name, said=f"shared with the {known.pop()}, which is counted there")]
+        known = {each: self.counted.get(id(tensor)) for each, tensor in tensors.items()}
+        there = sorted({whose for whose in known.values() if whose})
+        found = [
+            Node(name, said=f"shared with the {each}, which is counted there") for each in there
+        ]
+        new = {each: tensor for each, tensor in tensors.items() if not known[each]}
         whose = f"{name} of the {path[0]}" if path[-1] == "embedding" else name
-        self.counted.update((id(tensor), whose) for tensor in tensors.values())
-        return [self.leaf(name, path, tensors)] if tensors else []
+        self.counted.update((id(tensor), whose) for tensor in new.values())
+        return [*found, *([self.leaf(name, path, new)] if new else [])]
 
     def leaf(self, name: str, path: tuple[str, ...], tensors: dict[str, nn.Parameter]) -> Node:
         before, behind = sides(path, self.config)

@@ -131,3 +131,16 @@ def test_layers_that_differ_stand_apart() -> None:
     found = named(ledger(model), "decoder", "layers")
     assert [part.name for part in found.children] == ["layers 0 to 1, each", "layer 2", "layer 3"]
     assert ledger(model).count == model.n_parameters
+
+
+def test_what_a_part_has_of_its_own_is_counted_beside_what_it_shares() -> None:
+    model = Transformer(PLAIN.replace(n_layers=2))
+    first, second = (block.mlp for block in model.last_stack.blocks)  # type: ignore[union-attr]
+    second.up_proj.weight = first.up_proj.weight
+    found = ledger(model)
+    assert found.count == model.n_parameters
+    up = [
+        part for part in leaves(named(found, "decoder", "layers", "layer 1")) if "up" in part.name
+    ]
+    said = [(part.count, bool(part.said)) for part in up]
+    assert said == [(0, True), (PLAIN.d_ff, False)]
