@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from explorer.answers import Answer, answer_of, written_answer
+from explorer.beginnings import Cut, cut
 from explorer.kept import kept
 from explorer.library import Opened
 from explorer.parts import Part, parts, site
@@ -32,7 +33,11 @@ WEIGHTS_HELD = 1 << 22
 
 
 class ReadingError(ValueError):
-    """A text cannot be read by a model; the message is one sentence that says what to do."""
+    """A text cannot be read; the message says in a sentence what to do, `cut` what would fit."""
+
+    def __init__(self, sentence: str, cut: Cut | None = None) -> None:
+        super().__init__(sentence)
+        self.cut = cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,18 +242,17 @@ def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
     if not text.strip():
         raise ReadingError("There is nothing to read yet: type a sentence.")
     try:
-        tokens = opened.tokenizer.encode(text, pair) if pair else opened.tokenizer.encode(text)
+        tokens = opened.tokenizer.encode(text, pair or None)
     except TextError as error:
         raise ReadingError(str(error)) from error
     if all(token.special and token.start == token.end for token in tokens):
         raise ReadingError("There is nothing to read in this text: type a sentence with words.")
     fit = opened.config.max_len
     if len(tokens) > fit:
-        last = max((token.end for token in tokens[: fit - 1]), default=0)
-        raise ReadingError(
-            f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
-            f"shorten it to about its first {last:,} characters."
-        )
+        short = cut(opened.tokenizer.encode, text, pair, fit)
+        way = f"shorten it to {short.said}." if short else "choose another model."
+        long = f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
+        raise ReadingError(long + way, short)
     known = opened.config.src_vocab_size or opened.config.vocab_size
     if stray := next((token for token in tokens if token.id >= known), None):
         raise ReadingError(
