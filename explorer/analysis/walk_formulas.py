@@ -25,8 +25,10 @@ def formula(stage: Stage, config: TransformerConfig) -> str:
     return FORMULAS[stage.kind](stage, config)
 
 
-def sentence(stage: Stage) -> str:
+def sentence(stage: Stage, config: TransformerConfig) -> str:
     """What happens there."""
+    if stage.kind == "scores" and config.scale == 1:
+        return UNSCALED if config.attention_cap is None else BENT
     return SENTENCES[stage.kind]
 
 
@@ -51,11 +53,8 @@ def _projected(stage: Stage, config: TransformerConfig) -> str:
 def _scores(stage: Stage, config: TransformerConfig) -> str:
     width = config.head_width
     is_root = math.isclose(config.scale, width**-0.5)
-    scaled = (
-        rf"\frac{{q \cdot k}}{{\sqrt{{{width}}}}}"
-        if is_root
-        else rf"{three(config.scale)} \, q \cdot k"
-    )
+    factor = "" if config.scale == 1 else rf"{three(config.scale)} \, "
+    scaled = rf"\frac{{q \cdot k}}{{\sqrt{{{width}}}}}" if is_root else rf"{factor}q \cdot k"
     if config.attention_cap is None:
         return rf"s = {scaled}"
     cap = three(config.attention_cap)
@@ -178,6 +177,8 @@ FORMULAS: dict[str, Callable[[Stage, TransformerConfig], str]] = {
     "logits": _logits,
     "probabilities": lambda *_: r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}",
 }
+UNSCALED = "This model scales nothing: the products themselves are the scores."
+BENT = "This model scales nothing; large products are bent towards a bound."
 SENTENCES = {
     "tokens": "What the model reads: one number for each token.",
     "embed": "Each number picks its row of the embedding table.",

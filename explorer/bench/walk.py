@@ -8,9 +8,10 @@ from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis.changes import has_words
-from explorer.analysis.walk_again import difference
+from explorer.analysis.walk_again import ALL, difference
 from explorer.analysis.walk_formulas import formula, sentence
 from explorer.analysis.walk_line import Stage, sizes
+from explorer.analysis.walk_sum import as_sum, in_latex
 from explorer.analysis.walk_values import Walk, recorded
 from explorer.analysis.walk_view import (
     Cut,
@@ -41,11 +42,12 @@ BRANCHES = {"self_attn": "self-attention", "cross_attn": "cross-attention", "mlp
 def show(opened: Opened, reading: Reading) -> None:
     """The spine on the left, the stage beside it; to be drawn in a fragment of its own.
 
-    Where a step leads to another layer, the whole page is drawn, so that the sidebar follows.
+    Where a step or a link leads to another layer, the whole page is drawn, so that the sidebar
+    follows.
     """
+    at = choices.chosen(reading)
     if st.session_state.pop(choices.LED, False):
         st.rerun()
-    at = choices.chosen(reading)
     walk = walk_of(opened, reading, at)
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
     with left:
@@ -116,7 +118,7 @@ def _stage(opened: Opened, walk: Walk, at: choices.At) -> None:
     branch = f", {BRANCHES[stage.branch]}" if stage.branch else ""
     st.markdown(f"**{stage.title}** · {where}{branch}")
     st.latex(formula(stage, walk.config))
-    st.caption(f"{sentence(stage)} {named(stage)} {shape_said(walk, stage)}")
+    st.caption(f"{sentence(stage, walk.config)} {named(stage)} {shape_said(walk, stage)}")
     tokens = tokens_of(walk, row_stack(stage))
     if stage.kind == "tokens":
         chips(tokens, key="walk_tokens", highlight=at.row)
@@ -126,6 +128,7 @@ def _stage(opened: Opened, walk: Walk, at: choices.At) -> None:
     choices.controls(at, names, windows(walk[stage.name].shape[1]) if is_cut else [])
     drawn = cut(walk, stage, at.row, at.window, lambda option: option_name(opened, option))
     _matrix(walk, stage, drawn, at)
+    _cell_as_sum(walk, stage, drawn, at)
     st.caption(" ".join(said(walk, stage, drawn, at)))
 
 
@@ -164,10 +167,7 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
     allowed = None
     if stage.kind in ("masked", "weights"):
         allowed = walk.mask(stage)[torch.tensor(drawn.rows)][:, torch.tensor(drawn.columns)]
-    cell = None
-    if at.row in drawn.rows and drawn.columns:
-        column = drawn.columns.index(at.column) if at.column in drawn.columns else 0
-        cell = drawn.rows.index(at.row), column
+    cell = held(drawn, at)
 
     def hold(cell: tuple[int, int] | None) -> None:
         if cell is not None:
@@ -197,6 +197,25 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
     )
 
 
+def held(drawn: Cut, at: choices.At) -> tuple[int, int] | None:
+    """The cell of the chosen token and column; the first column where that is not drawn."""
+    if at.row not in drawn.rows or not drawn.columns:
+        return None
+    column = drawn.columns.index(at.column) if at.column in drawn.columns else 0
+    return drawn.rows.index(at.row), column
+
+
+def _cell_as_sum(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
+    """The number of the held cell as what is read times its weights, where it is one."""
+    cell = held(drawn, at)
+    if cell is None:
+        return
+    row = walk.rows(stage.name).index(drawn.rows[cell[0]])
+    found = as_sum(walk, stage, row, drawn.columns[cell[1]])
+    if found:
+        st.latex(in_latex(found, stage, float(drawn.values[cell])))
+
+
 def height_of(rows: int) -> int:
     """Room for so many rows whose numbers can be read."""
     return min(MATRIX_HEIGHT, 36 * max(rows, 2) + 118)
@@ -216,10 +235,24 @@ def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
         lines.append(f"{len(drawn.columns)} of {drawn.width:,} {what}: {how}.")
     if drawn.height > len(drawn.rows):
         lines.append(f"{len(drawn.rows)} of {drawn.height:,} tokens, the chosen one among them.")
+    lines += beyond(stage, drawn, at)
     row = walk.rows(stage.name).index(at.row) if at.row in walk.rows(stage.name) else 0
-    found = difference(walk, stage, slice(row, row + 1))
+    of_words = stage.kind == "logits"  # a whole vocabulary would be too much for each step
+    found = difference(walk, stage, slice(row, row + 1), [*drawn.columns] if of_words else ALL)
+    what = "what is drawn of this token's row" if of_words else "this token's row"
     lines.append(
-        "Made again by the formula from the stages before, this token's row differs by at most "
+        f"Made again by the formula from the stages before, {what} differs by at most "
         f"{three(found)} of its largest number."
     )
     return lines
+
+
+def beyond(stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
+    """That the held column, of the address or of a wider stage, is not here."""
+    if at.column is None or at.column in drawn.columns:
+        return []
+    what = columns_are(stage)
+    first = f"the first of those drawn is held; click another {what} to hold it."
+    if at.column >= drawn.width:
+        return [f"There is no {what} {at.column:,} here, the last is {drawn.width - 1:,}: {first}"]
+    return [f"The held {what} {at.column:,} is not among those drawn: {first}"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer import session
-from explorer.analysis.walk import stages
+from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_view import NUMBERS, columns_are, row_stack
 from explorer.bench.folded import Folded
@@ -21,7 +21,7 @@ FOLDED = Folded(
 )
 LONGEST_WISH = 40
 LED = "_walk_led"
-"""Where this stands in the session, the sidebar is to show another layer."""
+"""Where this stands in the session, the page is drawn anew: the sidebar shows another layer."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class At:
 
 def chosen(reading: Reading) -> At:
     """What is chosen, or asked for by the address; what it asks for in vain is said."""
-    _follow_sidebar(reading)
-    made = stages(reading.config)
+    comes = _follow_sidebar(reading)
+    made = stages_of(reading.config)
     asked, vain = FOLDED.texts(), list[str]()
     names = [stage.name for stage in made]
     stage = str(asked.get("stage") or names[0])
@@ -70,11 +70,13 @@ def chosen(reading: Reading) -> At:
         tokens[stack] = _number(wish, last)
         if wish and str(tokens[stack]) != wish:
             vain.append(f"There is no token {cut(wish, LONGEST_WISH)} here; showing {last}.")
-    columns = {
-        kind: int(str(asked[kind]))
-        for kind in ("number", "key", "option")
-        if str(asked.get(kind, "")).isdecimal() and len(str(asked[kind])) < 8
-    }
+    columns = {}
+    for kind in ("number", "key", "option"):
+        wish = str(asked.get(kind) or "")
+        if wish.isdecimal() and len(wish) < 8:
+            columns[kind] = int(wish)
+        elif wish:
+            vain.append(f"There is no {kind} {cut(wish, LONGEST_WISH)} here; showing the first.")
     at = At(made, names.index(stage), tokens, columns)
     FOLDED.settle(
         {
@@ -89,6 +91,9 @@ def chosen(reading: Reading) -> At:
         }
     )
     _say(vain, stage)
+    if comes and (look := _look_of(at.stage)):
+        st.session_state["_look_next"] = look
+        st.session_state[LED] = True
     return at
 
 
@@ -101,34 +106,43 @@ def move(at: At, place: int) -> None:
     """Stand at another stage; the sidebar shows its attention and its layer. For a callback."""
     stage = at.stages[place]
     FOLDED.put("stage", stage.name if place else "")
-    _lead_sidebar(stage)
+    if look := _look_of(stage):
+        st.session_state.update(look)
+        st.session_state[LED] = True
 
 
-def _lead_sidebar(stage: Stage) -> None:
-    state, now = st.session_state, session.choice()
+def _look_of(stage: Stage) -> dict[str, str | int]:
+    """The attention and the layer for the sidebar, where it shows others; then it is told so."""
+    now = session.choice()
     if stage.layer is None:
-        return
+        return {}
     moved = bool(stage.part) or not now.part.startswith(stage.stack)
     part = (stage.part or f"{stage.stack}.self_attn") if moved else now.part
-    if (part, stage.layer) != (now.part, now.layer):
-        state["part"], state["layer"] = part, stage.layer
-        state["_walk_sidebar"] = now.model, part, stage.layer
-        state[LED] = True
+    if (part, stage.layer) == (now.part, now.layer):
+        return {}
+    st.session_state["_walk_sidebar"] = now.model, part, stage.layer
+    return {"part": part, "layer": stage.layer}
 
 
-def _follow_sidebar(reading: Reading) -> None:
-    """Where the sidebar was turned to another layer, the same stage of that layer is shown."""
+def _follow_sidebar(reading: Reading) -> bool:
+    """Where the sidebar was turned to another layer, the same stage of that layer is shown.
+
+    True where one comes with a link or another model, so that the sidebar is to follow the stage.
+    """
     state, now = st.session_state, session.choice()
     seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
     state["_walk_sidebar"] = here
-    if seen is None or seen == here or seen[0] != now.model:
-        return
+    if seen is None or seen[0] != now.model:
+        return True
+    if seen == here:
+        return False
     stack, branch = now.part.split(".")
     parts = str(FOLDED.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
     wish = ".".join([stack, str(now.layer), branch, *tail])
-    if wish in {stage.name for stage in stages(reading.config)}:
+    if wish in {stage.name for stage in stages_of(reading.config)}:
         FOLDED.put("stage", wish)
+    return False
 
 
 def hold(at: At, row: int, column: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from explorer import library
-from explorer.analysis.walk import stages
+from explorer.analysis.walk import stages_of
 from explorer.bench import walk
 from explorer.components.spine import Bone, encode
 from explorer.components.wire import unpack
@@ -26,7 +26,7 @@ PAGE = "look/walk"
 def test_every_stage_of_every_kind_of_model(model: str) -> None:
     at = apps.page(PAGE, model=model)
     assert {"spine", "walk_tokens"} <= views(at)
-    for stage in stages(library.open_model(model).config):
+    for stage in stages_of(library.open_model(model).config):
         at.session_state["_folded_walk"] = {"stage": stage.name}
         at.run()
         assert not at.exception, stage.name
@@ -43,7 +43,7 @@ def test_every_stage_of_published_models(
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
     text = "5 17 3" if name == "gpt2" else "the cat was good"
     at = apps.page(PAGE, model=name, text=text)
-    for stage in stages(library.opened_from(folder, name).config):
+    for stage in stages_of(library.opened_from(folder, name).config):
         at.session_state["_folded_walk"] = {"stage": stage.name}
         at.run()
         assert not at.exception, stage.name
@@ -67,6 +67,42 @@ def test_one_token_and_a_number_beyond_the_width() -> None:
     at = apps.page(PAGE, model="reverse", text="7", stage="encoder.embed", number="99999")
     assert "walk_values" in views(at)
     assert at.selectbox(key="walk_numbers").value == 1
+    assert "There is no number 99,999 here, the last is 15: the first of those drawn is" in said(at)
+    held = apps.page(PAGE, model="reverse", text="7", stage="encoder.embed", number="15")
+    assert "There is no number" not in said(held)
+
+
+@pytest.mark.parametrize("wish", ["x", "-1", "9" * 5000])
+def test_what_is_no_number_is_said(wish: str) -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.embed", number=wish)
+    assert "There is no number" in said(at)
+    assert "walk_values" in views(at)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_link_to_a_stage_shows_its_layer_in_the_sidebar_at_once(layer: int) -> None:
+    at = apps.page(PAGE, model="letters", stage=f"decoder.{layer}.mlp.hidden")
+    assert at.segmented_control(key="layer").value == layer
+    assert at.session_state["_folded_walk"]["stage"] == f"decoder.{layer}.mlp.hidden"
+    at.segmented_control(key="layer").set_value(1 - layer).run()
+    assert at.session_state["_folded_walk"]["stage"] == f"decoder.{1 - layer}.self_attn.q"
+
+
+def test_the_held_number_is_opened_as_a_sum() -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.0.mlp.out")
+    (shown,) = (each.value for each in at.latex if r"\underbrace" in each.value)
+    assert r"\text{ more}" in shown
+    at.session_state["_folded_walk"] = {"stage": "decoder.0.resid_post"}
+    at.run()
+    assert not any(r"\underbrace" in each.value for each in at.latex)
+
+
+def test_numbers_are_sent_in_single_precision() -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.0.mlp.out")
+    (view,) = (each for each in at.get("bidi_component") if each.key == "walk_values")
+    header, planes = unpack(view.proto.bytes)
+    rows, columns = header["shape"]
+    assert len(planes["exact"]) == 4 * rows * columns
 
 
 def test_a_token_and_numbers_are_chosen() -> None:
