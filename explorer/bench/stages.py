@@ -12,7 +12,7 @@ from explorer.analysis.pairs import strongest
 from explorer.analysis.stages import Stages, stages
 from explorer.bench import held
 from explorer.bench.held import Held
-from explorer.choices import follow, one_of
+from explorer.choices import number, one_of
 from explorer.components.labels import Label, text_of
 from explorer.components.stages import Node, Panel
 from explorer.components.stages import stages as view
@@ -178,12 +178,8 @@ def _window(label: str, key: str, count: int, inside: int) -> range:
     if count <= MOST:
         return range(count)
     start = max(0, min(inside - MOST // 2, count - MOST))
-    follow(key, start)
-    if not 0 <= st.session_state.get(key, start) <= count - MOST:
-        st.session_state[key] = start
-    name = f"{label} shown: {MOST} from number"
-    picked = st.slider(name, 0, count - MOST, start, key=key, bind="query-params")
-    return range(int(picked), int(picked) + MOST)
+    first = number(f"{label} shown: {MOST} from number", key, count - MOST, start)
+    return range(first, first + MOST)
 
 
 def _inside(query: int, key: int, down: range, across: range) -> Place | None:
