@@ -135,8 +135,8 @@ def test_layers_that_differ_stand_apart() -> None:
 
 def test_what_a_part_has_of_its_own_is_counted_beside_what_it_shares() -> None:
     model = Transformer(PLAIN.replace(n_layers=2))
-    first, second = (block.mlp for block in model.last_stack.blocks)  # type: ignore[union-attr]
-    second.up_proj.weight = first.up_proj.weight
+    first, second = (model.get_submodule(f"decoder.blocks.{i}.mlp.up_proj") for i in (0, 1))
+    second.weight = first.weight
     found = ledger(model)
     assert found.count == model.n_parameters
     up = [
