@@ -12,7 +12,6 @@ from explorer.museum import systems
 from explorer.museum.systems import SYSTEMS, System
 from explorer.snippets import museum as snippets
 
-LARGE = 100_000_000
 NO_ROOM = "There is no room to keep this model; free some on the disk and try again."
 
 
@@ -30,6 +29,7 @@ def show() -> Callable[[], str]:
         hide_index=True,
         alt="The documents' systems and how large they are",
     )
+    _disagreements()
     picked = one_of("System", "system", list(sizes))
     system = next(each for each in SYSTEMS if each.preset == picked)
     count, size = sizes[picked]
@@ -40,15 +40,34 @@ def show() -> Callable[[], str]:
     return lambda: snippets.preset(picked)
 
 
+def _disagreements() -> None:
+    """Each is a choice of the Train page; the fill is exhibit 9, since ours is a real mask."""
+    st.markdown("**Where the documents disagree**")
+    rows = [systems.choices(system) for system in SYSTEMS]
+    st.table(
+        {
+            "system": [system.preset for system in SYSTEMS],
+            **{what: [row[what] for row in rows] for what in rows[0]},
+        },
+        border="horizontal",
+        hide_index=True,
+        alt="What each document chooses where they do not agree",
+    )
+    st.caption(
+        "Training one takes its choices. The fills are switched in exhibit 9: where a mask "
+        "forbids, every model here gives a weight of exactly 0."
+    )
+
+
 def _opens(system: System, size: int) -> None:
     """It is made once, then it is on the shelf of whoever asked for it."""
-    made = systems.folder_of(system, library.uploads_root()).is_dir()
+    made = systems.folder_of(system, library.systems_root()).is_dir()
     first = "" if made else f", {size / 1e6:,.0f} MB are made first"
     if not st.button(f"Open it untrained{first}", key="open_system", type="primary"):
         return
     try:
         with st.spinner("Making the model"):
-            folder = systems.make(system, library.uploads_root())
+            folder = systems.make(system, library.systems_root())
     except OSError:
         session.say(NO_ROOM)
         return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from explorer.museum.documents import size_of
-from explorer.places import UPLOAD
+from explorer.places import MADE
 from explorer.text import Tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, SOURCE
 from models import Transformer, TransformerConfig, save_checkpoint
@@ -41,10 +42,7 @@ class System:
     @property
     def config(self) -> TransformerConfig:
         """As the document has it; the ids of special tokens are those of `words_of`."""
-        tokenizer = words_of(self.preset)
-        return PRESETS[self.preset]().replace(
-            pad_id=tokenizer.pad_id, bos_id=tokenizer.bos_id, eos_id=tokenizer.eos_id
-        )
+        return _config_of(self.preset)
 
 
 SYSTEMS = (
@@ -54,6 +52,29 @@ SYSTEMS = (
     System("web tutorial, classifier", "web tutorial", "negation", 1e-3),
     System("paper", "README", "translation", 1e-3),
 )
+
+
+FILLS = {
+    "lecture handout": "−1e9",
+    "notebook tutorial": "−1e20",
+    "web tutorial": "−∞",
+    "README": "−∞",
+}
+"""What each document puts where a mask forbids."""
+
+
+def choices(system: System) -> dict[str, str]:
+    """What this document chooses where the documents do not agree; as its model here has it."""
+    config = system.config
+    last = ", and a last one" if config.final_norm else ""
+    return {
+        "embedding × √d_model": "yes" if config.scale_embedding else "no",
+        "mask fill, as written": FILLS[system.document],
+        "norm": config.norm_position + last,
+        "dropout": f"{config.dropout:g}",
+        "Q, K, V": "with bias" if config.qkv_bias else "without bias",
+        "longest input": f"{config.max_len:,}",
+    }
 
 
 def words_of(preset: str) -> Tokenizer:
@@ -66,6 +87,14 @@ def words_of(preset: str) -> Tokenizer:
     return word_tokenizer([*words, *(f"t{number}" for number in range(missing))], reads)
 
 
+@cache
+def _config_of(preset: str) -> TransformerConfig:
+    """Its words are made for their special ids, and given up again: 32,000 of some."""
+    words = words_of(preset)
+    ids = {"pad_id": words.pad_id, "bos_id": words.bos_id, "eos_id": words.eos_id}
+    return PRESETS[preset]().replace(**ids)
+
+
 def size(system: System) -> tuple[int, int]:
     """Its parameters and bytes, known before it is made."""
     return size_of(system.config)
@@ -74,11 +103,14 @@ def size(system: System) -> tuple[int, int]:
 def folder_of(system: System, root: Path) -> Path:
     """Where it lies, or would: everybody who makes it gets the same."""
     digest = hashlib.sha256(f"{system.preset} {system.config.to_json()}".encode()).hexdigest()
-    return root / f"{UPLOAD}{digest[:24]}"
+    return root / f"{MADE}{digest[:24]}"
 
 
 def make(system: System, root: Path) -> Path:
-    """The untrained model as a checkpoint, weights from seed 0. OSError where there is no room."""
+    """The untrained model as a checkpoint, weights from seed 0. OSError where there is no room.
+
+    Made once for everybody: no upload has to make room for it.
+    """
     folder = folder_of(system, root)
     if not folder.is_dir():
         example = SENTENCES[system.preset]
