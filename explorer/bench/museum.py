@@ -19,8 +19,9 @@ from explorer.museum.instruments import INSTRUMENTS, Found
 from explorer.reading import Reading, ReadingError, read
 from explorer.snippets import museum as snippets
 from models.mistakes import MISTAKES
+from models.mistakes.attention import FILLS
 
-MAP = "A map"
+MAP, FILLED = "A map", "filled-row"
 SIDES = ("wrong", "right")
 PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 190, 0.5
 """A picture much wider than high, as of a few positions, needs less room."""
@@ -37,30 +38,34 @@ def show() -> Callable[[], str]:
     wrong, right = widgets.side_by_side(1, 1)
     wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
     right.markdown(f"**Right.** {exhibit.right}")
-    chosen = fitting(exhibit.name) if has_runs else None
+    mistake = _filled_with() if exhibit.name == FILLED else exhibit.name
+    chosen = fitting(mistake) if has_runs else None
     if chosen is not None:
-        _runs(exhibit, on, *chosen)
+        _runs(exhibit, mistake if on else "", *chosen)
     elif not has_runs:
         with st.container(border=True, key="given_away"):
             st.markdown(f"**What gives it away.** {exhibit.telling}")
     museum_more.show(exhibit)
-    return lambda: _lines(exhibit, on, chosen)
+    return lambda: _lines(exhibit, mistake if on else "", chosen)
 
 
-def _lines(exhibit: Exhibit, on: bool, chosen: tuple[Opened, Reading] | None) -> str:
+def _filled_with() -> str:
+    """The mistake of the fill that is chosen: the documents do not agree on one."""
+    return f"{FILLED} {one_of('Filled with', 'fill', tuple(FILLS))}"
+
+
+def _lines(exhibit: Exhibit, mistake: str, chosen: tuple[Opened, Reading] | None) -> str:
     if chosen is None:
         return snippets.of_the_document(exhibit)
     opened, reading = chosen
     folder = shelves.seen()[opened.name].folder
-    return snippets.both_runs(exhibit, reading, folder, look_of(opened), on)
+    return snippets.both_runs(exhibit.sign, mistake, reading, folder, look_of(opened))
 
 
-def _runs(exhibit: Exhibit, on: bool, opened: Opened, reading: Reading) -> None:
-    before, after = (
-        measured(opened, reading, exhibit.name if made else "", (exhibit.sign, MAP))
-        for made in (on, False)
-    )
-    heads = "The mistake is made" if on else "The mistake is not made", "As it should be"
+def _runs(exhibit: Exhibit, mistake: str, opened: Opened, reading: Reading) -> None:
+    """The run with the mistake, if one is made, and the right one beside it."""
+    before, after = (measured(opened, reading, made, (exhibit.sign, MAP)) for made in (mistake, ""))
+    heads = "The mistake is made" if mistake else "The mistake is not made", "As it should be"
     with_map = after[exhibit.sign].picture is None
     for number, name in enumerate((exhibit.sign, MAP) if with_map else (exhibit.sign,)):
         runs = zip(widgets.side_by_side(1, 1), heads, (before, after), SIDES, strict=True)
