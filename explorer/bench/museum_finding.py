@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.bench import museum
+from explorer.bench.asked_number import whole
 from explorer.choices import one_of
 from explorer.museum.exhibits import FINDABLE, Exhibit
 from explorer.museum.instruments import INSTRUMENTS
@@ -63,18 +64,14 @@ def order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
 
 def _question(count: int) -> tuple[int, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = st.number_input(
-            "Seed of the order", 0, LARGEST_SEED, 0, key="order", bind="query-params", width=160
-        )
+        seed = whole("Seed of the order", "order", 0, LARGEST_SEED, 0, width=160)
         if st.session_state.get("question", 1) > count:
             st.session_state["question"] = count
-        place = st.number_input(
-            f"Run, of {count}", 1, count, 1, key="question", bind="query-params", width=160
-        )
+        place = whole(f"Run, of {count}", "question", 1, count, 1, width=160)
         st.button(
-            "Next run", key="next_run", disabled=place >= count, on_click=_next, args=(int(place),)
+            "Next run", key="next_run", disabled=place >= count, on_click=_next, args=(place,)
         )
-    return int(seed), int(place) - 1
+    return seed, place - 1
 
 
 def _next(place: int) -> None:

@@ -45,8 +45,8 @@ def softmax_twice(task: Task, steps: int = STEPS) -> Iterator[Point]:
 def random_labels(steps: int = STEPS) -> Iterator[Point]:
     """The web tutorial's classifier on its random labels; a small one on real ones.
 
-    On noise there is one batch of 16 × 20 tokens, as in the document; its accuracy is taken
-    as the document takes it, beside the one on 256 texts that training never saw.
+    On noise there is one batch of 16 × 20 tokens, as in the document. Accuracy is measured on
+    that batch, as there but with dropout off, and on 256 texts that training never saw.
     """
     how = TrainConfig(steps=steps, batch_size=BATCH, lr=1e-3, warmup=0, optimizer="adam", clip=0.0)
     task = TASKS["negation"]

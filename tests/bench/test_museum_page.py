@@ -25,6 +25,7 @@ from explorer.snippets import museum as snippets
 from explorer.tasks import TASKS
 from models import Transformer
 from models.mistakes import MISTAKES
+from models.mistakes.attention import FILLS
 from models.presets import CHOSEN, PRESETS
 from models.training import train
 from tests.shelf import NAMES
@@ -95,6 +96,7 @@ def test_switched_off_both_runs_are_alike() -> None:
         (0, ("0.8415 0.5697 0.8020 0.6234", "0.8415 0.5403 0.8219 0.5697", "307", "102", "1.36")),
         (4, ("30,193,163", "44,127,755")),
         (5, ("4 of 128", "8 of 64")),
+        (6, ("(-0.042, -0.194)", "(-0.012, -0.150)")),
         (8, ("0.333 0.333 0.333", "NaN NaN NaN", "does not fit: an error", "0.000 0.000 0.000")),
         (9, ("1,050,624",)),
         (10, ("398,272", "520,064", "49,984")),
@@ -104,6 +106,63 @@ def test_the_document_s_own_numbers(exhibit: int, numbers: tuple[str, ...]) -> N
     at = inside(exhibit=EXHIBITS[exhibit].label)
     shown = "\n".join(table.value.to_string() for table in at.table)
     assert all(number in shown for number in numbers)
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_the_fill_can_be_switched(fill: str) -> None:
+    """Numbers make the row uniform, −∞ makes it no number; the lines make the same mistake."""
+    at = inside(model="translation", exhibit=EXHIBITS[8].label, fill=fill)
+    right = case("translation")
+    wrong = MISTAKES[f"filled-row {fill}"].make(right.model)
+    found = INSTRUMENTS["An empty row"](right.of(wrong))
+    assert f"An empty row, {found.short} against 0." in said(at)
+    assert (found.short == "NaN") is (fill == "−∞")
+    at.session_state["code"] = True
+    assert f"MISTAKES['filled-row {fill}']" in at.run().code[0].value
+
+
+def test_the_documents_disagree() -> None:
+    """As SEEDS has it, from the configs that are opened and trained."""
+    assert {system.preset: tuple(systems.choices(system).values()) for system in SYSTEMS} == {
+        "lecture handout": ("no", "−1e9", "post", "0", "with bias", "5,000"),
+        "notebook tutorial": ("yes", "−1e20", "post", "0.2", "without bias", "12"),
+        "web tutorial, encoder": ("yes", "−∞", "post, and a last one", "0.1", "with bias", "512"),
+        "web tutorial, classifier": (
+            *("yes", "−∞", "post, and a last one", "0.1", "with bias", "512"),
+        ),
+        "paper": ("yes", "−∞", "post", "0.1", "with bias", "5,000"),
+    }
+    shown = "\n".join(t.value.to_string() for t in inside(room="The four systems").table)
+    assert all(value in shown for value in ("−1e20", "post, and a last one", "without bias"))
+
+
+@pytest.mark.parametrize("name", ["fixed-heads", "no-padding-mask", "printed-count"])
+def test_a_document_s_numbers_are_made_once(name: str) -> None:
+    assert documents.FIGURES[name]() is documents.FIGURES[name]()
+
+
+def test_what_must_be_known_to_read_the_numbers() -> None:
+    assert "its last row stands in for the rows" in said(inside(exhibit=EXHIBITS[2].label))
+    assert "fresh weights and twenty tokens, both from seed 0" in said(
+        inside(exhibit=EXHIBITS[6].label)
+    )
+    noise = said(inside(exhibit=EXHIBITS[11].label))
+    assert "leaving or reloading it ends them" in noise
+    assert "The document measures with dropout on; here it is off." in noise
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "sentence"),
+    [
+        ("order", "10000", "“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0."),
+        ("order", "many", "“Seed of the order” goes from 0 to 9,999, not “many”; it is 0."),
+        ("question", "0", "not “0”; it is 1."),
+    ],
+)
+def test_a_run_that_the_address_asks_for_in_vain(key: str, asked: str, sentence: str) -> None:
+    at = inside(model="translation", room="Find it", **{key: asked})
+    assert not at.exception
+    assert sentence in said(at) + "\n".join(info.value for info in [*at.info, *at.caption])
 
 
 def test_a_large_model_is_made_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,8 +237,10 @@ def test_a_system_is_opened_untrained(preset: str) -> None:
     at.button(key="open_system").click().run()
     assert not at.exception
     system = next(each for each in SYSTEMS if each.preset == preset)
-    folder = systems.folder_of(system, library.uploads_root())
+    folder = systems.folder_of(system, library.systems_root())
     assert at.selectbox(key="model").value == folder.name
+    assert not library.uploads_root().exists(), "it takes no room from uploads"
+    assert library.uploaded(folder.name) == folder, "a link finds it"
     model = library.opened_from(folder, preset)
     assert model.model.n_parameters == systems.size(system)[0]
     for page in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
@@ -224,7 +285,7 @@ def test_the_lines_run_as_pasted(exhibit: Exhibit) -> None:
     else:
         folder = next(e.folder for e in library.entries() if e.name == "translation")
         look = first_look(opened_now)
-        code = snippets.both_runs(exhibit, seen, folder, look, True)
+        code = snippets.both_runs(exhibit.sign, exhibit.name, seen, folder, look)
         code = code.replace(repr(folder.name), repr(str(folder)))
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

@@ -52,7 +52,7 @@ def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
     letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
     put(tmp_path, "wide", letters, "the cat", kind="decoder", max_len=400)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    return case("wide", "the cat " * 130)
+    return case("wide", "the cat " * 97)
 
 
 @pytest.mark.parametrize("name", ["Causality check", "Filler", "Loss and gradients", "Shapes"])
