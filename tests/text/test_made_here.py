@@ -51,6 +51,14 @@ def test_the_lowest_rule_comes_first() -> None:
     assert done == sorted(done)
 
 
+def test_a_word_that_is_too_long_is_not_said_to_have_an_unknown_character() -> None:
+    found = learnt.rules("low low lower", 20, WORDPIECE)
+    tokenizer = after(found, len(found.rules))
+    read, unread = (encoding(tokenizer, "low" * times)[2].action for times in (33, 34))
+    assert read == f"The longest piece that begins here is low; go on with ##{'low' * 32}."
+    assert unread == "The word has 102 characters; of more than 100 it becomes [UNK] unread."
+
+
 def test_the_longest_piece_comes_first() -> None:
     found = learnt.rules("low low low lower lowest", 20, WORDPIECE)
     said = [step.action for step in encoding(after(found, len(found.rules)), "lows x")]
