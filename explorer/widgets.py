@@ -134,40 +134,6 @@ def answer(reading: Reading, key: str = "answer") -> None:
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key=key)
 
 
-def stepper(key: str, count: int) -> int:
-    """A slider over steps 0 … count - 1, with buttons that the arrow keys press."""
-    state = st.session_state
-    if not 0 <= state.get(key, -1) < count:
-        state[key] = max(0, min(state.get(key, 0), count - 1))
-    back, place, on = st.columns([2, 9, 2], vertical_alignment="bottom")
-
-    def move(by: int) -> None:
-        state[key] = max(0, min(count - 1, state[key] + by))
-
-    at = state[key]
-    back.button(
-        "Back",
-        key=f"{key}_back",
-        on_click=move,
-        args=(-1,),
-        shortcut="Left",
-        disabled=at == 0,
-        width="stretch",
-    )
-    on.button(
-        "Next",
-        key=f"{key}_on",
-        on_click=move,
-        args=(1,),
-        shortcut="Right",
-        disabled=at == count - 1,
-        width="stretch",
-    )
-    if count > 1:
-        place.slider("Step", 0, count - 1, key=key, bind="query-params")
-    return int(state[key])
-
-
 def ways_on(*names: str) -> None:
     """Links to other pages. A page that is run alone has none to go to."""
     for name in names:

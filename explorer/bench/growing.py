@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer import session, widgets
+from explorer.bench.stepping import stepper
 from explorer.components import chips, matrix
 from explorer.figures.bars import bars
 from explorer.writing import (
@@ -44,7 +45,8 @@ def length() -> int:
 
 def show(grown: Writing) -> None:
     """One step at a time; the map keeps its size, and what is not written yet is hatched."""
-    step = widgets.stepper("written", grown.steps + 1)
+    names = [f"{place} of {grown.steps}" for place in range(grown.steps + 1)]
+    step = stepper("Step", "written", names, 0, arrows=True)
     at, reading = session.choice(), grown.reading
     before = reading.target[: grown.begun]
     chips([*before, *grown.tokens[:step]], key="written_tokens", highlight=grown.begun + step - 1)

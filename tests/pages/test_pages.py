@@ -131,9 +131,9 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
     at = inside(ROOT / "pages/look/tokens.py")
     last = int(at.slider(key="step").max)
     for _ in range(last):
-        at.button(key="step_on").click().run()
+        at.button(key="step_next").click().run()
     assert at.slider(key="step").value == last
-    assert at.button(key="step_on").disabled
+    assert at.button(key="step_next").disabled
     assert "Add the special tokens" in said(at)
 
 
