@@ -12,7 +12,9 @@ from explorer.bench.stepping import stepper
 from explorer.choices import one_of
 from explorer.components import chips
 from explorer.text import TextError
+from explorer.text.counting import beginning
 from explorer.text.learning import BPE, WORDPIECE, Counted, Learnt, Pair
+from explorer.text.limits import checked
 from explorer.text.made_here import after, encoding, label_of
 from explorer.text.unigram import UNIGRAM
 
@@ -23,6 +25,9 @@ FIRST_RULES = "100"
 BUSY = "Learning from the text: a second for a megabyte"
 EXCERPT = 400
 """Characters of the text that are shown in pieces."""
+
+MOST_BYTES = 4 * learnt.MOST_CHARACTERS
+"""No longer file of UTF-8 can fit; it is refused unread."""
 
 TABLE_HEIGHT = 388
 KEPT_HERE: dict[str, Any] = {"persist_state": "session"}
@@ -201,13 +206,11 @@ def _vocabulary(found: Learnt, step: int) -> None:
 
 def _excerpt(found: Learnt, text: str, step: int) -> None:
     st.subheader("The text so far", anchor=False)
-    begun = text[:EXCERPT]
+    begun = beginning(text, EXCERPT)
     ids = found.pieces(begun, step)
     newest = found.rules[step - 1][2] if step else None
     marked = [place for place, number in enumerate(ids) if number == newest]
-    is_cut = (
-        f"The first {EXCERPT:,} of its {len(text):,} characters. " if len(text) > EXCERPT else ""
-    )
+    is_cut = f"The first {len(begun):,} of its {len(text):,} characters. " if begun != text else ""
     says = f"{len(marked):,} marked: made by the newest rule." if step else "no rule yet."
     st.caption(f"{is_cut}{len(ids):,} tokens, {says}")
     chips(
@@ -249,10 +252,17 @@ def _file() -> str:
     )
     brought = st.file_uploader("A text file", key="learn_file")
     if brought is not None:
+        st.session_state.pop("_learn_file", None)  # what is refused is not kept
+        if brought.size > MOST_BYTES:
+            raise TextError(
+                f"The file has {brought.size:,} bytes; at most {learnt.MOST_CHARACTERS:,} "
+                "characters fit, so bring a part of it."
+            )
         try:
-            st.session_state["_learn_file"] = brought.getvalue().decode("utf-8-sig")
+            text = brought.getvalue().decode("utf-8-sig")
         except UnicodeDecodeError:
             raise TextError(
                 "The file is not text in UTF-8; save it as plain text in UTF-8 and bring it again."
             ) from None
+        st.session_state["_learn_file"] = checked(text, learnt.MOST_CHARACTERS)
     return str(st.session_state.get("_learn_file", ""))
