@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from explorer import library
-from explorer.analysis.positions import right_and_doubled
+from explorer import library, reading
+from explorer.analysis.positions import Moved, right_and_doubled
 from explorer.bench.positions_doubled import RIGHT, WRONG
 from explorer.positions import SCHEMES
 from explorer.text import character_tokenizer, word_tokenizer
@@ -166,3 +167,10 @@ def test_the_exponents_in_the_titles_make_the_tables_under_them(title: str) -> N
         up = math.sin(place / 10_000 ** FORMULAS[sine](i, width))
         across = math.cos(place / 10_000 ** FORMULAS[cosine](i, width))
         assert table[place, i : i + 2].tolist() == pytest.approx([up, across], abs=1e-6)
+
+
+def test_where_every_token_of_another_order_stands() -> None:
+    found = reading.read(library.open_model("letters"), "the cat")
+    order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
+    places = Moved(found, found, tuple(order), torch.empty(0)).places
+    assert [order[place] for place in places] == list(range(50_000))
