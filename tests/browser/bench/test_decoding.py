@@ -136,6 +136,20 @@ def test_force_a_token_branch_and_undo(visitor: Visitor, name: str) -> None:
     visitor.asks(branches=both)
 
 
+def test_the_tree_follows_what_is_written_down_and_says_the_temperature(visitor: Visitor) -> None:
+    asked = ".".join(f"0f{token}" for token in range(20, 40))
+    page = visitor.open(address("shakespeare", branches=asked, temperature="0.5", seed="inf"))
+    expect(nodes(visitor, "branches_tree")).to_have_count(21)
+    stage = visitor.widget("branches_tree").locator(".stage")
+    last = visitor.widget("branches_tree").locator(".node.on").last
+    around, box = stage.bounding_box(), last.bounding_box()
+    assert around is not None
+    assert box is not None
+    assert around["y"] <= box["y"] <= box["y"] + box["height"] <= around["y"] + around["height"]
+    expect(page.get_by_text("probability at temperature 1")).to_be_visible()
+    expect(page.get_by_text("“Seed” goes from 0 to 9,999, not “inf”; it is 0.")).to_be_visible()
+
+
 @pytest.mark.parametrize("name", ["translation", "t5", "shakespeare"])
 def test_beam_tree(visitor: Visitor, name: str, published: dict[str, Path]) -> None:
     """Every token that was considered stands there with its score; one of them is gone on from."""
