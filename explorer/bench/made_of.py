@@ -40,7 +40,7 @@ def show(
         lambda: contributions(reading, place, option),
         lambda made: made.feed_forward.nbytes + sum(h.nbytes for h in made.heads.values()),
     )
-    drawn, numbers = widgets.side_by_side(7, 4)
+    drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
         _table(found, at.part, (at.layer, at.head))
     with numbers:
