@@ -59,6 +59,12 @@ def test_a_word_that_is_too_long_is_not_said_to_have_an_unknown_character() -> N
     assert unread == "The word has 102 characters; of more than 100 it becomes [UNK] unread."
 
 
+@pytest.mark.parametrize("way", [BPE, WORDPIECE])
+def test_a_text_without_a_space_is_refused_at_once(way: str) -> None:
+    with pytest.raises(TextError, match="1,000,000 characters without a space"):
+        learnt.rules("abcdefghij" * 100_000, 20, way)
+
+
 def test_the_longest_piece_comes_first() -> None:
     found = learnt.rules("low low low lower lowest", 20, WORDPIECE)
     said = [step.action for step in encoding(after(found, len(found.rules)), "lows x")]
