@@ -45,9 +45,9 @@ def show(opened: Opened, reading: Reading) -> None:
     Where a step or a link leads to another layer, the whole page is drawn, so that the sidebar
     follows.
     """
-    at = choices.chosen(reading)
-    if st.session_state.pop(choices.LED, False):
+    if st.session_state.pop(choices.LED, False):  # before this run writes an address of its own
         st.rerun()
+    at = choices.chosen(reading)
     walk = walk_of(opened, reading, at)
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
     with left:

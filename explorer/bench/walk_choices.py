@@ -93,7 +93,7 @@ def chosen(reading: Reading) -> At:
     _say(vain, stage)
     if comes and (look := _look_of(at.stage)):
         st.session_state["_look_next"] = look
-        st.session_state[LED] = True
+        st.rerun()
     return at
 
 
