@@ -54,7 +54,7 @@ def _disagreements() -> None:
         alt="What each document chooses where they do not agree",
     )
     st.caption(
-        "Training one takes its choices. The fills are switched in exhibit 9: where a mask "
+        "Where a document says nothing, its model here does as the paper. The fills are switched in exhibit 9: where a mask "
         "forbids, every model here gives a weight of exactly 0."
     )
 
