@@ -16,7 +16,7 @@ from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_values import Walk
 from explorer.numbers import three
 
-TERMS = 3
+TERMS = 2
 """Products that stand by themselves; the others are added up."""
 
 
@@ -71,7 +71,7 @@ def in_latex(found: Sum, stage: Stage, value: float) -> str:
         parts.append(_under(_bare(found.rest), rf"{found.others:,}\text{{ more}}"))
     if found.bias is not None:
         parts.append(_under(_bare(found.bias), "b"))
-    return f"{_bare(value, alone=True)} = " + " + ".join(parts)
+    return rf"\small {_bare(value, alone=True)} = " + " + ".join(parts)
 
 
 def _under(text: str, what: str) -> str:
