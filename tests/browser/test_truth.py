@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from models import load_checkpoint
 from models.interventions import Scale
@@ -18,6 +18,7 @@ from tests.browser.truth import core, looking, others
 from tests.browser.truth.looking import a_cell
 from tests.browser.truth.screen import Claim, grid, rows, said
 from tests.browser.visiting import Visitor
+from tests.served import Server
 from tests.source import ROOT
 
 OFF = Scale(f"{core.SITE}.head_out", 0.0, core.HEAD)
@@ -130,6 +131,14 @@ def opened(visitor: Visitor, name: str) -> list[Claim]:
     visitor.open(f"/{'' if page == 'start' else page}?{asks}")
     visitor.no_traceback()
     return truth(visitor)
+
+
+@pytest.fixture(scope="module")
+def visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
+    """One browser for all pages: each is opened anew, but what it is made of comes only once."""
+    one = Visitor(browser, server.url)
+    yield one
+    one.close()
 
 
 def faults(claims: list[Claim]) -> list[str]:
