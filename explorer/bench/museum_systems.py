@@ -41,7 +41,7 @@ def show() -> Callable[[], str]:
 
 
 def _disagreements() -> None:
-    """Each is a choice of the Train page; the fill is exhibit 9, since ours is a real mask."""
+    """What each document chose; the fill is exhibit 9, since ours is a real mask."""
     st.markdown("**Where the documents disagree**")
     rows = [systems.choices(system) for system in SYSTEMS]
     st.table(
@@ -54,8 +54,8 @@ def _disagreements() -> None:
         alt="What each document chooses where they do not agree",
     )
     st.caption(
-        "Where a document says nothing, its model here does as the paper. The fills are switched in exhibit 9: where a mask "
-        "forbids, every model here gives a weight of exactly 0."
+        "Where a document says nothing, its model here does as the paper. The fills are switched "
+        "in exhibit 9: where a mask forbids, every model here gives a weight of exactly 0."
     )
 
 
