@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from models import Transformer, TransformerConfig
+from models.initialization import skipping_initialization
 from models.positional import (
     AlibiPositions,
     LearnedPositions,
@@ -174,7 +175,8 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Sche
         ]
         return Scheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"
-    with torch.device("meta"):  # its table stays empty: nothing is trained, nothing invented
+    # Its table stays empty: nothing is trained, nothing invented.
+    with torch.device("meta"), skipping_initialization():  # filling it would load torch's compiler
         bare = RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
     buckets = bare.buckets(places[None] - places[:, None])
     numbers = bare.buckets(offsets).tolist()

@@ -81,3 +81,15 @@ def test_in_rotary_positions_enter_a_product_by_their_distance_alone(offset: int
     assert one == pytest.approx(product(vectors[0], 2, vectors[1], 5), abs=1e-5)
     assert one != pytest.approx(product(vectors[0], 2, vectors[2], 5), abs=1e-2)
     assert "enters their product by their distance alone" in EXPLANATIONS["rotary"]
+
+
+def test_buckets_without_trained_numbers_are_made_without_filling_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Filling a table without memory makes torch load its compiler, which takes seconds."""
+
+    def fill(*_: object) -> None:
+        pytest.fail("a table was filled")
+
+    monkeypatch.setattr(torch.nn.init, "_no_grad_normal_", fill)
+    assert scheme("relative", Transformer(SMALL), 9) is not None
