@@ -12,7 +12,7 @@ from explorer.analysis.positions import DOCUMENT, Measured, right_and_doubled
 from explorer.choices import one_of
 from explorer.components import matrix
 from explorer.library import Opened
-from explorer.numbers import three
+from explorer.numbers import spread
 from explorer.snippets import positions as snippets
 from models.mistakes.positions import STILL
 
@@ -61,7 +61,7 @@ def lines(found: Measured) -> list[tuple[str, str]]:
     return [
         ("numbers 0 to 3 of position 1", first),
         ("dimensions that barely move", f"{found.still} of {found.table.shape[1]}"),
-        (f"spread of the products {OFFSET} apart", three(found.spread)),
+        (f"spread of the products {OFFSET} apart", spread(found.spread)),
     ]
 
 

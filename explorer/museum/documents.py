@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from explorer.numbers import three
+from explorer.numbers import spread, three
 from models import Transformer, TransformerConfig, trace
 from models.mistakes import MISTAKES
 from models.mistakes.attention import four_fills
@@ -49,7 +49,7 @@ def positions() -> list[Line]:
         ),
         (
             f"std of the product of two positions {OFFSET} apart",
-            *both(lambda table: three(spread_at(table, OFFSET))),
+            *both(lambda table: spread(spread_at(table, OFFSET))),
         ),
     ]
 

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from explorer import library, reading
-from explorer.analysis.positions import Moved, right_and_doubled
-from explorer.bench.positions_doubled import RIGHT, WRONG
+from explorer.analysis.positions import Measured, Moved, right_and_doubled
+from explorer.bench.positions_doubled import RIGHT, WRONG, lines
+from explorer.museum import documents
 from explorer.positions import SCHEMES
 from explorer.text import character_tokenizer, word_tokenizer
 from explorer.text.special import DECODER
@@ -174,3 +175,13 @@ def test_where_every_token_of_another_order_stands() -> None:
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
     places = Moved(found, found, tuple(order), torch.empty(0)).places
     assert [order[place] for place in places] == list(range(50_000))
+
+
+def test_the_lab_and_the_museum_say_the_same_of_the_doubled_exponent() -> None:
+    told = [dict(lines(each))["spread of the products 5 apart"] for each in documents_sizes()]
+    assert documents.positions()[-1][1:] == (told[1], told[0])
+    assert told[0] == "0, but for rounding"
+
+
+def documents_sizes() -> tuple[Measured, Measured]:
+    return right_and_doubled(documents.WIDTH, documents.POSITIONS, documents.OFFSET)
