@@ -42,6 +42,8 @@ EXPECTS = {
 
 say = session.say
 
+ENDS_IN_VECTORS = "This model gives no answer: it ends in vectors, one for each token."
+
 
 def opening(title: str, sentence: str, *, takes_away: bool = False) -> None:
     """A page opens with its name and one sentence that says what one sees.
@@ -124,7 +126,7 @@ def answer(reading: Reading, key: str = "answer") -> None:
         st.text(reading.answer.note)
         return
     if not guesses:
-        st.text("This model has no head: it gives vectors, not an answer.")
+        st.text(ENDS_IN_VECTORS)
         return
     st.markdown(f"**{EXPECTS[kind]}**")
     if kind != "classes":

@@ -32,7 +32,7 @@ def show(opened: Opened, reading: Reading) -> tuple[int, int] | None:
     Gives the place, and the number of the word or class of that logit; None without a head.
     """
     if opened.config.head == "none":
-        session.say("This model has no head, so there is nothing to read its streams with.")
+        session.say("This model ends in vectors, so there is nothing to read its streams with.")
         return None
     place, at = place_chosen(opened, reading), session.choice()
     logits = kept(

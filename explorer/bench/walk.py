@@ -224,6 +224,8 @@ def height_of(rows: int) -> int:
 def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
     """What is cut, whose head it is, and how well the formula gives the same numbers."""
     lines = []
+    if at.place == len(at.stages) - 1 and walk.config.head == "none":
+        lines.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
     if stage.per_head:
         count = walk.config.n_heads if "heads" in stage.chain[-1] else walk.config.kv_heads
         head = walk.head_of(stage, count)
