@@ -1,37 +1,42 @@
 """What was written by hand and by draw: branches from one start, as steps that can be undone.
 
 A node is one token behind its parent; node 0 is the start, and the others are numbered in
-the order in which they came. In the address stand the steps, what was undone, and where
-the reader is: `0d12-7.2f9~2d4_3` says that 12 and 7 were drawn behind the start (nodes 1
-and 2), 9 was forced behind node 2, a drawn 4 was undone, and node 3 is on screen.
+the order in which they came. In the address stand the steps, and what was undone:
+`0d12-7.1.1f9~3d4` says that 12 and 7 were drawn behind the start (nodes 1 and 2), that the
+reader went back to node 1 and forced 9 behind it (node 3), and that a drawn 4 was undone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 MOST_NODES = 240
-"""The address holds them all and must stay short."""
+"""The address holds them all and must stay short; it holds no more ways back than these."""
 FULL = (
     f"The branches hold {MOST_NODES} tokens in all, so {{room:,}} more fit: "
     "Undo or Clear makes room."
 )
-MOVE = re.compile(r"(\d{1,4})([df])(\d{1,7}(?:-\d{1,7})*)")
-WHOLE = re.compile(r"([^~_]*)(?:~([^~_]+))?(?:_(\d{1,4}))?")
+MOVE = re.compile(r"(\d{1,4})(?:([df])(\d{1,7}(?:-\d{1,7})*))?")
+WHOLE = re.compile(r"([^~]*)(?:~([^~]+))?")
 
 
 @dataclass(frozen=True)
 class Move:
-    """Tokens behind a node, one after another: all drawn, or all forced by the reader."""
+    """Tokens behind a node, one after another: all drawn, or all forced by the reader.
+
+    Without tokens the reader only goes to that node.
+    """
 
     parent: int
-    forced: bool
-    tokens: tuple[int, ...]
+    forced: bool = False
+    tokens: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        if not self.tokens:
+            return str(self.parent)
         return f"{self.parent}{'f' if self.forced else 'd'}{'-'.join(map(str, self.tokens))}"
 
 
@@ -46,11 +51,16 @@ class Node:
 
 @dataclass(frozen=True)
 class Branches:
-    """The first `done` of the moves are made, the rest is undone; `at` is the node on screen."""
+    """The first `done` of the moves are made, the rest is undone."""
 
     moves: tuple[Move, ...] = ()
     done: int = 0
-    at: int = 0
+
+    @property
+    def at(self) -> int:
+        """The node on screen: where the last move led."""
+        last = self.moves[self.done - 1] if self.done else Move(0)
+        return len(self.nodes) - 1 if last.tokens else last.parent
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -79,6 +89,12 @@ class Branches:
         return MOST_NODES + 1 - len(self.nodes)
 
     @property
+    def written(self) -> Branches:
+        """The same nodes, without the ways back and what was undone."""
+        moves = tuple(move for move in self.moves[: self.done] if move.tokens)
+        return Branches(moves, len(moves))
+
+    @property
     def before(self) -> Branches:
         """What stood before the last move."""
         return Branches(self.moves[: self.done - 1], self.done - 1)
@@ -101,43 +117,45 @@ class Branches:
         return [place for place, behind in enumerate(self.children) if place and not behind]
 
     def stand(self, node: int) -> Branches:
-        return replace(self, at=node) if 0 <= node < len(self.nodes) else self
+        """Go to a node, as a step; what was undone can still be made again."""
+        if node == self.at or not 0 <= node < len(self.nodes):
+            return self
+        done, undone = [*self.moves[: self.done], Move(node)], self.moves[self.done :]
+        if _ways([*done, *undone]) > MOST_NODES:
+            done.remove(next(move for move in done if not move.tokens))  # the oldest
+        return Branches((*done, *undone), len(done))
 
-    def follow(self, tokens: Sequence[int]) -> tuple[Branches, list[int]]:
-        """Where what stands there already leads, and the tokens that do not stand there."""
-        at, left = self.at, list(tokens)
+    def follow(self, tokens: Sequence[int], behind: int) -> tuple[int, list[int]]:
+        """The node to which what stands there leads, and the tokens that do not stand there."""
+        at, left = behind, list(tokens)
         while left and left[0] in self.children[at]:
             at = self.children[at][left.pop(0)]
-        return replace(self, at=at), left
+        return at, left
 
     def fitting(self, tokens: Sequence[int]) -> int:
         """How many of these tokens can be written here."""
-        _, left = self.follow(tokens)
+        _, left = self.follow(tokens, self.at)
         return len(tokens) - max(0, len(left) - self.room)
 
-    def write(self, tokens: Sequence[int], *, forced: bool) -> Branches:
-        """Go on from here; what stands there already is only followed.
+    def write(self, tokens: Sequence[int], *, forced: bool, behind: int | None = None) -> Branches:
+        """Go on from here, or from `behind`, in one step; what stands there is only followed.
 
         ValueError, and nothing is written, where not all of it fits.
         """
-        led, left = self.follow(tokens)
+        at, left = self.follow(tokens, self.at if behind is None else behind)
         if len(left) > self.room:
             raise ValueError(FULL.format(room=self.room))
         if not left:
-            return led
-        moves = (*self.moves[: self.done], Move(led.at, forced, tuple(left)))
-        return Branches(moves, len(moves), len(self.nodes) + len(left) - 1)
+            return self.stand(at)
+        moves = (*self.moves[: self.done], Move(at, forced, tuple(left)))
+        return Branches(moves, len(moves))
 
     def undo(self) -> Branches:
-        if not self.done:
-            return self
-        return replace(self, done=self.done - 1, at=self.moves[self.done - 1].parent)
+        """Before the last step, whether it wrote something or only went to another node."""
+        return Branches(self.moves, max(0, self.done - 1))
 
     def redo(self) -> Branches:
-        if self.done == len(self.moves):
-            return self
-        again = replace(self, done=self.done + 1)
-        return replace(again, at=len(again.nodes) - 1)
+        return Branches(self.moves, min(len(self.moves), self.done + 1))
 
     @property
     def made(self) -> str:
@@ -147,8 +165,12 @@ class Branches:
     def __str__(self) -> str:
         """As it stands in the address; nothing where nothing was written."""
         undone = ".".join(map(str, self.moves[self.done :]))
-        at = f"_{self.at}" if self.at != len(self.nodes) - 1 else ""
-        return f"{self.made}{f'~{undone}' if undone else ''}{at}"
+        return f"{self.made}{f'~{undone}' if undone else ''}"
+
+
+def _ways(moves: Sequence[Move]) -> int:
+    """How many of the moves only go to another node."""
+    return sum(not move.tokens for move in moves)
 
 
 def _nodes(moves: Sequence[Move]) -> tuple[Node, ...]:
@@ -185,10 +207,9 @@ def from_text(text: str, known: int, ends: Collection[int], room: int) -> Branch
     twice = len({(node.parent, node.token) for node in nodes}) < len(nodes)
     if twice or max(found.depths) > room or len(nodes) > MOST_NODES + 1:
         return None
-    found = replace(found, done=len(made))
-    last = len(found.nodes) - 1
-    at = last if whole[3] is None else int(whole[3])
-    return replace(found, at=at) if at <= last else None
+    if _ways(found.moves) > MOST_NODES:
+        return None
+    return Branches(found.moves, len(made))
 
 
 def _moves(text: str) -> tuple[Move, ...] | None:
@@ -198,7 +219,7 @@ def _moves(text: str) -> tuple[Move, ...] | None:
     if not all(found):
         return None
     return tuple(
-        Move(int(each[1]), each[2] == "f", tuple(map(int, each[3].split("-"))))
+        Move(int(each[1]), each[2] == "f", tuple(map(int, each[3].split("-"))) if each[3] else ())
         for each in found
         if each
     )

@@ -182,7 +182,7 @@ def log_chances(
     `standing` is the pass at node `here`: with what it says, one more move costs nothing.
     Made once for each state of the branches; only these numbers are kept.
     """
-    behind = standing.logits.log_softmax(-1)
+    found, behind = found.written, standing.logits.log_softmax(-1)
     known = dict(zip(found.line(here), standing.given, strict=True))
     known |= {node: float(behind[token]) for token, node in found.children[here].items()}
     return _log_chances(opened, text, found, known, report)

@@ -45,10 +45,12 @@ def put(found: Branches) -> None:
     WRITTEN.put("branches", str(found))
 
 
-def write(found: Branches, tokens: Sequence[int], *, forced: bool) -> None:
+def write(
+    found: Branches, tokens: Sequence[int], *, forced: bool, behind: int | None = None
+) -> None:
     """For a callback: go on with these tokens; where they do not fit, that is said instead."""
     try:
-        put(found.write(tokens, forced=forced))
+        put(found.write(tokens, forced=forced, behind=behind))
     except ValueError as error:
         refuse(str(error))
 
@@ -65,7 +67,7 @@ def say_refused() -> None:
 
 def follow(opened: Opened, start: Start, path: Sequence[int]) -> None:
     """For a callback: write these tokens behind the text, as a branch that the reader chose."""
-    write(now(opened, start).stand(0), path, forced=True)
+    write(now(opened, start), path, forced=True, behind=0)
 
 
 def buttons(found: Branches) -> None:

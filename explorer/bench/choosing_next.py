@@ -40,22 +40,21 @@ def show() -> Callable[[], str]:
     found = _write_on(opened, start, found, sampling, seed, count)
     path = found.path()
     stopped = why_stopped(opened, start, path)
-    at = found.line(found.at)[-2:][0] if stopped and len(path) > 1 else found.at
-    here = found.stand(0 if stopped and len(path) == 1 else at) if stopped else found
-    standing = session.or_say(lambda: stand(opened, text, here.path()))
+    here = found.nodes[found.at].parent if stopped and path else found.at
+    step = found.depths[here]
+    standing = session.or_say(lambda: stand(opened, text, path[:step]))
     chosen = stages(standing.logits, sampling)
-    next_one = draw(chosen, sampling, seed, len(here.path()))
+    next_one = draw(chosen, sampling, seed, step)
     with drawing:
         _buttons(found, next_one, stopped)
     with typing:
         _typed(opened, start, found, stopped)
     _written(start, found, opened)
     _said(opened, chosen, sampling, next_one, seed, stopped)
-    stage_columns.show(opened, chosen, sampling, here, None if stopped else next_one)
-    branch_tree.show(opened, text, found, standing, here.at)
+    stage_columns.show(opened, chosen, sampling, found, here, None if stopped else next_one)
+    branch_tree.show(opened, text, found, standing, here)
     _head(standing)
     widgets.notes(standing.reading.notes)
-    step = len(here.path())
     return partial(
         snippets.choice,
         standing.reading,

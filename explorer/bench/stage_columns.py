@@ -29,10 +29,18 @@ WORDS = Words(
 
 
 def show(
-    opened: Opened, found: Stages, sampling: Sampling, here: Branches, drawn: int | None
+    opened: Opened,
+    found: Stages,
+    sampling: Sampling,
+    branches: Branches,
+    here: int,
+    drawn: int | None,
 ) -> None:
-    """The likeliest tokens, that which is drawn, and those of branches; all others in one row."""
-    written = here.children[here.at]
+    """The likeliest tokens, that which is drawn, and those of branches; all others in one row.
+
+    They come behind node `here`.
+    """
+    written = branches.children[here]
     also = [*([] if drawn is None else [drawn]), *written]
     tokens = shown(found, SHOWN, also)
     name = opened.tokenizer.label
@@ -44,7 +52,7 @@ def show(
         rows.append(others)
 
     def force(place: int) -> None:
-        branching.write(here, [tokens[place]], forced=True)
+        branching.write(branches, [tokens[place]], forced=True, behind=here)
 
     with st.container(width=widgets.WIDEST):
         board(columns(found, sampling), rows, WORDS, key="stages", on_pick=force)

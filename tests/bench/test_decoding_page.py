@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer import library
+from explorer.analysis.walk import stages_of
 from explorer.bench import forcing
 from explorer.components import wire
 from explorer.decoding import ends, stand
@@ -53,6 +54,16 @@ def test_a_model_that_only_reads_says_so(model: str, way: str) -> None:
     at = page("look/decoding", model=model, way=way)
     assert "This model only reads: choose one that writes" in said(at)
     assert not views(at) & {"stages", "beam_tree", "forcing"}
+    assert "way" not in {each.key for each in at.segmented_control}
+
+
+@pytest.mark.parametrize("model", [name for name in NAMES if name not in WRITES])
+def test_a_model_that_only_reads_leads_to_its_last_stage(model: str) -> None:
+    at = page("look/decoding", model=model)
+    at.button(key="to_last_stage").click().run()
+    assert not at.exception
+    last = stages_of(library.open_model(model).config)[-1].name
+    assert "".join(at.query_params["stage"]) == last
 
 
 @pytest.mark.parametrize("model", WRITES)
@@ -197,7 +208,7 @@ def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
 
 def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
     full = ".".join(f"0f{token}" for token in range(20, 258))
-    at = page("look/decoding", model="letters", length="5", branches=f"{full}_1")
+    at = page("look/decoding", model="letters", length="5", branches=f"{full}.1")
     assert not at.exception
     before = branches(at)
     assert not at.button(key="draw").disabled

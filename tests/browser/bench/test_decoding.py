@@ -116,12 +116,12 @@ def test_force_a_token_branch_and_undo(visitor: Visitor, name: str) -> None:
     drawn = visitor.query()["branches"]
     expect(nodes(visitor, "branches_tree")).to_have_count(2)
     nodes(visitor, "branches_tree").first.click()
-    visitor.asks(branches=f"{drawn}_0")
+    visitor.asks(branches=f"{drawn}.0")
     visitor.rest()
     other = visitor.widget("stages").get_by_role("button").nth(3)
     other.click()
     expect(nodes(visitor, "branches_tree")).to_have_count(3)
-    wait_until(lambda: f"{drawn}.0f" in visitor.query()["branches"], "the branch in the address")
+    wait_until(lambda: f"{drawn}.0.0f" in visitor.query()["branches"], "the branch in the address")
     both = visitor.query()["branches"]
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     page.reload()
@@ -131,6 +131,10 @@ def test_force_a_token_branch_and_undo(visitor: Visitor, name: str) -> None:
     assert visitor.query()["branches"] == both
     page.get_by_role("button", name="Undo").click()
     expect(nodes(visitor, "branches_tree")).to_have_count(2)
+    page.get_by_role("button", name="Undo").click()
+    expect(visitor.widget("branches_tree").locator(".node.on")).to_have_count(2)
+    expect(nodes(visitor, "branches_tree")).to_have_count(2)
+    page.get_by_role("button", name="Redo").click()
     page.get_by_role("button", name="Redo").click()
     expect(nodes(visitor, "branches_tree")).to_have_count(3)
     visitor.asks(branches=both)
@@ -208,3 +212,8 @@ def test_cross_attention_grows_as_it_writes(visitor: Visitor) -> None:
 def test_a_model_that_only_reads_has_a_way_out(visitor: Visitor) -> None:
     page = visitor.open("/decoding?model=negation")
     expect(page.get_by_text("This model only reads: choose one that writes")).to_be_visible()
+    expect(page.get_by_role("radio", name="Beam search")).to_have_count(0)
+    page.get_by_role("button", name="the last stage of the whole pass").click()
+    visitor.titled("The whole pass")
+    visitor.asks(stage="probabilities", model="negation")
+    expect(page.get_by_text("Probabilities", exact=False).first).to_be_visible()
