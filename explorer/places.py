@@ -22,7 +22,7 @@ MOST_FOLDERS = 200
 LOOKED_INTO = ("", "snapshots/*", "*", "*/snapshots/*")
 """A model, one in the hub's cache, and folders of either."""
 
-UPLOAD, MADE, RECEIVING = "upload-", "system-", ".receiving-"
+UPLOAD, RECEIVING = "upload-", ".receiving-"
 LONGEST_RECEIVING = 3600
 """Seconds after which nobody can still be copying."""
 LARGEST_UPLOAD = 200_000_000
@@ -156,7 +156,7 @@ def _make_room(root: Path, newest: Path) -> None:
 
 def uploaded(name: str, root: Path) -> Path | None:
     """The folder of an upload, or of a document's system, by the name that its address has."""
-    if not re.fullmatch(rf"({UPLOAD}|{MADE})[0-9a-f]{{24}}", name):
+    if not re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}|[a-z-]{{1,40}}", name):
         return None
     return root / name if (root / name).is_dir() else None
 

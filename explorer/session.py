@@ -161,11 +161,11 @@ def choose_model(name: str) -> None:
 
 def _choose_what_was_brought() -> None:
     """What a page brought or looks at is chosen here, before the widgets that show it are drawn."""
-    st.session_state.update(st.session_state.pop("_look_next", {}))
     folder = st.session_state.pop("_open", None)
     for entry in shelves.look().values() if folder else ():
         if entry.folder == folder:
             choose_model(entry.name)
+    st.session_state.update(st.session_state.pop("_look_next", {}))
 
 
 def _draw_model(shelf: dict[str, Entry]) -> Entry:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HANDOUT, NOTEBOOK, WEB, README = "lecture handout", "notebook tutorial", "web tutorial", "README"
+HANDOUT, NOTEBOOK, WEB = "lecture handout", "notebook tutorial", "web tutorial"
+README = "repository's README"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from explorer.museum.documents import size_of
-from explorer.places import MADE
 from explorer.text import Tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, SOURCE
 from models import Transformer, TransformerConfig, save_checkpoint
@@ -50,7 +49,7 @@ SYSTEMS = (
     System("notebook tutorial", "notebook tutorial", "copy", 1e-3),
     System("web tutorial, encoder", "web tutorial", "negation", 1e-3),
     System("web tutorial, classifier", "web tutorial", "negation", 1e-3),
-    System("paper", "README", "translation", 1e-3),
+    System("paper", "repository's README", "translation", 1e-3),
 )
 
 
@@ -58,7 +57,7 @@ FILLS = {
     "lecture handout": "−1e9",
     "notebook tutorial": "−1e20",
     "web tutorial": "−∞",
-    "README": "−∞",
+    "repository's README": "−∞",
 }
 """What each document puts where a mask forbids."""
 
@@ -101,9 +100,14 @@ def size(system: System) -> tuple[int, int]:
 
 
 def folder_of(system: System, root: Path) -> Path:
-    """Where it lies, or would: everybody who makes it gets the same."""
-    digest = hashlib.sha256(f"{system.preset} {system.config.to_json()}".encode()).hexdigest()
-    return root / f"{MADE}{digest[:24]}"
+    """Where it lies, or would: everybody who makes it gets the same, by its own name."""
+    return root / re.sub("[^a-z]+", "-", system.preset)
+
+
+def is_made(system: System, root: Path) -> bool:
+    """Whether it lies there already, and as this version of the app would make it."""
+    config = folder_of(system, root) / "config.json"
+    return config.is_file() and config.read_text() == system.config.to_json()
 
 
 def make(system: System, root: Path) -> Path:
@@ -112,9 +116,9 @@ def make(system: System, root: Path) -> Path:
     Made once for everybody: no upload has to make room for it.
     """
     folder = folder_of(system, root)
-    if not folder.is_dir():
+    if not is_made(system, root):
         example = SENTENCES[system.preset]
-        run = {"title": f"{system.preset}, untrained", "example": example, "examples": [example]}
+        run = {"title": f"{system.preset}, untrained", "example": example, "untrained": True}
         words = words_of(system.preset).to_json()
         save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
     return folder

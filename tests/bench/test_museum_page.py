@@ -14,20 +14,13 @@ from explorer import library, reading
 from explorer.bench import museum_finding
 from explorer.first_look import first_look
 from explorer.library import Opened
-from explorer.museum import documents, systems
+from explorer.museum import documents
 from explorer.museum.case import Case, case_of
 from explorer.museum.exhibits import EXHIBITS, FINDABLE, Exhibit
 from explorer.museum.instruments import INSTRUMENTS
-from explorer.museum.systems import SYSTEMS, System
-from explorer.runs.asking import Wishes, spec_of
-from explorer.runs.run import RunError
 from explorer.snippets import museum as snippets
-from explorer.tasks import TASKS
-from models import Transformer
 from models.mistakes import MISTAKES
 from models.mistakes.attention import FILLS
-from models.presets import CHOSEN, PRESETS
-from models.training import train
 from tests.shelf import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,21 +114,6 @@ def test_the_fill_can_be_switched(fill: str) -> None:
     assert f"MISTAKES['filled-row {fill}']" in at.run().code[0].value
 
 
-def test_the_documents_disagree() -> None:
-    """As SEEDS has it, from the configs that are opened and trained."""
-    assert {system.preset: tuple(systems.choices(system).values()) for system in SYSTEMS} == {
-        "lecture handout": ("no", "−1e9", "post", "0", "with bias", "5,000"),
-        "notebook tutorial": ("yes", "−1e20", "post", "0.2", "without bias", "12"),
-        "web tutorial, encoder": ("yes", "−∞", "post, and a last one", "0.1", "with bias", "512"),
-        "web tutorial, classifier": (
-            *("yes", "−∞", "post, and a last one", "0.1", "with bias", "512"),
-        ),
-        "paper": ("yes", "−∞", "post", "0.1", "with bias", "5,000"),
-    }
-    shown = "\n".join(t.value.to_string() for t in inside(room="The four systems").table)
-    assert all(value in shown for value in ("−1e20", "post, and a last one", "without bias"))
-
-
 @pytest.mark.parametrize("name", ["fixed-heads", "no-padding-mask", "printed-count"])
 def test_a_document_s_numbers_are_made_once(name: str) -> None:
     assert documents.FIGURES[name]() is documents.FIGURES[name]()
@@ -221,57 +199,6 @@ def test_find_it_and_the_score() -> None:
     at.selectbox(key="guess_translation_3_1").set_value(hidden[1].label).run()
     at.button(key="answer").click().run()
     assert "Found so far: 1 of 2." in said(at)
-
-
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
-def test_a_system_says_how_large_it_is(system: System) -> None:
-    at = inside(room="The four systems", system=system.preset)
-    count, size = systems.size(system)
-    assert f"{count:,} parameters." in said(at)
-    assert at.button(key="open_system").label.endswith(f"{size / 1e6:,.0f} MB are made first")
-
-
-@pytest.mark.parametrize("preset", ["web tutorial, encoder", "web tutorial, classifier"])
-def test_a_system_is_opened_untrained(preset: str) -> None:
-    at = inside(room="The four systems", system=preset)
-    at.button(key="open_system").click().run()
-    assert not at.exception
-    system = next(each for each in SYSTEMS if each.preset == preset)
-    folder = systems.folder_of(system, library.systems_root())
-    assert at.selectbox(key="model").value == folder.name
-    assert not library.uploads_root().exists(), "it takes no room from uploads"
-    assert library.uploaded(folder.name) == folder, "a link finds it"
-    model = library.opened_from(folder, preset)
-    assert model.model.n_parameters == systems.size(system)[0]
-    for page in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
-        assert not at.switch_page(f"../pages/{page}.py").run().exception
-
-
-@pytest.mark.parametrize("preset", [s.preset for s in SYSTEMS])
-def test_the_words_are_as_many_as_the_tokens(preset: str) -> None:
-    system = next(each for each in SYSTEMS if each.preset == preset)
-    words = systems.words_of(preset)
-    assert words.vocab_size == system.config.vocab_size
-    sentence = words.encode(systems.SENTENCES[preset])
-    assert words.unk_id not in [token.id for token in sentence]
-
-
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
-def test_a_system_can_be_trained_on_its_task(system: System) -> None:
-    """Its choices, a task of this app; at the document's own size it is refused with its count."""
-    task = TASKS[system.task]
-    theirs = PRESETS[system.preset]()
-    spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
-    for field in CHOSEN:
-        assert getattr(spec.model, field) == getattr(theirs, field)
-    assert spec.model.vocab_size == task.model.vocab_size
-    model = Transformer(spec.model)
-    reports = train(model, lambda step: task.batch(step, spec.training), spec.training)
-    assert [report.step for report in reports] == [1, 2]
-    if theirs.d_model == 512:
-        large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
-        with pytest.raises(RunError, match=r"has 44,\d{3},\d{3} parameters; at most 20,000,000"):
-            spec_of(task, large)
 
 
 @pytest.mark.parametrize("exhibit", [EXHIBITS[2], EXHIBITS[6], EXHIBITS[10]], ids=lambda e: e.name)
