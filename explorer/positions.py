@@ -58,10 +58,6 @@ CODE: dict[str, Callable[..., Any]] = {
     "alibi": AlibiPositions,
     "none": Positions,
 }
-NO_TABLE = (
-    "This model has no such trained positions to show: choose a model that was trained with them, "
-    "or another scheme."
-)
 
 
 @dataclass(frozen=True)
@@ -123,14 +119,23 @@ def learned_table(model: Transformer, stack: str = "") -> Tensor | None:
 
 
 def scheme(
-    name: str, model: Transformer, count: int, head: int = 0, stack: str = ""
+    name: str,
+    model: Transformer,
+    count: int,
+    head: int = 0,
+    stack: str = "",
+    width: int | None = None,
 ) -> Scheme | None:
-    """The scheme at the sizes of this model; None where the model has no such positions."""
+    """The scheme at the sizes of this model; None where the model has no such positions.
+
+    Another `width` is for sinusoids alone, which need no trained numbers.
+    """
     config, places = model.config, torch.arange(count)
     if name == "sinusoidal":
         halves = config.positions == name and config.pairs == "halves"
-        table = sinusoids(places, config.d_model, "halves" if halves else "adjacent")
-        return _added(name, table, _wavelengths(config), halves=halves)
+        width = width or config.d_model
+        table = sinusoids(places, width, "halves" if halves else "adjacent")
+        return _added(name, table, _wavelengths(width), halves=halves)
     if name == "learned":
         learned = learned_table(model, stack)
         return None if learned is None else _added(name, learned[:count])
@@ -203,6 +208,6 @@ def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
     return Scheme("rotary", table, table @ table.T, pairs, tuple(waves))
 
 
-def _wavelengths(config: TransformerConfig) -> tuple[float, ...]:
-    exponents = torch.arange(0, config.d_model, 2) / config.d_model
+def _wavelengths(width: int) -> tuple[float, ...]:
+    exponents = torch.arange(0, width, 2) / width
     return tuple((2 * torch.pi * 10_000.0**exponents).tolist())

@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer.positions import CODE, EXPLANATIONS, SCHEMES, learned_table, scheme
 from models import Transformer, TransformerConfig
 from models.config import POSITIONS
-from models.positional import RotaryPositions
+from models.positional import PositionalEncoding, RotaryPositions
 
 SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
 
@@ -93,3 +93,15 @@ def test_buckets_without_trained_numbers_are_made_without_filling_a_table(
 
     monkeypatch.setattr(torch.nn.init, "_no_grad_normal_", fill)
     assert scheme("relative", Transformer(SMALL), 9) is not None
+
+
+def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:
+    found = scheme("sinusoidal", Transformer(SMALL), 20, width=7)
+    assert found is not None
+    assert found.table is not None
+    last = torch.sin(torch.arange(20.0) / 10_000 ** (6 / 7))
+    torch.testing.assert_close(found.table[:, 6].float(), last)
+    assert found.pairs == ((0, 1), (2, 3), (4, 5))
+    torch.testing.assert_close(PositionalEncoding(7, 20).pe[0], found.table.float())
+    spreads = [largest - smallest for _, smallest, _, largest in found.against_offset()]
+    assert max(spreads) > 1e-6  # the distance alone no longer counts

@@ -43,7 +43,9 @@ def stages(reading: Reading, folder: Path, at: Place) -> str:
     )
 
 
-def scheme(config: TransformerConfig, folder: Path, name: str, count: int, at: Place) -> str | None:
+def scheme(
+    config: TransformerConfig, folder: Path, name: str, count: int, at: Place, width: int
+) -> str | None:
     """The table or the bias of one scheme at the sizes of a model; nothing where it adds none."""
     stack, head, own = at[0].split(".")[0], at[2], name == config.positions
     places = f"places = torch.arange({count})"
@@ -51,7 +53,7 @@ def scheme(config: TransformerConfig, folder: Path, name: str, count: int, at: P
     products = ["products = table @ table.T", "print(table, products)"]
     if name == "sinusoidal":
         pairs = ', "halves"' if own and config.pairs == "halves" else ""
-        lines = [places, f"table = sinusoids(places, {config.d_model}{pairs})", *products]
+        lines = [places, f"table = sinusoids(places, {width}{pairs})", *products]
         return pasted(lines, "from models.positional import sinusoids")
     if name == "learned":
         table = f"table = positions.table.weight.detach()[positions.offset :][:{count}]"

@@ -67,6 +67,27 @@ def test_trained_numbers_of_another_model_are_not_made_up(scheme: str, view: str
     assert "These positions are trained numbers, and this model has none" in said(at)
 
 
+def test_trained_positions_of_another_model_are_a_click_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf_of: Any
+) -> None:
+    shelf_of("plain")
+    at = page(POSITIONS_PAGE, model="plain", scheme="Learned")
+    assert "Nor has any other model here: train one" in said(at)
+    shelf_of("taught", positions="learned")
+    at = page(POSITIONS_PAGE, model="plain", scheme="Learned")
+    at.button(key="with_taught").click().run()
+    assert not at.exception
+    assert at.selectbox(key="model").value == "taught"
+    assert "positions_table" in views(at)
+
+
+@pytest.mark.parametrize("part", ["Decoder", "Cross"])
+def test_a_longer_text_is_the_encoders_and_said_to_be(part: str) -> None:
+    at = page(POSITIONS_PAGE, model="translation", lab=LONGER, part=part)
+    assert f"{part}, chosen in the sidebar, starts from what is written." in said(at)
+    assert "looks at: layer 0, head 0 · Encoder" in said(at)
+
+
 def test_buckets_are_shown_without_trained_numbers_and_said_to_be() -> None:
     at = page(POSITIONS_PAGE, model="letters", scheme="Relative")
     assert "This model has no trained numbers for distances" in said(at)
@@ -185,3 +206,14 @@ def test_the_lab_and_the_museum_say_the_same_of_the_doubled_exponent() -> None:
 
 def documents_sizes() -> tuple[Measured, Measured]:
     return right_and_doubled(documents.WIDTH, documents.POSITIONS, documents.OFFSET)
+
+
+def test_an_odd_width_has_its_place() -> None:
+    at = page(POSITIONS_PAGE, model="letters", table_width="An odd width, 7")
+    assert "7 numbers are 3 pairs and a last sine without its cosine." in said(at)
+    assert {"positions_table", "products"} <= views(at)
+
+
+def test_the_picture_of_one_head_says_whose_it_is() -> None:
+    at = page(POSITIONS_PAGE, model="letters", scheme="ALiBi", head="1")
+    assert "Head 1: query against key" in said(at)

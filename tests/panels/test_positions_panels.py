@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from explorer.bench.positions_scheme import ODD_WIDTH
 from explorer.components import wire
 from explorer.numbers import spread, three
 from tests import zoo
@@ -53,6 +54,13 @@ def test_the_lines_of_a_scheme_make_its_matrix(opened, scheme: str) -> None:  # 
     page.shows("products", "products")
     if scheme in ("Sinusoidal", "Rotary"):
         page.shows("positions_table", "table")
+
+
+def test_the_lines_of_an_odd_width_make_its_table(opened) -> None:  # type: ignore[no-untyped-def]
+    page = opened(LAB, "letters", table_width=ODD_WIDTH)
+    assert page.made["table"].shape[1] == 7
+    page.shows("positions_table", "table")
+    page.shows("products", "products")
 
 
 @pytest.mark.parametrize("model", ["bert", "t5"])
