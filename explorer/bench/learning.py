@@ -63,7 +63,8 @@ def summary() -> str:
     is_known = name in (*learnt.SHIPPED, OWN, FILE)
     return (
         f"Learnt here: from “{name if is_known else learnt.SHIPPED[0]}”, at most "
-        f"{most if most in RULES else FIRST_RULES} rules, without special tokens."
+        f"{most if most in RULES else FIRST_RULES} rules. No tokens are added at the ends; what "
+        "cannot be read is one unknown token."
     )
 
 
@@ -108,11 +109,16 @@ def way() -> str:
     return one_of("How", "learn_how", WAYS, **KEPT_HERE)
 
 
-def show_rules(found: Learnt, text: str) -> int:
+def show_rules(found: Learnt, text: str, most: int) -> int:
     """One step of byte-pair encoding or WordPiece: what was merged, and what will be."""
     names = [f"{step:,} of {len(found.rules):,}" for step in range(len(found.rules) + 1)]
     step = stepper("Rules", "learn_step", names, 0, arrows=True)
     counted = found.after(step)
+    if len(found.rules) < most:
+        st.caption(
+            f"Learning ends after {_rules(len(found.rules))}, though {most:,} were allowed: by "
+            "then every word of the text is one token."
+        )
     widgets.notes(_said(found, counted, step))
     pairs, vocabulary = widgets.side_by_side(1, 1)
     with pairs:
@@ -121,6 +127,7 @@ def show_rules(found: Learnt, text: str) -> int:
     with vocabulary:
         st.markdown("**The vocabulary, the newest first**")
         _vocabulary(found, step)
+    st.caption("A token's number is its place in the vocabulary. It is no byte.")
     _excerpt(found, text, step)
     _sentence(found, step)
     return step
@@ -161,6 +168,10 @@ def _next(found: Learnt, counted: Counted) -> list[str]:
     return said
 
 
+def _rules(count: int) -> str:
+    return "1 rule" if count == 1 else f"{count:,} rules"
+
+
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
@@ -185,7 +196,7 @@ def _pairs(found: Learnt, counted: Counted) -> None:
     table = {
         "first": [_name(found, pair.left) for pair in rows],
         "second": [_name(found, pair.right) for pair in rows],
-        "numbers": [f"{pair.left}, {pair.right}" for pair in rows],
+        "token numbers": [f"{pair.left}, {pair.right}" for pair in rows],
         "times": [pair.count for pair in rows],
     }
     if found.way == WORDPIECE:
@@ -198,7 +209,7 @@ def _vocabulary(found: Learnt, step: int) -> None:
     table = {
         "rule": [rule for rule, _ in done],
         "token": [_name(found, new) for _, (*_, new) in done],
-        "number": [new for _, (*_, new) in done],
+        "token number": [new for _, (*_, new) in done],
         "made of": [f"{_name(found, left)}  {_name(found, right)}" for _, (left, right, _) in done],
     }
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key="learn_vocabulary")

@@ -181,3 +181,25 @@ def test_the_pasted_lines_give_what_is_on_screen(way: str, name: str) -> None:
     printed = ran.stdout.splitlines()
     assert printed[0] == f"{names[0]} {names[1]} {first.count}"
     assert printed[-1] == str(found.after(1).tokens)
+
+
+def test_learning_that_ends_before_its_limit_says_why() -> None:
+    at = inside(learn_from=learnt.PAPER)
+    count = len(learnt.rules(learnt.shipped(learnt.PAPER), 100, BPE).rules)
+    assert count < 100
+    assert f"Learning ends after {count} rules, though 100 were allowed" in said(at)
+    assert "though" not in said(inside(learn_from=learnt.README, learn_rules="20"))
+
+
+@pytest.mark.parametrize("way", [BPE, WORDPIECE])
+@pytest.mark.parametrize("name", learnt.SHIPPED)
+def test_learning_ends_early_only_where_every_word_is_one_token(name: str, way: str) -> None:
+    found = learnt.rules(learnt.shipped(name), 1_000, way)
+    is_early = len(found.rules) < 1_000
+    assert is_early == (not found.after(len(found.rules)).pairs)
+
+
+def test_numbers_of_tokens_are_not_taken_for_bytes() -> None:
+    at = inside()
+    assert {"token numbers"} <= {*at.dataframe[0].value.columns}
+    assert "It is no byte." in said(at)

@@ -140,7 +140,7 @@ def test_a_unigram_is_learnt_from_a_bounded_text() -> None:
             "the cat, the dog",
             "Spaces are lost or added; every other character comes back.",
         ),
-        (WORDPIECE, "the ☃", "The first difference is at character 4: “☃” comes back as “[UNK]”."),
+        (WORDPIECE, "the ☃", "The first difference is at word 2: “☃” comes back as “[UNK]”."),
         (UNIGRAM, "the  cat\nsees", SPACES),
     ],
 )
@@ -152,7 +152,9 @@ def test_there_and_back(way: str, text: str, said: str) -> None:
 
 def test_what_is_lost_is_said() -> None:
     assert lost("The CAT", "the cat") == "Capitals are lost; every letter comes back."
-    assert lost("abc", "ab") == "The first difference is at character 2: “c” comes back as nothing."
+    assert lost("abc", "ab") == "The first difference is at word 1: “abc” comes back as “ab”."
+    assert lost("a b", "a") == "The first difference is at word 2: “b” comes back as nothing."
+    assert lost("a", "b a") == "Before word 1, “b” comes back, which was not there."
 
 
 @settings(max_examples=60, deadline=None)
