@@ -14,7 +14,7 @@ from explorer.branches import Branches
 from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.passing import ids_of
-from explorer.reading import Reading, ReadingError, read
+from explorer.reading import Reading, ReadingError, read, unknown
 from explorer.text import TextError, Token
 from explorer.writing import MOST_WRITTEN, ONLY_READS, writes
 from models import TransformerConfig, trace
@@ -127,6 +127,11 @@ def tokens_of(opened: Opened, start: Start, path: Sequence[int], typed: str) -> 
         if token.id in ends(opened) and place < len(found) - 1:
             raise ReadingError(f"{token.label[:20]} ends the text: write nothing behind it.")
     return [token.id for token in found]
+
+
+def unknown_in(opened: Opened, typed: str) -> tuple[str, ...]:
+    """One sentence that names what of this the model has no token for, where there is such."""
+    return unknown(opened, typed, "", opened.tokenizer.encode(typed), "written")
 
 
 def ends(opened: Opened) -> set[int]:

@@ -52,17 +52,17 @@ def write(
     try:
         put(found.write(tokens, forced=forced, behind=behind))
     except ValueError as error:
-        refuse(str(error))
+        tell(str(error))
 
 
-def refuse(why: str) -> None:
+def tell(what: str) -> None:
     """For a callback: say this once, when the page is drawn."""
-    st.session_state["_branches_refused"] = why
+    st.session_state["_branches_told"] = what
 
 
-def say_refused() -> None:
-    if why := st.session_state.pop("_branches_refused", ""):
-        session.say(why)
+def say_told() -> None:
+    if what := st.session_state.pop("_branches_told", ""):
+        session.say(what)
 
 
 def follow(opened: Opened, start: Start, path: Sequence[int]) -> None:

@@ -13,7 +13,16 @@ from explorer.bench import asked_number, branch_tree, branching, growing, stage_
 from explorer.branches import FULL, Branches
 from explorer.components import chips, matrix
 from explorer.components.labels import text_of
-from explorer.decoding import Stand, Start, drawn_on, stand, start_of, tokens_of, why_stopped
+from explorer.decoding import (
+    Stand,
+    Start,
+    drawn_on,
+    stand,
+    start_of,
+    tokens_of,
+    unknown_in,
+    why_stopped,
+)
 from explorer.library import Opened
 from explorer.numbers import three
 from explorer.reading import ReadingError
@@ -23,6 +32,8 @@ from explorer.waiting import bar
 from models.generation import Sampling
 
 MOST_K, MOST_SEEDS = 1_000, 9_999
+ROW, AROUND = 56, 150
+"""Pixels of the largest row of the head's map, and of what stands above and below its rows."""
 
 
 def show() -> Callable[[], str]:
@@ -49,6 +60,7 @@ def show() -> Callable[[], str]:
         _buttons(found, next_one, stopped)
     with typing:
         _typed(opened, start, found, stopped)
+    branching.say_told()
     _written(start, found, opened)
     _said(opened, chosen, sampling, next_one, seed, stopped)
     stage_columns.show(opened, chosen, sampling, found, here, None if stopped else next_one)
@@ -106,8 +118,9 @@ def _typed(opened: Opened, start: Start, found: Branches, stopped: str) -> None:
         try:
             tokens = tokens_of(opened, start, found.path(), typed)
         except ReadingError as error:
-            branching.refuse(str(error))
+            branching.tell(str(error))
         else:
+            branching.tell(" ".join(unknown_in(opened, typed)))
             branching.write(found, tokens, forced=True)
 
     st.text_input(
@@ -118,7 +131,6 @@ def _typed(opened: Opened, start: Start, found: Branches, stopped: str) -> None:
         disabled=bool(stopped),
         placeholder="Any words, then Enter",
     )
-    branching.say_refused()
 
 
 def _write_on(
@@ -138,7 +150,7 @@ def _write_on(
     fitting = found.fitting(tokens)
     found = found.write(tokens[:fitting], forced=False)
     if fitting < len(tokens):
-        branching.refuse(FULL.format(room=found.room))
+        branching.tell(FULL.format(room=found.room))
     branching.put(found)
     branching.WRITTEN.settle({"branches": str(found)})
     return found
@@ -176,11 +188,12 @@ def _head(standing: Stand) -> None:
     """The chosen head over what stands there; it grows with every token."""
     at, reading = session.choice(), standing.reading
     words = reading.part(at.part).words
+    weights = reading.weights(at.part, at.layer, at.head)
     st.markdown(f"**Layer {at.layer}, head {at.head}, up to here**")
     if at.part == "decoder.cross_attn":
         st.caption("The last row looks at your sentence while it decides on the next token.")
     matrix(
-        reading.weights(at.part, at.layer, at.head),
+        weights,
         reading.rows(at.part),
         reading.columns(at.part),
         key="decoded_head",
@@ -188,6 +201,6 @@ def _head(standing: Stand) -> None:
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
-        height=widgets.MATRIX_HEIGHT,
+        height=min(widgets.MATRIX_HEIGHT, AROUND + ROW * len(weights)),
         top=1.0,
     )

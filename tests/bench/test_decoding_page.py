@@ -184,6 +184,9 @@ def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:
     assert [*shown["target in"].values()] == ["<s>", "le", "chat", "noir"]
     assert [*shown["target out"].values()] == ["le", "chat", "noir", "</s>"]
     assert "Fed the target, " in said(at)
+    assert "Not in this model's vocabulary" not in said(at)
+    at = page("look/decoding", model="translation", way="Teacher forcing", target="le ours")
+    assert "so written as <unk>: “ours”." in said(at)
     at = page("look/decoding", model="translation", way="Teacher forcing", target="le " * 90)
     assert "shorten it" in said(at)
 
@@ -201,9 +204,14 @@ def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
     ids = [opened.tokenizer.id_of(word) for word in ("le", "chat")]
     assert branches(at) == f"0f{ids[0]}-{ids[1]}"
     assert not at.text_input(key="typed").value
+    assert "Not in this model's vocabulary" not in said(at)
+    at.text_input(key="typed").set_value("noir ours").run()
+    assert "Not in this model's vocabulary, so written as <unk>: “ours”." in said(at)
+    at.button(key="undo_writing").click().run()
+    assert "Not in this model's vocabulary" not in said(at)
     at.text_input(key="typed").set_value("le " * 60).run()
     assert "there is room for" in said(at)
-    assert branches(at) == f"0f{ids[0]}-{ids[1]}"
+    assert branches(at).startswith(f"0f{ids[0]}-{ids[1]}~")
 
 
 def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
