@@ -105,10 +105,10 @@ def _table(opened: Opened, found: Beams, alpha: float, cut: str) -> None:
     st.dataframe(
         {
             "text": [in_a_line(opened.tokenizer.decode(found.path(end))) for end in found.ends],
-            "score": [three(node.score) for node in ends],
-            "log-probability": [three(node.log_probability) for node in ends],
             "tokens": [node.step + 1 for node in ends],
-            "÷": [three(length_penalty(node.step + 1, alpha)) for node in ends],
+            "log-probability": [three(node.log_probability) for node in ends],
+            "divided by": [three(length_penalty(node.step + 1, alpha)) for node in ends],
+            "score": [three(node.score) for node in ends],
             "stopped": ["ends the text" if node.ended else cut for node in ends],
         },
         hide_index=True,
