@@ -29,11 +29,12 @@ def show(opened: Opened, text: str, found: Branches, standing: Stand, here: int)
     with bar("Reading the branches") as report:
         chances = log_chances(opened, text, found, standing, here, report)
     st.markdown("**What was written**")
+    made = nodes(opened, found, chances)
     tree(
-        nodes(opened, found, chances),
+        made,
         key="branches_tree",
         idle=IDLE if found.done else EMPTY,
-        rows=ROWS,
+        rows=min(ROWS, 1 + max(node.row for node in made)),
         marked=[0, *found.line(found.at)],
         follows=True,
         on_pick=lambda node: branching.put(found.stand(node)),
