@@ -61,7 +61,7 @@ def test_head_metrics_ranked_finder(visitor: Visitor, model: str, metric: str, h
 def test_the_head_that_learnt_induction_is_found_in_ones_own_text(visitor: Visitor) -> None:
     page = visitor.open("/heads?model=induction&metric=Induction")
     visitor.type("xyzwxyzwxy")
-    expect(page.get_by_text("your text has 11, less those", exact=False)).to_be_visible()
+    expect(page.get_by_text("here 11, less those", exact=False)).to_be_visible()
     first = best(visitor, "best_heads", 1)
     expect(first).to_contain_text("layer 1")
     value = float(first.locator(".number").inner_text())
