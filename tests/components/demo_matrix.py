@@ -40,7 +40,8 @@ elif show == "scores":
     matrix(masked, WORDS, WORDS, key="m", scale="diverging", unit="score")
 elif show == "exact":
     values = torch.tensor([[3000.0, 0.3], [0.05, 3e-8]])
-    matrix(values, ["a", "b"], ["c", "d"], key="m", scale="diverging", exact=True)
+    places = [[3, 4], [12, 14]]
+    matrix(values, "ab", "cd", key="m", scale="diverging", exact=True, places=places)
 elif show == "mask":
     matrix(causal(n), WORDS, WORDS, key="m", scale="mask", unit="mask")
 elif show == "narrow":

@@ -49,6 +49,8 @@ def test_beside_a_large_number_small_ones_are_said_as_they_are(open_demo: OpenDe
         (1, 1): "3.00e−8",
     }.items():
         hover(page, row, column)
+        place = f"query {row + 3}, key {12 + 2 * column}"  # of a part, their own numbers
+        expect(page.locator(".matrix .place")).to_have_text(place)
         expect(sentence(page).locator(".value")).to_have_text(said)
 
 

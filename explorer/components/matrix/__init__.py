@@ -57,6 +57,7 @@ def matrix(
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
     exact: bool = False,
+    places: Sequence[Sequence[int]] | None = None,
     on_hide: Callable[[int], None] | None = None,
     held: Place | None = None,
     on_hold: Callable[[Place | None], None] | None = None,
@@ -73,10 +74,11 @@ def matrix(
     Each row (or column) has the full colours to itself where `scaling` says so; `log`
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
     are struck through; what is true in `cut` says that it is left out. Numbers are right to
-    a step of 16 bits, or sent in single precision where they are `exact`. With `on_hide`, a
-    click on a column's label, or H where a cell is held, is one rerun that calls it with
-    the column. With `on_hold`, `held` is the cell that is held at first, and holding
-    another or letting go is one rerun, once the hand rests, that calls it.
+    a step of 16 bits, or sent in single precision where they are `exact`. `places` are the
+    numbers of the rows and of the columns, where a part of a larger matrix is drawn. With
+    `on_hide`, a click on a column's label, or H where a cell is held, is one rerun that
+    calls it with the column. With `on_hold`, `held` is the cell that is held at first, and
+    holding another or letting go is one rerun, once the hand rests, that calls it.
     """
 
     def hand_over() -> None:
@@ -111,6 +113,7 @@ def matrix(
         hidden=hidden,
         cut=cut,
         exact=exact,
+        places=places,
         hides=on_hide is not None,
         name=key if on_hold else None,
     )
@@ -152,6 +155,7 @@ def encode(
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
     exact: bool = False,
+    places: Sequence[Sequence[int]] | None = None,
     hides: bool = False,
     name: str | None = None,
 ) -> bytes:
@@ -188,6 +192,7 @@ def encode(
         "log": log,
         "hidden": list(hidden),
         "hides": hides,
+        **({"places": [list(each) for each in places]} if places else {}),
         **({"name": name, "tells": True} if name else {}),
     }
     return wire.pack(header, planes)

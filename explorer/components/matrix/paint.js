@@ -129,7 +129,8 @@ const lost = (value, places) => Number(value.toFixed(places)) === 0;
 const firstDigit = value => Math.abs(value) < 0.1 ? value.toExponential(0) : value.toFixed(1);
 
 // A number in every cell that has the room; two decimals where the largest is about one.
-// Where the numbers were sent exactly, one that these decimals would make 0 has its first digit.
+// Where the numbers were sent exactly, one that these decimals would make 0 has its first digit,
+// and a share that they would make all of 1 one decimal more, as far as the cell has the room.
 function numbers(state, pen) {
   const {data, ink, place, codes, exact} = state, {left, band, cell, n, m} = place;
   if (data.scale === "mask" || cell < 30 || n * m > 2500) return;
@@ -141,7 +142,10 @@ function numbers(state, pen) {
     const value = exact ? exact[i] : valueOf(code, data);
     if (blank(state, i) || leftOut(state, i) || data.hidden.includes(i % m)) return "";
     if (value === 0) return "0";
-    return (exact && lost(value, places) ? firstDigit(value) : value.toFixed(places)).replaceAll("-", "−");
+    const plain = value.toFixed(places), nearly = data.top === 1 && value < 1 && plain === "1.00";
+    const more = lost(value, places) ? firstDigit(value) : nearly ? value.toFixed(places + 1) : plain;
+    const fits = exact && pen.measureText(more).width <= cell - 5;
+    return (fits ? more : plain).replaceAll("-", "−");
   });
   const widest = shown.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
   if (widest > cell - 5) return;

@@ -132,6 +132,9 @@ function strongest({codes, data, place}, cell) {
   return best;
 }
 
+// Its own number, where a part of a larger matrix is drawn.
+const placeOf = ({places}, axis, at) => places ? places[axis][at] : at;
+
 // ---- words ------------------------------------------------------------------------
 
 // 1 where nothing may be looked at; found once, since a large picture asks a million times.
@@ -154,7 +157,8 @@ function spoken(state, {row, column}) {
     const [name, at, list] = row < 0 ? [data.words.column, column, data.columns]
       : [data.words.row, row, data.rows];
     const turn = data.hidden.includes(at) ? ", hidden; click to show it" : ", click to hide it";
-    return [`${name} ${at} of ${list.length}: {row}${row < 0 && data.hides ? turn : ""}`, {row: list[at]}];
+    const of = data.places ? "" : ` of ${list.length}`;
+    return [`${name} ${placeOf(data, row < 0 ? 1 : 0, at)}${of}: {row}${row < 0 && data.hides ? turn : ""}`, {row: list[at]}];
   }
   const i = row * data.columns.length + column, names = {row: data.rows[row], column: data.columns[column]};
   if (data.hidden.includes(column)) return ["{column} is hidden", names];
@@ -179,7 +183,8 @@ function tell(state) {
   else line.textContent = "Point at a cell to read it; click to hold it.";
   if (cell && !state.hovered) line.append(element("span", "where", "  held, Esc lets go"));
   const at = cell && cell.row >= 0 && cell.column >= 0;
-  const place = at ? `${state.data.words.row} ${cell.row}, ${state.data.words.column} ${cell.column}` : "";
+  const {data} = state, {words} = data;
+  const place = at ? `${words.row} ${placeOf(data, 0, cell.row)}, ${words.column} ${placeOf(data, 1, cell.column)}` : "";
   state.root.querySelector(".place").textContent = place;
 }
 
