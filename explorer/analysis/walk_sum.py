@@ -12,9 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.analysis.walk_formulas import symbol_read
 from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_values import Walk
 from explorer.numbers import three
+from models import TransformerConfig
 
 TERMS = 2
 """Products that stand by themselves; the others are added up."""
@@ -60,9 +62,9 @@ def as_sum(walk: Walk, stage: Stage, row: int, column: int) -> Sum | None:
 SYMBOLS = {"products": ("q", "k"), "head out": ("a", "v")}
 
 
-def in_latex(found: Sum, stage: Stage, value: float) -> str:
+def in_latex(found: Sum, stage: Stage, config: TransformerConfig, value: float) -> str:
     """The value as its sum, each number to three digits and with what it is under it."""
-    x, w = SYMBOLS.get(stage.kind, ("x", "w"))
+    x, w = SYMBOLS.get(stage.kind) or (symbol_read(stage, config), "w")
     parts = [
         _under(rf"{_bare(left)} \cdot {_bare(right)}", rf"{x}_{{{at}}} {w}_{{{at}}}")
         for at, left, right in found.terms
