@@ -20,6 +20,9 @@ def show(reading: Reading, query: int, key: int) -> None:
     at = session.choice()
     found = onward(reading, at.part, at.layer, at.head, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
+    options = [*order]
+    if (wish := _wish(len(found.written))) not in (None, *order):
+        options.append(wish)
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:
         st.markdown("**From the weight to the stream**")
@@ -27,13 +30,20 @@ def show(reading: Reading, query: int, key: int) -> None:
         _written(found, order)
     with numbers:
         number = int(
-            one_of("One number of the stream", "number", [str(n) for n in order], as_list=True)
+            one_of("One number of the stream", "number", [str(n) for n in options], as_list=True)
         )
         tables.steps(steps(found, number), "Every step from the value to one number of the stream")
         st.caption(
             "The whole block was made again at this query; its last stream differs from that of "
             f"the pass by at most {three(found.difference)} of its largest number."
         )
+
+
+def _wish(width: int) -> int | None:
+    """The number that is held in the whole pass, or that a link asks for."""
+    text = str(st.session_state.get("number") or st.query_params.get("number", ""))
+    is_one = text.isdecimal() and len(text) < 6 and int(text) < width
+    return int(text) if is_one else None
 
 
 def steps(found: Onward, number: int) -> list[tuple[str, str]]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer import session
+from explorer import session, widgets
 from explorer.analysis.pairs import strongest
 from explorer.analysis.stages import Stages, stages
-from explorer.bench import held
+from explorer.bench import held, walk_held
 from explorer.bench.held import Held
 from explorer.choices import number, one_of
 from explorer.components.labels import Label, text_of
@@ -58,6 +58,7 @@ def show(reading: Reading) -> None:
         "Made again in double precision from these queries and keys, no weight differs from the "
         f"pass by more than {three(found.difference)} of the largest in its row."
     )
+    widgets.notes(held.both_names(reading, at.part, query))
     _ways(text_of(rows[query]), text_of(columns[key]), Held(query, key))
 
 
@@ -74,7 +75,7 @@ def panels(found: Stages, step: int) -> list[Panel]:
     made = [
         Panel("dots", "Q Kᵀ", "Q Kᵀ: the product of every query with every key.", found.dots),
         Panel("scaled", _symbol(found), f"{_product(found)}: {scaled}", found.scaled),
-        Panel("logits", "+ M", "Scaled scores + M: what the softmax is given.", found.logits),
+        Panel("logits", "+ M", "The scores + M: what the softmax is given.", found.logits),
         Panel(
             "weights",
             "softmax",
@@ -197,6 +198,7 @@ def _ways(query: str, key: str, holds: Held) -> None:
     page = st.session_state.get("_pages", {}).get("pairs")
     if page is None:
         return
+    walk_held.way_here(holds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(
             page,

@@ -10,15 +10,12 @@ import streamlit as st
 from explorer import session
 from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_line import Stage
-from explorer.analysis.walk_view import NUMBERS, columns_are, row_stack
-from explorer.bench.folded import Folded
+from explorer.analysis.walk_view import BETWEEN, NUMBERS, columns_are, row_stack
+from explorer.bench import walk_held
+from explorer.bench.walk_held import FOLDED
 from explorer.reading import Reading
 from explorer.text.labels import cut
 
-FOLDED = Folded(
-    "walk",
-    {"stage": "", "encoder_token": "", "decoder_token": "", "number": "", "key": "", "option": ""},
-)
 LONGEST_WISH = 40
 LED = "_walk_led"
 """Where this stands in the session, the page is drawn anew: the sidebar shows another layer."""
@@ -44,7 +41,7 @@ class At:
 
     @property
     def column(self) -> int | None:
-        return self.columns.get(columns_are(self.stage))
+        return self.columns.get(_column_of(self.stage))
 
     @property
     def window(self) -> int:
@@ -55,6 +52,7 @@ class At:
 def chosen(reading: Reading) -> At:
     """What is chosen, or asked for by the address; what it asks for in vain is said."""
     comes = _follow_sidebar(reading)
+    walk_held.take()
     made = stages_of(reading.config)
     asked, vain = FOLDED.texts(), list[str]()
     names = [stage.name for stage in made]
@@ -71,6 +69,8 @@ def chosen(reading: Reading) -> At:
         if wish and str(tokens[stack]) != wish:
             vain.append(f"There is no token {cut(wish, LONGEST_WISH)} here; showing {last}.")
     columns = {}
+    if asked.get("encoder_token") and "encoder" in tokens:
+        columns["encoder_token"] = tokens["encoder"]
     for kind in ("number", "key", "option"):
         wish = str(asked.get(kind) or "")
         if wish.isdecimal() and len(wish) < 8:
@@ -91,6 +91,7 @@ def chosen(reading: Reading) -> At:
         }
     )
     _say(vain, stage)
+    walk_held.give(at.stage, reading)
     if comes and (look := _look_of(at.stage)):
         st.session_state["_look_next"] = look
         st.rerun()
@@ -145,10 +146,17 @@ def _follow_sidebar(reading: Reading) -> bool:
     return False
 
 
-def hold(at: At, row: int, column: int) -> None:
+def hold(at: At, row: int | None, column: int) -> None:
     """Choose a token and a column by a cell of the picture; for a callback."""
-    FOLDED.put(f"{row_stack(at.stage)}_token", str(row))
-    FOLDED.put(columns_are(at.stage), str(column))
+    if row is not None:
+        FOLDED.put(f"{row_stack(at.stage)}_token", str(row))
+    FOLDED.put(_column_of(at.stage), str(column))
+
+
+def _column_of(stage: Stage) -> str:
+    """Under which name its columns are kept."""
+    kind = columns_are(stage)
+    return walk_held.key_of(stage.part) if kind == "key" else kind
 
 
 def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
@@ -165,12 +173,12 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
         if len(names) > 1:
             st.session_state["walk_token"] = at.row
             st.selectbox(
-                "Token",
+                "Token: reads / writes" if BETWEEN in names[0] else "Token",
                 range(len(names)),
                 format_func=names.__getitem__,
                 key="walk_token",
                 on_change=take_token,
-                width=240,
+                width=320,
             )
         if len(cuts) > 1:
             st.session_state[window] = min(at.window, len(cuts) - 1)
