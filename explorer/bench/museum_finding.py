@@ -15,6 +15,8 @@ from explorer.museum.instruments import INSTRUMENTS
 from models.mistakes import MISTAKES
 
 LARGEST_SEED = 9999
+TRIES = 2
+AGAIN = "You have a second try: look for the instrument whose number is far from what it should be."
 NOTHING = (
     "This model can have none of the mistakes. Choose another model, such as translation, in the "
     "sidebar."
@@ -43,13 +45,15 @@ def show() -> None:
         names = list(INSTRUMENTS)
         name = one_of("Hold to it", "instrument", names)
         st.markdown(f"**{name}, of the run with a mistake**")
-        found = museum.measured(opened, reading, hidden.name, (name,))[name]
-        museum.draw(found, "found")
+        found, right = (
+            museum.measured(opened, reading, made, (name,))[name] for made in (hidden.name, "")
+        )
+        museum.draw(found, "found", right)
     with asked:
         key = (opened.name, seed, place)
         _answer(hidden, fitting, key)
         _score()
-    if key in _answers():
+    if _is_settled(key):
         wrong = museum.measured(opened, reading, hidden.name, (hidden.sign,))[hidden.sign]
         right = museum.measured(opened, reading, "", (hidden.sign,))[hidden.sign]
         museum.given_away(hidden, wrong, right)
@@ -78,14 +82,23 @@ def _next(place: int) -> None:
     st.session_state["question"] = place + 1
 
 
-def _answers() -> dict[tuple[str, int, int], bool]:
-    answers: dict[tuple[str, int, int], bool] = st.session_state.setdefault("_museum_found", {})
+def _answers() -> dict[tuple[str, int, int], dict[str, bool]]:
+    """What was answered to each question, in order, and whether it was right."""
+    answers: dict[tuple[str, int, int], dict[str, bool]]
+    answers = st.session_state.setdefault("_museum_found", {})
     return answers
 
 
+def _is_settled(key: tuple[str, int, int]) -> bool:
+    """Found, or tried as often as one may."""
+    tried = _answers().get(key, {})
+    return any(tried.values()) or len(tried) >= TRIES
+
+
 def _answer(hidden: Exhibit, fitting: list[Exhibit], key: tuple[str, int, int]) -> None:
-    """The list of mistakes; the first answer to a question counts."""
+    """The list of mistakes; after a wrong answer there is a second one."""
     titles = {exhibit.label: exhibit for exhibit in fitting}
+    tried = _answers().get(key, {})
     picked = st.selectbox(
         "Which mistake is it?",
         list(titles),
@@ -93,18 +106,19 @@ def _answer(hidden: Exhibit, fitting: list[Exhibit], key: tuple[str, int, int]) 
         key=f"guess_{'_'.join(map(str, key))}",
         placeholder="Choose one of them",
     )
-    answered = _answers()
-    if (
-        st.button("Answer", key="answer", type="primary", disabled=picked is None)
-        and picked is not None
-    ):
-        answered.setdefault(key, titles[picked] is hidden)
-    if key in answered:
-        st.text("Found." if answered[key] else "Not that one.")
+    is_new = picked is not None and picked not in tried and not _is_settled(key)
+    if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:
+        _answers().setdefault(key, {})[picked] = titles[picked] is hidden
+        st.rerun()
+    if _is_settled(key):
+        st.text("Found." if any(tried.values()) else "Not that one either.")
         st.markdown(f"It is **{hidden.title.lower()}**, exhibit {hidden.number}.")
+    elif tried:
+        st.text(f"Not {next(iter(tried))}. {AGAIN}")
 
 
 def _score() -> None:
-    answered = _answers()
-    if answered:
-        st.text(f"Found so far: {sum(answered.values())} of {len(answered)}.")
+    settled = [tried for key, tried in _answers().items() if _is_settled(key)]
+    if settled:
+        found = sum(any(tried.values()) for tried in settled)
+        st.text(f"Found so far: {found} of {len(settled)}.")

@@ -33,11 +33,30 @@ SHORT = (
 ASIDES = {
     "lost-target": "The document's code needs a target as long as its source. Where the source "
     "is shorter here, its last row stands in for the rows that are missing.",
+    "norm-order": "Both runs have the same weights and the same config. The right run norms where "
+    "the config says: pre is what a part reads, post the sum of stream and part. The other run "
+    "does the opposite.",
     "no-padding-mask": "The document prints no logits. A run of its code that is quoted, "
     "(−0.387, 0.396) moved to (−0.373, 0.486), names no seed, so its digits cannot be had again. "
     "These are ours: fresh weights and twenty tokens, both from seed 0.",
 }
 """What must be known to read the numbers rightly."""
+
+
+def numbers(exhibit: Exhibit) -> str:
+    """The number that gives an exhibit away which is no run of a model."""
+    if exhibit.name == "printed-count":
+        _, printed, counted = documents.FIGURES[exhibit.name]()[0]
+        return f"What gives it away: {printed} printed, {counted} counted."
+    points: list[Point] = st.session_state.get("_museum_random_labels", [])
+    last = {point.curve: three(point.value) for point in points}
+    if len(last) < len(learning.CURVES):
+        return "What gives it away: two accuracies. Train both, below, to see them."
+    learned, never_seen, _ = (last[curve] for curve in learning.CURVES)
+    return (
+        f"What gives it away: an accuracy of {learned} on the batch just learned, of "
+        f"{never_seen} on texts never seen."
+    )
 
 
 def show(exhibit: Exhibit) -> None:

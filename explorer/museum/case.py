@@ -93,11 +93,13 @@ class Case:
             self.passed(ids, target, tap, read_at=NOWHERE)
         return found[site]
 
-    def seen(self, cuts: Mapping[str, Cut], keep: Tensor | None = None) -> dict[str, Tensor]:
+    def seen(
+        self, cuts: Mapping[str, Cut], keep: Tensor | None = None, ids: Tensor | None = None
+    ) -> dict[str, Tensor]:
         """A piece of each of these values in one pass; what is shown to nobody is not there."""
         found: dict[str, Tensor] = {}
         with evaluating(self.model):
-            self.passed(tap=Pieces(cuts, found), keep=keep, read_at=NOWHERE)
+            self.passed(ids, tap=Pieces(cuts, found), keep=keep, read_at=NOWHERE)
         return found
 
     @property

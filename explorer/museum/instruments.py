@@ -12,9 +12,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.museum import pictures
 from explorer.museum.case import NOWHERE, Case
 from explorer.museum.moving import loss_of, moved_by, other_tokens
+from explorer.museum.pictures import Picture, named_look
 from explorer.museum.taps import Felt
+from explorer.numbers import spread as in_words
 from explorer.numbers import three
 from explorer.parts import site as named_site
 from models.losses import IGNORE, cross_entropy
@@ -34,9 +37,7 @@ class Found:
     number: float | None
     said: str
     lines: tuple[tuple[str, str], ...] = ()
-    picture: Tensor | None = None
-    down: tuple[str, ...] = ()
-    across: tuple[str, ...] = ()
+    picture: Picture | None = None
     named: str = ""
 
     @property
@@ -69,40 +70,33 @@ def weights(case: Case) -> Found:
         return Found(None, "no weights: they were computed and dropped, so there is no picture")
     drawn = seen[site]
     entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
-    rows, columns = case.reading.rows(part), case.reading.columns(part)
-    if drawn.shape != (len(rows), len(columns)):  # a decoder that looks at the source instead
-        rows = columns = case.reading.source
-    return Found(
-        float(entropy.exp()),
-        f"head {head} of {named_site(part, layer)}: its rows are spread over "
-        f"{three(float(entropy.exp()))} tokens on average",
-        picture=drawn,
-        down=tuple(token.label for token in rows),
-        across=tuple(token.label for token in columns),
-    )
+    spread = float(entropy.exp())
+    said = f"{named_look(case)}: its rows are spread over {three(spread)} tokens on average"
+    return Found(spread, said, picture=pictures.looks(case, drawn))
 
 
 def empty_row(case: Case) -> Found:
     """A sentence of nothing but filler beside it: what its first row looks at."""
     site = f"{case.first}.0.self_attn.weights"
     nothing = torch.zeros_like(case.ids, dtype=torch.bool)
-    seen = case.seen({site: lambda weights: weights[0, 0, 0]}, keep=nothing)
+    seen = case.seen({site: _first_head}, keep=nothing)
     if site not in seen:
         return Found(None, "no weights were shown to anybody")
-    row = seen[site]
+    row, picture = seen[site][0], pictures.of_nothing(case, seen[site])
     if row.isnan().any():
         said = "a row that may see nothing is NaN, which is no number, and so is its sum"
-        return Found(float(row.sum()), said, named="NaN")
+        return Found(float(row.sum()), said, picture=picture, named="NaN")
     total = float(row.sum())
     shown = ", ".join(three(value) for value in row[:4].tolist())
     more = ", …" if len(row) > 4 else ""
-    return Found(total, f"a row that may see nothing is {shown}{more} and sums to {three(total)}")
+    said = f"a row that may see nothing is {shown}{more} and sums to {three(total)}"
+    return Found(total, said, picture=picture)
 
 
 def outputs(case: Case) -> Found:
     """What leaves the model at the last place."""
-    last = case.logits(read_at=slice(-1, None))[0]
-    last = last[-1] if last.dim() == 2 else last
+    given = case.logits(read_at=slice(-pictures.MOST_PLACES, None))[0]
+    last = given[-1] if given.dim() == 2 else given
     total = float(last.sum())
     low, high = float(last.min()), float(last.max())
     lines = (
@@ -111,7 +105,7 @@ def outputs(case: Case) -> Found:
         ("argmax", str(int(last.argmax()))),
     )
     said = f"{last.numel():,} numbers between {three(low)} and {three(high)}, sum {three(total)}"
-    return Found(total, said, lines, named=f"a sum of {three(total)}")
+    return Found(total, said, lines, pictures.last_outputs(case, given), f"a sum of {three(total)}")
 
 
 def loss(case: Case) -> Found:
@@ -175,7 +169,8 @@ def padding(case: Case) -> Found:
     longer = torch.nn.functional.pad(case.ids, (0, pads), value=pad)
     moved = moved_by(case, longer, until=case.written.shape[1])
     filler = f"{pads} token{'s' if pads > 1 else ''} of filler"
-    return Found(moved, f"with {filler} behind the sentence, the logits move by {three(moved)}")
+    said = f"with {filler} behind the sentence, the logits move by {three(moved)}"
+    return Found(moved, said, picture=pictures.with_filler(case, longer))
 
 
 def order(case: Case) -> Found:
@@ -187,20 +182,16 @@ def order(case: Case) -> Found:
     offset = min(OFFSET, len(table) // 2)
     start = " ".join(f"{value:.4f}" for value in table[1, :4].tolist())
     still, spread = barely_moving(table), spread_at(table, offset)
+    apart = in_words(spread)
     lines = (
         ("position 1, the first four numbers", start),
         (f"of {table.shape[1]} dimensions, these move less than 0.01", str(still)),
-        (f"std of the product of two positions {offset} apart", three(spread)),
+        (f"std of the product of two positions {offset} apart", apart),
     )
-    rows, columns = table.shape
-    return Found(
-        spread,
-        f"{offset} apart, the product of two positions has a spread of {three(spread)}",
-        lines,
-        table.float(),
-        tuple(map(str, range(rows))),
-        tuple(map(str, range(columns))),
-    )
+    down, across = (tuple(map(str, range(size))) for size in table.shape)
+    picture = Picture(table.float(), down, across, ("position", "dimension"), "value")
+    said = f"{offset} apart, the product of two positions has a spread of {apart}"
+    return Found(spread, said, lines, picture, apart)
 
 
 def writing(case: Case) -> Found:
@@ -218,7 +209,8 @@ def writing(case: Case) -> Found:
     lines = (("token numbers", numbers), ("different ones", f"{len(set(new))} of {len(new)}"))
     different = len(set(new))
     named = f"{different} different tokens of {len(new)}"
-    return Found(float(different), f"it writes: {case.named(new)}", lines, named=named)
+    said = f"it writes: {case.named(new)}"
+    return Found(float(different), said, lines, pictures.repeats(case, new), named)
 
 
 def slices(case: Case) -> Found:
@@ -247,7 +239,7 @@ def stream(case: Case) -> Found:
     after = {f"{case.last}.{layer}.resid_post": _all for layer in layers}
     sizes = stream_sizes(case.model, case.seen(after))
     lines = tuple((f"after block {layer}", three(size)) for layer, size in enumerate(sizes))
-    lines = (("the norm stands, says the config", case.model.config.norm_position), *lines)
+    lines = (("the norm, says the config of either run", case.model.config.norm_position), *lines)
     said = f"the stream leaves the last block with a size of {three(sizes[-1])}"
     return Found(sizes[-1], said, lines)
 
@@ -263,7 +255,7 @@ def scale(case: Case) -> Found:
     factor = float((scores * products).sum() / products.square().sum())
     width = q.shape[-1]
     said = f"scores are q·k × {three(factor)}; 1/√d_k would be {three(1 / math.sqrt(width))}"
-    return Found(factor * math.sqrt(width), said, (("d_k", str(width)),))
+    return Found(factor, said, (("d_k", str(width)),))
 
 
 INSTRUMENTS: dict[str, Callable[[Case], Found]] = {

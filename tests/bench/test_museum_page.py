@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from explorer.museum import documents
 from explorer.museum.case import Case, case_of
 from explorer.museum.exhibits import EXHIBITS, FINDABLE, Exhibit
 from explorer.museum.instruments import INSTRUMENTS
+from explorer.numbers import three
 from explorer.snippets import museum as snippets
 from models.mistakes import MISTAKES
 from models.mistakes.attention import FILLS
@@ -50,6 +53,12 @@ def case(name: str) -> Case:
     seen = reading.read(model, model.example)
     part = seen.parts[-1].name
     return case_of(model, seen, (part, 0, 0))
+
+
+def case_as_shown(name: str) -> Case:
+    """The same at the head that is worth seeing first, as the page has it."""
+    right = case(name)
+    return replace(right, look=first_look(right.opened))
 
 
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda e: str(e.number))
@@ -164,6 +173,8 @@ def test_two_trainings_side_by_side(exhibit: int, monkeypatch: pytest.MonkeyPatc
     at.button(key="train_both").click().run(timeout=120)
     assert not at.exception
     assert "at step" in said(at)
+    if exhibit == 11:
+        assert re.search(r"away: an accuracy of \S+ on the batch just learned, of \S+ on", said(at))
 
 
 @pytest.mark.parametrize("model", NAMES)
@@ -181,9 +192,8 @@ def test_the_order_follows_from_the_seed() -> None:
 
 
 def test_find_it_and_the_score() -> None:
-    """The right answer first, then a wrong one, which can not be taken back."""
-    fitting = list(FINDABLE)
-    hidden = museum_finding.order(fitting, 3)
+    """The right answer at once; then a wrong one, a second try, and the end of it."""
+    hidden = museum_finding.order(list(FINDABLE), 3)
     at = inside(model="translation", room="Find it", order="3")
     at.selectbox(key="guess_translation_3_0").set_value(hidden[0].label).run()
     at.button(key="answer").click().run()
@@ -194,11 +204,64 @@ def test_find_it_and_the_score() -> None:
     assert GIVES_AWAY not in said(at)
     at.selectbox(key="guess_translation_3_1").set_value(hidden[0].label).run()
     at.button(key="answer").click().run()
-    assert "Not that one." in said(at)
+    assert f"Not {hidden[0].label}. You have a second try" in said(at)
+    assert GIVES_AWAY not in said(at)
+    assert at.button(key="answer").disabled, "the same answer is none"
+    at.selectbox(key="guess_translation_3_1").set_value(hidden[2].label).run()
+    at.button(key="answer").click().run()
+    assert "Not that one either." in said(at)
     assert "Found so far: 1 of 2." in said(at)
     at.selectbox(key="guess_translation_3_1").set_value(hidden[1].label).run()
-    at.button(key="answer").click().run()
-    assert "Found so far: 1 of 2." in said(at)
+    assert at.button(key="answer").disabled, "there is no third try"
+
+
+def test_a_second_try_counts() -> None:
+    hidden = museum_finding.order(list(FINDABLE), 3)
+    at = inside(model="translation", room="Find it", order="3")
+    for guess in (hidden[5], hidden[0]):
+        at.selectbox(key="guess_translation_3_0").set_value(guess.label).run()
+        at.button(key="answer").click().run()
+    assert "Found so far: 1 of 1." in said(at)
+
+
+@pytest.mark.parametrize("instrument", INSTRUMENTS)
+def test_the_right_number_stands_beside_every_instrument(instrument: str) -> None:
+    at = inside(model="translation", room="Find it", instrument=instrument)
+    right = INSTRUMENTS[instrument](case_as_shown("translation"))
+    assert f"As it should be: {right.said}" in said(at)
+
+
+@pytest.mark.parametrize("number", [2, 4, 7, 8, 9])
+def test_the_picture_is_one_that_shows_the_mistake(number: int) -> None:
+    """Of these the map of the head is the same in both runs."""
+    exhibit, right = EXHIBITS[number - 1], case_as_shown("translation")
+    wrong = right.of(MISTAKES[exhibit.name].make(right.model))
+    drawn, should = (INSTRUMENTS[exhibit.sign](each).picture for each in (wrong, right))
+    assert drawn is not None
+    assert should is not None
+    assert not drawn.is_like(should)
+    shown = "\n".join(caption.value for caption in inside(exhibit=exhibit.label).caption)
+    assert drawn.shows in shown
+
+
+def test_maps_that_are_alike_are_not_drawn_twice() -> None:
+    """A number instead: the first head of the encoder knows nothing of the decoder's target."""
+    look = {"model": "translation", "part": "Encoder", "exhibit": EXHIBITS[2].label}
+    assert "in both runs: the mistake does not show there." in said(inside(**look))
+    assert "in both runs" not in said(inside(mistake="false", **look))
+
+
+def test_a_number_gives_the_exhibits_away_that_are_no_run() -> None:
+    counted = said(inside(exhibit=EXHIBITS[10].label))
+    assert "What gives it away: 398,272 printed, 520,064 counted." in counted
+    assert "two accuracies. Train both, below" in said(inside(exhibit=EXHIBITS[11].label))
+
+
+def test_the_scale_is_that_of_the_document_s_table() -> None:
+    at = inside(model="translation", exhibit=EXHIBITS[13].label)
+    right = case("translation").model.config
+    wide, narrow = (three(1 / math.sqrt(d)) for d in (right.d_model, right.head_width))
+    assert f"The scale, {wide} against {narrow}." in said(at)
 
 
 @pytest.mark.parametrize("exhibit", [EXHIBITS[2], EXHIBITS[6], EXHIBITS[10]], ids=lambda e: e.name)
