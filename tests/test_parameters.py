@@ -65,6 +65,8 @@ def test_the_sums_that_the_documents_print() -> None:
     assert (words.count, layers.times, layers.each, norm.count) == (320_000, 4, 49_984, 128)
     handout = named(of_config(PRESETS["lecture handout"]()), "encoder", "6 layers, each")
     assert named(handout, "self-attention").count == 1_050_624
+    assert named(handout, "self-attention").numbers == "4 × 262,656"
+    assert named(handout, "feed-forward").numbers == "1,050,624 + 1,049,088"
     up = named(of_config(PRESETS["paper"]()), "encoder", "6 layers, each", "feed-forward", "up")
     assert up.symbols == "d_model × d_ff + d_ff"
     assert up.numbers == "512 × 2,048 + 2,048"
