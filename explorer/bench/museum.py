@@ -24,7 +24,7 @@ from models.mistakes.attention import FILLS
 
 MAP, FILLED = "A map", "filled-row"
 SIDES = ("wrong", "right")
-PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 190, 0.5
+PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 240, 0.5
 """A picture much wider than high, as of a few positions, needs less room."""
 NO_MODEL = "No model here can have this mistake: {why}. The document's own numbers stand below."
 

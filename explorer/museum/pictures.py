@@ -72,9 +72,9 @@ def last_outputs(case: Case, given: Tensor) -> Picture:
     else:
         across = _names(case, largest)
     down = ("text",) if given.dim() == 1 else _names(case, case.written[0, -len(rows) :])
-    shows = f"The largest {len(across)} at the last place, last row; above it the places before."
+    shows = f"Last row: the {len(across)} largest at the last place. Above: the same ones before."
     if len(rows) == 1:
-        shows = f"The largest {len(across)}."
+        shows = f"The {len(across)} largest."
     return Picture(rows[:, largest], down, across, ("place", "output"), "output", shows)
 
 
