@@ -16,6 +16,8 @@ from explorer.bench.walk_held import FOLDED
 from explorer.reading import Reading
 from explorer.text.labels import cut
 
+COLUMNS = {"number": "number", "key_token": "key", "option": "option"}
+"""Under which names the columns stand in the address, and what they are."""
 LONGEST_WISH = 40
 LED = "_walk_led"
 """Where this stands in the session, the page is drawn anew: the sidebar shows another layer."""
@@ -71,10 +73,10 @@ def chosen(reading: Reading) -> At:
     columns = {}
     if asked.get("encoder_token") and "encoder" in tokens:
         columns["encoder_token"] = tokens["encoder"]
-    for kind in ("number", "key", "option"):
-        wish = str(asked.get(kind) or "")
+    for name, kind in COLUMNS.items():
+        wish = str(asked.get(name) or "")
         if wish.isdecimal() and len(wish) < 8:
-            columns[kind] = int(wish)
+            columns[name] = int(wish)
         elif wish:
             vain.append(f"There is no {kind} {cut(wish, LONGEST_WISH)} here; showing the first.")
     at = At(made, names.index(stage), tokens, columns)
@@ -87,7 +89,7 @@ def chosen(reading: Reading) -> At:
                 else ""
                 for stack in counts
             },
-            **{kind: str(columns.get(kind, "")) for kind in ("number", "key", "option")},
+            **{name: str(columns.get(name, "")) for name in COLUMNS},
         }
     )
     _say(vain, stage)

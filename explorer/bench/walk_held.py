@@ -12,10 +12,8 @@ from explorer.bench.held import Held
 from explorer.parts import site
 from explorer.reading import Reading
 
-FOLDED = Folded(
-    "walk",
-    {"stage": "", "encoder_token": "", "decoder_token": "", "number": "", "key": "", "option": ""},
-)
+NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
+FOLDED = Folded("walk", dict.fromkeys(NAMES, ""))
 SEEN = "_walk_held"
 """Where this stands in the session, it is what the walk and the other pages agreed on last."""
 
@@ -27,7 +25,7 @@ def query_of(part: str) -> str:
 
 def key_of(part: str) -> str:
     """And its key: cross-attention looks at the tokens of the encoder."""
-    return "encoder_token" if part == "decoder.cross_attn" else "key"
+    return "encoder_token" if part == "decoder.cross_attn" else "key_token"
 
 
 def take() -> None:
