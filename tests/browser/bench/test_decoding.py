@@ -216,4 +216,4 @@ def test_a_model_that_only_reads_has_a_way_out(visitor: Visitor) -> None:
     page.get_by_role("button", name="the last stage of the whole pass").click()
     visitor.titled("The whole pass")
     visitor.asks(stage="probabilities", model="negation")
-    expect(page.get_by_text("Probabilities", exact=False).first).to_be_visible()
+    expect(page.get_by_text("Softmax · Encoder, answer")).to_be_visible()
