@@ -34,10 +34,10 @@ def stages(reading: Reading, folder: Path, at: Place) -> str:
             f'scores = seen.scores("{here}", head={head})[0]  # times the scale{bent}',
             *added,
             f'mask = seen.mask("{here}").expand(1, -1, *scores.shape)[0, 0]',
-            "logits = scores + added.masked_fill(~mask, -torch.inf)",
+            "masked = scores + added.masked_fill(~mask, -torch.inf)",
             f'weights = seen.weights("{here}", head={head})[0]',
             "out = weights @ v",
-            "print(dots, scores, logits, weights, out)",
+            "print(dots, scores, masked, weights, out)",
         ],
         CORE,
     )

@@ -39,7 +39,7 @@ def test_the_lines_of_the_stages_make_every_matrix(opened, model: str) -> None: 
     page = opened("look/stages", model, **few)
     view = next(view for view in page.at.get("bidi_component") if view.key == "stages")
     header, planes = wire.unpack(view.proto.bytes)
-    names = {"scaled": "scores"}
+    names = {"scaled": "scores", "logits": "masked"}
     for each in header["panels"]:
         if each["of"] == "added":
             continue

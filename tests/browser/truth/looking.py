@@ -110,14 +110,14 @@ def pairs(visitor: Visitor) -> list[Claim]:
     exps = (scores - scores.max()).exp()
     made = [
         Claim("q·k", steps["q·k, the sum of 32 products"], float(q[QUERY] @ k[KEY])),
-        Claim("÷ √32", steps["÷ √32"], float(scores[KEY])),
+        Claim("÷ √32", steps["÷ √32: the score"], float(scores[KEY])),
         Claim("e^", steps["e^(this − largest)"], float(exps[KEY])),
         Claim("sum", steps["÷ the same, summed over 8 keys"], float(exps.sum())),
         Claim("weight", steps["weight"], float(weights[KEY])),
     ]
-    for name, logit, weight in grid(visitor):
+    for name, score, weight in grid(visitor):
         place = int(name.partition(" ")[0])
-        made.append(Claim(f"logit of {name}", logit, float(scores[place])))
+        made.append(Claim(f"score of {name}", score, float(scores[place])))
         made.append(Claim(f"weight of {name}", weight, float(weights[place])))
     onward = dict(rows(visitor, 1))
     number = int(visitor.widget("number").locator("input").input_value())

@@ -119,14 +119,14 @@ def pairs(case: Case, visitor: Visitor) -> list[Claim]:
     exps = (row - row.max()).exp()
     made = [
         Claim("q·k", steps[f"q·k, the sum of {width} products"], float(q[QUERY] @ k[KEY])),
-        Claim("÷ √d", steps[f"÷ √{width}"], float(row[KEY])),
+        Claim("÷ √d", steps[f"÷ √{width}: the score"], float(row[KEY])),
         Claim("e^", steps["e^(this − largest)"], float(exps[KEY])),
         Claim("sum", steps[f"÷ the same, summed over {keys} keys"], float(exps.sum())),
         Claim("weight", steps["weight"], float(shares[KEY])),
     ]
-    for name, logit, weight in grid(visitor):
+    for name, score, weight in grid(visitor):
         place = int(name.partition(" ")[0])
-        made.append(Claim(f"logit of {name}", logit, float(row[place])))
+        made.append(Claim(f"score of {name}", score, float(row[place])))
         made.append(Claim(f"weight of {name}", weight, float(shares[place])))
     number = int(visitor.widget("number").locator("input").input_value())
     given = seen(case)[f"{case.site}.head_out"][0, case.head, QUERY].double()
