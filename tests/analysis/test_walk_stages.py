@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 
+from explorer import library, reading
 from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_formulas import formula, sentence
 from explorer.analysis.walk_line import shapes, sizes
 from explorer.analysis.walk_values import Walk
-from explorer.analysis.walk_view import row_stack, tokens_of
+from explorer.analysis.walk_view import cut, row_stack, tokens_of
 from explorer.reading import Reading
 from models import Transformer, trace
 from models.presets import notebook_tutorial, paper, web_tutorial_classifier
@@ -114,3 +115,16 @@ def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
     assert classes["head.pooled"].startswith("c =")
     assert "c" in classes["head.hidden"]
     assert classes["logits"].startswith(r"\ell = h\,")
+
+
+def test_every_row_of_the_answers_has_its_own_best_among_the_columns() -> None:
+    opened = library.open_model("translation")
+    of = reading.read(opened, opened.example)
+    walk = walked(of)
+    values = walk["probabilities"]
+    for row in range(len(values)):
+        drawn = cut(walk, walk.stages["probabilities"], row, 0, str)
+        best = values[torch.tensor(drawn.rows)].argmax(-1).tolist()
+        assert set(best) <= set(drawn.columns)
+        assert drawn.columns[:2] == tuple(values[row].topk(2).indices.tolist())
+        assert len(set(drawn.columns)) == len(drawn.columns) <= 16

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from explorer import library
+from explorer import library, reading
+from explorer.analysis.pairs import strongest
 from explorer.analysis.walk import stages_of
+from explorer.analysis.walk_view import BETWEEN
 from explorer.bench import walk
 from explorer.components.spine import Bone, encode
 from explorer.components.wire import unpack
 from explorer.text import word_tokenizer
+from explorer.text.labels import readable
 from explorer.text.special import SOURCE
 from models.presets import notebook_tutorial
 from tests import apps, zoo
@@ -151,3 +156,74 @@ def test_sections_travel_with_their_stages() -> None:
     assert header["bones"][0]["stages"] == ["Tokens"]
     assert header["bones"][0]["share"] == 1.0
     assert walk.BRANCHES["mlp"] == "feed-forward"
+
+
+def picture(at: AppTest) -> dict[str, Any]:
+    (view,) = (each for each in at.get("bidi_component") if each.key == "walk_values")
+    header, _ = unpack(view.proto.bytes)
+    return header
+
+
+def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> None:
+    at = apps.page(PAGE, model="letters")
+    opened = library.open_model("letters")
+    tokens = reading.read(opened, opened.example).target
+    (table,) = at.dataframe
+    assert list(table.value["its number"]) == [f"{token.id:,}" for token in tokens]
+    letters = [readable(opened.example[token.start : token.end]) for token in tokens]
+    shown = list(table.value["letters"])
+    assert [one for one in shown if "added" not in one] == [one for one in letters if one]
+
+
+def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> None:
+    at = apps.page(PAGE, model="translation", stage="decoder.0.cross_attn.weights")
+    opened = library.open_model("translation")
+    of = reading.read(opened, opened.example)
+    both = [f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.written, strict=True)]
+    assert picture(at)["rows"] == both
+    assert picture(at)["words"]["row"] == "reads / writes"
+    assert at.selectbox(key="walk_token").options[-1].endswith(both[-1])
+    narrow = apps.page(PAGE, model="translation", stage="decoder.0.resid_post", decoder_token="0")
+    assert picture(narrow)["rows"] == [token.label for token in of.target[:16]]
+    assert picture(narrow)["words"]["row"] == "reads"
+
+
+def test_classes_stand_in_the_order_of_the_answer() -> None:
+    opened = library.open_model("reviews")
+    guesses = reading.read(opened, opened.example).answer.guesses
+    for stage in ("logits", "probabilities"):
+        at = apps.page(PAGE, model="reviews", stage=stage)
+        assert picture(at)["columns"] == [guess.label for guess in guesses]
+
+
+def test_what_is_drawn_says_its_own_number() -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.embed", number="14")
+    assert picture(at)["places"][1] == [12, 13, 14, 15]
+
+
+def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
+    at = apps.page(
+        PAGE,
+        model="translation",
+        stage="decoder.0.cross_attn.weights",
+        decoder_token="1",
+        encoder_token="2",
+    )
+    assert at.session_state["_folded_held"]["held"] == "q1k2"
+    assert (at.session_state["query"], at.session_state["key"]) == (1, 2)
+    at.session_state["_folded_held"] = {"held": "q0k1"}
+    at.run()
+    kept = at.session_state["_folded_walk"]
+    assert (kept["decoder_token"], kept["encoder_token"]) == ("0", "1")
+
+
+def test_without_a_choice_the_key_is_the_one_that_is_looked_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(walk, "matrix", lambda *_, **how: drawn.update(how))
+    opened = library.open_model("letters")
+    of = reading.read(opened, opened.example)
+    apps.page(PAGE, model="letters", stage="decoder.1.self_attn.weights", head="0")
+    last = len(of.target) - 1
+    assert drawn["held"] == (last, strongest(of, "decoder.self_attn", 1, 0, last))
