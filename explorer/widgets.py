@@ -11,6 +11,7 @@ from torch import Tensor
 
 from explorer import session, source
 from explorer.components import chips, matrix, mounting
+from explorer.components.matrix import room
 from explorer.figures.bars import bars
 from explorer.masks import Masks, Pictures
 from explorer.reading import Reading
@@ -70,16 +71,17 @@ def one_head(reading: Reading, key: str, height: int = MATRIX_HEIGHT) -> None:
     """The chosen head, large: queries down, keys across."""
     at = session.choice()
     words = reading.part(at.part).words
+    rows, columns = reading.rows(at.part), reading.columns(at.part)
     matrix(
         reading.weights(at.part, at.layer, at.head),
-        reading.rows(at.part),
-        reading.columns(at.part),
+        rows,
+        columns,
         key=key,
         allowed=reading.mask(at.part, at.layer),
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
-        height=height,
+        height=room(len(rows), len(columns), height),
         top=1.0,
     )
 

@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.components import wire
-from explorer.components.matrix import encode, natural_height
+from explorer.components.matrix import encode, natural_height, room
 from tests.components.conftest import OpenDemo
 from tests.components.samples import STRANGE, WORDS, attention, causal
 from tests.components.test_wire import shown
@@ -221,6 +221,12 @@ def test_a_mask_of_fewer_dimensions_is_spread_over_the_rows() -> None:
 def test_the_height_is_decided_by_the_labels_alone() -> None:
     assert natural_height(WORDS, WORDS) == natural_height(WORDS, WORDS)
     assert natural_height(["a"] * 1024, ["b"] * 1024) == 640
+
+
+def test_a_strip_is_as_high_as_its_labels_need() -> None:
+    """Many words written of a short sentence: every row has its label, every column its own."""
+    assert room(9, 9, 520) == room(64, 64, 520) == room(9, 1, 520) == 520
+    assert room(64, 5, 520) == 13 * 64 + 170
 
 
 def test_a_held_cell_is_told_once_the_hand_rests_and_comes_back(open_demo: OpenDemo) -> None:

@@ -23,6 +23,9 @@ from explorer.components.told import Place
 SCALES = ("sequential", "diverging", "mask")
 SCALINGS = ("all", "row", "column")
 
+STRIP, LABELLED, AROUND = 4, 13, 170
+"""From how many rows to a column it is a strip; pixels a label needs, and all that is around."""
+
 HTML = """
 <div class="view matrix">
   <div class="head"><div class="sentence idle"></div><div class="legend"></div></div>
@@ -132,6 +135,11 @@ def _sentence(scale: str) -> str:
     if scale == "mask":
         return "{row} may look at {column}"
     return "{row} attends to {column}: {value}"
+
+
+def room(rows: int, columns: int, usual: int) -> int:
+    """The usual height; a strip of many rows and few columns is as high as its labels need."""
+    return max(usual, LABELLED * rows + AROUND) if rows > STRIP * columns else usual
 
 
 def natural_height(rows: Sequence[Label], columns: Sequence[Label]) -> int:
