@@ -66,21 +66,21 @@ def in_latex(found: Sum, stage: Stage, config: TransformerConfig, value: float) 
     """The value as its sum, each number to three digits and with what it is under it."""
     x, w = SYMBOLS.get(stage.kind) or (symbol_read(stage, config), "w")
     parts = [
-        _under(rf"{_bare(left)} \cdot {_bare(right)}", rf"{x}_{{{at}}} {w}_{{{at}}}")
+        _under(rf"{bare(left)} \cdot {bare(right)}", rf"{x}_{{{at}}} {w}_{{{at}}}")
         for at, left, right in found.terms
     ]
     if found.others:
-        parts.append(_under(_bare(found.rest), rf"{found.others:,}\text{{ more}}"))
+        parts.append(_under(bare(found.rest), rf"{found.others:,}\text{{ more}}"))
     if found.bias is not None:
-        parts.append(_under(_bare(found.bias), "b"))
-    return rf"\small {_bare(value, alone=True)} = " + " + ".join(parts)
+        parts.append(_under(bare(found.bias), "b"))
+    return rf"\small {bare(value, alone=True)} = " + " + ".join(parts)
 
 
 def _under(text: str, what: str) -> str:
     return rf"\underbrace{{{text}}}_{{{what}}}"
 
 
-def _bare(value: float, alone: bool = False) -> str:
+def bare(value: float, alone: bool = False) -> str:
     """A number in LaTeX; in brackets where it is negative and does not stand alone."""
     digits, _, power = three(value).replace("−", "-").replace(",", "{,}").partition("e")
     made = digits + (rf" \cdot 10^{{{power}}}" if power else "")

@@ -12,6 +12,7 @@ from explorer.analysis.pairs import strongest
 from explorer.analysis.walk_again import ALL, difference
 from explorer.analysis.walk_formulas import formula, sentence
 from explorer.analysis.walk_line import Stage, sizes
+from explorer.analysis.walk_numbers import equation, in_numbers
 from explorer.analysis.walk_sum import as_sum, in_latex
 from explorer.analysis.walk_values import Walk, recorded
 from explorer.analysis.walk_view import (
@@ -137,7 +138,7 @@ def _stage(opened: Opened, walk: Walk, at: choices.At) -> None:
     choices.controls(at, names, windows(walk[stage.name].shape[1]) if is_cut else [])
     drawn = cut(walk, stage, at.row, at.window, lambda option: option_name(opened, option))
     _matrix(walk, stage, drawn, at)
-    _cell_as_sum(walk, stage, drawn, at)
+    _cell_in_numbers(walk, stage, drawn, at)
     st.caption(" ".join(said(walk, stage, drawn, at)))
     if stage.part:
         walk_held.ways_on(at.tokens[stage.stack], key_of(walk, at))
@@ -237,15 +238,17 @@ def key_of(walk: Walk, at: choices.At) -> int:
     return strongest(walk.reading, stage.part, stage.layer, walk.head, at.tokens[stage.stack])
 
 
-def _cell_as_sum(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
-    """The number of the held cell as what is read times its weights, where it is one."""
+def _cell_in_numbers(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
+    """The number of the held cell by the formula, with what is read there."""
     cell = held(walk, drawn, at)
     if cell is None:
         return
-    row = walk.rows(stage.name).index(drawn.rows[cell[0]])
-    found = as_sum(walk, stage, row, drawn.columns[cell[1]])
-    if found:
-        st.latex(in_latex(found, stage, walk.config, float(drawn.values[cell])))
+    row, column = walk.rows(stage.name).index(drawn.rows[cell[0]]), drawn.columns[cell[1]]
+    value = float(drawn.values[cell])
+    if found := as_sum(walk, stage, row, column):
+        st.latex(in_latex(found, stage, walk.config, value))
+    elif made := in_numbers(walk, stage, row, column):
+        st.latex(equation(made, value))
 
 
 def height_of(rows: int) -> int:

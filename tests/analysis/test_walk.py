@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from explorer import library, reading
 from explorer.analysis.walk_again import difference
+from explorer.analysis.walk_numbers import equation, in_numbers
 from explorer.analysis.walk_sum import as_sum, in_latex
 from explorer.analysis.walk_values import Walk, recorded
 from explorer.library import Opened
@@ -155,6 +156,19 @@ def test_a_number_is_the_sum_of_its_terms(found: Reading) -> None:
             assert sizes_of == sorted(sizes_of, reverse=True)
             assert "=" in in_latex(made, stage, walk.config, made.total)
     assert {"linear", "projected", "products", "head out"} <= kinds
+
+
+def test_a_number_is_what_its_formula_gives_with_numbers(found: Reading) -> None:
+    walk, kinds = walked(found, head=found.config.n_heads - 1), set[str]()
+    for stage in walk.stages.values():
+        value = walk[stage.name].double()
+        for row, column in {(0, 0), (len(value) - 1, value.shape[-1] - 1)} if value.dim() else ():
+            made = in_numbers(walk, stage, row, column) if value.dim() == 2 else None
+            if made is not None:
+                kinds.add(stage.kind)
+                assert made.total == pytest.approx(float(value[row, column]), rel=1e-6, abs=1e-6)
+                assert "=" in equation(made, made.total)
+    assert {"weights", "add"} <= kinds
 
 
 def hooked(of: Reading, walk: Walk) -> dict[str, Tensor]:

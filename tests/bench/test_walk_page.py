@@ -100,6 +100,7 @@ def test_the_held_number_is_opened_as_a_sum() -> None:
     at.session_state["_folded_walk"] = {"stage": "decoder.0.resid_post"}
     at.run()
     assert not any(r"\underbrace" in each.value for each in at.latex)
+    assert " + " in at.latex[1].value  # the stream and what is added, in numbers
 
 
 def test_numbers_are_sent_in_single_precision() -> None:
