@@ -48,7 +48,9 @@ def test_head_metrics_ranked_finder(visitor: Visitor, model: str, metric: str, h
     place = str(third.get_attribute("aria-label")).partition(" of ")[0]
     assert place in {"1", "2", "3"}, "those that read alike share a place"
     third.click()
-    expect(page.get_by_text(f"{place} of {heads} by {metric.lower()}, highest first")).to_be_visible()
+    expect(
+        page.get_by_text(f"{place} of {heads} by {metric.lower()}, highest first")
+    ).to_be_visible()
     expect(third).to_have_attribute("aria-pressed", "true")
     canvas, at = cell(visitor, "heads_table", 0, 1)
     canvas.click(position=at)
