@@ -12,6 +12,7 @@ from explorer.library import Opened
 from explorer.text import Token
 
 ANSWERS_SHOWN = 8
+LONGEST_ANSWER, LONGEST_UNTRAINED = 64, 12
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ def first_place(opened: Opened, tokens: Sequence[Token]) -> int:
     if masks := masks_in(opened, tokens):
         return masks[0]
     return len(tokens) - 1 if opened.config.kind == "decoder" else 0
+
+
+def longest_answer(opened: Opened) -> int:
+    """Where an answer is cut that has not ended; what is untrained writes noise without end."""
+    most = LONGEST_UNTRAINED if opened.run.get("untrained") is True else LONGEST_ANSWER
+    return min(opened.config.max_len, most)
 
 
 def written_answer(opened: Opened, written: Sequence[Token]) -> Answer:

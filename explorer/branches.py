@@ -1,32 +1,42 @@
 """What was written by hand and by draw: branches from one start, as steps that can be undone.
 
 A node is one token behind its parent; node 0 is the start, and the others are numbered in
-the order in which they came. In the address stand the steps, what was undone, and where
-the reader is: `0d12-7.2f9~2d4_3` says that 12 and 7 were drawn behind the start (nodes 1
-and 2), 9 was forced behind node 2, a drawn 4 was undone, and node 3 is on screen.
+the order in which they came. In the address stand the steps, and what was undone:
+`0d12-7.1.1f9~3d4` says that 12 and 7 were drawn behind the start (nodes 1 and 2), that the
+reader went back to node 1 and forced 9 behind it (node 3), and that a drawn 4 was undone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 MOST_NODES = 240
-"""The address holds them all and must stay short."""
-MOVE = re.compile(r"(\d{1,4})([df])(\d{1,7}(?:-\d{1,7})*)")
-WHOLE = re.compile(r"([^~_]*)(?:~([^~_]+))?(?:_(\d{1,4}))?")
+"""The address holds them all and must stay short; it holds no more ways back than these."""
+FULL = (
+    f"The branches hold {MOST_NODES} tokens in all, so {{room:,}} more fit: "
+    "Undo or Clear makes room."
+)
+MOVE = re.compile(r"(\d{1,4})(?:([df])(\d{1,7}(?:-\d{1,7})*))?")
+WHOLE = re.compile(r"([^~]*)(?:~([^~]+))?")
 
 
 @dataclass(frozen=True)
 class Move:
-    """Tokens behind a node, one after another: all drawn, or all forced by the reader."""
+    """Tokens behind a node, one after another: all drawn, or all forced by the reader.
+
+    Without tokens the reader only goes to that node.
+    """
 
     parent: int
-    forced: bool
-    tokens: tuple[int, ...]
+    forced: bool = False
+    tokens: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        if not self.tokens:
+            return str(self.parent)
         return f"{self.parent}{'f' if self.forced else 'd'}{'-'.join(map(str, self.tokens))}"
 
 
@@ -41,20 +51,53 @@ class Node:
 
 @dataclass(frozen=True)
 class Branches:
-    """The first `done` of the moves are made, the rest is undone; `at` is the node on screen."""
+    """The first `done` of the moves are made, the rest is undone."""
 
     moves: tuple[Move, ...] = ()
     done: int = 0
-    at: int = 0
 
     @property
+    def at(self) -> int:
+        """The node on screen: where the last move led."""
+        last = self.moves[self.done - 1] if self.done else Move(0)
+        return len(self.nodes) - 1 if last.tokens else last.parent
+
+    @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes that stand; the first is the start, which is no token."""
         return _nodes(self.moves[: self.done])
 
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """How many tokens stand up to each node."""
+        depths = [0]
+        for node in self.nodes[1:]:
+            depths.append(depths[node.parent] + 1)
+        return tuple(depths)
+
+    @cached_property
+    def children(self) -> tuple[dict[int, int], ...]:
+        """For each node the tokens that were written behind it, and the nodes that they are."""
+        found = tuple(dict[int, int]() for _ in self.nodes)
+        for place, node in enumerate(self.nodes[1:], 1):
+            found[node.parent][node.token] = place
+        return found
+
     @property
-    def has_room(self) -> bool:
-        return len(self.nodes) <= MOST_NODES
+    def room(self) -> int:
+        """How many more nodes there may be."""
+        return MOST_NODES + 1 - len(self.nodes)
+
+    @property
+    def written(self) -> Branches:
+        """The same nodes, without the ways back and what was undone."""
+        moves = tuple(move for move in self.moves[: self.done] if move.tokens)
+        return Branches(moves, len(moves))
+
+    @property
+    def before(self) -> Branches:
+        """What stood before the last move."""
+        return Branches(self.moves[: self.done - 1], self.done - 1)
 
     def line(self, node: int) -> list[int]:
         """The nodes from the first token to this one."""
@@ -69,51 +112,65 @@ class Branches:
         nodes = self.nodes
         return tuple(nodes[each].token for each in self.line(self.at if node is None else node))
 
-    def behind(self, node: int) -> dict[int, int]:
-        """The tokens that were written behind a node, and the nodes that they are."""
-        return {
-            each.token: place
-            for place, each in enumerate(self.nodes)
-            if place and each.parent == node
-        }
-
     def leaves(self) -> list[int]:
         """Where the branches end."""
-        parents = {node.parent for node in self.nodes[1:]}
-        return [place for place in range(1, len(self.nodes)) if place not in parents]
+        return [place for place, behind in enumerate(self.children) if place and not behind]
 
     def stand(self, node: int) -> Branches:
-        return replace(self, at=node) if 0 <= node < len(self.nodes) else self
+        """Go to a node, as a step; what was undone can still be made again."""
+        if node == self.at or not 0 <= node < len(self.nodes):
+            return self
+        done, undone = [*self.moves[: self.done], Move(node)], self.moves[self.done :]
+        if _ways([*done, *undone]) > MOST_NODES:
+            done.remove(next(move for move in done if not move.tokens))  # the oldest
+        return Branches((*done, *undone), len(done))
 
-    def write(self, tokens: Sequence[int], *, forced: bool) -> Branches:
-        """Go on from here; what stands there already is only followed."""
-        at, left = self.at, list(tokens)[: MOST_NODES - len(self.nodes) + 1]
-        while left and left[0] in self.behind(at):
-            at = self.behind(at)[left.pop(0)]
+    def follow(self, tokens: Sequence[int], behind: int) -> tuple[int, list[int]]:
+        """The node to which what stands there leads, and the tokens that do not stand there."""
+        at, left = behind, list(tokens)
+        while left and left[0] in self.children[at]:
+            at = self.children[at][left.pop(0)]
+        return at, left
+
+    def fitting(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens can be written here."""
+        _, left = self.follow(tokens, self.at)
+        return len(tokens) - max(0, len(left) - self.room)
+
+    def write(self, tokens: Sequence[int], *, forced: bool, behind: int | None = None) -> Branches:
+        """Go on from here, or from `behind`, in one step; what stands there is only followed.
+
+        ValueError, and nothing is written, where not all of it fits.
+        """
+        at, left = self.follow(tokens, self.at if behind is None else behind)
+        if len(left) > self.room:
+            raise ValueError(FULL.format(room=self.room))
         if not left:
-            return replace(self, at=at)
+            return self.stand(at)
         moves = (*self.moves[: self.done], Move(at, forced, tuple(left)))
-        return Branches(moves, len(moves), len(_nodes(moves)) - 1)
+        return Branches(moves, len(moves))
 
     def undo(self) -> Branches:
-        if not self.done:
-            return self
-        return replace(self, done=self.done - 1, at=self.moves[self.done - 1].parent)
+        """Before the last step, whether it wrote something or only went to another node."""
+        return Branches(self.moves, max(0, self.done - 1))
 
     def redo(self) -> Branches:
-        if self.done == len(self.moves):
-            return self
-        again = replace(self, done=self.done + 1)
-        return replace(again, at=len(again.nodes) - 1)
+        return Branches(self.moves, min(len(self.moves), self.done + 1))
+
+    @property
+    def made(self) -> str:
+        """The moves that are made, as they stand in the address."""
+        return ".".join(map(str, self.moves[: self.done]))
 
     def __str__(self) -> str:
         """As it stands in the address; nothing where nothing was written."""
-        made, undone = (
-            ".".join(map(str, moves))
-            for moves in (self.moves[: self.done], self.moves[self.done :])
-        )
-        at = f"_{self.at}" if self.at != len(self.nodes) - 1 else ""
-        return f"{made}{f'~{undone}' if undone else ''}{at}"
+        undone = ".".join(map(str, self.moves[self.done :]))
+        return f"{self.made}{f'~{undone}' if undone else ''}"
+
+
+def _ways(moves: Sequence[Move]) -> int:
+    """How many of the moves only go to another node."""
+    return sum(not move.tokens for move in moves)
 
 
 def _nodes(moves: Sequence[Move]) -> tuple[Node, ...]:
@@ -144,18 +201,15 @@ def from_text(text: str, known: int, ends: Collection[int], room: int) -> Branch
         if move.parent >= count:
             return None
         count += len(move.tokens)
-    depths = [0]
     for node in nodes[1:]:
-        depths.append(depths[node.parent] + 1)
         if node.token >= known or (node.parent and nodes[node.parent].token in ends):
             return None
     twice = len({(node.parent, node.token) for node in nodes}) < len(nodes)
-    if twice or max(depths) > room or len(nodes) > MOST_NODES + 1:
+    if twice or max(found.depths) > room or len(nodes) > MOST_NODES + 1:
         return None
-    found = replace(found, done=len(made))
-    last = len(found.nodes) - 1
-    at = last if whole[3] is None else int(whole[3])
-    return replace(found, at=at) if at <= last else None
+    if _ways(found.moves) > MOST_NODES:
+        return None
+    return Branches(found.moves, len(made))
 
 
 def _moves(text: str) -> tuple[Move, ...] | None:
@@ -165,7 +219,7 @@ def _moves(text: str) -> tuple[Move, ...] | None:
     if not all(found):
         return None
     return tuple(
-        Move(int(each[1]), each[2] == "f", tuple(map(int, each[3].split("-"))))
+        Move(int(each[1]), each[2] == "f", tuple(map(int, each[3].split("-"))) if each[3] else ())
         for each in found
         if each
     )

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.decoding import Stages
-from explorer.kept import kept
+from explorer.analysis.decoding import Stages, chance_at
+from explorer.branches import Branches
+from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.passing import ids_of
-from explorer.reading import Reading, ReadingError, read
+from explorer.reading import Reading, ReadingError, read, unknown
 from explorer.text import TextError, Token
 from explorer.writing import MOST_WRITTEN, ONLY_READS, writes
 from models import TransformerConfig, trace
-from models.generation import allowed
+from models.generation import Sampling, allowed, choose_from, drawn
+from models.going_on import GoingOn
 from models.masking import keep_of
 from models.trace import CHEAP_SITES
 
+Report = Callable[[float], None]
+"""Is told which share of the work is done."""
 NO_NUMBERS = "This model's logits are no numbers, so nothing follows from them: choose another."
 
 
@@ -125,6 +129,11 @@ def tokens_of(opened: Opened, start: Start, path: Sequence[int], typed: str) -> 
     return [token.id for token in found]
 
 
+def unknown_in(opened: Opened, typed: str) -> tuple[str, ...]:
+    """One sentence that names what of this the model has no token for, where there is such."""
+    return unknown(opened, typed, "", opened.tokenizer.encode(typed), "written")
+
+
 def ends(opened: Opened) -> set[int]:
     """The tokens after which nothing is written."""
     return {end for end in (opened.config.eos_id, *opened.config.more_eos_ids) if end is not None}
@@ -157,12 +166,74 @@ def rank(found: Stages, token: int) -> int:
     return 1 + int((found.logits > found.logits[token]).sum())
 
 
-def log_chances(opened: Opened, text: str, path: Sequence[int]) -> list[float]:
-    """What the model gave each of these tokens where it was written, in nats."""
-    if not path:
-        return []
-    standing = stand(opened, text, path[:-1])
-    return [*standing.given, float(standing.logits.log_softmax(-1)[path[-1]])]
+def drawn_on(
+    opened: Opened, text: str, path: Sequence[int], sampling: Sampling, seed: int
+) -> Iterator[int]:
+    """Tokens behind a path, the same as are drawn one by one; each costs one token's pass."""
+    going = _going_on(opened, text)
+    logits = going.read(torch.tensor([path]))[:, -1] if path else going.first
+    generator = chance_at(seed, len(path), logits.shape[-1], sampling)
+    while True:
+        token = int(drawn(choose_from(logits.float(), sampling), sampling, generator))
+        yield token
+        logits = going.read(torch.tensor([[token]]))[:, -1]
+
+
+def log_chances(
+    opened: Opened, text: str, found: Branches, standing: Stand, here: int, report: Report
+) -> tuple[float, ...]:
+    """What the model gave each node where it was written, in nats; 0 for the start.
+
+    `standing` is the pass at node `here`: with what it says, one more move costs nothing.
+    Made once for each state of the branches; only these numbers are kept.
+    """
+    found, behind = found.written, standing.logits.log_softmax(-1)
+    known = dict(zip(found.line(here), standing.given, strict=True))
+    known |= {node: float(behind[token]) for token, node in found.children[here].items()}
+    return _log_chances(opened, text, found, known, report)
+
+
+def _log_chances(
+    opened: Opened, text: str, found: Branches, known: dict[int, float], report: Report
+) -> tuple[float, ...]:
+    def make() -> tuple[float, ...]:
+        if not found.done:
+            return (0.0,)
+        before = found.before
+        new = range(len(before.nodes), len(found.nodes))
+        if all(node in known for node in new):
+            earlier = _log_chances(opened, text, before, known, report)
+            return (*earlier, *(known[node] for node in new))
+        return _read_all(_going_on(opened, text), found, report)
+
+    return kept(opened, ("chances", text, found.made), make, size_of)
+
+
+def _read_all(going: GoingOn, found: Branches, report: Report) -> tuple[float, ...]:
+    """One pass for each leaf, over what it does not share with the leaf before."""
+    first, tokens = going.first[0].log_softmax(-1), torch.tensor([n.token for n in found.nodes])
+    chances, held, lines = [0.0] * len(tokens), list[int](), sorted(map(found.line, found.leaves()))
+    for done, line in enumerate(lines):
+        report(done / len(lines))
+        chances[line[0]] = float(first[tokens[line[0]]])
+        fed = line[:-1]
+        if not fed:
+            continue
+        shared = sum(own == other for own, other in zip(fed, held, strict=False))
+        again = max(0, shared - 1)  # the last that is shared says what follows it
+        going.back_to(again)
+        logits = going.read(tokens[fed[again:]][None])[0].float()
+        behind = line[again + 1 :]
+        given = logits.log_softmax(-1).gather(-1, tokens[behind][:, None])[:, 0]
+        for node, chance in zip(behind, given.tolist(), strict=True):
+            chances[node] = chance
+        held = fed
+    return tuple(chances)
+
+
+def _going_on(opened: Opened, text: str) -> GoingOn:
+    start = start_of(opened, text)
+    return GoingOn(opened.model, ids_of([start.source or start.begun]))
 
 
 def _as_written(start: Start, config: TransformerConfig, ids: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ HEADS = {
     "language-model": "names a token at every position",
     "masked-language-model": "names the token behind every mask",
     "classifier": "puts the whole text into a class",
-    "none": "has no head",
+    "none": "ends in a vector for every token",
 }
 POSITIONS = {
     "sinusoidal": "sinusoidal positions",

@@ -8,7 +8,7 @@ from itertools import islice
 from explorer.source import ROOT
 from explorer.tasks.translation import sentences
 from explorer.text.learning import BPE, Learnt, learn
-from explorer.text.limits import checked
+from explorer.text.limits import TextError, checked
 from explorer.text.made_here import MadeHere, after, of_pieces
 from explorer.text.unigram import MOST_LEARNT, UNIGRAM, Unigram, learn_unigram
 
@@ -21,6 +21,9 @@ COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 
 MOST_CHARACTERS = 1_000_000
 """Longest text of a reader's own: every step of it is drawn at once."""
+
+LONGEST_WORD = 10_000
+"""The library's time grows with the square of it: minutes for a megabyte in one word."""
 
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000)
 """Pieces of a Unigram beside the characters of its text."""
@@ -41,7 +44,13 @@ def shipped(name: str) -> str:
 @lru_cache(maxsize=KEPT)
 def rules(text: str, most: int, way: str = BPE) -> Learnt:
     """Rules of this text; TextError says in a sentence why there are none."""
-    return learn(checked(text, MOST_CHARACTERS), most, way)
+    longest = max(map(len, checked(text, MOST_CHARACTERS).split()), default=0)
+    if longest > LONGEST_WORD:
+        raise TextError(
+            f"The text has {longest:,} characters without a space between them; at most "
+            f"{LONGEST_WORD:,} fit, so put spaces or lines between its words."
+        )
+    return learn(text, most, way)
 
 
 def sizes(text: str, most: int) -> list[int]:

@@ -114,9 +114,14 @@ def uploads_root() -> Path:
     return runs_root() / ".uploads"
 
 
+def systems_root() -> Path:
+    """Where the documents' systems are kept, which the app makes itself."""
+    return runs_root() / ".systems"
+
+
 def uploaded(name: str) -> Path | None:
-    """The folder of an upload, for those who know its name."""
-    return places.uploaded(name, uploads_root())
+    """The folder of an upload, or of a document's system, for those who know its name."""
+    return places.uploaded(name, uploads_root()) or places.uploaded(name, systems_root())
 
 
 def entries(root: Path | None = None, brought: Sequence[Path] = ()) -> list[Entry]:

@@ -27,7 +27,10 @@ def tokens_read(reading: Reading) -> tuple[tuple[int, int], ...]:
 
 def rows_counted(found: HeadStatistics) -> str:
     """Of how many rows a statistic is the mean, apart from those that its meaning leaves out."""
-    said = f"A mean over rows: your text has {found.rows:,}, less those that the metric leaves out."
+    said = (
+        f"A mean over rows, one for each token that looks: here {found.rows:,}, less those that "
+        "the metric leaves out."
+    )
     if found.blind:
         said += f" {found.blind:,} see nothing and are left out."
     return said

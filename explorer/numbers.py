@@ -22,6 +22,15 @@ def three(value: float) -> str:
     return f"{sign}{rounded:,.{places}f}"
 
 
+ROUNDING = 1e-12
+"""What double precision leaves of a spread that is none; no two machines leave the same."""
+
+
+def spread(value: float) -> str:
+    """Three significant digits, or the sentence that there is none but for rounding."""
+    return "0, but for rounding" if value < ROUNDING else three(value)
+
+
 def megabytes(size: int) -> str:
     """Bytes as millions of them; few are thousands."""
     return f"{three(size / 1e6)} MB" if size >= 1e6 or not size else f"{three(size / 1e3)} kB"

@@ -19,6 +19,8 @@ from models import Transformer, TransformerConfig
 
 COMPUTED = ("sinusoidal", "rotary", "alibi")
 """Positions that hold nothing learnt."""
+MOST_ADDED = 4
+"""Terms of a sum that are written out."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,19 @@ class Node:
 
     @property
     def numbers(self) -> str:
-        """`64 × 256 + 256`; of layers that are alike, how many times how much."""
+        """`64 × 256 + 256`; of layers that are alike, how many times how much; else a short sum."""
         if self.times > 1:
             return f"{self.times:,} × {self.each:,}"
+        if self.children:
+            return self._sum_of_children()
         return _added([" × ".join(f"{size:,}" for _, size in term) for term in self.terms])
+
+    def _sum_of_children(self) -> str:
+        """`4 × 262,656`, or `64 + 128`; nothing where there are too many to be read."""
+        counts = [child.count for child in self.children if child.count]
+        if len(counts) > 1 and len(set(counts)) == 1:
+            return f"{len(counts)} × {counts[0]:,}"
+        return " + ".join(f"{count:,}" for count in counts) if len(counts) <= MOST_ADDED else ""
 
 
 def _added(terms: list[str]) -> str:
@@ -121,12 +132,15 @@ class _Book:
         if path == ("head",) and self.config.tie_embeddings and self.config.head != "classifier":
             tied = Node(name, said="tied to the token embedding, which is counted there")
             return [tied, *([self.leaf("bias", path, tensors)] if tensors else [])]
-        known = {self.counted.get(id(tensor), "") for tensor in tensors.values()} - {""}
-        if known:
-            return [Node(name, said=f"shared with the {known.pop()}, which is counted there")]
+        known = {each: self.counted.get(id(tensor)) for each, tensor in tensors.items()}
+        there = sorted({whose for whose in known.values() if whose})
+        found = [
+            Node(name, said=f"shared with the {each}, which is counted there") for each in there
+        ]
+        new = {each: tensor for each, tensor in tensors.items() if not known[each]}
         whose = f"{name} of the {path[0]}" if path[-1] == "embedding" else name
-        self.counted.update((id(tensor), whose) for tensor in tensors.values())
-        return [self.leaf(name, path, tensors)] if tensors else []
+        self.counted.update((id(tensor), whose) for tensor in new.values())
+        return [*found, *([self.leaf(name, path, new)] if new else [])]
 
     def leaf(self, name: str, path: tuple[str, ...], tensors: dict[str, nn.Parameter]) -> Node:
         before, behind = sides(path, self.config)

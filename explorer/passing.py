@@ -20,6 +20,17 @@ def ids_of(rows: Sequence[Sequence[Token]]) -> Tensor:
     return torch.tensor([[token.id for token in row] for row in rows])
 
 
+def segments_of(opened: Opened, rows: Sequence[Sequence[Token]]) -> Tensor | None:
+    """Which text of a pair each token belongs to; None for a model that does not tell them apart.
+
+    A stranger's tokenizer may count further than its model.
+    """
+    most = opened.config.n_segments - 1
+    if most < 0:
+        return None
+    return torch.tensor([[min(token.segment, most) for token in row] for row in rows])
+
+
 def shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
     """Where the words that a model expects are shown: what is not looked at is not computed."""
     if len(encoded) > 1 or not opened.config.head.endswith("language-model"):
@@ -34,12 +45,10 @@ def one_stack(
     opened: Opened, rows: Sequence[tuple[Token, ...]], read_at: slice, edits: Sequence[Edit] = ()
 ) -> Trace:
     """One watched pass of a model of one stack, with what the pages derive everything from."""
-    most = max(opened.config.n_segments - 1, 0)  # a stranger's tokenizer may count further
-    segments = torch.tensor([[min(token.segment, most) for token in row] for row in rows])
     return trace(
         opened.model,
         ids_of(rows),
-        segments=segments if opened.config.n_segments else None,
+        segments=segments_of(opened, rows),
         read_at=read_at,
         sites=CHEAP_SITES,
         edits=edits,

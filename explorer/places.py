@@ -155,8 +155,8 @@ def _make_room(root: Path, newest: Path) -> None:
 
 
 def uploaded(name: str, root: Path) -> Path | None:
-    """The folder of an upload by its name, which only those know who were told."""
-    if not re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", name):
+    """The folder of an upload, or of a document's system, by the name that its address has."""
+    if not re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}|[a-z-]{{1,40}}", name):
         return None
     return root / name if (root / name).is_dir() else None
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from models import Transformer, TransformerConfig
+from models.initialization import skipping_initialization
 from models.positional import (
     AlibiPositions,
     LearnedPositions,
@@ -40,7 +41,7 @@ EXPLANATIONS = {
     "It is added to the embedding; what the distances mean is up to the training.",
     "rotary": "Nothing is added. Each pair of numbers in a query or key is turned by an angle "
     "that grows with the position; shown is a vector of ones as it is turned. "
-    "The product of a query and a key then depends on their distance alone.",
+    "Where a query and a key stand then enters their product by their distance alone.",
     "relative": "Nothing is added to the tokens. The score of a key gets a number that was trained "
     "for its distance, one per head; near distances have a bucket each, far ones share (T5).",
     "alibi": "Nothing is added to the tokens. The score of a far key is lowered in proportion "
@@ -57,10 +58,6 @@ CODE: dict[str, Callable[..., Any]] = {
     "alibi": AlibiPositions,
     "none": Positions,
 }
-NO_TABLE = (
-    "This model has no such trained positions to show: choose a model that was trained with them, "
-    "or another scheme."
-)
 
 
 @dataclass(frozen=True)
@@ -122,14 +119,23 @@ def learned_table(model: Transformer, stack: str = "") -> Tensor | None:
 
 
 def scheme(
-    name: str, model: Transformer, count: int, head: int = 0, stack: str = ""
+    name: str,
+    model: Transformer,
+    count: int,
+    head: int = 0,
+    stack: str = "",
+    width: int | None = None,
 ) -> Scheme | None:
-    """The scheme at the sizes of this model; None where the model has no such positions."""
+    """The scheme at the sizes of this model; None where the model has no such positions.
+
+    Another `width` is for sinusoids alone, which need no trained numbers.
+    """
     config, places = model.config, torch.arange(count)
     if name == "sinusoidal":
         halves = config.positions == name and config.pairs == "halves"
-        table = sinusoids(places, config.d_model, "halves" if halves else "adjacent")
-        return _added(name, table, _wavelengths(config), halves=halves)
+        width = width or config.d_model
+        table = sinusoids(places, width, "halves" if halves else "adjacent")
+        return _added(name, table, _wavelengths(width), halves=halves)
     if name == "learned":
         learned = learned_table(model, stack)
         return None if learned is None else _added(name, learned[:count])
@@ -174,7 +180,8 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Sche
         ]
         return Scheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"
-    with torch.device("meta"):  # its table stays empty: nothing is trained, nothing invented
+    # Its table stays empty: nothing is trained, nothing invented.
+    with torch.device("meta"), skipping_initialization():  # filling it would load torch's compiler
         bare = RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
     buckets = bare.buckets(places[None] - places[:, None])
     numbers = bare.buckets(offsets).tolist()
@@ -201,6 +208,6 @@ def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
     return Scheme("rotary", table, table @ table.T, pairs, tuple(waves))
 
 
-def _wavelengths(config: TransformerConfig) -> tuple[float, ...]:
-    exponents = torch.arange(0, config.d_model, 2) / config.d_model
+def _wavelengths(width: int) -> tuple[float, ...]:
+    exponents = torch.arange(0, width, 2) / width
     return tuple((2 * torch.pi * 10_000.0**exponents).tolist())

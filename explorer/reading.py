@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.answers import Answer, answer_of, written_answer
+from explorer.answers import Answer, answer_of, longest_answer, written_answer
+from explorer.beginnings import Cut, cut
 from explorer.kept import kept
 from explorer.library import Opened
 from explorer.parts import Part, parts, site
@@ -26,13 +27,16 @@ from models.generation import beginning, generate
 from models.interventions import Edit
 from models.trace import CHEAP_SITES, Trace
 
-LONGEST_ANSWER = 64
 WEIGHTS_HELD = 1 << 22
 """Attention weights that are in memory together, where they are gone through head by head."""
 
 
 class ReadingError(ValueError):
-    """A text cannot be read by a model; the message is one sentence that says what to do."""
+    """A text cannot be read; the message says in a sentence what to do, `cut` what would fit."""
+
+    def __init__(self, sentence: str, cut: Cut | None = None) -> None:
+        super().__init__(sentence)
+        self.cut = cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +171,7 @@ def fresh_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple
 def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, ...]:
     encoded = [_encode(opened, text, pair) for text in texts]
     notes = [
-        _unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
+        unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
     ]
     inputs = _padded(opened, encoded)
     ids = ids_of(inputs)
@@ -237,18 +241,17 @@ def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
     if not text.strip():
         raise ReadingError("There is nothing to read yet: type a sentence.")
     try:
-        tokens = opened.tokenizer.encode(text, pair) if pair else opened.tokenizer.encode(text)
+        tokens = opened.tokenizer.encode(text, pair or None)
     except TextError as error:
         raise ReadingError(str(error)) from error
     if all(token.special and token.start == token.end for token in tokens):
         raise ReadingError("There is nothing to read in this text: type a sentence with words.")
     fit = opened.config.max_len
     if len(tokens) > fit:
-        last = max((token.end for token in tokens[: fit - 1]), default=0)
-        raise ReadingError(
-            f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
-            f"shorten it to about its first {last:,} characters."
-        )
+        short = cut(opened.tokenizer.encode, text, pair, fit)
+        way = f"shorten it to {short.said}." if short else "choose another model."
+        long = f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
+        raise ReadingError(long + way, short)
     known = opened.config.src_vocab_size or opened.config.vocab_size
     if stray := next((token for token in tokens if token.id >= known), None):
         raise ReadingError(
@@ -258,7 +261,9 @@ def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
     return tokens
 
 
-def _unknown(opened: Opened, text: str, pair: str, tokens: Sequence[Token]) -> tuple[str, ...]:
+def unknown(
+    opened: Opened, text: str, pair: str, tokens: Sequence[Token], done: str = "read"
+) -> tuple[str, ...]:
     """One sentence that names what the tokenizer has no token for."""
     unknown = [t for t in tokens if t.id == opened.tokenizer.unk_id and t.end > t.start]
     words = list(dict.fromkeys((pair if t.second else text)[t.start : t.end] for t in unknown))
@@ -267,7 +272,7 @@ def _unknown(opened: Opened, text: str, pair: str, tokens: Sequence[Token]) -> t
     named = ", ".join(f"“{readable(word[:20])}”" for word in words[:5])
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
     name = unknown[0].label
-    return (f"Not in this model's vocabulary, so read as {name}: {named}{more}.",)
+    return (f"Not in this model's vocabulary, so {done} as {name}: {named}{more}.",)
 
 
 def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
@@ -282,7 +287,7 @@ def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Tok
 
 def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
     """What the decoder writes for each source, from its first token to its last."""
-    longest = max(2, min(opened.config.max_len, LONGEST_ANSWER))
+    longest = max(2, longest_answer(opened))
     steps = generate(opened.model, source, max_length=longest, greedy=True)
     columns = [step.ids for step in steps]
     start = int(beginning(opened.model, source)[0, 0])

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from explorer import asked as asked_for
-from explorer import library, places, reading, shelves
+from explorer import cutting, library, places, reading, shelves
 from explorer.describe import in_short
 from explorer.first_look import first_look
 from explorer.library import Entry, LibraryError, Opened
@@ -87,9 +87,8 @@ def choice() -> Choice:
     part = _one_of(state.get("part"), [each.name for each in _parts(entry)], part)
     layer = _one_of(state.get("layer"), range(_part(entry, part).layers), layer)
     head = _one_of(state.get("head"), range(_part(entry, part).heads), head)
-    text = state.get("text", entry.example)
-    pair = state.get("pair") if reads_pairs(entry) else ""
-    text, pair = (str(each or "")[:TEXT_LIMIT] for each in (text, pair))
+    typed = state.get("text", entry.example), state.get("pair") if reads_pairs(entry) else ""
+    text, pair = (str(each or "")[:TEXT_LIMIT] for each in typed)
     return Choice(text, pair, entry.name, part, layer, head)
 
 
@@ -128,6 +127,7 @@ def or_say(make: Callable[[], Made]) -> Made:
         return make()
     except ReadingError as error:
         say(str(error))
+        cutting.offer(error.cut, choice().text, choice().pair)
         st.stop()
 
 
@@ -160,11 +160,12 @@ def choose_model(name: str) -> None:
 
 
 def _choose_what_was_brought() -> None:
-    """A page that brought a model asks for it here, before the widget that shows it is drawn."""
+    """What a page brought or looks at is chosen here, before the widgets that show it are drawn."""
     folder = st.session_state.pop("_open", None)
     for entry in shelves.look().values() if folder else ():
         if entry.folder == folder:
             choose_model(entry.name)
+    st.session_state.update(st.session_state.pop("_look_next", {}))
 
 
 def _draw_model(shelf: dict[str, Entry]) -> Entry:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from explorer import session, source
 from explorer.components import chips, matrix, mounting
+from explorer.components.matrix import room
 from explorer.figures.bars import bars
 from explorer.masks import Masks, Pictures
 from explorer.reading import Reading
@@ -42,6 +43,8 @@ EXPECTS = {
 
 say = session.say
 
+ENDS_IN_VECTORS = "This model gives no answer: it ends in vectors, one for each token."
+
 
 def opening(title: str, sentence: str, *, takes_away: bool = False) -> None:
     """A page opens with its name and one sentence that says what one sees.
@@ -68,16 +71,17 @@ def one_head(reading: Reading, key: str, height: int = MATRIX_HEIGHT) -> None:
     """The chosen head, large: queries down, keys across."""
     at = session.choice()
     words = reading.part(at.part).words
+    rows, columns = reading.rows(at.part), reading.columns(at.part)
     matrix(
         reading.weights(at.part, at.layer, at.head),
-        reading.rows(at.part),
-        reading.columns(at.part),
+        rows,
+        columns,
         key=key,
         allowed=reading.mask(at.part, at.layer),
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
-        height=height,
+        height=room(len(rows), len(columns), height),
         top=1.0,
     )
 
@@ -124,7 +128,7 @@ def answer(reading: Reading, key: str = "answer") -> None:
         st.text(reading.answer.note)
         return
     if not guesses:
-        st.text("This model has no head: it gives vectors, not an answer.")
+        st.text(ENDS_IN_VECTORS)
         return
     st.markdown(f"**{EXPECTS[kind]}**")
     if kind != "classes":
@@ -132,40 +136,6 @@ def answer(reading: Reading, key: str = "answer") -> None:
     labels = [guess.label for guess in guesses]
     spec = bars(labels, [guess.probability for guess in guesses])
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key=key)
-
-
-def stepper(key: str, count: int) -> int:
-    """A slider over steps 0 … count - 1, with buttons that the arrow keys press."""
-    state = st.session_state
-    if not 0 <= state.get(key, -1) < count:
-        state[key] = max(0, min(state.get(key, 0), count - 1))
-    back, place, on = st.columns([2, 9, 2], vertical_alignment="bottom")
-
-    def move(by: int) -> None:
-        state[key] = max(0, min(count - 1, state[key] + by))
-
-    at = state[key]
-    back.button(
-        "Back",
-        key=f"{key}_back",
-        on_click=move,
-        args=(-1,),
-        shortcut="Left",
-        disabled=at == 0,
-        width="stretch",
-    )
-    on.button(
-        "Next",
-        key=f"{key}_on",
-        on_click=move,
-        args=(1,),
-        shortcut="Right",
-        disabled=at == count - 1,
-        width="stretch",
-    )
-    if count > 1:
-        place.slider("Step", 0, count - 1, key=key, bind="query-params")
-    return int(state[key])
 
 
 def ways_on(*names: str) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from explorer.answers import Answer, written_answer
+from explorer.answers import Answer, longest_answer, written_answer
 from explorer.edits import Edit, PresetMask, ReplaceToken
 from explorer.edits_in_core import change
 from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.passing import ids_of
-from explorer.reading import LONGEST_ANSWER, Reading
+from explorer.reading import Reading
 from explorer.rereading import Edited
 from explorer.text import Token
 from models import interventions as core
@@ -53,7 +53,7 @@ def written_anew(opened: Opened, passed: Edited) -> tuple[Token, ...]:
         memory = model.encode(source, keep, Recorder((), encoder))
     ids = [passed.reading.target[0].id]
     ends = {config.eos_id, *config.more_eos_ids}
-    for _ in range(min(config.max_len, LONGEST_ANSWER)):
+    for _ in range(longest_answer(opened)):
         read = _replaced(ids, passed.made)
         tap = Recorder((), list(_so_far(opened, passed, len(ids))))
         with evaluating(model):

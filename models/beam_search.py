@@ -4,15 +4,17 @@ Sources: Google's Neural Machine Translation System (Wu et al. 2016), section 7 
 penalty); Attention Is All You Need, section 6.1 (4 beams, α = 0.6).
 """
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
-from models.generation import allowed, beginning
-from models.masking import keep_of
-from models.transformer import Transformer, evaluating
+from models.generation import beginning
+from models.going_on import GoingOn
+from models.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -65,69 +67,66 @@ def beam_search(
     max_length: int = 50,
     alpha: float = 0.6,
 ) -> Beams:
-    """The best continuations of one prompt, or answers to one source.
+    """The best continuations of one prompt, or answers to one source: the last of `beam_steps`."""
+    *_, found = beam_steps(model, prompt, beams=beams, max_length=max_length, alpha=alpha)
+    return found
+
+
+def beam_steps(
+    model: Transformer,
+    prompt: Int[Tensor, "1 t"],
+    *,
+    beams: int = 4,
+    max_length: int = 50,
+    alpha: float = 0.6,
+) -> Iterator[Beams]:
+    """The search after each of its steps; stop by stopping.
 
     Each step goes on from the `beams` likeliest unended nodes and considers twice as many
     of what follows. It ends when no unended node can still beat the worst of `beams` ended
-    ones, after `max_length` tokens, or where the positions end. Each step is one pass over
-    all beams: cost grows with beams × length². ValueError for what means nothing.
+    ones, after `max_length` tokens, or where the positions end. A step costs one token's
+    pass for each beam. ValueError for what means nothing.
     """
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
-    if model.config.head != "language-model" or model.decoder is None:
-        raise ValueError("Only a decoder with a language-model head can write.")
-    config = model.config
-    start = beginning(model, prompt)
+    config, going = model.config, GoingOn(model, prompt)
     ends = {config.eos_id, *config.more_eos_ids} - {None}
     nodes: list[Node] = []
-    alive, ended = [-1], list[int]()
-    for step in range(min(max_length, config.max_len - start.shape[1] + 1)):
-        paths = [Beams(tuple(nodes), ()).path(place) for place in alive]
-        chances = _log_probabilities(model, prompt, start, paths)
+    alive, ended, logits = [-1], list[int](), going.first
+    room = config.max_len - beginning(model, prompt).shape[1] + 1
+    for step in range(min(max_length, room)):
+        chances = logits.log_softmax(-1)
         before = torch.tensor([nodes[n].log_probability if n >= 0 else 0.0 for n in alive])
         together = (before[:, None] + chances).flatten()
         best = together.topk(min(2 * beams, int(together.isfinite().sum())))
-        penalty, going_on = length_penalty(step + 1, alpha), list[int]()
+        penalty, going_on, rows = length_penalty(step + 1, alpha), list[int](), list[int]()
         for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-            token = flat % chances.shape[1]
+            row, token = divmod(flat, chances.shape[1])
             ends_here = token in ends
             is_kept = not ends_here and len(going_on) < beams
             if is_kept:
                 going_on.append(len(nodes))
+                rows.append(row)
             elif ends_here:
                 ended.append(len(nodes))
-            parent = alive[flat // chances.shape[1]]
+            parent = alive[row]
             nodes.append(Node(parent, token, step, value, value / penalty, is_kept, ends_here))
         ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
         alive = going_on
-        if not alive or (
-            len(ended) == beams and not _may_beat(nodes, alive, ended, max_length, alpha)
-        ):
-            break
-    open_ends = [] if len(ended) == beams else alive
-    found = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
-    return Beams(tuple(nodes), tuple(found))
+        open_ends = [] if len(ended) == beams else alive
+        found = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
+        yield Beams(tuple(nodes), tuple(found))
+        is_last = step + 1 == min(max_length, room)
+        is_won = len(ended) == beams and not _may_beat(nodes, alive, ended, max_length, alpha)
+        if is_last or not alive or is_won:
+            return
+        going.take(rows)
+        logits = going.read(torch.tensor([[nodes[place].token] for place in alive]))[:, -1]
 
 
 def _may_beat(
     nodes: list[Node], alive: list[int], ended: list[int], max_length: int, alpha: float
 ) -> bool:
     """Whether an unended node could still score better: at best it adds nothing and grows long."""
-    best = max(nodes[n].log_probability for n in alive)
+    best = max((nodes[n].log_probability for n in alive), default=-math.inf)
     return best / length_penalty(max_length, max(alpha, 0.0)) > nodes[ended[-1]].score
-
-
-def _log_probabilities(
-    model: Transformer, prompt: Tensor, start: Tensor, paths: list[list[int]]
-) -> Float[Tensor, "beams v"]:
-    """Of what may follow each path."""
-    written = torch.cat((start.expand(len(paths), -1), torch.tensor(paths, dtype=torch.long)), 1)
-    memory = memory_keep = None
-    with evaluating(model):
-        if model.config.kind == "encoder-decoder":
-            memory_keep = keep_of(prompt, model.config.pad_id)
-            memory = model.encode(prompt, memory_keep).expand(len(paths), -1, -1)
-            memory_keep = None if memory_keep is None else memory_keep.expand(len(paths), -1)
-        keep = torch.ones_like(written, dtype=torch.bool)
-        logits = model.decode(written, memory, memory_keep, keep, read_at=slice(-1, None))[:, -1]
-    return allowed(logits, model.config, first=written.shape[1] == 1).log_softmax(-1)

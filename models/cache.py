@@ -5,7 +5,8 @@ The caller of a pass owns the cache; the model stores nothing.
 
 from dataclasses import dataclass, field
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
@@ -39,6 +40,12 @@ class Growing:
         self.length = end
         return self.read()
 
+    def take(self, rows: Int[Tensor, " b"]) -> None:
+        """Hold these rows, some of them twice or not at all, with room for one token more."""
+        held = self.read()
+        self.room = held.new_empty(len(rows), held.shape[1], self.length + 1, held.shape[3])
+        torch.index_select(held, 0, rows, out=self.room[:, :, : self.length])
+
 
 @dataclass
 class LayerCache:
@@ -60,6 +67,11 @@ class LayerCache:
     ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
         """Everything seen so far, these included. Memory grows with the tokens held."""
         return self.keys.append(k), self.values.append(v)
+
+    def take(self, rows: Int[Tensor, " b"]) -> None:
+        if self.length:
+            self.keys.take(rows)
+            self.values.take(rows)
 
 
 @dataclass
@@ -84,3 +96,14 @@ class KeyValueCache:
     def length(self) -> int:
         """Tokens read so far."""
         return self.blocks[0].self_attn.length
+
+    def take(self, rows: Int[Tensor, " b"]) -> None:
+        """Remember what these sequences of the batch do; a copy, layer by layer."""
+        for block in self.blocks:
+            block.self_attn.take(rows)
+            block.cross_attn.take(rows)
+
+    def back_to(self, length: int) -> None:
+        """Forget the tokens behind the first `length`, not what they looked at."""
+        for block in self.blocks:
+            block.self_attn.keys.length = block.self_attn.values.length = length

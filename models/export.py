@@ -62,16 +62,19 @@ def exportable(config: TransformerConfig) -> Export:
             near = name
     if nearest is None:
         return Export(fault="No published family has models of this kind.")
-    more = " …" if len(nearest) > MOST_NAMED else ""
-    parts = ", ".join(nearest[:MOST_NAMED])
-    return Export(fault=f"No published family has this shape; {near} would need {parts}{more}.")
+    others = len(nearest) - MOST_NAMED
+    more = f"; {others} more {'differs' if others == 1 else 'differ'}" if others > 0 else ""
+    parts = "; ".join(nearest[:MOST_NAMED])
+    fault = f"No published family has this shape; the nearest is {near}: {parts}{more}."
+    return Export(fault=fault)
 
 
 def difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     def said(values: dict[str, Any]) -> str:
-        return shown(str(values.get(key, "absent")))
+        value = values.get(key)
+        return "none" if value is None else shown(str(value))
 
-    return f"{key} {said(theirs)} (here {said(ours)})"
+    return f"{key} is {said(theirs)}, here {said(ours)}"
 
 
 def export_checkpoint(

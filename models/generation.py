@@ -149,8 +149,8 @@ def beginning(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b 
 
 
 def allowed(
-    logits: Float[Tensor, "b v"], config: TransformerConfig, first: bool
-) -> Float[Tensor, "b v"]:
+    logits: Float[Tensor, "*b v"], config: TransformerConfig, first: bool
+) -> Float[Tensor, "*b v"]:
     """The logits of what may be written: some tokens never, and two stacks may begin with one."""
     if first and config.first_id is not None and config.kind == "encoder-decoder":
         nothing = torch.full_like(logits, -math.inf)

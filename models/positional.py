@@ -113,8 +113,8 @@ class RotaryPositions(Positions):
     """Turns each pair of numbers of a query or key by position × θ^(−2i/d).
 
     A pair is (i, i + d/2) ("halves") or (2i, 2i + 1) ("adjacent"); only the first `d_head`
-    numbers of a wider head are turned. The product of a query and a key then depends on
-    their distance alone.
+    numbers of a wider head are turned. Where a query and a key stand then enters their
+    product by their distance alone.
     Source: RoFormer (Su et al. 2021), section 3.2.2.
     """
 

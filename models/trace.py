@@ -84,13 +84,21 @@ def edited(edit: Edit, value: Tensor, site: str) -> Tensor:
 class Trace:
     """The recorded values of one pass by the names of their sites; `output` is what the model gave.
 
+    A language model gave it only at the positions `read_at`.
     `trace["logits"]`: a name may be shortened to its tail when only one site ends in it.
     """
 
-    def __init__(self, model: Transformer, values: dict[str, Tensor], output: Tensor) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        values: dict[str, Tensor],
+        output: Tensor,
+        read_at: slice = EVERYWHERE,
+    ) -> None:
         self.model = model
         self.values = values
         self.output = output
+        self.read_at = read_at
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -195,4 +203,4 @@ def trace(
         )
     if missed := tap.unfired():
         raise EditError(f"No site of this pass is called {', '.join(missed)}.")
-    return Trace(model, tap.values, output)
+    return Trace(model, tap.values, output, read_at)

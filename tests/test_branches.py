@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.branches import MOST_NODES, Branches, from_text
+from explorer.branches import MOST_NODES, Branches, Move, from_text
 
 KNOWN, ENDS, ROOM = 30, {29}, 12
 
@@ -48,34 +48,95 @@ def test_a_forced_token_makes_a_branch_and_undo_takes_it_back() -> None:
     branched = written.stand(1).write([9], forced=True)
     assert branched.path() == (5, 9)
     assert [branched.path(leaf) for leaf in branched.leaves()] == [(5, 6, 7), (5, 9)]
-    assert str(branched) == "0d5-6-7.1f9"
+    assert str(branched) == "0d5-6-7.1.1f9"
     undone = branched.undo()
     assert undone.leaves() == [3]
     assert undone.path() == (5,)
     assert undone.redo() == branched
-    assert undone.undo().undo() == undone.undo()
     assert branched.redo() == branched
+
+
+def test_going_back_to_a_node_is_a_step_that_undo_takes_back() -> None:
+    written = Branches().write([5, 6, 7], forced=False)
+    found = written.stand(1).write([9], forced=True)
+    paths = []
+    for _ in range(4):
+        paths.append(found.path())
+        found = found.undo()
+    assert paths == [(5, 9), (5,), (5, 6, 7), ()]
+    assert found.undo() == found
+    for _ in range(4):
+        found = found.redo()
+    assert found.path() == (5, 9)
+    elsewhere = written.stand(1).write([9], forced=True, behind=0)
+    assert (str(elsewhere), elsewhere.undo().path()) == ("0d5-6-7.1.0f9", (5,))
+    looked = written.undo().stand(0).redo()
+    assert looked == written, "one may look around before making it again"
+
+
+def test_of_many_ways_back_the_oldest_are_forgotten() -> None:
+    found = Branches().write([5, 6], forced=False)
+    for place in range(2 * MOST_NODES):
+        found = found.stand(place % 2)
+    assert len(found.moves) == MOST_NODES + 1
+    assert found.path() == (5,)
+    assert from_text(str(found), KNOWN, ENDS, ROOM) == found
+    assert from_text(f"0d5{'.0' * (MOST_NODES + 1)}", KNOWN, ENDS, ROOM) is None
 
 
 def test_what_stands_there_is_followed_and_not_written_again() -> None:
     written = Branches().write([5, 6, 7], forced=False)
-    assert written.stand(0).write([5, 6], forced=True) == written.stand(2)
+    assert written.write([5, 6], forced=True, behind=0) == written.stand(2)
     assert written.stand(0).write([5, 8], forced=True).path() == (5, 8)
     assert written.stand(99) == written
 
 
-def test_there_is_an_end_to_the_room() -> None:
-    found = Branches().write(range(MOST_NODES + 40), forced=False)
-    assert len(found.nodes) == MOST_NODES + 1
-    assert not found.has_room
-    assert found.write([1], forced=True) == found
+def test_what_does_not_fit_is_refused_and_never_cut() -> None:
+    found = Branches().write(range(MOST_NODES), forced=False)
+    assert (len(found.nodes), found.room) == (MOST_NODES + 1, 0)
+    with pytest.raises(ValueError, match="so 0 more fit: Undo or Clear"):
+        found.write([1], forced=True)
+    almost = Branches().write(range(MOST_NODES - 2), forced=False)
+    with pytest.raises(ValueError, match="so 2 more fit"):
+        almost.write([1, 2, 3], forced=True)
+    assert almost.fitting([1, 2, 3]) == 2
+    assert almost.write([1, 2], forced=True).room == 0
+
+
+def test_what_stands_there_needs_no_room() -> None:
+    found = Branches().write(range(MOST_NODES), forced=False).stand(0)
+    assert found.write([0, 1, 2], forced=True) == found.stand(3)
+    assert found.stand(3).path() == (0, 1, 2)
+    assert found.fitting([0, 1, 2, 9]) == 3
+    nearly = Branches().write(range(MOST_NODES - 1), forced=False).stand(0)
+    assert nearly.write([0, 1, 2, 9], forced=True).path() == (0, 1, 2, 9)
+
+
+@given(st.lists(ACTIONS, max_size=12))
+def test_depths_and_children_are_those_of_the_lines(actions: list[tuple[str, object]]) -> None:
+    found = played(actions)
+    assert list(found.depths) == [len(found.line(node)) for node in range(len(found.nodes))]
+    pairs = {
+        (at, token, child)
+        for at, each in enumerate(found.children)
+        for token, child in each.items()
+    }
+    expected = {(n.parent, n.token, place) for place, n in enumerate(found.nodes) if place}
+    assert pairs == expected
+    assert not found.done or found.before.nodes == found.undo().nodes
+
+
+def test_a_full_tree_is_looked_through_once() -> None:
+    found = Branches(tuple(Move(0, True, (token,)) for token in range(MOST_NODES)), MOST_NODES)
+    assert found.nodes is found.nodes
+    assert found.children is found.children
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "x", "0d", "1d5", "0d5.9f3", "0d30", "0d29-3", "0d5_2", "0d5_", "0d5~1d", "0x5", "~_",
-        "0d1-1-1-1-1-1-1-1-1-1-1-1-1", "0d5.0d5", "0d-1", "<b>", "0d99999999", "0d5~9d1",
+        "x", "0d", "1d5", "0d5.9f3", "0d30", "0d29-3", "0d5.2", "0d5_1", "0d5.", "0d5~1d", "0x5",
+        "~", "0d1-1-1-1-1-1-1-1-1-1-1-1-1", "0d5.0d5", "0d-1", "<b>", "0d99999999", "0d5~9d1",
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_none(text: str) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
 
+import explorer.decoding
 from explorer import library
 from explorer.analysis.decoding import draw, stages
-from explorer.decoding import ends, log_chances, rank, shown, stand, start_of, why_stopped
+from explorer.branches import Branches
+from explorer.decoding import drawn_on, ends, log_chances, rank, shown, stand, start_of, why_stopped
+from explorer.kept import forget
 from explorer.library import Opened
 from explorer.parts import site
 from explorer.passing import ids_of
@@ -17,6 +21,7 @@ from explorer.reading import ReadingError
 from explorer.right_answer import right_answer, target_of
 from models.generation import Sampling, allowed, generate
 from tests import zoo
+from tests.watching import watched
 
 SHIPPED = ("translation", "shakespeare", "reverse", "induction")
 SAMPLINGS = (
@@ -76,15 +81,82 @@ def test_the_places_of_a_model_are_filled_to_the_last(name: str) -> None:
     assert why_stopped(opened, start, path[:-1]) == ""
 
 
+def nothing(_: float) -> None:
+    """Nobody waits here."""
+
+
+def tree(opened: Opened) -> Branches:
+    """Branches behind branches, one of a single token, one that is a beginning of another."""
+    known = opened.config.vocab_size
+    first = written(opened, opened.example, Sampling(temperature=1.5), 1, 5)
+    others = [(token + 1) % known for token in first]
+    found = Branches().write(first, forced=False)
+    found = found.stand(2).write(others[2:4], forced=True)
+    found = found.stand(0).write(others[:1], forced=True)
+    return found.stand(min(2, len(first))).write([(first[2] + 2) % known], forced=False)
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_chances_of_what_was_written_are_those_of_each_step(name: str) -> None:
     opened = library.open_model(name)
-    path = written(opened, opened.example, Sampling(temperature=1.5), 1, 5)
-    expected = [
-        float(stand(opened, opened.example, path[:at]).logits.log_softmax(-1)[token])
-        for at, token in enumerate(path)
-    ]
-    assert log_chances(opened, opened.example, path) == pytest.approx(expected, abs=1e-4)
+    text, found = opened.example, tree(library.open_model(name))
+    expected = [0.0]
+    for node in range(1, len(found.nodes)):
+        *path, token = found.path(node)
+        expected.append(float(stand(opened, text, path).logits.log_softmax(-1)[token]))
+    for at in range(len(found.nodes)):
+        forget(opened)
+        standing = stand(opened, text, found.path(at))
+        given = log_chances(opened, text, found, standing, at, nothing)
+        assert given == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened, text = library.open_model("shakespeare"), "To be"
+    stem = Branches().write([5] * 10, forced=True)
+    for token in range(1, 31):
+        stem = stem.stand(10).write([token + 5], forced=True)
+    forget(opened)
+    standing = stand(opened, text, ())
+    recorded, read = list[object](), list[int]()
+    seen = watched(explorer.decoding.trace, lambda *a, **_: recorded.append(a))
+    monkeypatch.setattr(explorer.decoding, "trace", seen)
+    counted = watched(opened.model.decode, lambda ids, *_: read.append(ids.numel()))
+    monkeypatch.setattr(opened.model, "decode", counted)
+    log_chances(opened, text, stem, standing, 0, nothing)
+    assert not recorded
+    assert sum(read) <= len(start_of(opened, text).begun) + 10 + 30
+    count = len(read)
+    log_chances(opened, text, stem, standing, 0, nothing)
+    assert len(read) == count, "made once"
+
+
+def test_one_more_move_costs_no_pass_but_that_on_the_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened, text, found = library.open_model("shakespeare"), "To be", Branches()
+    log_chances(opened, text, found, stand(opened, text, ()), 0, nothing)
+    monkeypatch.setattr(explorer.decoding, "GoingOn", None)
+    for token in (5, 6, 7, 8):
+        found = found.write([token], forced=True)
+        standing = stand(opened, text, found.path())
+        assert len(log_chances(opened, text, found, standing, found.at, nothing)) == found.at + 1
+
+
+@pytest.mark.parametrize("name", ["translation", "shakespeare"])
+@pytest.mark.parametrize("sampling", SAMPLINGS[:3], ids=str)
+def test_writing_on_is_drawing_one_by_one_and_records_nothing(
+    name: str, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = library.open_model(name)
+    text = opened.example
+    path = written(opened, text, sampling, 3, 8)
+    monkeypatch.setattr(explorer.decoding, "trace", None)
+    for begun in range(len(path)):
+        going = drawn_on(opened, text, path[:begun], sampling, 3)
+        assert list(islice(going, len(path) - begun)) == path[begun:]
 
 
 @pytest.mark.parametrize("name", ["translation", "shakespeare"])

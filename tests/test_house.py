@@ -29,6 +29,7 @@ ABOUT_THE_SCREEN = {
     "waiting.py",
     "widgets.py",
     "choices.py",
+    "cutting.py",
     "head_table.py",
     "components",
     "training",

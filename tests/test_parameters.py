@@ -65,6 +65,8 @@ def test_the_sums_that_the_documents_print() -> None:
     assert (words.count, layers.times, layers.each, norm.count) == (320_000, 4, 49_984, 128)
     handout = named(of_config(PRESETS["lecture handout"]()), "encoder", "6 layers, each")
     assert named(handout, "self-attention").count == 1_050_624
+    assert named(handout, "self-attention").numbers == "4 × 262,656"
+    assert named(handout, "feed-forward").numbers == "1,050,624 + 1,049,088"
     up = named(of_config(PRESETS["paper"]()), "encoder", "6 layers, each", "feed-forward", "up")
     assert up.symbols == "d_model × d_ff + d_ff"
     assert up.numbers == "512 × 2,048 + 2,048"
@@ -131,3 +133,16 @@ def test_layers_that_differ_stand_apart() -> None:
     found = named(ledger(model), "decoder", "layers")
     assert [part.name for part in found.children] == ["layers 0 to 1, each", "layer 2", "layer 3"]
     assert ledger(model).count == model.n_parameters
+
+
+def test_what_a_part_has_of_its_own_is_counted_beside_what_it_shares() -> None:
+    model = Transformer(PLAIN.replace(n_layers=2))
+    first, second = (model.get_submodule(f"decoder.blocks.{i}.mlp.up_proj") for i in (0, 1))
+    second.weight = first.weight
+    found = ledger(model)
+    assert found.count == model.n_parameters
+    up = [
+        part for part in leaves(named(found, "decoder", "layers", "layer 1")) if "up" in part.name
+    ]
+    said = [(part.count, bool(part.said)) for part in up]
+    assert said == [(0, True), (PLAIN.d_ff, False)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
 from explorer.positions import CODE, EXPLANATIONS, SCHEMES, learned_table, scheme
 from models import Transformer, TransformerConfig
 from models.config import POSITIONS
+from models.positional import PositionalEncoding, RotaryPositions
 
 SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
 
@@ -62,3 +64,44 @@ def test_a_wave_is_the_column_of_the_table() -> None:
         torch.sin(torch.arange(20.0)).tolist(), abs=1e-5
     )
     assert found.wavelengths[0] == pytest.approx(2 * torch.pi)
+
+
+@pytest.mark.parametrize("offset", [0, 7])
+def test_in_rotary_positions_enter_a_product_by_their_distance_alone(offset: int) -> None:
+    """What the page says: other vectors give other products, a shift of both places gives none."""
+    vectors = torch.randn(3, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    rotary = RotaryPositions(8)
+
+    def product(query: Tensor, at: int, key: Tensor, there: int) -> float:
+        turn = rotary.rotation(torch.tensor([at, there]))
+        turned = turn(torch.stack((query, key))[None, None])[0, 0]
+        return float(turned[0] @ turned[1])
+
+    one = product(vectors[0], 2 + offset, vectors[1], 5 + offset)
+    assert one == pytest.approx(product(vectors[0], 2, vectors[1], 5), abs=1e-5)
+    assert one != pytest.approx(product(vectors[0], 2, vectors[2], 5), abs=1e-2)
+    assert "enters their product by their distance alone" in EXPLANATIONS["rotary"]
+
+
+def test_buckets_without_trained_numbers_are_made_without_filling_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Filling a table without memory makes torch load its compiler, which takes seconds."""
+
+    def fill(*_: object) -> None:
+        pytest.fail("a table was filled")
+
+    monkeypatch.setattr(torch.nn.init, "_no_grad_normal_", fill)
+    assert scheme("relative", Transformer(SMALL), 9) is not None
+
+
+def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:
+    found = scheme("sinusoidal", Transformer(SMALL), 20, width=7)
+    assert found is not None
+    assert found.table is not None
+    last = torch.sin(torch.arange(20.0) / 10_000 ** (6 / 7))
+    torch.testing.assert_close(found.table[:, 6].float(), last)
+    assert found.pairs == ((0, 1), (2, 3), (4, 5))
+    torch.testing.assert_close(PositionalEncoding(7, 20).pe[0], found.table.float())
+    spreads = [largest - smallest for _, smallest, _, largest in found.against_offset()]
+    assert max(spreads) > 1e-6  # the distance alone no longer counts

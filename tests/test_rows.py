@@ -87,7 +87,10 @@ NUMBERS = {
         "staged_with_the_bias_of_a_published_model",
         "q_and_k_vectors_with_real_values_of_ours",
     ],
-    "equation term ↔ number": ["equation_term_and_number_are_linked_both_ways"],
+    "equation term ↔ number": [
+        "equation_term_and_number_are_linked_both_ways",
+        "equation_term_and_number_are_linked_of_a_published_model",
+    ],
     "every number is the model's": [
         "every_number_is_the_model_s",
         "a_planted_false_number_is_seen",

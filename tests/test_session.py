@@ -129,6 +129,18 @@ def test_a_very_long_address_is_bounded() -> None:
     assert any("this model reads at most" in text.value for text in at.text)
 
 
+def test_a_text_with_more_tokens_than_fit_is_cut_only_when_told_to() -> None:
+    at = app(model="letters", text="cat " * 30)
+    sentence = "reads at most 24: shorten it to its first 91 characters."
+    assert any(sentence in text.value for text in at.text)
+    assert chosen(at)["text"] == "cat " * 30
+    at.button(key="cut").click().run()
+    assert not at.exception
+    assert chosen(at)["text"] == ("cat " * 30)[:91]
+    assert not any("reads at most" in text.value for text in at.text)
+    assert "cut" not in [button.key for button in at.button]
+
+
 def test_examples_of_others_are_shown_as_they_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.changes import has_words, last_streams, tokens_read
+from explorer.analysis.changes import has_words, last_streams, logits, tokens_read
 from explorer.analysis.frozen import Before, before_activation, before_linear, before_norm
 from explorer.analysis.written import Written, block_at
 from explorer.reading import Reading
@@ -29,7 +29,8 @@ class Contributions:
     `heads` has one (layers, h) for every kind of attention that writes into the stream,
     `feed_forward` is (layers,), `embedding` is by what was added there. `constant` is what
     the weights add whatever is read: every β and bias that no head wrote. `logit` is the
-    pass's own, `difference` how far the sum is from it.
+    pass's own, or where it scored no word what the head makes of its last stream
+    (`in_pass` says which); `difference` is how far the sum is from it.
     """
 
     heads: dict[str, Tensor]
@@ -37,6 +38,7 @@ class Contributions:
     embedding: dict[str, float]
     constant: float
     logit: float
+    in_pass: bool
 
     @property
     def total(self) -> float:
@@ -64,7 +66,7 @@ def contributions(reading: Reading, place: int, option: int) -> Contributions:
         stack, count = last_streams(reading.config)
         layers = [block_at(reading, stack, n, places) for n in range(count)]
         last = reading.trace[f"{stack}.{count - 1}.resid_post"][reading.row, places]
-        logit, direction, constant = _before_head(reading, last, shares, option)
+        direction, constant = _before_head(reading, last, shares, option)
         direction, added = before_norm(reading.trace.model.last_stack.norm, last, direction)
         constant += added
         heads = {name: last.new_zeros(count, reading.config.n_heads) for name in layers[0].attended}
@@ -81,7 +83,20 @@ def contributions(reading: Reading, place: int, option: int) -> Contributions:
                 heads[name][n] = (by_head * written.heads).sum((-1, -2))
                 constant += added + bias
         embedding, added = _embedding(reading, places, direction)
-    return Contributions(heads, feed_forward, embedding, constant + added, logit)
+    logit = _in_pass(reading, place, option)
+    again = float(logits(reading, place)[option]) if logit is None else logit
+    return Contributions(
+        heads, feed_forward, embedding, constant + added, again, in_pass=logit is not None
+    )
+
+
+def _in_pass(reading: Reading, place: int, option: int) -> float | None:
+    """The logit that the pass gave; None at a place where it scored no word."""
+    output = reading.trace.output[reading.row]
+    if not has_words(reading.config):
+        return float(output[option])
+    scored = range(len(tokens_read(reading)))[reading.trace.read_at]
+    return float(output[scored.index(place), option]) if place in scored else None
 
 
 def _read_at(reading: Reading, place: int) -> tuple[Tensor, Tensor]:
@@ -95,16 +110,13 @@ def _read_at(reading: Reading, place: int) -> tuple[Tensor, Tensor]:
     return some, torch.full((len(some), 1), 1 / len(some))
 
 
-def _before_head(
-    reading: Reading, last: Tensor, shares: Tensor, option: int
-) -> tuple[float, Tensor, float]:
-    """The logit, the direction (p, d) that gives it behind the last norm, and the constant."""
+def _before_head(reading: Reading, last: Tensor, shares: Tensor, option: int) -> Before:
+    """The direction (p, d) that gives the logit behind the last norm, and the constant."""
     model = reading.trace.model
     normed, head = model.last_stack.norm(last), model.head
     if isinstance(head, LanguageModelHead):
         words = model.last_stack.embedding.weight if head.weight is None else head.weight
-        direction, constant = _before_words(head, words[option], option, normed)
-        return _logit_of_word(model, normed, option), direction, constant
+        return _before_words(head, words[option], option, normed)
     assert isinstance(head, ClassifierHead)
     pooled = (normed * shares).sum(0, keepdim=True)
     hidden = pooled if head.hidden is None else head.hidden(pooled)
@@ -114,11 +126,7 @@ def _before_head(
         direction = before_activation(head.activation, hidden, direction)
         direction, added = before_linear(head.hidden, direction)
         constant += added
-    return float(reading.trace.output[reading.row, option]), direction * shares, constant
-
-
-def _logit_of_word(model: torch.nn.Module, normed: Tensor, option: int) -> float:
-    return float(model.read(normed[None])[0, 0, option])  # type: ignore[operator]
+    return direction * shares, constant
 
 
 def _before_words(head: LanguageModelHead, word: Tensor, option: int, normed: Tensor) -> Before:

@@ -72,8 +72,13 @@ def draw(found: Stages, sampling: Sampling, seed: int, step: int = 0) -> int:
     `generate` draws all its tokens from one seed, so what the earlier steps took of its
     chance is passed over here.
     """
-    generator = torch.Generator().manual_seed(seed)
-    even = torch.ones_like(found.final[None])
+    generator = chance_at(seed, step, len(found.final), sampling)
+    return int(drawn(found.final[None], sampling, generator)[0])
+
+
+def chance_at(seed: int, step: int, vocabulary: int, sampling: Sampling) -> torch.Generator:
+    """What is left of a seed's chance after so many draws."""
+    generator, even = torch.Generator().manual_seed(seed), torch.ones(1, vocabulary)
     for _ in range(0 if sampling.temperature == 0 else step):
         drawn(even, sampling, generator)
-    return int(drawn(found.final[None], sampling, generator)[0])
+    return generator

@@ -61,7 +61,8 @@ def forced(model: Transformer, source: Tensor | None, target: Tensor, given: int
             memory = model.encode(source, memory_keep)
         fed = target[None, :-1]
         keep = torch.ones_like(fed, dtype=torch.bool)
-        logits = model.decode(fed, memory, memory_keep, keep)[0, given - 1 :].float()
+        asked = slice(given - 1, None)
+        logits = model.decode(fed, memory, memory_keep, keep, read_at=asked)[0].float()
         logits = torch.cat(
             (
                 allowed(logits[:1], config, first=given == 1),

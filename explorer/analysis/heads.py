@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.numbers import three
 from explorer.reading import Reading
 from explorer.text import Token
 
@@ -255,7 +256,7 @@ def joined(found: Sequence[HeadStatistics]) -> HeadStatistics:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A head and its number; `place` is 1 for the best, and equal numbers share a place."""
+    """A head and its number; `place` is 1 for the best, and what reads alike shares a place."""
 
     place: int
     layer: int
@@ -264,12 +265,16 @@ class Ranked:
 
 
 def ranking(values: Tensor, *, highest: bool = True) -> list[Ranked]:
-    """Every head of (layers, heads) that has a number, the best first; ties stay in order."""
+    """Every head of (layers, heads) that has a number, the best first.
+
+    Those whose numbers are written alike share a place; true ties stay in order.
+    """
     heads = values.shape[1]
     known = [(float(value), at) for at, value in enumerate(values.flatten()) if value == value]
     known.sort(key=lambda each: -each[0] if highest else each[0])
     found: list[Ranked] = []
     for at, (value, number) in enumerate(known):
-        place = found[-1].place if found and found[-1].value == value else at + 1
+        is_equal = found and three(found[-1].value) == three(value)
+        place = found[-1].place if is_equal else at + 1
         found.append(Ranked(place, number // heads, number % heads, value))
     return found

@@ -37,15 +37,21 @@ class Onward:
     others: Tensor
     bias: Tensor
     out: Tensor
+    added: Tensor
     before: Tensor
     after: Tensor
-    has_norm_behind: bool
+    where: str
     difference: float
 
     @property
     def given(self) -> Tensor:
         """weight × value, (w)."""
         return self.weight * self.value
+
+    @property
+    def together(self) -> Tensor:
+        """The stream and what is added to it, (d)."""
+        return self.before + self.added
 
     @property
     def largest(self) -> int:
@@ -64,7 +70,7 @@ def onward(reading: Reading, part: str, layer: int, head: int, query: int, key: 
     with torch.no_grad():
         written = attended.through(head, attended.heads[head])[0]
         none = torch.zeros_like(written)
-        added = none if bias is None else bias.detach()
+        constant = none if bias is None else bias.detach()
         weight, value = reading.weights(part, layer, head)[query, key], values[group, key]
         recorded = reading.trace[f"{stack}.{layer}.resid_post"][reading.row, query]
         return Onward(
@@ -73,11 +79,12 @@ def onward(reading: Reading, part: str, layer: int, head: int, query: int, key: 
             head_out=attended.heads[head, 0],
             written_for_key=attended.through(head, weight * value),
             written=written,
-            others=attended.out[0] - added - written,
-            bias=added,
+            others=attended.out[0] - constant - written,
+            bias=constant,
             out=attended.out[0],
+            added=attended.residual.out_norm(attended.out)[0],
             before=attended.stream[0],
             after=attended.after[0],
-            has_norm_behind=attended.residual.where != "pre",
+            where=attended.residual.where,
             difference=float((block.after[0] - recorded).abs().max() / recorded.abs().max()),
         )

@@ -31,10 +31,10 @@ class Pair:
 
     `q`, `k` and `products` are (d): the query and the key as they met, after any norm and
     rotation, and q × k number by number. `score` is their sum times `scale`, bent where
-    there is a `cap`; `logit` is the score and the `bias`, what the softmax is given.
-    `weight` is e^(logit − largest) / total, `largest` and `total` being over the `seen`
+    there is a `cap`; `biased` is the score and the `bias`, what the softmax is given.
+    `weight` is e^(biased − largest) / total, `largest` and `total` being over the `seen`
     keys that the mask lets the query look at; a key it forbids has the weight 0.
-    `row_logits`, `row_weights` and `mask` are (n), the same of every key for this query.
+    `row_scores`, `row_weights` and `mask` are (n), the same of every key for this query.
     `difference` is the largest of this whole row between the weights of the pass and the
     same made again from q and k in float64, by the row's largest weight. `sharing` are the
     heads that have this key in common, more than one where keys are grouped.
@@ -48,9 +48,9 @@ class Pair:
     cap: float | None
     score: float
     bias: float | None
-    logit: float
+    biased: float
     weight: float
-    row_logits: Tensor
+    row_scores: Tensor
     row_weights: Tensor
     mask: Tensor
     largest: float
@@ -102,8 +102,8 @@ def pair(reading: Reading, part: str, layer: int, head: int, query: int, key: in
     mask = reading.mask(part, layer)[query]
     scores = reading.scores(part, layer, head)[query].double()
     weights = reading.weights(part, layer, head)[query].double()
-    logits = scores if added is None else scores + added
-    seen = logits[mask]
+    scored = scores if added is None else scores + added
+    seen = scored[mask]
     largest = float(seen.max()) if len(seen) else 0.0
     again = attention_scores(
         q[None, None, None], keys[None, None], config.scale, config.attention_cap
@@ -118,9 +118,9 @@ def pair(reading: Reading, part: str, layer: int, head: int, query: int, key: in
         cap=config.attention_cap,
         score=float(scores[key]),
         bias=None if added is None else float(added[key]),
-        logit=float(logits[key]),
+        biased=float(scored[key]),
         weight=float(weights[key]),
-        row_logits=logits,
+        row_scores=scored,
         row_weights=weights,
         mask=mask,
         largest=largest,
@@ -195,14 +195,14 @@ def _query_and_keys(
     return q[reading.row, head, query].detach().double(), keys, sharing
 
 
-def _difference(logits: Tensor, mask: Tensor, weights: Tensor) -> float:
-    """Between the softmax of these logits (n) under the mask and the weights of the pass.
+def _difference(scores: Tensor, mask: Tensor, weights: Tensor) -> float:
+    """Between the softmax of these scores (n) under the mask and the weights of the pass.
 
     By the largest weight of the row, so a row that sees nothing differs by nothing.
     """
     again = torch.zeros_like(weights)
     if mask.any():
-        again[mask] = logits[mask].softmax(-1)
+        again[mask] = scores[mask].softmax(-1)
     if not len(weights):
         return 0.0
     return float((again - weights).abs().max() / weights.max().clamp(min=1e-30))

@@ -20,6 +20,7 @@ from explorer.reading import Reading, reread
 from explorer.text import Token
 from models import Transformer, trace
 from models.heads import LanguageModelHead
+from models.mistakes.positions import barely_moving, doubled_sinusoids, spread_at
 from models.positional import Positions, sinusoids
 from models.trace import CHEAP_SITES, Trace
 
@@ -27,22 +28,10 @@ TRAINED = ("learned", "relative")
 """Schemes made of trained numbers: only a model that was trained with them has some."""
 DOCUMENT = {"d_model": 512, "places": 60, "offset": 5}
 """The size at which the document's mistake is measured: width, positions, and a distance."""
-STILL = 0.01
-"""A dimension that moves less than this over all positions barely moves."""
 MOST_TOKENS = 2_048
 """No longer text is passed only to see what happens."""
 AT_ONCE = 64
 """Positions whose whole vocabulary is scored together."""
-
-
-def doubled(positions: Tensor, d_model: int) -> Tensor:
-    """Sinusoids with the exponent doubled, as a tutorial has them: (…, t, d) in float64.
-
-    Its `i` already steps by two, and it takes 2i/d for the sine and 2(i + 1)/d for the cosine.
-    """
-    dimensions = torch.arange(d_model, dtype=torch.float64)
-    angles = positions[..., None] * 10_000.0 ** (-2 * dimensions / d_model)
-    return torch.where(dimensions % 2 == 0, angles.sin(), angles.cos())
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +51,15 @@ class Measured:
 
 def measured(table: Tensor, offset: int) -> Measured:
     """Those numbers of a table of at least `offset` + 2 positions."""
-    products = (table @ table.T).diagonal(-offset)
-    moved = table.amax(0) - table.amin(0)
-    return Measured(
-        table, tuple(table[1, :4].tolist()), int((moved < STILL).sum()), float(products.std())
-    )
+    first = tuple(table[1, :4].tolist())
+    return Measured(table, first, barely_moving(table), spread_at(table, offset))
 
 
 def right_and_doubled(d_model: int, places: int, offset: int) -> tuple[Measured, Measured]:
     """The formula as it is in the paper, and with the exponent doubled."""
     positions = torch.arange(places)
     right = sinusoids(positions, d_model)
-    return measured(right, offset), measured(doubled(positions, d_model), offset)
+    return measured(right, offset), measured(doubled_sinusoids(positions, d_model), offset)
 
 
 # ---- the same weights in another scheme ----------------------------------------------
@@ -141,7 +127,7 @@ class Moved:
     @property
     def places(self) -> list[int]:
         """Where each token of the former order stands now."""
-        return [self.order.index(place) for place in range(len(self.order))]
+        return sorted(range(len(self.order)), key=self.order.__getitem__)
 
     def put_back(self, part: str, layer: int, head: int) -> Tensor:
         """The weights of the new order, every row and column where its token stood before."""

@@ -7,11 +7,14 @@ here: the list follows from its config alone.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from explorer.analysis.walk_line import STREAM, TOKENS, Chain, Line, Stage
 from models import TransformerConfig
 
 
-def stages(config: TransformerConfig) -> tuple[Stage, ...]:
+@lru_cache(maxsize=64)
+def stages_of(config: TransformerConfig) -> tuple[Stage, ...]:
     """Every stage of a model of this config, in the order it runs."""
     made: list[Stage] = []
     for stack in config.stacks:

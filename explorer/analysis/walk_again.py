@@ -1,7 +1,9 @@
 """Every stage made again from the stages before it, by its formula, in float64.
 
 Nothing of the model's code for these steps is used, only its weights: what the pass had
-and what the formula gives are two ways to the same numbers.
+and what the formula gives are two ways to the same numbers. Only what heads give beside
+each other is made by `head_outs`, for the rows that are asked for.
+Of a vocabulary only the rows and columns that are asked for are made.
 Shapes: t tokens, n keys, w width of one head, d width of the model.
 """
 
@@ -12,43 +14,51 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_values import Walk
+from explorer.analysis.written import head_outs
 from models.normalization import LayerNorm, RMSNorm
 from models.positional import PositionalEncoding, sinusoids
+
+Columns = slice | list[int]
+ALL = slice(None)
 
 
 class Again:
     """The rows of a stage by its formula, from the values of the stages it reads."""
 
-    def __init__(self, walk: Walk, stage: Stage, rows: slice = slice(None)) -> None:
-        self.walk, self.stage, self.rows, self.config = walk, stage, rows, walk.config
+    def __init__(self, walk: Walk, stage: Stage, rows: slice, columns: Columns) -> None:
+        self.walk, self.stage, self.config = walk, stage, walk.config
+        self.rows, self.columns = rows, columns
 
     def read(self, at: int = 0) -> Tensor:
         """The same rows of a stage that this one reads."""
-        return self.whole(at)[self.rows]
+        return self._value(at)[self.rows].double()
 
     def whole(self, at: int = 0) -> Tensor:
-        return self.walk[self.stage.reads[at]].detach().double()
+        return self._value(at).double()
+
+    def _value(self, at: int) -> Tensor:
+        return self.walk[self.stage.reads[at]].detach()
 
     @property
     def module(self) -> Any:
         return self.walk.module(self.stage)
 
 
-def again(walk: Walk, stage: Stage, rows: slice = slice(None)) -> Tensor:
-    """These rows of a stage, from the stages before it."""
+def again(walk: Walk, stage: Stage, rows: slice = ALL, columns: Columns = ALL) -> Tensor:
+    """These rows of a stage, from the stages before it; of logits these columns."""
     with torch.no_grad():
-        return FORMULAS[stage.kind](Again(walk, stage, rows))
+        return FORMULAS[stage.kind](Again(walk, stage, rows, columns))
 
 
-def difference(walk: Walk, stage: Stage, rows: slice = slice(None)) -> float:
+def difference(walk: Walk, stage: Stage, rows: slice = ALL, columns: Columns = ALL) -> float:
     """The largest between the value of the pass and the formula's, by the largest number."""
-    value = walk[stage.name][rows].detach().double()
-    found = again(walk, stage, rows)
+    value = walk[stage.name][rows].detach()
+    value = (value[:, columns] if stage.kind == "logits" else value).double()
+    found = again(walk, stage, rows, columns)
     if torch.equal(value, found):
         return 0.0
     finite = value.isfinite()
@@ -104,14 +114,16 @@ def softmax(x: Tensor) -> Tensor:
 def _embed(one: Again) -> Tensor:
     scale = one.config.d_model**0.5 if one.config.scale_embedding else 1.0
     ids = one.walk.ids(one.stage.stack)[one.rows]
-    return F.one_hot(ids, len(one.module.weight)).double() @ one.module.weight.double() * scale
+    rows: Tensor = one.module.weight[ids].double()
+    return rows * scale
 
 
 def _positions(one: Again) -> Tensor:
     places = one.walk.places(one.stage.stack)[one.rows]
     if isinstance(one.module, PositionalEncoding):
         return sinusoids(places, one.config.d_model, one.config.pairs or "adjacent")
-    return one.module.table.weight.double()[places + one.config.position_offset]
+    rows: Tensor = one.module.table.weight[places + one.config.position_offset]
+    return rows.double()
 
 
 def _segments(one: Again) -> Tensor:
@@ -160,12 +172,9 @@ def _bias(one: Again) -> Tensor:
 
 def _concat(one: Again) -> Tensor:
     """Every head's outputs from its own weights and values, side by side."""
-    walk, tail = one.walk, one.stage.name.removesuffix("concat")
-    made = []
-    for head in range(one.config.n_heads):
-        other = Walk(walk.reading, head, walk.token, walk.record)
-        made.append(other[f"{tail}weights"][one.rows].double() @ other[f"{tail}v"].double())
-    return torch.cat(made, -1)
+    places = torch.arange(len(one.walk[one.stage.reads[0]]))[one.rows]
+    heads = head_outs(one.walk.reading, one.stage.name.removesuffix(".concat"), places)
+    return torch.cat(list(heads.double()), -1)
 
 
 def _activation(one: Again) -> Tensor:
@@ -202,7 +211,8 @@ def _logits(one: Again) -> Tensor:
     head: Any = one.walk.model.head
     words = one.walk.model.last_stack.embedding.weight if head.weight is None else head.weight
     x = one.whole()[one.walk.rows(one.stage.name)][one.rows] * head.scale
-    return bend(linear(x, words, head.bias), head.cap)
+    bias = None if head.bias is None else head.bias[one.columns]
+    return bend(linear(x, words[one.columns], bias), head.cap)
 
 
 FORMULAS: dict[str, Callable[[Again], Tensor]] = {

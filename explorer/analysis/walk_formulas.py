@@ -25,46 +25,70 @@ def formula(stage: Stage, config: TransformerConfig) -> str:
     return FORMULAS[stage.kind](stage, config)
 
 
-def sentence(stage: Stage) -> str:
+def sentence(stage: Stage, config: TransformerConfig) -> str:
     """What happens there."""
+    if stage.kind == "scores" and config.scale == 1:
+        return UNSCALED if config.attention_cap is None else BENT
     return SENTENCES[stage.kind]
 
 
+def symbol_of(name: str, config: TransformerConfig) -> str:
+    """What a stage is called in the formulas, its own and those of the stages that read it."""
+    if name == "encoder.final" and config.kind == "encoder-decoder":
+        return "m"
+    tail = name.split(".")[-1]
+    if name.endswith(("_attn.norm", "mlp.norm")) or tail == "final":
+        return "y"
+    named = {"concat": "H", "hidden": "h", "pooled": "c", "transform": "c", "out_norm": "z"}
+    return named.get(tail, "x")
+
+
+def symbol_read(stage: Stage, config: TransformerConfig) -> str:
+    """What the stage that is read is called; cross-attention reads its keys from the memory."""
+    if stage.branch == "cross_attn" and not stage.reads[0].startswith(f"{stage.stack}."):
+        return "m"
+    return symbol_of(stage.reads[0], config)
+
+
 def norm(stage: Stage, config: TransformerConfig) -> str:
-    x = "z" if stage.name.endswith("out_norm") else "x"
+    made = symbol_of(stage.name, config)
+    x = "z" if made == "z" else "x"
+    becomes = r"\leftarrow" if made in ("x", "z") else "="
     eps = f"{config.norm_eps:.0e}".replace("e-0", "e-")
     power = rf"10^{{{eps.split('e')[1]}}}" if eps.startswith("1e") else three(config.norm_eps)
     if config.norm == "rms":
-        return rf"y = \gamma \odot \frac{{{x}}}{{\sqrt{{\tfrac{{1}}{{d}}\sum {x}_i^2 + {power}}}}}"
-    return rf"y = \gamma \odot \frac{{{x} - \mu}}{{\sqrt{{\sigma^2 + {power}}}}} + \beta"
+        size = rf"\sqrt{{\tfrac{{1}}{{d}}\sum {x}_i^2 + {power}}}"
+        return rf"{made} {becomes} \gamma \odot \frac{{{x}}}{{{size}}}"
+    size = rf"\sqrt{{\sigma^2 + {power}}}"
+    return rf"{made} {becomes} \gamma \odot \frac{{{x} - \mu}}{{{size}}} + \beta"
 
 
 def _projected(stage: Stage, config: TransformerConfig) -> str:
     letter = LETTER[stage.name.split(".")[-1][0]]
-    reads = "m" if stage.branch == "cross_attn" and letter != "Q" else "y"
-    reads = reads if config.norm_position != "post" or reads == "m" else "x"
+    reads = symbol_read(stage, config)
     bias = rf" + b_{letter}" if config.qkv_bias else ""
     heads = config.n_heads if letter == "Q" else config.kv_heads
-    return rf"{letter} = {reads}\,W_{letter}{bias}, \quad \text{{cut into {heads} heads}}"
+    made = rf"{letter} = {reads}\,W_{letter}{bias}, \quad \text{{cut into {heads} heads}}"
+    is_stream = reads == "m" and not stage.reads[0].endswith(".final")
+    return made + (r", \quad m = x \text{ of the encoder}" if is_stream else "")
 
 
 def _scores(stage: Stage, config: TransformerConfig) -> str:
     width = config.head_width
     is_root = math.isclose(config.scale, width**-0.5)
-    scaled = (
-        rf"\frac{{q \cdot k}}{{\sqrt{{{width}}}}}"
-        if is_root
-        else rf"{three(config.scale)} \, q \cdot k"
-    )
+    factor = "" if config.scale == 1 else rf"{three(config.scale)} \, "
+    product = r"q_i \cdot k_j"
+    scaled = rf"\frac{{{product}}}{{\sqrt{{{width}}}}}" if is_root else f"{factor}{product}"
     if config.attention_cap is None:
-        return rf"s = {scaled}"
+        return rf"s_{{ij}} = {scaled}"
     cap = three(config.attention_cap)
-    return rf"s = {cap} \tanh\left(\frac{{1}}{{{cap}}} \cdot {scaled}\right)"
+    return rf"s_{{ij}} = {cap} \tanh\left(\frac{{1}}{{{cap}}} \cdot {scaled}\right)"
 
 
 def _embed(stage: Stage, config: TransformerConfig) -> str:
     scaled = rf"\sqrt{{{config.d_model}}}\; " if config.scale_embedding else ""
-    return rf"e_t = {scaled}E[\mathrm{{id}}_t]"
+    begins = config.positions not in ("sinusoidal", "learned") and not config.n_segments
+    return rf"{'x' if begins else 'e'}_t = {scaled}E[\mathrm{{id}}_t]"
 
 
 def _positions(stage: Stage, config: TransformerConfig) -> str:
@@ -92,7 +116,7 @@ def _bias(stage: Stage, config: TransformerConfig) -> str:
 def _masked(stage: Stage, config: TransformerConfig) -> str:
     added = "s_{ij} + b_{ij}" if len(stage.reads) > 1 else "s_{ij}"
     cases = rf"{added} & i \text{{ may look at }} j \\ -\infty & \text{{else}}"
-    return rf"\begin{{cases}} {cases} \end{{cases}}"
+    return rf"s_{{ij}} \leftarrow \begin{{cases}} {cases} \end{{cases}}"
 
 
 def _linear(stage: Stage, config: TransformerConfig) -> str:
@@ -102,7 +126,7 @@ def _linear(stage: Stage, config: TransformerConfig) -> str:
     names = {"mlp.up": ("u", "W_1", "b_1"), "mlp.gate": ("g", "W_g", "b_g")}
     names["mlp.out"] = ("z", "W_2", "b_2")
     made, weight, bias = names[tail]
-    x = "h" if tail == "mlp.out" else "x" if config.norm_position == "post" else "y"
+    x = symbol_read(stage, config)
     return rf"{made} = {x}\,{weight}" + (f" + {bias}" if config.has_mlp_bias else "")
 
 
@@ -113,10 +137,11 @@ def _activation(stage: Stage, config: TransformerConfig) -> str:
 
 
 def _pooled(stage: Stage, config: TransformerConfig) -> str:
+    x = symbol_read(stage, config)
     return {
-        "first": r"c = x_{\text{first}}",
-        "last": r"c = x_{\text{last}}",
-        "mean": r"c = \frac{1}{T}\sum_t x_t",
+        "first": rf"c = {x}_{{\text{{first}}}}",
+        "last": rf"c = {x}_{{\text{{last}}}}",
+        "mean": rf"c = \frac{{1}}{{T}}\sum_t {x}_t",
     }[config.pooling]
 
 
@@ -130,13 +155,16 @@ def _class_logits(stage: Stage, config: TransformerConfig) -> str:
 
 
 def _transform(stage: Stage, config: TransformerConfig) -> str:
-    return r"y = \mathrm{Norm}(f(x\,W + b)), \quad f = \text{" + config.activation + "}"
+    x = symbol_read(stage, config)
+    return rf"c = \mathrm{{Norm}}(f({x}\,W + b)), \quad f = \text{{{config.activation}}}"
 
 
 def _logits(stage: Stage, config: TransformerConfig) -> str:
     weight = r"E^\top" if config.tie_embeddings else "W"
     scale = "" if config.logit_scale == 1 else rf"{three(config.logit_scale)} \cdot "
-    made = rf"{scale}x\,{weight}" + (" + b" if config.has_head_bias else "")
+    made = rf"{scale}{symbol_read(stage, config)}\,{weight}" + (
+        " + b" if config.has_head_bias else ""
+    )
     if config.logit_cap is None:
         return rf"\ell = {made}"
     cap = three(config.logit_cap)
@@ -178,6 +206,8 @@ FORMULAS: dict[str, Callable[[Stage, TransformerConfig], str]] = {
     "logits": _logits,
     "probabilities": lambda *_: r"p_v = \frac{e^{\ell_v}}{\sum_{v'} e^{\ell_{v'}}}",
 }
+UNSCALED = "This model scales nothing: the products themselves are the scores."
+BENT = "This model scales nothing; large products are bent towards a bound."
 SENTENCES = {
     "tokens": "What the model reads: one number for each token.",
     "embed": "Each number picks its row of the embedding table.",

@@ -56,7 +56,7 @@ class Line:
     def __init__(self, config: TransformerConfig, stack: str) -> None:
         self.config, self.stack, self.stages = config, stack, list[Stage]()
         self.stream = ""
-        self.section, self.layer, self.branch = "Embedding", None, ""  # type: str, int | None, str
+        self.section, self.layer, self.branch = "Input", None, ""  # type: str, int | None, str
 
     def put(
         self,

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.walk import stages
+from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_line import Stage
 from explorer.parts import site
 from explorer.passing import ids_of
@@ -62,7 +62,7 @@ class Walk:
     def __init__(self, reading: Reading, head: int, token: int, record: Record) -> None:
         self.reading, self.head, self.token, self.record = reading, head, token, record
         self.config, self.model = reading.config, reading.trace.model
-        self.stages = {stage.name: stage for stage in stages(reading.config)}
+        self.stages = {stage.name: stage for stage in stages_of(reading.config)}
         self.known: dict[str, Tensor] = {}
 
     def __getitem__(self, name: str) -> Tensor:

@@ -12,8 +12,12 @@ from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_values import Walk
 from explorer.text import Token
 
-NUMBERS, MOST_ROWS, MOST_SQUARE, LIKELIEST = 12, 16, 128, 12
-"""Numbers of a vector at a time, tokens at a time, a side of what is queries by keys, answers."""
+NUMBERS, MOST_ROWS, MOST_SQUARE = 12, 16, 128
+"""Numbers of a vector at a time, tokens at a time, a side of what is queries by keys."""
+OWN, FEW, LIKELIEST = 2, 10, 16
+"""Answers: so many of the chosen token for certain, so many together where others are as few,
+so many at all."""
+BETWEEN = "\u00a0/\u00a0"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +31,6 @@ class Cut:
     width: int
     row_labels: tuple[Token | str, ...]
     column_labels: tuple[Token | str, ...]
-    by_size: bool = False
-
-    @property
-    def is_cut(self) -> bool:
-        return self.height > len(self.rows) or self.width > len(self.columns)
 
 
 def is_square(stage: Stage) -> bool:
@@ -62,6 +61,20 @@ def tokens_of(walk: Walk, stack: str) -> tuple[Token, ...]:
     return walk.reading.source if stack == "encoder" else walk.reading.target
 
 
+def writes(walk: Walk, stage: Stage) -> bool:
+    """Whether each row reads one token and writes another: a step of an answer."""
+    return row_stack(stage) == "decoder" and bool(walk.reading.written)
+
+
+def row_names(walk: Walk, stage: Stage) -> tuple[Token | str, ...]:
+    """What each position is called: its token; where it writes another, both."""
+    tokens = tokens_of(walk, row_stack(stage))
+    if not writes(walk, stage):
+        return tokens
+    steps = zip(tokens, walk.reading.written, strict=True)
+    return tuple(f"{read.label}{BETWEEN}{written.label}" for read, written in steps)
+
+
 def windows(width: int) -> list[str]:
     """The cuts of a vector that can be chosen."""
     starts = range(0, width, NUMBERS)
@@ -69,7 +82,7 @@ def windows(width: int) -> list[str]:
 
 
 def cut(walk: Walk, stage: Stage, token: int, window: int, named: Callable[[int], str]) -> Cut:
-    """The values with the chosen token among them; of answers the likeliest for it.
+    """The values with the chosen token among them; of answers the likeliest.
 
     `window` is which of the cuts of a vector is shown, and `named` calls an option.
     """
@@ -80,15 +93,16 @@ def cut(walk: Walk, stage: Stage, token: int, window: int, named: Callable[[int]
     is_a_square, kind = is_square(stage), columns_are(stage)
     most = MOST_SQUARE if is_a_square else MOST_ROWS
     rows = _block(row, height, most)
-    by_size = kind == "option" and width > LIKELIEST
-    if by_size:
-        columns = tuple(values[row].topk(LIKELIEST).indices.tolist())
+    if kind == "option":
+        columns = _likeliest(values[torch.tensor(rows)], rows.index(row))
     elif kind != "number":
         columns = _block(min(row, width - 1), width, most)
     else:
         first = min(window, (width - 1) // NUMBERS) * NUMBERS
         columns = tuple(range(first, min(width, first + NUMBERS)))
-    tokens = tokens_of(walk, row_stack(stage))
+    names = row_names(walk, stage)
+    if kind == "number":  # there is no room for two words beside so many numbers
+        names = tokens_of(walk, row_stack(stage))
     keys = tokens_of(walk, "encoder" if stage.branch == "cross_attn" else stage.stack)
     labels: dict[str, Callable[[int], Token | str]] = {
         "key": lambda at: keys[at],
@@ -102,10 +116,18 @@ def cut(walk: Walk, stage: Stage, token: int, window: int, named: Callable[[int]
         columns=columns,
         height=height,
         width=width,
-        row_labels=("the text",) if of_text else tuple(tokens[places[at]] for at in rows),
+        row_labels=("the\u00a0text",) if of_text else tuple(names[places[at]] for at in rows),
         column_labels=tuple(labels[kind](at) for at in columns),
-        by_size=by_size,
     )
+
+
+def _likeliest(values: Tensor, row: int) -> tuple[int, ...]:
+    """Answers (rows, options): the row's own by size, then the best of every other row."""
+    own = values[row].topk(min(LIKELIEST, values.shape[1])).indices.tolist()
+    best = dict.fromkeys(each for each in values.argmax(-1).tolist() if each not in own[:OWN])
+    others = [*best][: LIKELIEST - OWN]
+    mine = [each for each in own if each not in others][: max(OWN, FEW - len(others))]
+    return (*mine, *others)
 
 
 def _block(place: int, count: int, most: int) -> tuple[int, ...]:

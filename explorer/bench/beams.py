@@ -17,8 +17,9 @@ from explorer.library import Opened
 from explorer.numbers import three
 from explorer.passing import ids_of
 from explorer.snippets import decoding as snippets
+from explorer.waiting import with_bar
 from explorer.writing import MOST_WRITTEN
-from models.beam_search import Beams, beam_search, length_penalty
+from models.beam_search import Beams, beam_steps, length_penalty
 
 IDLE = "A column is a step; what is not kept is faint. Click a token to go on from it by hand."
 
@@ -37,8 +38,7 @@ def show() -> Callable[[], str]:
         alpha = asked_number.slider("Length penalty α", "alpha", 0.0, 2.0, 0.6, step=0.1)
     with places[2]:
         length = min(growing.length(), start.room)
-    with st.spinner("Searching", show_time=True):
-        found = searched(opened, text, start, beams, length, alpha)
+    found = searched(opened, text, start, beams, length, alpha)
     best = found.ends[0]
     tree(
         nodes(opened, found, alpha),
@@ -60,15 +60,14 @@ def show() -> Callable[[], str]:
 def searched(
     opened: Opened, text: str, start: Start, beams: int, length: int, alpha: float
 ) -> Beams:
-    """The search over this text; made once and kept."""
+    """The search over this text; made once and kept. Another choice of the reader stops it."""
     prompt = ids_of([start.source or start.begun])
-    how = {"beams": beams, "max_length": length}
-    return kept(
-        opened,
-        ("beams", text, beams, length, alpha),
-        lambda: beam_search(opened.model, prompt, alpha=alpha, **how),
-        size_of,
-    )
+
+    def search() -> Beams:
+        steps = beam_steps(opened.model, prompt, beams=beams, max_length=length, alpha=alpha)
+        return with_bar(steps, length, "Searching")[-1]
+
+    return kept(opened, ("beams", text, beams, length, alpha), search, size_of)
 
 
 def nodes(opened: Opened, found: Beams, alpha: float) -> list[Node]:
@@ -106,10 +105,10 @@ def _table(opened: Opened, found: Beams, alpha: float, cut: str) -> None:
     st.dataframe(
         {
             "text": [in_a_line(opened.tokenizer.decode(found.path(end))) for end in found.ends],
-            "score": [three(node.score) for node in ends],
-            "log-probability": [three(node.log_probability) for node in ends],
             "tokens": [node.step + 1 for node in ends],
-            "÷": [three(length_penalty(node.step + 1, alpha)) for node in ends],
+            "log-probability": [three(node.log_probability) for node in ends],
+            "divided by": [three(length_penalty(node.step + 1, alpha)) for node in ends],
+            "score": [three(node.score) for node in ends],
             "stopped": ["ends the text" if node.ended else cut for node in ends],
         },
         hide_index=True,

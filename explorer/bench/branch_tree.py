@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -10,27 +11,30 @@ from explorer import widgets
 from explorer.bench import branching
 from explorer.branches import Branches
 from explorer.components.tree import Node, tree
-from explorer.decoding import ends, log_chances
+from explorer.decoding import Stand, ends, log_chances
 from explorer.library import Opened
 from explorer.numbers import three
+from explorer.waiting import bar
 
 ROWS = 4
-IDLE = "Each node is a token with its probability. Click one to go back to it."
+IDLE = "A node is a token with its probability at temperature 1. Click one to go back to it."
 EMPTY = "Nothing is written yet. Draw a token, or click one above: what is written grows here."
 
 
-def show(opened: Opened, text: str, found: Branches) -> None:
-    """Every token that was written, the likeliest ways and the forced ones; then their chances."""
-    chances = {0: 0.0}
-    for leaf in found.leaves():
-        given = log_chances(opened, text, found.path(leaf))
-        chances |= dict(zip(found.line(leaf), given, strict=True))
+def show(opened: Opened, text: str, found: Branches, standing: Stand, here: int) -> None:
+    """Every token that was written, the likeliest ways and the forced ones; then their chances.
+
+    `standing` is the pass at node `here`.
+    """
+    with bar("Reading the branches") as report:
+        chances = log_chances(opened, text, found, standing, here, report)
     st.markdown("**What was written**")
+    made = nodes(opened, found, chances)
     tree(
-        nodes(opened, found, chances),
+        made,
         key="branches_tree",
         idle=IDLE if found.done else EMPTY,
-        rows=ROWS,
+        rows=min(ROWS, 1 + max(node.row for node in made)),
         marked=[0, *found.line(found.at)],
         follows=True,
         on_pick=lambda node: branching.put(found.stand(node)),
@@ -39,14 +43,14 @@ def show(opened: Opened, text: str, found: Branches) -> None:
         _table(opened, found, chances)
 
 
-def nodes(opened: Opened, found: Branches, chances: dict[int, float]) -> list[Node]:
+def nodes(opened: Opened, found: Branches, chances: Sequence[float]) -> list[Node]:
     """The first branch goes straight on, each later one begins a row of its own."""
-    rows = _rows(found)
+    rows, last = _rows(found), ends(opened)
     made = [Node(-1, 0, 0, "start", "", "Where writing begins", "start")]
     for place, node in enumerate(found.nodes[1:], 1):
-        column = len(found.line(place))
+        column = found.depths[place]
         chance = three(math.exp(chances[place]))
-        how = "ended" if node.token in ends(opened) else "forced" if node.forced else ""
+        how = "ended" if node.token in last else "forced" if node.forced else ""
         who = "forced" if node.forced else "drawn"
         said = f"{{token}} is token {column}, {who}; the model gave it {chance}"
         label = opened.tokenizer.label(node.token)
@@ -62,20 +66,21 @@ def in_a_line(text: str) -> str:
 def _rows(found: Branches) -> list[int]:
     rows, taken = [0], 0
     for place, node in enumerate(found.nodes[1:], 1):
-        is_first = next(iter(found.behind(node.parent).values())) == place
+        is_first = next(iter(found.children[node.parent].values())) == place
         taken += not is_first
         rows.append(rows[node.parent] if is_first else taken)
     return rows
 
 
-def _table(opened: Opened, found: Branches, chances: dict[int, float]) -> None:
+def _table(opened: Opened, found: Branches, chances: Sequence[float]) -> None:
     leaves = found.leaves()
     lines = [found.line(leaf) for leaf in leaves]
     totals = [sum(chances[node] for node in line) for line in lines]
     st.dataframe(
         {
             "branch": [
-                in_a_line(opened.tokenizer.decode(list(found.path(leaf)))) for leaf in leaves
+                in_a_line(opened.tokenizer.decode([found.nodes[node].token for node in line]))
+                for line in lines
             ],
             "tokens": [len(line) for line in lines],
             "log-probability": [three(total) for total in totals],

@@ -45,9 +45,29 @@ def put(found: Branches) -> None:
     WRITTEN.put("branches", str(found))
 
 
+def write(
+    found: Branches, tokens: Sequence[int], *, forced: bool, behind: int | None = None
+) -> None:
+    """For a callback: go on with these tokens; where they do not fit, that is said instead."""
+    try:
+        put(found.write(tokens, forced=forced, behind=behind))
+    except ValueError as error:
+        tell(str(error))
+
+
+def tell(what: str) -> None:
+    """For a callback: say this once, when the page is drawn."""
+    st.session_state["_branches_told"] = what
+
+
+def say_told() -> None:
+    if what := st.session_state.pop("_branches_told", ""):
+        session.say(what)
+
+
 def follow(opened: Opened, start: Start, path: Sequence[int]) -> None:
     """For a callback: write these tokens behind the text, as a branch that the reader chose."""
-    put(now(opened, start).stand(0).write(path, forced=True))
+    write(now(opened, start), path, forced=True, behind=0)
 
 
 def buttons(found: Branches) -> None:

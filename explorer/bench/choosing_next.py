@@ -10,10 +10,19 @@ import streamlit as st
 from explorer import session, widgets
 from explorer.analysis.decoding import Stages, draw, stages
 from explorer.bench import asked_number, branch_tree, branching, growing, stage_columns
-from explorer.branches import Branches
+from explorer.branches import FULL, Branches
 from explorer.components import chips, matrix
 from explorer.components.labels import text_of
-from explorer.decoding import Stand, Start, stand, start_of, tokens_of, why_stopped
+from explorer.decoding import (
+    Stand,
+    Start,
+    drawn_on,
+    stand,
+    start_of,
+    tokens_of,
+    unknown_in,
+    why_stopped,
+)
 from explorer.library import Opened
 from explorer.numbers import three
 from explorer.reading import ReadingError
@@ -23,6 +32,8 @@ from explorer.waiting import bar
 from models.generation import Sampling
 
 MOST_K, MOST_SEEDS = 1_000, 9_999
+ROW, AROUND = 56, 150
+"""Pixels of the largest row of the head's map, and of what stands above and below its rows."""
 
 
 def show() -> Callable[[], str]:
@@ -40,22 +51,22 @@ def show() -> Callable[[], str]:
     found = _write_on(opened, start, found, sampling, seed, count)
     path = found.path()
     stopped = why_stopped(opened, start, path)
-    at = found.line(found.at)[-2:][0] if stopped and len(path) > 1 else found.at
-    here = found.stand(0 if stopped and len(path) == 1 else at) if stopped else found
-    standing = session.or_say(lambda: stand(opened, text, here.path()))
+    here = found.nodes[found.at].parent if stopped and path else found.at
+    step = found.depths[here]
+    standing = session.or_say(lambda: stand(opened, text, path[:step]))
     chosen = stages(standing.logits, sampling)
-    next_one = draw(chosen, sampling, seed, len(here.path()))
+    next_one = draw(chosen, sampling, seed, step)
     with drawing:
         _buttons(found, next_one, stopped)
     with typing:
         _typed(opened, start, found, stopped)
+    branching.say_told()
     _written(start, found, opened)
     _said(opened, chosen, sampling, next_one, seed, stopped)
-    stage_columns.show(opened, chosen, sampling, here, None if stopped else next_one)
-    branch_tree.show(opened, text, found)
+    stage_columns.show(opened, chosen, sampling, found, here, None if stopped else next_one)
+    branch_tree.show(opened, text, found, standing, here)
     _head(standing)
     widgets.notes(standing.reading.notes)
-    step = len(here.path())
     return partial(
         snippets.choice,
         standing.reading,
@@ -86,10 +97,10 @@ def _sampling() -> tuple[Sampling, int, int]:
 
 
 def _buttons(found: Branches, next_one: int, stopped: str) -> None:
-    off = bool(stopped) or not found.has_room
+    off = bool(stopped) or not found.room
 
     def write() -> None:
-        branching.put(found.write([next_one], forced=False))
+        branching.write(found, [next_one], forced=False)
 
     def write_on() -> None:
         st.session_state["_write_on"] = True
@@ -103,38 +114,43 @@ def _typed(opened: Opened, start: Start, found: Branches, stopped: str) -> None:
     """Any tokens at all, as the reader writes them."""
 
     def write() -> None:
-        typed, state = st.session_state["typed"], st.session_state
-        state["typed"] = ""
+        typed, st.session_state["typed"] = st.session_state["typed"], ""
         try:
-            branching.put(found.write(tokens_of(opened, start, found.path(), typed), forced=True))
+            tokens = tokens_of(opened, start, found.path(), typed)
         except ReadingError as error:
-            state["_typed_in_vain"] = str(error)
+            branching.tell(str(error))
+        else:
+            branching.tell(" ".join(unknown_in(opened, typed)))
+            branching.write(found, tokens, forced=True)
 
     st.text_input(
         "Or write it yourself",
         key="typed",
         on_change=write,
         max_chars=200,
-        disabled=bool(stopped) or not found.has_room,
+        disabled=bool(stopped),
         placeholder="Any words, then Enter",
     )
-    if why := st.session_state.pop("_typed_in_vain", ""):
-        session.say(why)
 
 
 def _write_on(
     opened: Opened, start: Start, found: Branches, sampling: Sampling, seed: int, count: int
 ) -> Branches:
     """Draw up to `count` tokens, where that was asked for; they are one step of the history."""
-    if not st.session_state.pop("_write_on", False):
+    is_stopped = why_stopped(opened, start, found.path())
+    if not st.session_state.pop("_write_on", False) or is_stopped:
         return found
-    text, begun, path = session.choice().text, found.path(), list(found.path())
+    path, tokens = list(found.path()), list[int]()
     with bar("Writing") as report:
-        while len(path) < len(begun) + count and not why_stopped(opened, start, path):
-            chosen = stages(stand(opened, text, path).logits, sampling)
-            path.append(draw(chosen, sampling, seed, len(path)))
-            report((len(path) - len(begun)) / count)
-    found = found.write(path[len(begun) :], forced=False)
+        for token in drawn_on(opened, session.choice().text, path, sampling, seed):
+            tokens.append(token)
+            report(len(tokens) / count)
+            if len(tokens) == count or why_stopped(opened, start, [*path, *tokens]):
+                break
+    fitting = found.fitting(tokens)
+    found = found.write(tokens[:fitting], forced=False)
+    if fitting < len(tokens):
+        branching.tell(FULL.format(room=found.room))
     branching.put(found)
     branching.WRITTEN.settle({"branches": str(found)})
     return found
@@ -172,11 +188,12 @@ def _head(standing: Stand) -> None:
     """The chosen head over what stands there; it grows with every token."""
     at, reading = session.choice(), standing.reading
     words = reading.part(at.part).words
+    weights = reading.weights(at.part, at.layer, at.head)
     st.markdown(f"**Layer {at.layer}, head {at.head}, up to here**")
     if at.part == "decoder.cross_attn":
         st.caption("The last row looks at your sentence while it decides on the next token.")
     matrix(
-        reading.weights(at.part, at.layer, at.head),
+        weights,
         reading.rows(at.part),
         reading.columns(at.part),
         key="decoded_head",
@@ -184,6 +201,6 @@ def _head(standing: Stand) -> None:
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
-        height=widgets.MATRIX_HEIGHT,
+        height=min(widgets.MATRIX_HEIGHT, AROUND + ROW * len(weights)),
         top=1.0,
     )

@@ -126,7 +126,7 @@ def _stream_only(opened: Opened, first: Reading, then: Reading) -> None:
     mine, theirs = (changes.stream(each)[0] for each in (first, then))
     size = float(mine.norm())
     moved = float((theirs - mine).norm())
-    st.text("This model has no head: what changed is its last stream, not an answer.")
+    st.text("This model ends in vectors: what changed is its last stream, not an answer.")
     facts(
         [
             ("length of the change", three(moved)),

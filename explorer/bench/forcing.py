@@ -13,7 +13,8 @@ from explorer.analysis.forcing import Forced, forced
 from explorer.bench import asked_number
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.labels import text_of
-from explorer.decoding import start_of
+from explorer.decoding import start_of, unknown_in
+from explorer.kept import kept, size_of
 from explorer.library import Opened
 from explorer.numbers import three
 from explorer.passing import ids_of
@@ -23,6 +24,7 @@ from explorer.snippets import decoding as snippets
 from explorer.writing import MOST_WRITTEN
 
 ONE = "There is one token here, so none to be right or wrong about: type a longer sentence."
+LOOKS = "A blue line: the target. Orange: another token. A full bar: a probability of 1."
 WORDS = Words(
     "step",
     "A column is a step. The target in is the target out, one step later.",
@@ -33,7 +35,7 @@ WORDS = Words(
 def show() -> Callable[[], str] | None:
     """The two rows of the target, what the model says when fed them, and what it says alone.
 
-    Gives the lines of the first; none where two stacks begin with a token of their own.
+    Gives the lines of the first.
     """
     opened, text = session.opened(), session.choice().text
     start = session.or_say(lambda: start_of(opened, text))
@@ -47,16 +49,21 @@ def show() -> Callable[[], str] | None:
             return None
         given = _given(len(target))
     cut = target[: given + MOST_WRITTEN]
-    found = forced(opened.model, source, torch.tensor(cut), given)
+    found = kept(
+        opened,
+        ("forcing", text, tuple(cut), given),
+        lambda: forced(opened.model, source, torch.tensor(cut), given),
+        size_of,
+    )
     name = opened.tokenizer.label
     board(columns(found), rows(found, name), WORDS, key="forcing", narrow=True)
+    st.caption(LOOKS)
     st.text(in_words(found, name))
     if len(cut) < len(target):
         st.caption(f"The first {MOST_WRITTEN} steps are shown, {len(target) - len(cut):,} are not.")
     widgets.notes(read(opened, text).notes)
-    if start.source and opened.config.first_id is not None:
-        return None
-    return partial(snippets.forcing, start, session.folder(), cut, given)
+    has_first = bool(start.source) and opened.config.first_id is not None
+    return partial(snippets.forcing, start, session.folder(), cut, given, has_first)
 
 
 def _given(tokens: int) -> int:
@@ -92,7 +99,9 @@ def _target(opened: Opened, text: str) -> list[int]:
     wanted = (typed or "").strip() or known
     if not wanted:
         return [token.id for token in (*read(opened, text).target, read(opened, text).written[-1])]
-    return session.or_say(lambda: target_of(opened, text, wanted))
+    target = session.or_say(lambda: target_of(opened, text, wanted))
+    widgets.notes(unknown_in(opened, wanted))
+    return target
 
 
 def columns(found: Forced) -> list[Column]:

@@ -40,7 +40,7 @@ OPENS, ABLATES = "Opens the head", "Ablates the head"
 THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
 CHART_HEIGHT = 340
 TOO_LONG = "One pass for every head of this model takes too long: shorten the text."
-NO_HEAD = "This model has no head, so nothing comes out that could be compared."
+NO_HEAD = "This model ends in vectors, so no answer comes out that could be compared."
 
 
 def every_head(opened: Opened, reading: Reading, passed: Edited, place: int) -> None:

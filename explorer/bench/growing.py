@@ -5,8 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer import session, widgets
+from explorer.analysis.walk import stages_of
+from explorer.bench import walk_choices
+from explorer.bench.stepping import stepper
 from explorer.components import chips, matrix
 from explorer.figures.bars import bars
+from explorer.library import Opened
 from explorer.writing import (
     MOST_WRITTEN,
     ONLY_READS,
@@ -22,11 +26,30 @@ USUAL_LENGTH = 12
 def written() -> Writing:
     """What the chosen model writes behind the sentence; where it cannot, the page says why."""
     opened, at = session.opened(), session.choice()
-    if not writes(opened):
-        session.say(ONLY_READS)
-        st.stop()
+    must_write(opened)
     count = length()
     return session.or_say(lambda: writing(opened, at.text, count))
+
+
+def must_write(opened: Opened) -> None:
+    """A model that only reads is told so, with the way to what it gives; the page ends there."""
+    if writes(opened):
+        return
+    session.say(ONLY_READS)
+    page = st.session_state.get("_pages", {}).get("walk")
+    if page is not None:
+        last = stages_of(opened.config)[-1].name
+        clicked = st.button(
+            "What it gives instead: the last stage of the whole pass",
+            key="to_last_stage",
+            type="tertiary",
+            icon=":material/arrow_forward:",
+            on_click=walk_choices.FOLDED.put,
+            args=("stage", last),
+        )
+        if clicked:
+            st.switch_page(page, query_params={})  # None would refuse bound ones
+    st.stop()
 
 
 def length() -> int:
@@ -44,7 +67,8 @@ def length() -> int:
 
 def show(grown: Writing) -> None:
     """One step at a time; the map keeps its size, and what is not written yet is hatched."""
-    step = widgets.stepper("written", grown.steps + 1)
+    names = [f"{place} of {grown.steps}" for place in range(grown.steps + 1)]
+    step = stepper("Step", "written", names, 0, arrows=True)
     at, reading = session.choice(), grown.reading
     before = reading.target[: grown.begun]
     chips([*before, *grown.tokens[:step]], key="written_tokens", highlight=grown.begun + step - 1)

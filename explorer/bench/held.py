@@ -16,13 +16,14 @@ from explorer import session
 from explorer.analysis.words import Group
 from explorer.bench.folded import Folded
 from explorer.choices import bring
+from explorer.components.labels import text_of
 from explorer.components.told import Place
 from explorer.reading import Reading
 from explorer.text.labels import cut
 
 HELD = Folded("held", {"held": "", "drawn": ""})
 WRITTEN = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
-EVERY = "all"
+EVERY, MOST = "all", 100_000
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,17 @@ def seen(reading: Reading) -> Held:
     return _read(wish, len(reading.rows(part)), len(reading.columns(part)))
 
 
+def asked() -> Held:
+    """What another page has held, whatever the text."""
+    kept = st.session_state.get(HELD.place, {})
+    return _read(str(kept.get("held", "")), MOST, MOST)
+
+
+def within(found: Held, reading: Reading, part: str) -> Held:
+    """As far as this text reaches in this attention."""
+    return _read(str(found), len(reading.rows(part)), len(reading.columns(part)))
+
+
 def drawn(reading: Reading) -> tuple[int, ...]:
     """The heads that are drawn as lines: the chosen one, unless others were picked there."""
     at = session.choice()
@@ -90,6 +102,14 @@ def draw(heads: Sequence[int], reading: Reading) -> None:
     is_usual = tuple(heads) == (at.head,)
     every = len(heads) == reading.part(at.part).heads
     HELD.put("drawn", "" if is_usual else EVERY if every else ".".join(map(str, heads)))
+
+
+def both_names(reading: Reading, part: str, query: int) -> list[str]:
+    """A step of an answer reads one token and writes another: pages call it by either."""
+    if not reading.written or not part.startswith("decoder"):
+        return []
+    read, written = text_of(reading.target[query]), text_of(reading.written[query])
+    return [f"Row {query} reads “{read}” and writes “{written}”."]
 
 
 def in_picture(place: int | None, groups: Sequence[Group]) -> int | None:

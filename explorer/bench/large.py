@@ -12,6 +12,7 @@ from explorer.bench import held, looking, taking_away
 from explorer.choices import token_names
 from explorer.components import lines, matrix
 from explorer.components.labels import texts
+from explorer.components.matrix import room
 from explorer.components.told import Place
 from explorer.kept import kept
 from explorer.reading import Reading
@@ -45,7 +46,7 @@ def as_matrix(reading: Reading, look: Look) -> None:
         column_name=words.column,
         sentence=made.sentence,
         unit=made.unit,
-        height=widgets.MATRIX_HEIGHT,
+        height=room(len(made.rows), len(made.columns), widgets.MATRIX_HEIGHT),
         top=1.0 if _ends_at_one(look) else None,
         scaling="all" if look.scaling == "one" else look.scaling,
         log=look.log,

@@ -12,7 +12,9 @@ from explorer.bench.stepping import stepper
 from explorer.choices import one_of
 from explorer.components import chips
 from explorer.text import TextError
+from explorer.text.counting import beginning
 from explorer.text.learning import BPE, WORDPIECE, Counted, Learnt, Pair
+from explorer.text.limits import checked
 from explorer.text.made_here import after, encoding, label_of
 from explorer.text.unigram import UNIGRAM
 
@@ -23,6 +25,9 @@ FIRST_RULES = "100"
 BUSY = "Learning from the text: a second for a megabyte"
 EXCERPT = 400
 """Characters of the text that are shown in pieces."""
+
+MOST_BYTES = 4 * learnt.MOST_CHARACTERS
+"""No longer file of UTF-8 can fit; it is refused unread."""
 
 TABLE_HEIGHT = 388
 KEPT_HERE: dict[str, Any] = {"persist_state": "session"}
@@ -58,7 +63,8 @@ def summary() -> str:
     is_known = name in (*learnt.SHIPPED, OWN, FILE)
     return (
         f"Learnt here: from “{name if is_known else learnt.SHIPPED[0]}”, at most "
-        f"{most if most in RULES else FIRST_RULES} rules, without special tokens."
+        f"{most if most in RULES else FIRST_RULES} rules. No tokens are added at the ends; what "
+        "cannot be read is one unknown token."
     )
 
 
@@ -103,11 +109,16 @@ def way() -> str:
     return one_of("How", "learn_how", WAYS, **KEPT_HERE)
 
 
-def show_rules(found: Learnt, text: str) -> int:
+def show_rules(found: Learnt, text: str, most: int) -> int:
     """One step of byte-pair encoding or WordPiece: what was merged, and what will be."""
     names = [f"{step:,} of {len(found.rules):,}" for step in range(len(found.rules) + 1)]
     step = stepper("Rules", "learn_step", names, 0, arrows=True)
     counted = found.after(step)
+    if len(found.rules) < most:
+        st.caption(
+            f"Learning ends after {_rules(len(found.rules))}, though {most:,} were allowed: by "
+            "then every word of the text is one token."
+        )
     widgets.notes(_said(found, counted, step))
     pairs, vocabulary = widgets.side_by_side(1, 1)
     with pairs:
@@ -116,6 +127,7 @@ def show_rules(found: Learnt, text: str) -> int:
     with vocabulary:
         st.markdown("**The vocabulary, the newest first**")
         _vocabulary(found, step)
+    st.caption("A token's number is its place in the vocabulary. It is no byte.")
     _excerpt(found, text, step)
     _sentence(found, step)
     return step
@@ -156,6 +168,10 @@ def _next(found: Learnt, counted: Counted) -> list[str]:
     return said
 
 
+def _rules(count: int) -> str:
+    return "1 rule" if count == 1 else f"{count:,} rules"
+
+
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
@@ -180,7 +196,7 @@ def _pairs(found: Learnt, counted: Counted) -> None:
     table = {
         "first": [_name(found, pair.left) for pair in rows],
         "second": [_name(found, pair.right) for pair in rows],
-        "numbers": [f"{pair.left}, {pair.right}" for pair in rows],
+        "token numbers": [f"{pair.left}, {pair.right}" for pair in rows],
         "times": [pair.count for pair in rows],
     }
     if found.way == WORDPIECE:
@@ -193,7 +209,7 @@ def _vocabulary(found: Learnt, step: int) -> None:
     table = {
         "rule": [rule for rule, _ in done],
         "token": [_name(found, new) for _, (*_, new) in done],
-        "number": [new for _, (*_, new) in done],
+        "token number": [new for _, (*_, new) in done],
         "made of": [f"{_name(found, left)}  {_name(found, right)}" for _, (left, right, _) in done],
     }
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key="learn_vocabulary")
@@ -201,13 +217,11 @@ def _vocabulary(found: Learnt, step: int) -> None:
 
 def _excerpt(found: Learnt, text: str, step: int) -> None:
     st.subheader("The text so far", anchor=False)
-    begun = text[:EXCERPT]
+    begun = beginning(text, EXCERPT)
     ids = found.pieces(begun, step)
     newest = found.rules[step - 1][2] if step else None
     marked = [place for place, number in enumerate(ids) if number == newest]
-    is_cut = (
-        f"The first {EXCERPT:,} of its {len(text):,} characters. " if len(text) > EXCERPT else ""
-    )
+    is_cut = f"The first {len(begun):,} of its {len(text):,} characters. " if begun != text else ""
     says = f"{len(marked):,} marked: made by the newest rule." if step else "no rule yet."
     st.caption(f"{is_cut}{len(ids):,} tokens, {says}")
     chips(
@@ -249,10 +263,17 @@ def _file() -> str:
     )
     brought = st.file_uploader("A text file", key="learn_file")
     if brought is not None:
+        st.session_state.pop("_learn_file", None)  # what is refused is not kept
+        if brought.size > MOST_BYTES:
+            raise TextError(
+                f"The file has {brought.size:,} bytes; at most {learnt.MOST_CHARACTERS:,} "
+                "characters fit, so bring a part of it."
+            )
         try:
-            st.session_state["_learn_file"] = brought.getvalue().decode("utf-8-sig")
+            text = brought.getvalue().decode("utf-8-sig")
         except UnicodeDecodeError:
             raise TextError(
                 "The file is not text in UTF-8; save it as plain text in UTF-8 and bring it again."
             ) from None
+        st.session_state["_learn_file"] = checked(text, learnt.MOST_CHARACTERS)
     return str(st.session_state.get("_learn_file", ""))

@@ -32,6 +32,9 @@ def show(text: str, most: int) -> int:
         "text and drops those that the text misses least. It shows only what is left, so each size "
         "here is learnt anew.",
         f"{len(found.pieces):,} pieces, the unknown one among them. Every character stays.",
+        "A score is the logarithm of a probability, but the library does not divide anew by what "
+        f"is left: e^score sums to {sum(map(math.exp, found.scores.values())):.3g} over these "
+        "pieces.",
     ]
     if len(text) > MOST_LEARNT:
         notes.append(f"Learnt from the first {MOST_LEARNT:,} of {len(text):,} characters.")
@@ -52,8 +55,8 @@ def show(text: str, most: int) -> int:
 def _pieces(pieces: list[tuple[str, float]] | tuple[tuple[str, float], ...], key: str) -> None:
     table = {
         "piece": [label_of(piece, UNIGRAM) for piece, _ in pieces],
-        "log probability": [f"{score:.3f}" for _, score in pieces],
-        "probability": [f"{math.exp(score):.3g}" for _, score in pieces],
+        "score": [f"{score:.3f}" for _, score in pieces],
+        "e^score": [f"{math.exp(score):.3g}" for _, score in pieces],
     }
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key=key)
 
@@ -74,16 +77,14 @@ def _sentence(found: Unigram) -> None:
     ways = {word: cuts(f"▁{word}", found.scores) for word in dict.fromkeys(words)}
     table = {
         "word": list(ways),
-        "likeliest cut": [
-            _cut(way[0]) if way else "has an unknown character" for way in ways.values()
-        ],
-        "sum of logs": [f"{way[0].score:.3f}" if way else "" for way in ways.values()],
+        "likeliest cut": [_cut(way[0]) if way else UNREADABLE for way in ways.values()],
+        "sum of scores": [f"{way[0].score:.3f}" if way else "" for way in ways.values()],
         "next": [_cut(way[1]) if len(way) > 1 else "no other" for way in ways.values()],
         "its sum": [f"{way[1].score:.3f}" if len(way) > 1 else "" for way in ways.values()],
     }
     st.caption(
-        "Each word is cut so that the product of the probabilities of its pieces, and so the sum "
-        "of their logs, is the largest."
+        "Each word is cut so that the sum of the scores of its pieces is the largest. A score is "
+        "the logarithm of a probability."
     )
     st.dataframe(table, hide_index=True, key="learn_cuts")
 

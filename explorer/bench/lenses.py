@@ -26,10 +26,13 @@ BAR = 28
 WIDTH = 560
 
 
-def show(opened: Opened, reading: Reading) -> int | None:
-    """One row a layer; then how likely the model's answer is; at which place, if it has any."""
+def show(opened: Opened, reading: Reading) -> tuple[int, int] | None:
+    """One row a layer; how likely the answer is; what one logit is made of.
+
+    Gives the place, and the number of the word or class of that logit; None without a head.
+    """
     if opened.config.head == "none":
-        session.say("This model has no head, so there is nothing to read its streams with.")
+        session.say("This model ends in vectors, so there is nothing to read its streams with.")
         return None
     place, at = place_chosen(opened, reading), session.choice()
     logits = kept(
@@ -53,8 +56,7 @@ def show(opened: Opened, reading: Reading) -> int | None:
         )
         st.caption("How likely it is after each layer, and which place it has among all options.")
     st.markdown("**What a logit is made of**")
-    made_of.show(opened, reading, place, logits[-1], named)
-    return place
+    return place, made_of.show(opened, reading, place, logits[-1], named)
 
 
 def _table(logits: Tensor, steps: list[str], named: Callable[[int], str]) -> None:

@@ -25,8 +25,11 @@ LONG = {**SHORT, "decoder.cross_attn": "cross-attention "}
 
 def show(
     opened: Opened, reading: Reading, place: int, logits: Tensor, named: Callable[[int], str]
-) -> None:
-    """One cell for every head and feed-forward layer; beside it the sum, ending in the logit."""
+) -> int:
+    """One cell for every head and feed-forward layer; beside it the sum, ending in the logit.
+
+    Gives the number of the word or class whose logit it is.
+    """
     best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
     names = [f"{named(option)} ({option})" for option in best]
     picked = one_of("The logit of", "logit_of", names, as_list=True, width=320)
@@ -37,7 +40,7 @@ def show(
         lambda: contributions(reading, place, option),
         lambda made: made.feed_forward.nbytes + sum(h.nbytes for h in made.heads.values()),
     )
-    drawn, numbers = widgets.side_by_side(7, 4)
+    drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
         _table(found, at.part, (at.layer, at.head))
     with numbers:
@@ -47,10 +50,14 @@ def show(
             hide_index=True,
             column_config={"logits": st.column_config.TextColumn(alignment="right")},
         )
-        st.caption(
-            f"The pass gave {three(found.logit)}; the sum of all parts differs from it by "
-            f"{three(found.difference)}."
+        whose = (
+            f"The pass gave {three(found.logit)}"
+            if found.in_pass
+            else "The pass scored no word here; the head makes "
+            f"{three(found.logit)} of its last stream"
         )
+        st.caption(f"{whose}; the sum of all parts differs from it by {three(found.difference)}.")
+    return option
 
 
 def sums(found: Contributions) -> dict[str, float]:

@@ -16,13 +16,15 @@ from explorer.library import LibraryError, Opened, open_entry
 from explorer.museum.case import Case, case_of
 from explorer.museum.exhibits import BY_LABEL, Exhibit
 from explorer.museum.instruments import INSTRUMENTS, Found
+from explorer.museum.pictures import Picture
 from explorer.reading import Reading, ReadingError, read
 from explorer.snippets import museum as snippets
 from models.mistakes import MISTAKES
+from models.mistakes.attention import FILLS
 
-MAP = "A map"
+MAP, FILLED = "A map", "filled-row"
 SIDES = ("wrong", "right")
-PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 190, 0.5
+PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 240, 0.5
 """A picture much wider than high, as of a few positions, needs less room."""
 NO_MODEL = "No model here can have this mistake: {why}. The document's own numbers stand below."
 
@@ -37,39 +39,55 @@ def show() -> Callable[[], str]:
     wrong, right = widgets.side_by_side(1, 1)
     wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
     right.markdown(f"**Right.** {exhibit.right}")
-    chosen = fitting(exhibit.name) if has_runs else None
+    mistake = _filled_with() if exhibit.name == FILLED else exhibit.name
+    chosen = fitting(mistake) if has_runs else None
     if chosen is not None:
-        _runs(exhibit, on, *chosen)
+        _runs(exhibit, mistake if on else "", *chosen)
     elif not has_runs:
         with st.container(border=True, key="given_away"):
-            st.markdown(f"**What gives it away.** {exhibit.telling}")
+            st.markdown(f"**{museum_more.numbers(exhibit)}** {exhibit.telling}")
     museum_more.show(exhibit)
-    return lambda: _lines(exhibit, on, chosen)
+    return lambda: _lines(exhibit, mistake if on else "", chosen)
 
 
-def _lines(exhibit: Exhibit, on: bool, chosen: tuple[Opened, Reading] | None) -> str:
+def _filled_with() -> str:
+    """The mistake of the fill that is chosen: the documents do not agree on one."""
+    return f"{FILLED} {one_of('Filled with', 'fill', tuple(FILLS))}"
+
+
+def _lines(exhibit: Exhibit, mistake: str, chosen: tuple[Opened, Reading] | None) -> str:
     if chosen is None:
         return snippets.of_the_document(exhibit)
     opened, reading = chosen
     folder = shelves.seen()[opened.name].folder
-    return snippets.both_runs(exhibit, reading, folder, look_of(opened), on)
+    return snippets.both_runs(exhibit.sign, mistake, reading, folder, look_of(opened))
 
 
-def _runs(exhibit: Exhibit, on: bool, opened: Opened, reading: Reading) -> None:
-    before, after = (
-        measured(opened, reading, exhibit.name if made else "", (exhibit.sign, MAP))
-        for made in (on, False)
-    )
-    heads = "The mistake is made" if on else "The mistake is not made", "As it should be"
-    with_map = after[exhibit.sign].picture is None
-    for number, name in enumerate((exhibit.sign, MAP) if with_map else (exhibit.sign,)):
-        runs = zip(widgets.side_by_side(1, 1), heads, (before, after), SIDES, strict=True)
-        for place, head, found, side in runs:
-            with place:
-                if number == 0:
-                    st.markdown(f"**{head}**")
-                draw(found[name], f"museum_{side}")
+def _runs(exhibit: Exhibit, mistake: str, opened: Opened, reading: Reading) -> None:
+    """The run with the mistake, if one is made, and the right one beside it."""
+    names = (exhibit.sign, MAP)
+    before, after = (measured(opened, reading, made, names) for made in (mistake, ""))
+    heads = "The mistake is made" if mistake else "The mistake is not made", "As it should be"
+    places = widgets.side_by_side(1, 1)
+    for place, head, found, side in zip(places, heads, (before, after), SIDES, strict=True):
+        with place:
+            st.markdown(f"**{head}**")
+            draw(found[exhibit.sign], f"museum_{side}")
+    if all(found[exhibit.sign].picture is None for found in (before, after)):
+        _maps(before[MAP], after[MAP], is_one=bool(mistake))
     given_away(exhibit, before[exhibit.sign], after[exhibit.sign])
+
+
+def _maps(wrong: Found, right: Found, is_one: bool) -> None:
+    """The chosen head in both runs; a mistake that does not show there is said to be unseen."""
+    pictures = wrong.picture, right.picture
+    if is_one and pictures[0] and pictures[1] and pictures[0].is_like(pictures[1]):
+        st.text(f"{_begun(right.said)}, in both runs: the mistake does not show there.")
+        return
+    places = widgets.side_by_side(1, 1)
+    for place, found, side in zip(places, (wrong, right), SIDES, strict=True):
+        with place:
+            draw(found, f"museum_{side}")
 
 
 def given_away(exhibit: Exhibit, wrong: Found, right: Found) -> None:
@@ -79,27 +97,57 @@ def given_away(exhibit: Exhibit, wrong: Found, right: Found) -> None:
         st.markdown(f"**What gives it away: {exhibit.sign}, {numbers}.** {exhibit.telling}")
 
 
-def draw(found: Found, key: str) -> None:
-    """What an instrument shows: a sentence, its lines, and its picture where it has one."""
-    st.text(found.said[:1].upper() + found.said[1:])  # may hold the reader's own words
-    if found.lines:
-        tables.steps(list(found.lines), "What the instrument shows")
+def draw(found: Found, key: str, right: Found | None = None) -> None:
+    """What an instrument shows: a sentence, its lines, and its picture where it has one.
+
+    Where there is a right run to compare with, its numbers stand beside.
+    """
+    st.text(_begun(found.said))  # may hold the reader's own words
+    if right is not None:
+        st.text(f"As it should be: {right.said}")
+    lines = [*found.lines] if right is None else _compared(found, right)
+    if lines:
+        tables.steps(lines, "What the instrument shows")
     if found.picture is not None:
-        shape = len(found.down) / max(len(found.across), 1)
-        signed = float(found.picture.min()) < 0
-        matrix(
-            found.picture,
-            found.down,
-            found.across,
-            key=key,
-            scale="diverging" if signed else "sequential",
-            row_name="position" if signed else "query",
-            column_name="dimension" if signed else "key",
-            height=FLAT_HEIGHT if shape < FLAT else PICTURE_HEIGHT,
-            top=1.0,
-            sentence="{row}, {column}: {value}",
-            unit="value" if signed else "weight",
-        )
+        drawn(found.picture, key)
+
+
+def _compared(found: Found, right: Found) -> list[tuple[str, str]]:
+    """Every line with what the right run has there."""
+    should = dict(right.lines)
+    return [
+        (name, f"{value}, as it should be")
+        if should.get(name) == value
+        else (name, f"{value}; should be {should.get(name, 'none')}")
+        for name, value in found.lines
+    ]
+
+
+def drawn(picture: Picture, key: str) -> None:
+    """The numbers of an instrument as a matrix; those below zero have colours of their own."""
+    if picture.shows:
+        st.caption(picture.shows)
+    shape = len(picture.down) / max(len(picture.across), 1)
+    signed = bool((picture.values < 0).any())
+    matrix(
+        picture.values,
+        picture.down,
+        picture.across,
+        key=key,
+        scale="diverging" if signed else "sequential",
+        row_name=picture.axes[0],
+        column_name=picture.axes[1],
+        height=FLAT_HEIGHT if shape < FLAT else PICTURE_HEIGHT,
+        top=None if picture.unit == "output" and signed else 1.0,
+        sentence="{row}, {column}: {value}",
+        absent="not a number",
+        unit=picture.unit,
+    )
+
+
+def _begun(said: str) -> str:
+    """A sentence begins with a capital letter."""
+    return said[:1].upper() + said[1:]
 
 
 def measured(
@@ -164,4 +212,5 @@ def _read(opened: Opened, example: str) -> Reading:
 
 
 def _size(found: dict[str, Found]) -> int:
-    return sum(each.picture.nbytes for each in found.values() if each.picture is not None) + 4096
+    pictures = (each.picture for each in found.values())
+    return sum(each.values.nbytes for each in pictures if each is not None) + 4096

@@ -8,12 +8,15 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.bench import museum
+from explorer.bench.asked_number import whole
 from explorer.choices import one_of
 from explorer.museum.exhibits import FINDABLE, Exhibit
 from explorer.museum.instruments import INSTRUMENTS
 from models.mistakes import MISTAKES
 
 LARGEST_SEED = 9999
+TRIES = 2
+AGAIN = "You have a second try: look for the instrument whose number is far from what it should be."
 NOTHING = (
     "This model can have none of the mistakes. Choose another model, such as translation, in the "
     "sidebar."
@@ -42,13 +45,15 @@ def show() -> None:
         names = list(INSTRUMENTS)
         name = one_of("Hold to it", "instrument", names)
         st.markdown(f"**{name}, of the run with a mistake**")
-        found = museum.measured(opened, reading, hidden.name, (name,))[name]
-        museum.draw(found, "found")
+        found, right = (
+            museum.measured(opened, reading, made, (name,))[name] for made in (hidden.name, "")
+        )
+        museum.draw(found, "found", right)
     with asked:
         key = (opened.name, seed, place)
         _answer(hidden, fitting, key)
         _score()
-    if key in _answers():
+    if _is_settled(key):
         wrong = museum.measured(opened, reading, hidden.name, (hidden.sign,))[hidden.sign]
         right = museum.measured(opened, reading, "", (hidden.sign,))[hidden.sign]
         museum.given_away(hidden, wrong, right)
@@ -63,32 +68,37 @@ def order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
 
 def _question(count: int) -> tuple[int, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = st.number_input(
-            "Seed of the order", 0, LARGEST_SEED, 0, key="order", bind="query-params", width=160
-        )
+        seed = whole("Seed of the order", "order", 0, LARGEST_SEED, 0, width=160)
         if st.session_state.get("question", 1) > count:
             st.session_state["question"] = count
-        place = st.number_input(
-            f"Run, of {count}", 1, count, 1, key="question", bind="query-params", width=160
-        )
+        place = whole(f"Run, of {count}", "question", 1, count, 1, width=160)
         st.button(
-            "Next run", key="next_run", disabled=place >= count, on_click=_next, args=(int(place),)
+            "Next run", key="next_run", disabled=place >= count, on_click=_next, args=(place,)
         )
-    return int(seed), int(place) - 1
+    return seed, place - 1
 
 
 def _next(place: int) -> None:
     st.session_state["question"] = place + 1
 
 
-def _answers() -> dict[tuple[str, int, int], bool]:
-    answers: dict[tuple[str, int, int], bool] = st.session_state.setdefault("_museum_found", {})
+def _answers() -> dict[tuple[str, int, int], dict[str, bool]]:
+    """What was answered to each question, in order, and whether it was right."""
+    answers: dict[tuple[str, int, int], dict[str, bool]]
+    answers = st.session_state.setdefault("_museum_found", {})
     return answers
 
 
+def _is_settled(key: tuple[str, int, int]) -> bool:
+    """Found, or tried as often as one may."""
+    tried = _answers().get(key, {})
+    return any(tried.values()) or len(tried) >= TRIES
+
+
 def _answer(hidden: Exhibit, fitting: list[Exhibit], key: tuple[str, int, int]) -> None:
-    """The list of mistakes; the first answer to a question counts."""
+    """The list of mistakes; after a wrong answer there is a second one."""
     titles = {exhibit.label: exhibit for exhibit in fitting}
+    tried = _answers().get(key, {})
     picked = st.selectbox(
         "Which mistake is it?",
         list(titles),
@@ -96,18 +106,19 @@ def _answer(hidden: Exhibit, fitting: list[Exhibit], key: tuple[str, int, int]) 
         key=f"guess_{'_'.join(map(str, key))}",
         placeholder="Choose one of them",
     )
-    answered = _answers()
-    if (
-        st.button("Answer", key="answer", type="primary", disabled=picked is None)
-        and picked is not None
-    ):
-        answered.setdefault(key, titles[picked] is hidden)
-    if key in answered:
-        st.text("Found." if answered[key] else "Not that one.")
+    is_new = picked is not None and picked not in tried and not _is_settled(key)
+    if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:
+        _answers().setdefault(key, {})[picked] = titles[picked] is hidden
+        st.rerun()
+    if _is_settled(key):
+        st.text("Found." if any(tried.values()) else "Not that one either.")
         st.markdown(f"It is **{hidden.title.lower()}**, exhibit {hidden.number}.")
+    elif tried:
+        st.text(f"Not {next(iter(tried))}. {AGAIN}")
 
 
 def _score() -> None:
-    answered = _answers()
-    if answered:
-        st.text(f"Found so far: {sum(answered.values())} of {len(answered)}.")
+    settled = [tried for key, tried in _answers().items() if _is_settled(key)]
+    if settled:
+        found = sum(any(tried.values()) for tried in settled)
+        st.text(f"Found so far: {found} of {len(settled)}.")

@@ -26,10 +26,43 @@ LARGE = (
     "it takes some seconds."
 )
 TASK_OF_ALL = "negation"
+SHORT = (
+    "Both runs are short and belong to this page: leaving or reloading it ends them. What was "
+    "measured before a stop stays."
+)
+ASIDES = {
+    "lost-target": "The document's code needs a target as long as its source. Where the source "
+    "is shorter here, its last row stands in for the rows that are missing.",
+    "norm-order": "Both runs have the same weights and the same config. The right run norms where "
+    "the config says: pre is what a part reads, post the sum of stream and part. The other run "
+    "does the opposite.",
+    "no-padding-mask": "The document prints no logits. A run of its code that is quoted, "
+    "(−0.387, 0.396) moved to (−0.373, 0.486), names no seed, so its digits cannot be had again. "
+    "These are ours: fresh weights and twenty tokens, both from seed 0.",
+}
+"""What must be known to read the numbers rightly."""
+
+
+def numbers(exhibit: Exhibit) -> str:
+    """The number that gives an exhibit away which is no run of a model."""
+    if exhibit.name == "printed-count":
+        _, printed, counted = documents.FIGURES[exhibit.name]()[0]
+        return f"What gives it away: {printed} printed, {counted} counted."
+    points: list[Point] = st.session_state.get("_museum_random_labels", [])
+    last = {point.curve: three(point.value) for point in points}
+    if len(last) < len(learning.CURVES):
+        return "What gives it away: two accuracies. Train both, below, to see them."
+    learned, never_seen, _ = (last[curve] for curve in learning.CURVES)
+    return (
+        f"What gives it away: an accuracy of {learned} on the batch just learned, of "
+        f"{never_seen} on texts never seen."
+    )
 
 
 def show(exhibit: Exhibit) -> None:
     """The document's own numbers, and what only this exhibit has."""
+    if aside := ASIDES.get(exhibit.name):
+        st.text(aside)
     if exhibit.name in documents.FIGURES:
         st.markdown("**In the document's own configuration**")
         _figures(exhibit.name)
@@ -87,7 +120,7 @@ def _random_labels() -> None:
     st.text(
         f"The web tutorial's classifier, 389,218 parameters, on 16 × 20 random tokens, "
         f"{learning.STEPS} steps; beside it the small classifier of the task negation. "
-        "Dropout is off where accuracy is measured."
+        "The document measures with dropout on; here it is off."
     )
     points = _trained("random_labels", lambda: learning.random_labels(learning.STEPS))
     if points:
@@ -104,6 +137,7 @@ def _trained(name: str, begin: Callable[[], Iterator[Point]]) -> list[Point]:
     """What was trained so far; a click trains, another one stops, and what came stays."""
     place = f"_museum_{name}"
     before: list[Point] = st.session_state.get(place, [])
+    st.text(SHORT)
     button, bar = st.empty(), st.empty()
     if not button.button("Train both" if not before else "Train both again", key="train_both"):
         return before

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer import describe, library, session, shelves
 from explorer.choices import one_of
+from explorer.library import LibraryError
 from explorer.museum import systems
 from explorer.museum.systems import SYSTEMS, System
+from explorer.reading import ReadingError, read
 from explorer.snippets import museum as snippets
+from explorer.text.labels import cut
 
-LARGE = 100_000_000
 NO_ROOM = "There is no room to keep this model; free some on the disk and try again."
+FOUR = (
+    "Four documents, five systems: the web tutorial builds two. The repository's README calls its "
+    "model as the paper “Attention is all you need” has it."
+)
+LONGEST_QUOTED = 60
 
 
 def show() -> Callable[[], str]:
     """A table of all, then the chosen one: opened untrained, or trained in its shape; its lines."""
     sizes = {system.preset: systems.size(system) for system in SYSTEMS}
+    st.text(FOUR)
     st.table(
         {
             "system": list(sizes),
@@ -37,24 +46,87 @@ def show() -> Callable[[], str]:
     with st.container(horizontal=True):
         _opens(system, size)
         _trains(system)
+    _open_now(system)
+    _disagreements()
     return lambda: snippets.preset(picked)
+
+
+def _disagreements() -> None:
+    """What each document chose; the fill is exhibit 9, since ours is a real mask."""
+    st.markdown("**Where the documents disagree**")
+    rows = [systems.choices(system) for system in SYSTEMS]
+    st.table(
+        {
+            "system": [system.preset for system in SYSTEMS],
+            **{what: [row[what] for row in rows] for what in rows[0]},
+        },
+        border="horizontal",
+        hide_index=True,
+        alt="What each document chooses where they do not agree",
+    )
+    st.caption(
+        "Where a document says nothing, its model here does as the paper. The fills are switched "
+        "in exhibit 9: where a mask forbids, every model here gives a weight of exactly 0."
+    )
 
 
 def _opens(system: System, size: int) -> None:
     """It is made once, then it is on the shelf of whoever asked for it."""
-    made = systems.folder_of(system, library.uploads_root()).is_dir()
-    first = "" if made else f", {size / 1e6:,.0f} MB are made first"
+    root = library.systems_root()
+    name = systems.folder_of(system, root).name
+    if session.choice().model == name:
+        st.button("It is open", key="open_system", disabled=True)
+        return
+    first = "" if systems.is_made(system, root) else f", {size / 1e6:,.0f} MB are made first"
     if not st.button(f"Open it untrained{first}", key="open_system", type="primary"):
         return
     try:
-        with st.spinner("Making the model"):
-            folder = systems.make(system, library.uploads_root())
+        _bring(system, st.progress(0.0, "Its words and weights are made"))
     except OSError:
         session.say(NO_ROOM)
         return
-    shelves.bring(folder)
-    st.session_state["_open"] = folder
+    except LibraryError as error:
+        session.say(str(error))
+        return
     st.rerun()
+
+
+def _bring(system: System, bar: DeltaGenerator) -> None:
+    """Made, opened and read, so that the next page has it at once; the bar says what is done."""
+    folder = systems.make(system, library.systems_root())
+    bar.progress(0.5, "It is opened")
+    opened = library.open_entry(library.look_at(folder))
+    bar.progress(0.8, "It reads your sentence")
+    text = session.choice().text
+    try:
+        why = " ".join(read(opened, text).notes)
+    except ReadingError as error:
+        why = str(error)
+    if why:
+        why = f"{why} So your sentence “{cut(text, LONGEST_QUOTED)}” was changed."
+        text = opened.example
+    shelves.bring(folder)
+    st.session_state.update(_open=folder, _look_next={"text": text})
+    st.session_state["_museum_reads"] = folder.name, text, why
+
+
+def _open_now(system: System) -> None:
+    """That it is open, what it reads and why, and where to look at it."""
+    at = session.choice()
+    if at.model != systems.folder_of(system, library.systems_root()).name:
+        return
+    *reads, why = st.session_state.get("_museum_reads", ("", "", ""))
+    with st.container(border=True, key="system_open"):
+        st.text(
+            f"{at.model} is open and reads “{cut(at.text, LONGEST_QUOTED)}”. It is untrained: "
+            "what it answers is noise, and its heads look nearly everywhere alike."
+        )
+        if why and reads == [at.model, at.text]:
+            st.text(why)
+        pages = st.session_state.get("_pages", {})
+        for name in ("start", "walk", "train"):
+            if name in pages:
+                st.page_link(pages[name], icon=":material/arrow_forward:")
 
 
 def _trains(system: System) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from torch import Tensor
 
 from explorer import session, tables, widgets
 from explorer.analysis.onward import Onward, onward
@@ -19,6 +20,9 @@ def show(reading: Reading, query: int, key: int) -> None:
     at = session.choice()
     found = onward(reading, at.part, at.layer, at.head, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
+    options = [*order]
+    if (wish := _wish(len(found.written))) not in (None, *order):
+        options.append(wish)
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:
         st.markdown("**From the weight to the stream**")
@@ -26,7 +30,7 @@ def show(reading: Reading, query: int, key: int) -> None:
         _written(found, order)
     with numbers:
         number = int(
-            one_of("One number of the stream", "number", [str(n) for n in order], as_list=True)
+            one_of("One number of the stream", "number", [str(n) for n in options], as_list=True)
         )
         tables.steps(steps(found, number), "Every step from the value to one number of the stream")
         st.caption(
@@ -35,19 +39,33 @@ def show(reading: Reading, query: int, key: int) -> None:
         )
 
 
+def _wish(width: int) -> int | None:
+    """The number that is held in the whole pass, or that a link asks for."""
+    text = str(st.session_state.get("number") or st.query_params.get("number", ""))
+    is_one = text.isdecimal() and len(text) < 6 and int(text) < width
+    return int(text) if is_one else None
+
+
 def steps(found: Onward, number: int) -> list[tuple[str, str]]:
     """What is added up to one number of the stream, in the order the model does it."""
-    behind = "after, normed" if found.has_norm_behind else "after"
-    lines = {
+    return [(name, three(float(values[number]))) for name, values in lines(found).items()]
+
+
+def lines(found: Onward) -> dict[str, Tensor]:
+    """The same of every number of the stream, (d) each; the norm stands where the model has it."""
+    start = {
         "this key, weight × value × W_O": found.written_for_key,
         "all keys: what this head writes": found.written,
         "the other heads": found.others,
         "bias of W_O": found.bias,
         "the attention writes": found.out,
-        "the stream before": found.before,
-        f"the stream {behind}": found.after,
     }
-    return [(name, three(float(values[number]))) for name, values in lines.items()]
+    if found.where == "sandwich":
+        start["what it writes, normed"] = found.added
+    start["the stream before"] = found.before
+    if found.where == "post":
+        return {**start, "together": found.together, "the stream after: that, normed": found.after}
+    return {**start, "the stream after": found.after}
 
 
 def _bars(found: Onward) -> None:

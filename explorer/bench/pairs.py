@@ -9,7 +9,8 @@ import streamlit as st
 
 from explorer import session, tables, widgets
 from explorer.analysis.pairs import ByDistance, Pair, by_distance, pair, strongest
-from explorer.bench import onward
+from explorer.bench import held, onward, walk_held
+from explorer.bench.held import Held
 from explorer.choices import one_of, token, token_names
 from explorer.components.labels import Label, text_of
 from explorer.figures import products
@@ -18,6 +19,7 @@ from explorer.reading import Reading
 from explorer.snippets import looking as snippets
 from models import TransformerConfig
 
+SCORE_WITH_BIAS = "score with bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT = 110, 210, 260
 ROW_HEIGHT = 38 + 35 * 15
@@ -32,10 +34,12 @@ def show(reading: Reading) -> Pair:
     rows, columns = reading.rows(at.part), reading.columns(at.part)
     places = widgets.side_by_side(3, 3, 4)
     with places[0]:
-        query = token(_called("Query", words.row), "query", rows, len(rows) - 1)
+        label = _called("Query", words.row)
+        query = token(label, "query", rows, len(rows) - 1, on_change=_hold, args=("query",))
     with places[1]:
         best = strongest(reading, *here, query)
-        key = token(_called("Key", words.column), "key", columns, best)
+        label = _called("Key", words.column)
+        key = token(label, "key", columns, best, on_change=_hold, args=("key",))
     with places[2]:
         order = one_of("Order of the dimensions", "order", (BY_DIMENSION, BY_SIZE))
     found = pair(reading, *here, query, key)
@@ -45,6 +49,8 @@ def show(reading: Reading) -> Pair:
     with drawn:
         st.markdown(title)
         st.text(said(found, words.cell, *names))
+        widgets.notes(held.both_names(reading, at.part, query))
+        walk_held.way_here(Held(query, key))
         _bars(found, order, reading.config)
     with numbers:
         st.markdown("**From the product to the weight**")
@@ -54,6 +60,12 @@ def show(reading: Reading) -> Pair:
     onward.show(reading, query, key)
     _distance(reading, by_distance(reading, *here, query, key), found)
     return found
+
+
+def _hold(which: str) -> None:
+    """For the callbacks: the other pages show the same token."""
+    before, place = held.asked(), st.session_state[which]
+    held.hold(Held(place, before.key) if which == "query" else Held(before.query, place))
 
 
 def pasted(reading: Reading, found: Pair) -> str:
@@ -80,32 +92,39 @@ def ledger(found: Pair) -> list[tuple[str, str]]:
     """Every step from the products to the weight, in the order the model takes them."""
     width = len(found.q)
     is_root = math.isclose(found.scale, width**-0.5)
+    scaled = f"÷ √{width}" if is_root else f"× {three(found.scale)}"
+    named = "" if found.cap is not None else ": the score"
     steps = [
         (f"q·k, the sum of {width} products", three(found.dot)),
-        (f"÷ √{width}" if is_root else f"× {three(found.scale)}", _product(found)),
+        (f"{scaled}{named}", _product(found)),
     ]
     if found.cap is not None:
-        steps.append((f"bent to stay within ± {three(found.cap)}", three(found.score)))
+        steps.append((f"bent to stay within ± {three(found.cap)}: the score", three(found.score)))
     if found.bias is not None:
         steps += [
             ("plus the bias of the distance", three(found.bias)),
-            ("together", three(found.logit)),
+            (SCORE_WITH_BIAS, three(found.biased)),
         ]
     may = "may look" if found.allowed else "may not look"
     steps.append(("mask", may))
     if found.allowed:
-        share = math.exp(found.logit - found.largest) if _known(found) else math.nan
+        share = math.exp(found.biased - found.largest) if _known(found) else math.nan
         keys = "1 key" if found.seen == 1 else f"{found.seen:,} keys"
         steps += [
-            ("largest of the row", three(found.largest)),
+            ("largest score of the row", three(found.largest)),
             ("e^(this − largest)", three(share)),
             (f"÷ the same, summed over {keys}", three(found.total)),
         ]
     return [*steps, ("weight", three(found.weight))]
 
 
+def _score(found: Pair) -> str:
+    """What the softmax is given is called."""
+    return "score" if found.bias is None else SCORE_WITH_BIAS
+
+
 def _known(found: Pair) -> bool:
-    return math.isfinite(found.logit) and math.isfinite(found.largest)
+    return math.isfinite(found.biased) and math.isfinite(found.largest)
 
 
 def _product(found: Pair) -> str:
@@ -123,13 +142,14 @@ def _row(found: Pair, columns: Sequence[Label]) -> None:
     st.dataframe(
         {
             "key": [names[place] for place in order],
-            "logit": [three(value) for value in found.row_logits[order].tolist()],
+            _score(found): [three(value) for value in found.row_scores[order].tolist()],
             "weight": [three(value) for value in found.row_weights[order].tolist()],
         },
         hide_index=True,
         height=min(ROW_HEIGHT, 38 + 35 * len(order)),
         column_config={
-            name: st.column_config.TextColumn(alignment="right") for name in ("logit", "weight")
+            name: st.column_config.TextColumn(alignment="right")
+            for name in (_score(found), "weight")
         },
     )
 

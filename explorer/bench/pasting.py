@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer import session
 from explorer.analysis.faithfulness import STEPS
-from explorer.analysis.walk import stages
+from explorer.analysis.walk import stages_of
 from explorer.bench.grid_of_changes import OFF, PATCHED, THIS_HEAD
 from explorer.bench.walk_choices import FOLDED
 from explorer.edits_in_core import Misfit, same_length
@@ -50,7 +50,7 @@ def cuts(opened: Opened, passed: Edited, place: int) -> str:
 
 def stage(reading: Reading) -> str:
     """The stage of the whole pass that is shown."""
-    made = {each.name: each for each in stages(reading.config)}
+    made = {each.name: each for each in stages_of(reading.config)}
     name = str(FOLDED.texts().get("stage") or "")
     shown = made.get(name, next(iter(made.values())))
     return whole.stage(reading, session.folder(), shown, session.choice().head)

@@ -8,16 +8,20 @@ import streamlit as st
 from torch import Tensor
 
 from explorer import session, tables, widgets
-from explorer.analysis.positions import DOCUMENT, STILL, Measured, right_and_doubled
+from explorer.analysis.positions import DOCUMENT, Measured, right_and_doubled
 from explorer.choices import one_of
 from explorer.components import matrix
 from explorer.library import Opened
-from explorer.numbers import three
+from explorer.numbers import spread
 from explorer.snippets import positions as snippets
+from models.mistakes.positions import STILL
 
 STRIP, SQUARE = 230, 400
 DOCUMENT_SIZE, OWN_SIZE = "The document's width", "This model's width"
 PLACES, OFFSET = DOCUMENT["places"], DOCUMENT["offset"]
+RIGHT = "Right: the exponent is i / d for the sine and i / d for the cosine"
+WRONG = "Wrong: the exponent is 2i / d for the sine and 2(i + 1) / d for the cosine"
+"""Both with i = 0, 2, 4, …"""
 
 
 def mistake(opened: Opened, name: str) -> Callable[[], str] | None:
@@ -29,8 +33,8 @@ def mistake(opened: Opened, name: str) -> Callable[[], str] | None:
     width = DOCUMENT["d_model"] if size == DOCUMENT_SIZE else opened.config.d_model
     right, wrong = right_and_doubled(width, PLACES, OFFSET)
     sides = {
-        "Right: both of a pair have the exponent 2i / d": ("right", right),
-        "Wrong: i already steps by two, and is doubled again": ("doubled", wrong),
+        RIGHT: ("right", right),
+        WRONG: ("doubled", wrong),
     }
     with st.container(width=widgets.WIDEST):
         for title, (key, found) in sides.items():
@@ -42,8 +46,10 @@ def mistake(opened: Opened, name: str) -> Callable[[], str] | None:
             _matrix(found.table @ found.table.T, "position", f"products_{key}", SQUARE)
             tables.steps(lines(found), f"{title}: the numbers that tell")
     st.caption(
-        f"A loop over i = 0, 2, 4, … that takes 2i / d for the sine and 2(i + 1) / d for the "
-        f"cosine slows every dimension twice too fast. Width {width}, positions 0 to {PLACES - 1}. "
+        "i is 0, 2, 4, …, the number of the sine's dimension; the wrong code doubles it as if it "
+        "were the number of the pair. Then 10,000 to the exponent, by which the position is "
+        "divided, is the square of what it should be for a sine, and more for its cosine. "
+        f"Width {width}, positions 0 to {PLACES - 1}. "
         f"Barely moves: less than {STILL} over all of them."
     )
     return lambda: snippets.doubled(width, PLACES, OFFSET)
@@ -55,7 +61,7 @@ def lines(found: Measured) -> list[tuple[str, str]]:
     return [
         ("numbers 0 to 3 of position 1", first),
         ("dimensions that barely move", f"{found.still} of {found.table.shape[1]}"),
-        (f"spread of the products {OFFSET} apart", three(found.spread)),
+        (f"spread of the products {OFFSET} apart", spread(found.spread)),
     ]
 
 

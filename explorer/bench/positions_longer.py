@@ -9,7 +9,7 @@ from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis.positions import MOST_TOKENS, Longer, can_have, longer
-from explorer.bench.positions_order import CANNOT
+from explorer.bench.positions_trained import CANNOT, missing
 from explorer.choices import one_of
 from explorer.figures.curves import over_places
 from explorer.kept import kept
@@ -35,7 +35,7 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
     """The chosen head and the loss of a decoder, before and beyond what was trained; the lines."""
     trained = opened.config.max_len
     if not can_have(opened.model, name):
-        session.say(CANNOT)
+        missing(name, CANNOT)
         return None
     if name == "learned":
         session.say(
@@ -58,12 +58,18 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
         lambda: longer(opened, reading, count, name, at.part, at.layer, at.head),
         lambda made: made.looks_at.nbytes,
     )
-    _show(found, name, opened.config.positions, at.head)
+    if found.part != at.part:
+        st.caption(
+            f"{reading.part(at.part).title}, chosen in the sidebar, starts from what is written. "
+            "It is what the encoder reads that is longer here, so its layer 0 is shown."
+        )
+    where = f"layer {found.layer}, head {at.head} · {reading.part(found.part).title}"
+    _show(found, name, opened.config.positions, where)
     folder = session.folder()
     return lambda: snippets.longer(reading, folder, count, name, (found.part, found.layer, at.head))
 
 
-def _show(found: Longer, name: str, own: str, head: int) -> None:
+def _show(found: Longer, name: str, own: str, where: str) -> None:
     whose = "" if name == own else " These are not the positions that it was trained with."
     st.text(
         f"Your sentence again and again, {found.length:,} tokens in one pass; the model is made "
@@ -72,7 +78,7 @@ def _show(found: Longer, name: str, own: str, head: int) -> None:
     places = widgets.side_by_side(1, 1) if found.nats is not None else widgets.side_by_side(1)
     with places[0]:
         stack = WORDS[found.part].row
-        st.markdown(f"**How many keys each {stack} looks at, layer {found.layer}, head {head}**")
+        st.markdown(f"**How many keys each {stack} looks at: {where}**")
         spec = over_places(found.looks_at.tolist(), found.trained, "keys")
         st.vega_lite_chart(spec, height=HEIGHT, key="looks_at")
         st.caption(_halves(found, found.looks_at, "keys", "e to the entropy of its weights"))

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.analysis.positions import Moved, backwards, can_have, moved, swapped
+from explorer.bench.positions_trained import CANNOT, missing
 from explorer.choices import follow, one_of, token
 from explorer.components import chips, matrix
 from explorer.components.labels import text_of
@@ -26,9 +27,9 @@ NOTHING = 1e-4
 LEAST = 0.01
 """The colours of a difference end at no less, or rounding would look like a change."""
 AROUND, LARGEST_CELL = 130, 30
-CANNOT = (
-    "These positions are trained numbers, and this model has none: choose its own scheme, or one "
-    "that needs no training."
+WRITES = (
+    "The likeliest word at every step. Both times the decoder is given the answer that the model "
+    "wrote to your sentence, so that the steps can be compared."
 )
 
 
@@ -36,7 +37,7 @@ def order(opened: Opened, name: str) -> Callable[[], str] | None:
     """The text passed twice in this scheme, what became of every token, and the lines of it."""
     reading = session.reading_of_text()
     if not can_have(opened.model, name):
-        session.say(CANNOT)
+        missing(name, CANNOT)
         return None
     wanted = _order(reading)
     if wanted is None:
@@ -178,15 +179,17 @@ def _table(found: Moved) -> None:
         for title, reading in answers.items():
             st.markdown(f"**{title}**")
             _answer(reading)
+        if found.before.answer.kind == "text":
+            st.caption(WRITES)
 
 
 def _answer(reading: Reading) -> None:
     """What the model makes of it, in a few lines."""
     guesses = reading.answer.guesses[:3]
     if reading.answer.kind == "text":
-        st.text(f"writes at the same steps: {reading.answer.text}")
+        st.text(reading.answer.text)
     elif guesses:
         said = ", ".join(f"{guess.label} {three(guess.probability)}" for guess in guesses)
         st.text(said)
     else:
-        st.text(reading.answer.note or "This model has no head: it gives vectors, not an answer.")
+        st.text(reading.answer.note or widgets.ENDS_IN_VECTORS)

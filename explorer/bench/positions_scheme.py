@@ -8,15 +8,18 @@ import streamlit as st
 from torch import Tensor
 
 from explorer import session, widgets
-from explorer.choices import number
+from explorer.bench.positions_trained import NO_TABLE, missing
+from explorer.choices import number, one_of
 from explorer.components import matrix
 from explorer.figures.curves import by_head, by_offset, clocks, waves
 from explorer.library import Opened
 from explorer.numbers import three
-from explorer.positions import NO_TABLE, Scheme, scheme
+from explorer.positions import Scheme, scheme
 from explorer.snippets import positions as snippets
 
 SHOWN, CLOCKS = 48, 6
+ODD = 7
+OWN_WIDTH, ODD_WIDTH = "This model's width", f"An odd width, {ODD}"
 CURVE_HEIGHT, MATRIX_HEIGHT, LOWEST = 260, 430, 180
 WIDTH, AROUND = 490, 105
 """Pixels of half a screen, and of the labels and the legend around a matrix."""
@@ -25,11 +28,11 @@ WIDTH, AROUND = 490, 105
 def pictures(opened: Opened, name: str) -> Callable[[], str] | None:
     """What the scheme does to every position, and what follows for two; the lines of it."""
     at = session.choice()
-    own = name == opened.config.positions
     count = min(SHOWN, opened.config.max_len) if name == "learned" else SHOWN
-    shown = scheme(name, opened.model, count, at.head, at.part.split(".")[0])
+    width = _width(opened) if name == "sinusoidal" else opened.config.d_model
+    shown = scheme(name, opened.model, count, at.head, at.part.split(".")[0], width)
     if shown is None:
-        session.say(NO_TABLE)
+        missing(name, NO_TABLE)
         return None
     if name == "none":
         st.caption("So there is nothing to draw: look at “Another order”.")
@@ -39,26 +42,45 @@ def pictures(opened: Opened, name: str) -> Callable[[], str] | None:
             "This model has no trained numbers for distances; shown is which bucket each distance "
             "would fall into, at its sizes."
         )
-    more = f" Head {at.head}'s own." if shown.unit == "bias" and own else ""
-    st.caption(f"Shown are the first {count} positions.{more}")
+    st.caption(f"Shown are the first {count} positions.")
     if shown.table is None:
-        _by_distance(shown)
+        _by_distance(shown, at.head)
     else:
         _added(shown, shown.table, count)
     here, config, folder = (at.part, at.layer, at.head), opened.config, session.folder()
-    return lambda: snippets.scheme(config, folder, name, count, here) or ""
+    return lambda: snippets.scheme(config, folder, name, count, here, width) or ""
 
 
-def _by_distance(shown: Scheme) -> None:
+def _width(opened: Opened) -> int:
+    """The model's own, or an odd one, of which the last sine has no cosine."""
+    chosen = one_of("Width", "table_width", (OWN_WIDTH, ODD_WIDTH))
+    width = opened.config.d_model if chosen == OWN_WIDTH else ODD
+    if width % 2:
+        half = width // 2
+        st.caption(
+            f"{width} numbers are {half} pairs and a last sine without its cosine. The lecture "
+            f"handout's code fails here: it puts {half + 1} cosines into {half} columns. The lone "
+            "sine makes the product of two positions depend, a little, on more than their distance."
+        )
+    return width
+
+
+def _by_distance(shown: Scheme, head: int) -> None:
     left, right = widgets.side_by_side(1, 1)
+    of_heads = shown.unit == "bias"
     with left:
-        title = "Query against key" if shown.unit == "bias" else "The bucket of query and key"
+        title = f"Head {head}: query against key" if of_heads else "The bucket of query and key"
         _places("key", title, shown.unit, "products", shown.products, row="query")
     with right:
-        title = "Added to the score, by the distance" if shown.unit == "bias" else "By the distance"
+        title = "Every head: added to the score" if of_heads else "By the distance"
         st.markdown(f"**{title}**")
-        spec = by_head(shown.by_head, shown.unit)
+        spec = by_head(shown.by_head, shown.unit, f"head {head}")
         st.vega_lite_chart(spec, height=CURVE_HEIGHT + 90, key="by_head")
+    if of_heads:
+        st.caption(
+            f"On the left is head {head}, chosen in the sidebar, in the colours of its own range; "
+            "on the right its line is the thick one."
+        )
 
 
 def _added(shown: Scheme, table: Tensor, count: int) -> None:

@@ -29,10 +29,18 @@ WORDS = Words(
 
 
 def show(
-    opened: Opened, found: Stages, sampling: Sampling, here: Branches, drawn: int | None
+    opened: Opened,
+    found: Stages,
+    sampling: Sampling,
+    branches: Branches,
+    here: int,
+    drawn: int | None,
 ) -> None:
-    """The likeliest tokens, that which is drawn, and those of branches; all others in one row."""
-    written = here.behind(here.at)
+    """The likeliest tokens, that which is drawn, and those of branches; all others in one row.
+
+    They come behind node `here`.
+    """
+    written = branches.children[here]
     also = [*([] if drawn is None else [drawn]), *written]
     tokens = shown(found, SHOWN, also)
     name = opened.tokenizer.label
@@ -44,7 +52,7 @@ def show(
         rows.append(others)
 
     def force(place: int) -> None:
-        branching.put(here.write([tokens[place]], forced=True))
+        branching.write(branches, [tokens[place]], forced=True, behind=here)
 
     with st.container(width=widgets.WIDEST):
         board(columns(found, sampling), rows, WORDS, key="stages", on_pick=force)
@@ -72,15 +80,19 @@ def cut_in_words(found: Stages, sampling: Sampling) -> str:
             "Temperature 0 gives the likeliest everything, so top-k and top-p have nothing to cut."
         )
     may = int(found.logits.isfinite().sum())
-    after_k, after_p = int((found.top_k > 0).sum()), found.left
+    after_k = min(sampling.top_k or may, may)
+    after_p = after_k if sampling.top_p is None else int((found.top_p > 0).sum())
     lines = []
     if sampling.top_k is not None:
         lines.append(f"top-k cuts {_tokens(may - after_k)} with {three(found.cut_by_k)}")
     if sampling.top_p is not None:
         lines.append(f"top-p cuts {_tokens(after_k - after_p)} with {three(found.cut_by_p)}")
-    said = f"Of {_tokens(may)} that may be written {'; '.join(lines)}" if lines else ""
-    left = f"{_tokens(after_p)} can be drawn."
-    return f"{said}: {left}" if said else f"Nothing is cut: {left}"
+    said = (
+        f"Of {_tokens(may)} that may be written {'; '.join(lines)}" if lines else "Nothing is cut"
+    )
+    faint = after_p - found.left
+    unlikely = f" and {faint:,} {'is' if faint == 1 else 'are'} too unlikely" if faint else ""
+    return f"{said}: {_tokens(found.left)} can be drawn{unlikely}."
 
 
 def _tokens(count: int) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer import session
+from explorer import session, widgets
 from explorer.analysis.pairs import strongest
 from explorer.analysis.stages import Stages, stages
-from explorer.bench import held
+from explorer.bench import held, walk_held
 from explorer.bench.held import Held
-from explorer.choices import follow, one_of
+from explorer.choices import number, one_of
 from explorer.components.labels import Label, text_of
 from explorer.components.stages import Node, Panel
 from explorer.components.stages import stages as view
@@ -58,24 +58,24 @@ def show(reading: Reading) -> None:
         "Made again in double precision from these queries and keys, no weight differs from the "
         f"pass by more than {three(found.difference)} of the largest in its row."
     )
+    widgets.notes(held.both_names(reading, at.part, query))
     _ways(text_of(rows[query]), text_of(columns[key]), Held(query, key))
 
 
 def panels(found: Stages, step: int) -> list[Panel]:
     """The tensors in the order they are made; those behind the step are not shown yet."""
     d = found.q.shape[1]
-    root = _root(found)
-    scaled = f"The scores, {_divided(found)}."
+    scaled = f"the scores, {_divided(found)}."
     if found.cap is not None:
-        scaled = f"The scores, {_divided(found)}, then bent to stay within ± {three(found.cap)}."
+        scaled = f"the scores, {_divided(found)}, then bent to stay within ± {three(found.cap)}."
     m = "0 where a query may look at a key, −∞ where it may not."
     if found.has_bias:
         m = "the number that the positions add where a query may look at a key, else −∞."
     every = "all keys" if len(found.v) == len(found.columns) else "every key of the text"
     made = [
         Panel("dots", "Q Kᵀ", "Q Kᵀ: the product of every query with every key.", found.dots),
-        Panel("scaled", _sign(root, found), f"Q Kᵀ {_sign(root, found)}: {scaled}", found.scaled),
-        Panel("logits", "+ M", "Scaled scores + M: what the softmax is given.", found.logits),
+        Panel("scaled", _symbol(found), f"{_product(found)}: {scaled}", found.scaled),
+        Panel("logits", "+ M", "The scores + M: what the softmax is given.", found.logits),
         Panel(
             "weights",
             "softmax",
@@ -109,7 +109,7 @@ def _placed(panel: Panel, step: int) -> Panel:
 
 
 def equation(found: Stages) -> list[Node]:
-    """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor."""
+    """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor; a cap bends by tanh."""
     root = _root(found)
     product: Node = {
         "of": "dots",
@@ -117,6 +117,9 @@ def equation(found: Stages) -> list[Node]:
     }
     below: Node = {"of": "scaled", "parts": [root or f"1 / {three(found.scale)}"]}
     scaled: Node = {"of": "scaled", "kind": "fraction", "parts": [product, below]}
+    if found.cap is not None:
+        cap = three(found.cap)
+        scaled = {"of": "scaled", "parts": [f"{cap} tanh ( ", scaled, f" / {cap} )"]}
     added: Node = {"of": "added", "parts": ["M"]}
     inner: Node = {"of": "logits", "kind": "sum", "parts": [scaled, " + ", added]}
     return [
@@ -129,7 +132,7 @@ def equation(found: Stages) -> list[Node]:
 
 def in_words(found: Stages) -> str:
     """The equation as it is read aloud."""
-    return f"head = softmax(Q Kᵀ {_sign(_root(found), found)} + M) V"
+    return f"head = softmax({_product(found)} + M) V"
 
 
 def _root(found: Stages) -> str:
@@ -138,7 +141,20 @@ def _root(found: Stages) -> str:
     return f"√{width}" if math.isclose(found.scale, width**-0.5) else ""
 
 
-def _sign(root: str, found: Stages) -> str:
+def _product(found: Stages) -> str:
+    """The scaled scores as they are said in a line."""
+    product = f"Q Kᵀ {_sign(found)}"
+    if found.cap is None:
+        return product
+    return f"{three(found.cap)} · tanh({product} ÷ {three(found.cap)})"
+
+
+def _symbol(found: Stages) -> str:
+    return _sign(found) if found.cap is None else f"{_sign(found)}, tanh"
+
+
+def _sign(found: Stages) -> str:
+    root = _root(found)
     return f"÷ {root}" if root else f"× {three(found.scale)}"
 
 
@@ -163,12 +179,8 @@ def _window(label: str, key: str, count: int, inside: int) -> range:
     if count <= MOST:
         return range(count)
     start = max(0, min(inside - MOST // 2, count - MOST))
-    follow(key, start)
-    if not 0 <= st.session_state.get(key, start) <= count - MOST:
-        st.session_state[key] = start
-    name = f"{label} shown: {MOST} from number"
-    picked = st.slider(name, 0, count - MOST, start, key=key, bind="query-params")
-    return range(int(picked), int(picked) + MOST)
+    first = number(f"{label} shown: {MOST} from number", key, count - MOST, start)
+    return range(first, first + MOST)
 
 
 def _inside(query: int, key: int, down: range, across: range) -> Place | None:
@@ -186,6 +198,7 @@ def _ways(query: str, key: str, holds: Held) -> None:
     page = st.session_state.get("_pages", {}).get("pairs")
     if page is None:
         return
+    walk_held.way_here(holds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(
             page,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from explorer import learnt, library, session, shelves, widgets
+from explorer import learnt, session, shelves, widgets
 from explorer.bench import learning
 from explorer.components import chips
 from explorer.library import LibraryError
@@ -15,6 +15,8 @@ from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.labels import cut
 from explorer.text.made_here import MadeHere
 from explorer.text.there_and_back import lost
+from explorer.tokenizing import tokenizer_in
+from models.checkpoint import CheckpointError
 
 HERE = "Learnt here: "
 MOST, MOST_BYTES = 6, 12
@@ -61,8 +63,18 @@ def _bytes(characters: str) -> str:
 
 
 def beside(text: str) -> None:
-    """The chosen tokenizers below each other: pieces, how many, and whether the text comes back."""
-    st.subheader("The same sentence under other tokenizers", anchor=False)
+    """The chosen tokenizers below each other: pieces, how many, and whether the text comes back.
+
+    Closed, and nothing of it made, until somebody wants to see it or a link has it open.
+    """
+    is_asked = "beside" in st.query_params
+    title = "The same sentence under other tokenizers"
+    with st.expander(title, is_asked, key="beside_open", on_change="rerun") as panel:
+        if panel.open:
+            _beside(text)
+
+
+def _beside(text: str) -> None:
     mine = session.choice().model
     names = [*(HERE + way for way in learning.WAYS), *(n for n in shelves.seen() if n != mine)]
     chosen = _choose(names)
@@ -115,4 +127,10 @@ def _tokenizer(name: str) -> Reader:
     if name.startswith(HERE):
         text, most = learning.chosen()
         return learnt.tokenizer(text, name.removeprefix(HERE), most)
-    return library.open_entry(shelves.seen()[name]).tokenizer
+    entry = shelves.seen()[name]
+    if entry.config is None:
+        raise LibraryError(f"The model {name} cannot be opened: {entry.fault}")
+    try:
+        return tokenizer_in(entry.folder, entry.family, entry.config)
+    except (CheckpointError, OSError) as error:
+        raise LibraryError(f"The model {name} cannot be opened: {error}") from error

@@ -8,9 +8,12 @@ from torch import Tensor
 
 from explorer import session, widgets
 from explorer.analysis.changes import has_words
-from explorer.analysis.walk_again import difference
+from explorer.analysis.pairs import strongest
+from explorer.analysis.walk_again import ALL, difference
 from explorer.analysis.walk_formulas import formula, sentence
 from explorer.analysis.walk_line import Stage, sizes
+from explorer.analysis.walk_numbers import equation, in_numbers
+from explorer.analysis.walk_sum import as_sum, in_latex
 from explorer.analysis.walk_values import Walk, recorded
 from explorer.analysis.walk_view import (
     Cut,
@@ -18,14 +21,16 @@ from explorer.analysis.walk_view import (
     cut,
     is_of_text,
     is_square,
-    row_stack,
+    row_names,
     tokens_of,
     windows,
+    writes,
 )
 from explorer.answers import class_names
 from explorer.bench import walk_choices as choices
+from explorer.bench import walk_held, walk_tokens
 from explorer.choices import token_names
-from explorer.components import chips, matrix
+from explorer.components import matrix
 from explorer.components.labels import text_of
 from explorer.components.spine import Bone, spine
 from explorer.kept import kept
@@ -41,9 +46,10 @@ BRANCHES = {"self_attn": "self-attention", "cross_attn": "cross-attention", "mlp
 def show(opened: Opened, reading: Reading) -> None:
     """The spine on the left, the stage beside it; to be drawn in a fragment of its own.
 
-    Where a step leads to another layer, the whole page is drawn, so that the sidebar follows.
+    Where a step or a link leads to another layer, the whole page is drawn, so that the sidebar
+    follows.
     """
-    if st.session_state.pop(choices.LED, False):
+    if st.session_state.pop(choices.LED, False):  # before this run writes an address of its own
         st.rerun()
     at = choices.chosen(reading)
     walk = walk_of(opened, reading, at)
@@ -55,7 +61,7 @@ def show(opened: Opened, reading: Reading) -> None:
             at=at.place,
             on_move=lambda place: choices.move(at, place),
             height=HEIGHT,
-            note="Bars: length of the token's stream",
+            note=f"Bars: stream length of {streams(walk, at)}",
         )
     with right:
         _stage(opened, walk, at)
@@ -99,12 +105,18 @@ def bones(walk: Walk, at: choices.At) -> list[Bone]:
     return made
 
 
+def streams(walk: Walk, at: choices.At) -> str:
+    """Whose the lengths are: the chosen token of each stack."""
+    chosen = [tokens_of(walk, stack)[place] for stack, place in at.tokens.items()]
+    return ", ".join(f"“{text_of(token)}”" for token in chosen)
+
+
 def _length(walk: Walk, group: list[Stage], token: int) -> float:
     """Of the stream behind a section, as the reading has it; nothing more is computed for it."""
     reading, stage = walk.reading, group[-1]
     name = f"{stage.stack}.{stage.layer}.resid_post"
     if stage.layer is None:
-        name = f"{stage.stack}.0.resid_pre" if stage.section == "Embedding" else ""
+        name = f"{stage.stack}.0.resid_pre" if stage.section == "Input" else ""
     if name not in reading.trace:
         return 0.0
     return float(reading.trace[name][reading.row, token].norm())
@@ -116,17 +128,20 @@ def _stage(opened: Opened, walk: Walk, at: choices.At) -> None:
     branch = f", {BRANCHES[stage.branch]}" if stage.branch else ""
     st.markdown(f"**{stage.title}** · {where}{branch}")
     st.latex(formula(stage, walk.config))
-    st.caption(f"{sentence(stage)} {named(stage)} {shape_said(walk, stage)}")
-    tokens = tokens_of(walk, row_stack(stage))
+    st.caption(f"{sentence(stage, walk.config)} {named(stage)} {shape_said(walk, stage)}")
+    is_cut = columns_are(stage) == "number" and stage.kind != "tokens"
+    names = [] if is_of_text(walk, stage) else token_names(row_names(walk, stage))
     if stage.kind == "tokens":
-        chips(tokens, key="walk_tokens", highlight=at.row)
+        choices.controls(at, names, [])
+        walk_tokens.show(walk, stage, at.row)
         return
-    is_cut = columns_are(stage) == "number"
-    names = [] if is_of_text(walk, stage) else token_names(tokens)
     choices.controls(at, names, windows(walk[stage.name].shape[1]) if is_cut else [])
     drawn = cut(walk, stage, at.row, at.window, lambda option: option_name(opened, option))
     _matrix(walk, stage, drawn, at)
+    _cell_in_numbers(walk, stage, drawn, at)
     st.caption(" ".join(said(walk, stage, drawn, at)))
+    if stage.part:
+        walk_held.ways_on(at.tokens[stage.stack], key_of(walk, at))
 
 
 def option_name(opened: Opened, option: int) -> str:
@@ -164,14 +179,12 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
     allowed = None
     if stage.kind in ("masked", "weights"):
         allowed = walk.mask(stage)[torch.tensor(drawn.rows)][:, torch.tensor(drawn.columns)]
-    cell = None
-    if at.row in drawn.rows and drawn.columns:
-        column = drawn.columns.index(at.column) if at.column in drawn.columns else 0
-        cell = drawn.rows.index(at.row), column
+    cell = held(walk, drawn, at)
 
     def hold(cell: tuple[int, int] | None) -> None:
         if cell is not None:
-            choices.hold(at, drawn.rows[cell[0]], drawn.columns[cell[1]])
+            row = None if is_of_text(walk, stage) else drawn.rows[cell[0]]
+            choices.hold(at, row, drawn.columns[cell[1]])
 
     what = columns_are(stage)
     matrix(
@@ -181,7 +194,7 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
         key="walk_values",
         scale="sequential" if shares else "diverging",
         allowed=allowed,
-        row_name="query" if square else "token",
+        row_name=row_name(walk, stage),
         column_name=what,
         sentence="{row}, number {column}: {value}"
         if what == "number"
@@ -191,34 +204,93 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
         unit={"weights": "weight", "probabilities": "chance"}.get(stage.kind, "value"),
         height=SQUARE_HEIGHT if square else height_of(len(drawn.rows)),
         top=1.0 if shares else None,
+        exact=True,
+        places=(drawn.rows, drawn.columns),
         held=cell,
         on_hold=hold,
     )
 
 
+def held(walk: Walk, drawn: Cut, at: choices.At) -> tuple[int, int] | None:
+    """The cell of the chosen token and column; the first column where that is not drawn.
+
+    Where no key was chosen, it is the one that the query looks at most, as on other pages.
+    """
+    is_one = len(drawn.rows) == 1
+    if not (is_one or at.row in drawn.rows) or not drawn.columns:
+        return None
+    wish = key_of(walk, at) if columns_are(at.stage) == "key" else at.column
+    column = drawn.columns.index(wish) if wish in drawn.columns else 0
+    return 0 if is_one else drawn.rows.index(at.row), column
+
+
+def row_name(walk: Walk, stage: Stage) -> str:
+    if writes(walk, stage):
+        return "reads" if columns_are(stage) == "number" else "reads / writes"
+    return "query" if is_square(stage) else "token"
+
+
+def key_of(walk: Walk, at: choices.At) -> int:
+    stage = at.stage
+    wish = at.columns.get(walk_held.key_of(stage.part))
+    if wish is not None or stage.layer is None:
+        return wish or 0
+    return strongest(walk.reading, stage.part, stage.layer, walk.head, at.tokens[stage.stack])
+
+
+def _cell_in_numbers(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
+    """The number of the held cell by the formula, with what is read there."""
+    cell = held(walk, drawn, at)
+    if cell is None:
+        return
+    row, column = walk.rows(stage.name).index(drawn.rows[cell[0]]), drawn.columns[cell[1]]
+    value = float(drawn.values[cell])
+    if found := as_sum(walk, stage, row, column):
+        st.latex(in_latex(found, stage, walk.config, value))
+    elif made := in_numbers(walk, stage, row, column):
+        st.latex(equation(made, value))
+
+
 def height_of(rows: int) -> int:
     """Room for so many rows whose numbers can be read."""
-    return min(MATRIX_HEIGHT, 36 * max(rows, 2) + 118)
+    return min(MATRIX_HEIGHT, 48 * max(rows, 2) + 118)
 
 
 def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
     """What is cut, whose head it is, and how well the formula gives the same numbers."""
     lines = []
+    if at.place == len(at.stages) - 1 and walk.config.head == "none":
+        lines.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
     if stage.per_head:
         count = walk.config.n_heads if "heads" in stage.chain[-1] else walk.config.kv_heads
         head = walk.head_of(stage, count)
         of = "heads" if count == walk.config.n_heads else "heads of keys and values"
-        lines.append(f"Head {head} of {count} {of}; the sidebar chooses another.")
+        lines.append(f"Head {head} of {count} {of}; for another, scroll the sidebar to “Head”.")
     if drawn.width > len(drawn.columns):
         what = {"key": "keys", "option": "options", "number": "numbers"}[columns_are(stage)]
-        how = "the largest for the chosen token" if drawn.by_size else "no more are drawn at once"
+        best = "the largest of the chosen token, then the largest of every other row"
+        how = best if what == "options" else "no more are drawn at once"
         lines.append(f"{len(drawn.columns)} of {drawn.width:,} {what}: {how}.")
     if drawn.height > len(drawn.rows):
         lines.append(f"{len(drawn.rows)} of {drawn.height:,} tokens, the chosen one among them.")
+    lines += beyond(stage, drawn, at)
     row = walk.rows(stage.name).index(at.row) if at.row in walk.rows(stage.name) else 0
-    found = difference(walk, stage, slice(row, row + 1))
+    of_words = stage.kind == "logits"  # a whole vocabulary would be too much for each step
+    found = difference(walk, stage, slice(row, row + 1), [*drawn.columns] if of_words else ALL)
+    what = "what is drawn of this token's row" if of_words else "this token's row"
     lines.append(
-        "Made again by the formula from the stages before, this token's row differs by at most "
+        f"Made again by the formula from the stages before, {what} differs by at most "
         f"{three(found)} of its largest number."
     )
     return lines
+
+
+def beyond(stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
+    """That the held column, of the address or of a wider stage, is not here."""
+    if at.column is None or at.column in drawn.columns:
+        return []
+    what = columns_are(stage)
+    first = f"the first of those drawn is held; click another {what} to hold it."
+    if at.column >= drawn.width:
+        return [f"There is no {what} {at.column:,} here, the last is {drawn.width - 1:,}: {first}"]
+    return [f"The held {what} {at.column:,} is not among those drawn: {first}"]

@@ -8,20 +8,19 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer import session
-from explorer.analysis.walk import stages
+from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_line import Stage
-from explorer.analysis.walk_view import NUMBERS, columns_are, row_stack
-from explorer.bench.folded import Folded
+from explorer.analysis.walk_view import BETWEEN, NUMBERS, columns_are, row_stack
+from explorer.bench import walk_held
+from explorer.bench.walk_held import FOLDED
 from explorer.reading import Reading
 from explorer.text.labels import cut
 
-FOLDED = Folded(
-    "walk",
-    {"stage": "", "encoder_token": "", "decoder_token": "", "number": "", "key": "", "option": ""},
-)
+COLUMNS = {"number": "number", "key_token": "key", "option": "option"}
+"""Under which names the columns stand in the address, and what they are."""
 LONGEST_WISH = 40
 LED = "_walk_led"
-"""Where this stands in the session, the sidebar is to show another layer."""
+"""Where this stands in the session, the page is drawn anew: the sidebar shows another layer."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class At:
 
     @property
     def column(self) -> int | None:
-        return self.columns.get(columns_are(self.stage))
+        return self.columns.get(_column_of(self.stage))
 
     @property
     def window(self) -> int:
@@ -54,8 +53,9 @@ class At:
 
 def chosen(reading: Reading) -> At:
     """What is chosen, or asked for by the address; what it asks for in vain is said."""
-    _follow_sidebar(reading)
-    made = stages(reading.config)
+    comes = _follow_sidebar(reading)
+    walk_held.take()
+    made = stages_of(reading.config)
     asked, vain = FOLDED.texts(), list[str]()
     names = [stage.name for stage in made]
     stage = str(asked.get("stage") or names[0])
@@ -70,11 +70,15 @@ def chosen(reading: Reading) -> At:
         tokens[stack] = _number(wish, last)
         if wish and str(tokens[stack]) != wish:
             vain.append(f"There is no token {cut(wish, LONGEST_WISH)} here; showing {last}.")
-    columns = {
-        kind: int(str(asked[kind]))
-        for kind in ("number", "key", "option")
-        if str(asked.get(kind, "")).isdecimal() and len(str(asked[kind])) < 8
-    }
+    columns = {}
+    if asked.get("encoder_token") and "encoder" in tokens:
+        columns["encoder_token"] = tokens["encoder"]
+    for name, kind in COLUMNS.items():
+        wish = str(asked.get(name) or "")
+        if wish.isdecimal() and len(wish) < 8:
+            columns[name] = int(wish)
+        elif wish:
+            vain.append(f"There is no {kind} {cut(wish, LONGEST_WISH)} here; showing the first.")
     at = At(made, names.index(stage), tokens, columns)
     FOLDED.settle(
         {
@@ -85,10 +89,14 @@ def chosen(reading: Reading) -> At:
                 else ""
                 for stack in counts
             },
-            **{kind: str(columns.get(kind, "")) for kind in ("number", "key", "option")},
+            **{name: str(columns.get(name, "")) for name in COLUMNS},
         }
     )
     _say(vain, stage)
+    walk_held.give(at.stage, reading)
+    if comes and (look := _look_of(at.stage)):
+        st.session_state["_look_next"] = look
+        st.rerun()
     return at
 
 
@@ -101,40 +109,56 @@ def move(at: At, place: int) -> None:
     """Stand at another stage; the sidebar shows its attention and its layer. For a callback."""
     stage = at.stages[place]
     FOLDED.put("stage", stage.name if place else "")
-    _lead_sidebar(stage)
+    if look := _look_of(stage):
+        st.session_state.update(look)
+        st.session_state[LED] = True
 
 
-def _lead_sidebar(stage: Stage) -> None:
-    state, now = st.session_state, session.choice()
+def _look_of(stage: Stage) -> dict[str, str | int]:
+    """The attention and the layer for the sidebar, where it shows others; then it is told so."""
+    now = session.choice()
     if stage.layer is None:
-        return
+        return {}
     moved = bool(stage.part) or not now.part.startswith(stage.stack)
     part = (stage.part or f"{stage.stack}.self_attn") if moved else now.part
-    if (part, stage.layer) != (now.part, now.layer):
-        state["part"], state["layer"] = part, stage.layer
-        state["_walk_sidebar"] = now.model, part, stage.layer
-        state[LED] = True
+    if (part, stage.layer) == (now.part, now.layer):
+        return {}
+    st.session_state["_walk_sidebar"] = now.model, part, stage.layer
+    return {"part": part, "layer": stage.layer}
 
 
-def _follow_sidebar(reading: Reading) -> None:
-    """Where the sidebar was turned to another layer, the same stage of that layer is shown."""
+def _follow_sidebar(reading: Reading) -> bool:
+    """Where the sidebar was turned to another layer, the same stage of that layer is shown.
+
+    True where one comes with a link or another model, so that the sidebar is to follow the stage.
+    """
     state, now = st.session_state, session.choice()
     seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
     state["_walk_sidebar"] = here
-    if seen is None or seen == here or seen[0] != now.model:
-        return
+    if seen is None or seen[0] != now.model:
+        return True
+    if seen == here:
+        return False
     stack, branch = now.part.split(".")
     parts = str(FOLDED.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
     wish = ".".join([stack, str(now.layer), branch, *tail])
-    if wish in {stage.name for stage in stages(reading.config)}:
+    if wish in {stage.name for stage in stages_of(reading.config)}:
         FOLDED.put("stage", wish)
+    return False
 
 
-def hold(at: At, row: int, column: int) -> None:
+def hold(at: At, row: int | None, column: int) -> None:
     """Choose a token and a column by a cell of the picture; for a callback."""
-    FOLDED.put(f"{row_stack(at.stage)}_token", str(row))
-    FOLDED.put(columns_are(at.stage), str(column))
+    if row is not None:
+        FOLDED.put(f"{row_stack(at.stage)}_token", str(row))
+    FOLDED.put(_column_of(at.stage), str(column))
+
+
+def _column_of(stage: Stage) -> str:
+    """Under which name its columns are kept."""
+    kind = columns_are(stage)
+    return walk_held.key_of(stage.part) if kind == "key" else kind
 
 
 def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
@@ -151,12 +175,12 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
         if len(names) > 1:
             st.session_state["walk_token"] = at.row
             st.selectbox(
-                "Token",
+                "Token: reads / writes" if BETWEEN in names[0] else "Token",
                 range(len(names)),
                 format_func=names.__getitem__,
                 key="walk_token",
                 on_change=take_token,
-                width=240,
+                width=320,
             )
         if len(cuts) > 1:
             st.session_state[window] = min(at.window, len(cuts) - 1)

@@ -12,6 +12,7 @@ from models import TransformerConfig
 from models.presets import PRESETS
 
 CHOSEN = "the chosen model"
+ALIKE = "Layers that are built alike stand once, as “each”: what is below adds up to one layer."
 
 
 def show(opened: Opened) -> None:
@@ -32,10 +33,13 @@ def of_config(config: TransformerConfig) -> None:
 
 def tree(node: Node) -> None:
     """Every part under the one it belongs to, its formula in the names of the config's sizes."""
+    lines = [*parameters.lines(node)]
     st.markdown(f"**{node.count:,} parameters** · what stands under a part adds up to it")
+    if any(part.times > 1 for _, part in lines):
+        st.caption(ALIKE)
     rows = [
         (depth, part.name, part.symbols or part.said, part.numbers, part.count)
-        for depth, part in parameters.lines(node)
+        for depth, part in lines
     ]
     with st.container(width=widgets.WIDEST):
         tables.tree(
@@ -43,4 +47,3 @@ def tree(node: Node) -> None:
             ("part", "formula", "in numbers", "parameters"),
             "Every part of the model, how many numbers it holds, and why so many",
         )
-    st.caption("Layers that are built alike stand once; the parts under them are those of one.")

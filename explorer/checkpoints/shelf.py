@@ -12,12 +12,12 @@ from explorer.numbers import megabytes
 from explorer.text.literal import literal
 
 COLUMNS = {
-    "Model": 13,
+    "Model": 16,
     "Kind": 25,
     "Family": 7,
-    "Parameters": 11,
-    "On disk": 10,
-    "Reaches": 14,
+    "Parameters": 10,
+    "On disk": 9,
+    "Reaches": 13,
     "": 10,
 }
 NUMBERS = ("Parameters", "On disk")

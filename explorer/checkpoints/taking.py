@@ -20,7 +20,12 @@ def take_away(opened: Opened) -> None:
         return
     found = exportable(opened.config)
     if found.family is None:
-        st.caption(f"It cannot be exported: {literal(found.fault or '', LONGEST)}")
+        why, _, nearest = (found.fault or "").partition("; ")
+        st.caption(
+            f"It cannot be exported: {literal(why[:1].lower() + why[1:].rstrip('.'))}.",
+            help=literal(nearest[:1].upper() + nearest[1:], LONGEST) or None,
+            width="content",
+        )
         return
     st.download_button(
         f"Export as a {found.family} folder",

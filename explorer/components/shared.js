@@ -40,10 +40,22 @@ function number(value, spec) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const step = (spec.high - spec.low) / spec.steps;
-  const finest = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9)));
+  const finest = Math.max(0, Math.min(6, Math.floor(1e-9 - Math.log10(step))));
   const size = Math.floor(Math.log10(Math.abs(value)));
   const text = Math.abs(value).toFixed(Math.max(0, Math.min(finest, 2 - size)));
   return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
+}
+
+// Three significant digits, as numbers.py writes them.
+function three(value) {
+  if (Number.isNaN(value)) return "no value";
+  const sign = value < 0 ? "−" : "", size = Math.abs(value);
+  if (size === Infinity) return `${sign}∞`;
+  if (size === 0) return "0";
+  const rounded = Number(size.toPrecision(3)), magnitude = Math.floor(Math.log10(rounded));
+  if (Math.floor(Math.log10(size)) < -5) return sign + size.toExponential(2).replace("e-", "e−");
+  const places = Math.max(0, 2 - magnitude);
+  return sign + rounded.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
 }
 
 // How full a colour is, 0 to 1, where `top` has all of it; on a log scale three decades lie below.
@@ -96,6 +108,20 @@ function element(tag, className, text) {
   if (className) made.className = className;
   if (text !== undefined) made.textContent = text;
   return made;
+}
+
+// A stage that scrolls fades out where it goes on. To be called again when it has changed.
+function fades(stage) {
+  const fade = () => {
+    const {scrollLeft, scrollTop, clientWidth, clientHeight, scrollWidth, scrollHeight} = stage;
+    const left = {right: scrollWidth - clientWidth - scrollLeft, bottom: scrollHeight - clientHeight - scrollTop};
+    for (const [side, length] of Object.entries({left: scrollLeft, top: scrollTop, ...left})) {
+      stage.style.setProperty(`--more-${side}`, length > 1 ? "1" : "0");
+    }
+  };
+  stage.classList.add("fades");
+  stage.addEventListener("scroll", fade, {passive: true});
+  return fade;
 }
 
 // ---- colours ----------------------------------------------------------------------

@@ -11,6 +11,10 @@ TOP = {"orient": "top", "title": None, "offset": 4}
 Row = Mapping[str, float | str]
 MOST_NAMED = 8
 """More heads than these are told by pointing."""
+THICK = 4
+"""Pixels of the line that is chosen."""
+ROOM_FOR_WORDS = 0.12
+"""The share of a chart's height that stays free for the words at its top."""
 CLOCK, CLOCKS_A_LINE = 130, 6
 """Pixels of a clock with the room around it, and how many stand in a line."""
 
@@ -68,7 +72,7 @@ def by_offset(rows: Sequence[tuple[int, float, float, float]], unit: str) -> Spe
     )
 
 
-def by_head(rows: Sequence[tuple[str, int, float]], unit: str) -> Spec:
+def by_head(rows: Sequence[tuple[str, int, float]], unit: str, thick: str = "") -> Spec:
     """A line for each head over the distance of query and key; a row has head, distance, value."""
     values = [dict(zip(("head", "offset", "value"), row, strict=True)) for row in rows]
     tooltip = [told("head", places=None), told("offset", "distance", 0), told("value", unit)]
@@ -77,6 +81,11 @@ def by_head(rows: Sequence[tuple[str, int, float]], unit: str) -> Spec:
     colour: Spec = {"field": "head", "type": "nominal", "sort": None}
     if len(heads) > MOST_NAMED:
         colour["legend"] = None
+    curve = {"type": "line", "interpolate": "step" if unit == "bucket" else "linear"}
+    drawn = {
+        "y": quantity("value", unit, domain=_around(row[2] for row in rows)),
+        "color": {**colour, "scale": {"domain": heads}},
+    }
     return framed(
         {
             "data": {"values": values},
@@ -86,15 +95,11 @@ def by_head(rows: Sequence[tuple[str, int, float]], unit: str) -> Spec:
                 )
             },
             "layer": [
+                {"mark": curve, "encoding": drawn},
                 {
-                    "mark": {
-                        "type": "line",
-                        "interpolate": "step" if unit == "bucket" else "linear",
-                    },
-                    "encoding": {
-                        "y": quantity("value", unit, domain=_around(row[2] for row in rows)),
-                        "color": colour,
-                    },
+                    "transform": [{"filter": {"field": "head", "equal": thick}}],
+                    "mark": {**curve, "strokeWidth": THICK},
+                    "encoding": drawn,
                 },
                 ruler("offset", tooltip),
             ],
@@ -111,6 +116,8 @@ def over_places(values: Sequence[float], border: int, unit: str) -> Spec:
     ]
     x = quantity("position", domain=(0, max(len(values) - 1, 1)))
     tooltip = [told("position", places=0), told("value", unit)]
+    low, high = _around(row["value"] for row in rows)
+    y = quantity("value", unit, domain=(low, high + ROOM_FOR_WORDS * (high - low)))
     end: Spec = {"data": {"values": [{"position": border, "said": "longer than trained →"}]}}
     return framed(
         {
@@ -119,9 +126,7 @@ def over_places(values: Sequence[float], border: int, unit: str) -> Spec:
             "layer": [
                 {
                     "mark": {"type": "line"},
-                    "encoding": {
-                        "y": quantity("value", unit, domain=_around(row["value"] for row in rows))
-                    },
+                    "encoding": {"y": y},
                 },
                 {**end, "mark": {"type": "rule", "strokeDash": [4, 3], "color": MIDDLE}},
                 {

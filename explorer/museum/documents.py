@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 from torch import Tensor
 
-from explorer.numbers import three
+from explorer.numbers import spread, three
 from models import Transformer, TransformerConfig, trace
 from models.mistakes import MISTAKES
 from models.mistakes.attention import four_fills
@@ -48,7 +49,7 @@ def positions() -> list[Line]:
         ),
         (
             f"std of the product of two positions {OFFSET} apart",
-            *both(lambda table: three(spread_at(table, OFFSET))),
+            *both(lambda table: spread(spread_at(table, OFFSET))),
         ),
     ]
 
@@ -123,7 +124,10 @@ def fixed_heads() -> list[Line]:
 
 
 def no_padding_mask() -> list[Line]:
-    """Exhibit 7: the web tutorial's classifier, untrained, weights and text from seed 0."""
+    """Exhibit 7: the web tutorial's classifier, untrained, weights and text from seed 0.
+
+    The document prints no logits; those that are quoted of it come from no named seed.
+    """
     model = Transformer(web_tutorial_classifier().replace(pad_id=0)).eval()
     ids = torch.randint(1, 5000, (1, 20), generator=torch.Generator().manual_seed(0))
     longer = torch.nn.functional.pad(ids, (0, PADS))
@@ -250,23 +254,25 @@ def _row(weights: Tensor | None) -> str:
 
 
 FIGURES: dict[str, Callable[[], list[Line]]] = {
-    "doubled-exponent": positions,
-    "batch-softmax": batch_softmax,
-    "lost-target": lost_target,
-    "never-appends": never_appends,
-    "shared-projection": shared_projection,
-    "fixed-heads": fixed_heads,
-    "no-padding-mask": no_padding_mask,
-    "softmax-twice": softmax_twice,
-    "filled-row": fills,
-    "dropped-weights": dropped_weights,
-    "printed-count": printed_count,
-    "wrong-scale": wrong_scale,
+    "doubled-exponent": cache(positions),
+    "batch-softmax": cache(batch_softmax),
+    "lost-target": cache(lost_target),
+    "never-appends": cache(never_appends),
+    "shared-projection": cache(shared_projection),
+    "fixed-heads": cache(fixed_heads),
+    "no-padding-mask": cache(no_padding_mask),
+    "softmax-twice": cache(softmax_twice),
+    "filled-row": cache(fills),
+    "dropped-weights": cache(dropped_weights),
+    "printed-count": cache(printed_count),
+    "wrong-scale": cache(wrong_scale),
 }
+"""By the name of the mistake; each is made once."""
 LARGE = ("batch-softmax", "lost-target", "never-appends")
 """These make the notebook's whole model."""
 
 
+@cache
 def size_of(config: TransformerConfig) -> tuple[int, int]:
     """Parameters of a model that need not be made, and the bytes they would take."""
     with torch.device("meta"):

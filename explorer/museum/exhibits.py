@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HANDOUT, NOTEBOOK, WEB, README = "lecture handout", "notebook tutorial", "web tutorial", "README"
+HANDOUT, NOTEBOOK, WEB = "lecture handout", "notebook tutorial", "web tutorial"
+README = "repository's README"
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ EXHIBITS = (
         "everything alike; −∞ gives no number at all; in half precision −1e9 does not exist.",
         "The lowest finite number of the dtype, then zeros for the row.",
         "An empty row",
-        "A row that may see nothing sums to 1 where it should sum to 0.",
+        "A row that may see nothing should sum to 0: under a number it sums to 1, under −∞ it is "
+        "NaN.",
     ),
     Exhibit(
         10,

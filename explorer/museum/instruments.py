@@ -12,11 +12,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.museum.case import Case
-from explorer.museum.taps import Felt, Unseeing
+from explorer.museum import pictures
+from explorer.museum.case import NOWHERE, Case
+from explorer.museum.moving import loss_of, moved_by, other_tokens
+from explorer.museum.pictures import Picture, named_look
+from explorer.museum.taps import Felt
+from explorer.numbers import spread as in_words
 from explorer.numbers import three
 from explorer.parts import site as named_site
-from models.losses import cross_entropy
+from models.losses import IGNORE, cross_entropy
 from models.mistakes.positions import barely_moving, spread_at
 from models.mistakes.stacks import stream_sizes
 from models.positional import PositionalEncoding
@@ -33,9 +37,7 @@ class Found:
     number: float | None
     said: str
     lines: tuple[tuple[str, str], ...] = ()
-    picture: Tensor | None = None
-    down: tuple[str, ...] = ()
-    across: tuple[str, ...] = ()
+    picture: Picture | None = None
     named: str = ""
 
     @property
@@ -46,14 +48,14 @@ class Found:
 
 def shapes(case: Case) -> Found:
     """What every attention of the first layers holds, and how many numbers the model has."""
-    seen = case.seen("*.0.*_attn.q", "*.0.*_attn.weights")
+    parts = ("encoder.0.self_attn", "decoder.0.self_attn", "decoder.0.cross_attn")
+    seen = case.seen({f"{part}.q": _all for part in parts})
     lines = [
         (site, f"1 × {q.shape[1]} heads × {q.shape[2]} tokens × {q.shape[3]}")
         for site, q in seen.items()
-        if site.endswith(".q")
     ]
     count = sum(parameter.numel() for parameter in case.model.parameters())
-    widths = {site.split(".")[0]: q.shape[-1] for site, q in seen.items() if site.endswith(".q")}
+    widths = {site.split(".")[0]: q.shape[-1] for site, q in seen.items()}
     heads = ", ".join(f"{stack} heads of {width}" for stack, width in widths.items())
     said = f"{count:,} parameters; {heads or 'no query was shown to anybody'}"
     return Found(float(count), said, tuple(lines), named=f"{heads or 'nothing shown'}")
@@ -63,42 +65,38 @@ def weights(case: Case) -> Found:
     """The map of the chosen head."""
     part, layer, head = case.look
     site = f"{named_site(part, layer)}.weights"
-    seen = case.seen(site)
+    seen = case.seen({site: lambda weights: weights[0, head]})
     if site not in seen:
         return Found(None, "no weights: they were computed and dropped, so there is no picture")
-    drawn = seen[site][0, head]
+    drawn = seen[site]
     entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
-    rows, columns = case.reading.rows(part), case.reading.columns(part)
-    if drawn.shape != (len(rows), len(columns)):  # a decoder that looks at the source instead
-        rows = columns = case.reading.source
-    return Found(
-        float(entropy.exp()),
-        f"head {head} of {named_site(part, layer)}: its rows are spread over "
-        f"{three(float(entropy.exp()))} tokens on average",
-        picture=drawn,
-        down=tuple(token.label for token in rows),
-        across=tuple(token.label for token in columns),
-    )
+    spread = float(entropy.exp())
+    said = f"{named_look(case)}: its rows are spread over {three(spread)} tokens on average"
+    return Found(spread, said, picture=pictures.looks(case, drawn))
 
 
 def empty_row(case: Case) -> Found:
     """A sentence of nothing but filler beside it: what its first row looks at."""
     site = f"{case.first}.0.self_attn.weights"
     nothing = torch.zeros_like(case.ids, dtype=torch.bool)
-    seen = case.seen(site, keep=nothing)
+    seen = case.seen({site: _first_head}, keep=nothing)
     if site not in seen:
         return Found(None, "no weights were shown to anybody")
-    row = seen[site][0, 0, 0]
+    row, picture = seen[site][0], pictures.of_nothing(case, seen[site])
+    if row.isnan().any():
+        said = "a row that may see nothing is NaN, which is no number, and so is its sum"
+        return Found(float(row.sum()), said, picture=picture, named="NaN")
     total = float(row.sum())
     shown = ", ".join(three(value) for value in row[:4].tolist())
     more = ", …" if len(row) > 4 else ""
-    return Found(total, f"a row that may see nothing is {shown}{more} and sums to {three(total)}")
+    said = f"a row that may see nothing is {shown}{more} and sums to {three(total)}"
+    return Found(total, said, picture=picture)
 
 
 def outputs(case: Case) -> Found:
     """What leaves the model at the last place."""
-    last = case.logits()[0]
-    last = last[-1] if last.dim() == 2 else last
+    given = case.logits(read_at=slice(-pictures.MOST_PLACES, None))[0]
+    last = given[-1] if given.dim() == 2 else given
     total = float(last.sum())
     low, high = float(last.min()), float(last.max())
     lines = (
@@ -107,21 +105,30 @@ def outputs(case: Case) -> Found:
         ("argmax", str(int(last.argmax()))),
     )
     said = f"{last.numel():,} numbers between {three(low)} and {three(high)}, sum {three(total)}"
-    return Found(total, said, lines, named=f"a sum of {three(total)}")
+    return Found(total, said, lines, pictures.last_outputs(case, given), f"a sum of {three(total)}")
 
 
 def loss(case: Case) -> Found:
     """Cross-entropy of what leaves the model against the answer, and its gradient per token."""
     if case.labels is None:
         return Found(None, "this model has no head, so there is no loss")
-    found: dict[str, Tensor] = {}
+    if bool((case.labels == IGNORE).all()):
+        return Found(None, "nothing comes after this one token, so there is no loss")
+    felt = Felt()
     with torch.enable_grad():
-        value = cross_entropy(case.model(*case.inputs, tap=Felt(found)), case.labels)
-        felt = torch.autograd.grad(value, list(found.values()), allow_unused=True)
-    sizes = [0.0 if grad is None else float(grad.norm()) for grad in felt]
+        if case.model.config.head == "classifier":
+            value = cross_entropy(case.passed(tap=felt), case.labels)
+            backwards = torch.autograd.grad(value, list(felt.leaves.values()), allow_unused=True)
+        else:
+            case.passed(tap=felt, read_at=NOWHERE)
+            final = felt.finals[f"{case.last}.final"]
+            value, back = loss_of(case, final.detach(), case.labels)
+            leaves = list(felt.leaves.values())
+            backwards = torch.autograd.grad(final, leaves, back, allow_unused=True)
+    sizes = [0.0 if grad is None else float(grad.norm()) for grad in backwards]
     lines = tuple(
         (f"gradient at {site}, all tokens", three(size))
-        for site, size in zip(found, sizes, strict=True)
+        for site, size in zip(felt.leaves, sizes, strict=True)
     )
     nats = float(value.detach())
     return Found(nats, f"the loss is {three(nats)} nats", lines)
@@ -129,12 +136,14 @@ def loss(case: Case) -> Found:
 
 def causality(case: Case) -> Found:
     """Another last token: do the answers before it move?"""
-    read = case.inputs[-1]
-    if case.last != "decoder" or read.shape[1] < 2:
+    read = case.written
+    if case.last != "decoder":
         return Found(None, "an encoder may look ahead, so there is nothing to check")
-    other = _other(case, read, slice(-1, None))
-    after = case.logits(ids=other) if case.target is None else case.logits(target=other)
-    moved = _largest((after - case.logits())[:, :-1]) if after.dim() == 3 else 0.0
+    if read.shape[1] < 2:
+        return Found(None, "there is one token alone, so no answer stands before it")
+    other = other_tokens(case, read, slice(-1, None))
+    ids, target = (other, None) if case.target is None else (None, other)
+    moved = moved_by(case, ids, target, until=read.shape[1] - 1)
     return Found(moved, f"with another last token, the logits before it move by {three(moved)}")
 
 
@@ -142,9 +151,8 @@ def target(case: Case) -> Found:
     """Another target, every token of it, while nothing comes of looking at the source."""
     if case.target is None:
         return Found(None, "this model reads one sequence, so there is no target to replace")
-    other = _other(case, case.target, slice(None))
-    moved = _largest(case.logits(target=other) - case.logits())
-    alone = _largest(case.logits(target=other, tap=Unseeing()) - case.logits(tap=Unseeing()))
+    other = other_tokens(case, case.target, slice(None))
+    moved, alone = (moved_by(case, target=other, is_silenced=each) for each in (False, True))
     return Found(
         alone,
         f"with cross-attention silenced, a wholly other target moves the logits by {three(alone)}",
@@ -159,12 +167,10 @@ def padding(case: Case) -> Found:
     if pad is None or pads < 1:
         return Found(None, "there is no filler, or no room for it behind this sentence")
     longer = torch.nn.functional.pad(case.ids, (0, pads), value=pad)
-    before, after = case.logits(), case.logits(ids=longer)
-    if case.target is None and before.dim() == 3:
-        after = after[:, : before.shape[1]]
-    moved = _largest(after - before)
+    moved = moved_by(case, longer, until=case.written.shape[1])
     filler = f"{pads} token{'s' if pads > 1 else ''} of filler"
-    return Found(moved, f"with {filler} behind the sentence, the logits move by {three(moved)}")
+    said = f"with {filler} behind the sentence, the logits move by {three(moved)}"
+    return Found(moved, said, picture=pictures.with_filler(case, longer))
 
 
 def order(case: Case) -> Found:
@@ -176,20 +182,16 @@ def order(case: Case) -> Found:
     offset = min(OFFSET, len(table) // 2)
     start = " ".join(f"{value:.4f}" for value in table[1, :4].tolist())
     still, spread = barely_moving(table), spread_at(table, offset)
+    apart = in_words(spread)
     lines = (
         ("position 1, the first four numbers", start),
         (f"of {table.shape[1]} dimensions, these move less than 0.01", str(still)),
-        (f"std of the product of two positions {offset} apart", three(spread)),
+        (f"std of the product of two positions {offset} apart", apart),
     )
-    rows, columns = table.shape
-    return Found(
-        spread,
-        f"{offset} apart, the product of two positions has a spread of {three(spread)}",
-        lines,
-        table.float(),
-        tuple(map(str, range(rows))),
-        tuple(map(str, range(columns))),
-    )
+    down, across = (tuple(map(str, range(size))) for size in table.shape)
+    picture = Picture(table.float(), down, across, ("position", "dimension"), "value")
+    said = f"{offset} apart, the product of two positions has a spread of {apart}"
+    return Found(spread, said, lines, picture, apart)
 
 
 def writing(case: Case) -> Found:
@@ -207,7 +209,8 @@ def writing(case: Case) -> Found:
     lines = (("token numbers", numbers), ("different ones", f"{len(set(new))} of {len(new)}"))
     different = len(set(new))
     named = f"{different} different tokens of {len(new)}"
-    return Found(float(different), f"it writes: {case.named(new)}", lines, named=named)
+    said = f"it writes: {case.named(new)}"
+    return Found(float(different), said, lines, pictures.repeats(case, new), named)
 
 
 def slices(case: Case) -> Found:
@@ -216,7 +219,7 @@ def slices(case: Case) -> Found:
     if config.n_heads < 2 or config.kv_heads * config.head_width != config.d_model:
         return Found(None, "the heads of this model do not cut the stream into slices")
     site = f"{case.first}.embed"
-    x = case.seen(site)[site]
+    x = case.seen({site: _all})[site]
     width = config.head_width
     swapped = torch.cat((x[..., width : 2 * width], x[..., :width], x[..., 2 * width :]), -1)
     attention = getattr(case.model, case.first).blocks[0].self_attn
@@ -232,9 +235,11 @@ def slices(case: Case) -> Found:
 
 def stream(case: Case) -> Found:
     """How large the residual stream is after every block of the last stack."""
-    sizes = stream_sizes(case.model, case.seen(f"{case.last}.*.resid_post"))
+    layers = range(len(getattr(case.model, case.last).blocks))
+    after = {f"{case.last}.{layer}.resid_post": _all for layer in layers}
+    sizes = stream_sizes(case.model, case.seen(after))
     lines = tuple((f"after block {layer}", three(size)) for layer, size in enumerate(sizes))
-    lines = (("the norm stands, says the config", case.model.config.norm_position), *lines)
+    lines = (("the norm, says the config of either run", case.model.config.norm_position), *lines)
     said = f"the stream leaves the last block with a size of {three(sizes[-1])}"
     return Found(sizes[-1], said, lines)
 
@@ -242,15 +247,15 @@ def stream(case: Case) -> Found:
 def scale(case: Case) -> Found:
     """What q·k is multiplied with, read off the scores themselves."""
     base = f"{case.first}.0.self_attn"
-    seen = case.seen(*(f"{base}.{name}" for name in ("q", "k", "scores")))
+    seen = case.seen({f"{base}.{name}": _first_head for name in ("q", "k", "scores")})
     if f"{base}.scores" not in seen or case.model.config.attention_cap is not None:
         return Found(None, "the scores were shown to nobody")
-    q, k = seen[f"{base}.q"][0, 0], seen[f"{base}.k"][0, 0]
-    products, scores = q @ k.mT, seen[f"{base}.scores"][0, 0]
+    q, k, scores = (seen[f"{base}.{name}"] for name in ("q", "k", "scores"))
+    products = q @ k.mT
     factor = float((scores * products).sum() / products.square().sum())
     width = q.shape[-1]
     said = f"scores are q·k × {three(factor)}; 1/√d_k would be {three(1 / math.sqrt(width))}"
-    return Found(factor * math.sqrt(width), said, (("d_k", str(width)),))
+    return Found(factor, said, (("d_k", str(width)),))
 
 
 INSTRUMENTS: dict[str, Callable[[Case], Found]] = {
@@ -271,15 +276,9 @@ INSTRUMENTS: dict[str, Callable[[Case], Found]] = {
 """By the name on the screen, in the order one would try them."""
 
 
-def _other(case: Case, ids: Tensor, where: slice) -> Tensor:
-    """Other tokens in some places: the next ids of the vocabulary, never the same."""
-    changed = ids.clone()
-    changed[:, where] = (changed[:, where] + 3) % case.opened.config.vocab_size
-    pad = case.opened.config.pad_id
-    if pad is not None:
-        changed[changed == pad] = (pad + 1) % case.opened.config.vocab_size
-    return changed
+def _all(value: Tensor) -> Tensor:
+    return value
 
 
-def _largest(change: Tensor) -> float:
-    return float(change.abs().max())
+def _first_head(value: Tensor) -> Tensor:
+    return value[0, 0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from explorer.museum.documents import size_of
-from explorer.places import UPLOAD
 from explorer.text import Tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, SOURCE
 from models import Transformer, TransformerConfig, save_checkpoint
@@ -41,10 +41,7 @@ class System:
     @property
     def config(self) -> TransformerConfig:
         """As the document has it; the ids of special tokens are those of `words_of`."""
-        tokenizer = words_of(self.preset)
-        return PRESETS[self.preset]().replace(
-            pad_id=tokenizer.pad_id, bos_id=tokenizer.bos_id, eos_id=tokenizer.eos_id
-        )
+        return _config_of(self.preset)
 
 
 SYSTEMS = (
@@ -52,8 +49,31 @@ SYSTEMS = (
     System("notebook tutorial", "notebook tutorial", "copy", 1e-3),
     System("web tutorial, encoder", "web tutorial", "negation", 1e-3),
     System("web tutorial, classifier", "web tutorial", "negation", 1e-3),
-    System("paper", "README", "translation", 1e-3),
+    System("paper", "repository's README", "translation", 1e-3),
 )
+
+
+FILLS = {
+    "lecture handout": "−1e9",
+    "notebook tutorial": "−1e20",
+    "web tutorial": "−∞",
+    "repository's README": "−∞",
+}
+"""What each document puts where a mask forbids."""
+
+
+def choices(system: System) -> dict[str, str]:
+    """What this document chooses where the documents do not agree; as its model here has it."""
+    config = system.config
+    last = ", and a last one" if config.final_norm else ""
+    return {
+        "embedding × √d_model": "yes" if config.scale_embedding else "no",
+        "mask fill, as written": FILLS[system.document],
+        "norm": config.norm_position + last,
+        "dropout": f"{config.dropout:g}",
+        "Q, K, V": "with bias" if config.qkv_bias else "without bias",
+        "longest input": f"{config.max_len:,}",
+    }
 
 
 def words_of(preset: str) -> Tokenizer:
@@ -66,23 +86,39 @@ def words_of(preset: str) -> Tokenizer:
     return word_tokenizer([*words, *(f"t{number}" for number in range(missing))], reads)
 
 
+@cache
+def _config_of(preset: str) -> TransformerConfig:
+    """Its words are made for their special ids, and given up again: 32,000 of some."""
+    words = words_of(preset)
+    ids = {"pad_id": words.pad_id, "bos_id": words.bos_id, "eos_id": words.eos_id}
+    return PRESETS[preset]().replace(**ids)
+
+
 def size(system: System) -> tuple[int, int]:
     """Its parameters and bytes, known before it is made."""
     return size_of(system.config)
 
 
 def folder_of(system: System, root: Path) -> Path:
-    """Where it lies, or would: everybody who makes it gets the same."""
-    digest = hashlib.sha256(f"{system.preset} {system.config.to_json()}".encode()).hexdigest()
-    return root / f"{UPLOAD}{digest[:24]}"
+    """Where it lies, or would: everybody who makes it gets the same, by its own name."""
+    return root / re.sub("[^a-z]+", "-", system.preset)
+
+
+def is_made(system: System, root: Path) -> bool:
+    """Whether it lies there already, and as this version of the app would make it."""
+    config = folder_of(system, root) / "config.json"
+    return config.is_file() and config.read_text() == system.config.to_json()
 
 
 def make(system: System, root: Path) -> Path:
-    """The untrained model as a checkpoint, weights from seed 0. OSError where there is no room."""
+    """The untrained model as a checkpoint, weights from seed 0. OSError where there is no room.
+
+    Made once for everybody: no upload has to make room for it.
+    """
     folder = folder_of(system, root)
-    if not folder.is_dir():
+    if not is_made(system, root):
         example = SENTENCES[system.preset]
-        run = {"title": f"{system.preset}, untrained", "example": example, "examples": [example]}
+        run = {"title": f"{system.preset}, untrained", "example": example, "untrained": True}
         words = words_of(system.preset).to_json()
         save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
     return folder

@@ -10,6 +10,9 @@ from explorer.reading import Reading
 from explorer.snippets.passes import CORE, model_lines, pass_lines, pasted
 from models.generation import Sampling
 
+FIRST = """\
+first = allowed(seen.output[0, :1], model.config, first=True)  # the token it must begin with
+logits = torch.cat((first, logits[1:]))"""
 LOAD = "from models import load_checkpoint"
 
 
@@ -55,8 +58,11 @@ def beams(start: Start, folder: Path, count: int, length: int, alpha: float) -> 
     )
 
 
-def forcing(start: Start, folder: Path, target: Sequence[int], given: int) -> str:
-    """What the model says when it is fed the target, and what it gives the right tokens."""
+def forcing(start: Start, folder: Path, target: Sequence[int], given: int, has_first: bool) -> str:
+    """What the model says when it is fed the target, and what it gives the right tokens.
+
+    `has_first`: the first of them is the one that this model must begin with.
+    """
     source = [[token.id for token in start.source]]
     return pasted(
         [
@@ -66,6 +72,7 @@ def forcing(start: Start, folder: Path, target: Sequence[int], given: int) -> st
             "fed = target[:, :-1]",
             _pass_over("fed", bool(start.source)),
             f"logits = allowed(seen.output[0, {given - 1}:], model.config, first=False)",
+            *([FIRST] if has_first else []),
             f"right = target[0, {given}:]  # the target, one step on",
             "said = logits.argmax(-1)",
             "chances = logits.softmax(-1).gather(-1, right[:, None])[:, 0]",

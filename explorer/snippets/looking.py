@@ -76,21 +76,34 @@ def pair(reading: Reading, folder: Path, at: Place, query: int, key: int) -> str
     )
 
 
-def lens(reading: Reading, folder: Path, place: int) -> str:
-    """What the last norm and the head make of the stream after every layer."""
+def lens(reading: Reading, folder: Path, place: int, option: int) -> str:
+    """What the last norm and the head make of every stream, and what one logit is made of."""
     stack, layers = last_streams(reading.config)
     at = f"[0, {place}]" if has_words(reading.config) else "[0]"
+    typed = ", ".join(repr(each) for each in (reading.text, reading.pair) if each)
+    first, _, *rest = pass_lines(reading, folder)
     return pasted(
         [
-            *pass_lines(reading, folder),
+            first,
+            "opened = opened_from(Path(folder), Path(folder).name)",
+            "model = opened.model",
+            *rest,
             f'streams = [seen["{stack}.0.resid_pre"]]',
             f'streams += [seen[f"{stack}.{{layer}}.resid_post"] for layer in range({layers})]',
             "with torch.no_grad():",
             "    logits = [model.read(model.last_stack.norm(stream)) for stream in streams]",
             f"logits = torch.stack([found{at} for found in logits])",
             "print(logits.softmax(-1).topk(min(5, logits.shape[-1])))  # a row per stream",
+            "",
+            f"found = contributions(read(opened, {typed}), {place}, {option})",
+            "print(found.heads, found.feed_forward, found.embedding, found.constant)",
+            "print(found.total, found.logit)",
         ],
-        CORE,
+        "from pathlib import Path",
+        "from models import trace",
+        "from explorer.library import opened_from",
+        "from explorer.reading import read",
+        "from explorer.analysis.contributions import contributions",
     )
 
 

@@ -19,10 +19,10 @@ from models.mistakes import MISTAKES
 folder = {folder!r}{hint}
 opened = opened_from(Path(folder), "model")
 right = case_of(opened, read(opened, {text!r}, {pair!r}), {look!r})
-wrong = right.of(MISTAKES[{mistake!r}].make(opened.model))
-for run in ({first}, right):
+{made}for run in ({first}, right):
     print(INSTRUMENTS[{sign!r}](run).said)
 """
+MADE = "wrong = right.of(MISTAKES[{mistake!r}].make(opened.model))\n"
 NUMBERS = """from explorer.museum.documents import FIGURES
 
 for line in FIGURES[{mistake!r}]():
@@ -42,18 +42,18 @@ print(model.n_parameters)
 
 
 def both_runs(
-    exhibit: Exhibit, reading: Reading, folder: Path, look: tuple[str, int, int], is_made: bool
+    sign: str, mistake: str, reading: Reading, folder: Path, look: tuple[str, int, int]
 ) -> str:
-    """What the instrument says of the run with the mistake, if it is made, and of the right one."""
+    """What the instrument says of the run with a mistake, if one is made, and of the right one."""
     return RUNS.format(
         folder=path(folder),
         hint=hint(folder),
         text=reading.text,
         pair=reading.pair,
         look=look,
-        mistake=exhibit.name,
-        first="wrong" if is_made else "right",
-        sign=exhibit.sign,
+        made=MADE.format(mistake=mistake) if mistake else "",
+        first="wrong" if mistake else "right",
+        sign=sign,
     )
 
 

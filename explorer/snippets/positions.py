@@ -21,6 +21,7 @@ def stages(reading: Reading, folder: Path, at: Place) -> str:
     part, layer, head = at
     here, config = site(part, layer), reading.config
     group = head * config.kv_heads // config.n_heads
+    bent = "" if config.attention_cap is None else f", bent within ± {config.attention_cap}"
     added = ["added = torch.zeros_like(scores)"]
     if reading.bias(part, layer, head) is not None:
         added = [f'added = seen.bias("{here}", slice({head}, {head + 1}))[0, 0]']
@@ -30,19 +31,21 @@ def stages(reading: Reading, folder: Path, at: Place) -> str:
             f'q = seen["{here}.q"][0, {head}]',
             f'k, v = (seen[f"{here}.{{name}}"][0, {group}] for name in "kv")',
             "dots = q @ k.mT",
-            f'scores = seen.scores("{here}", head={head})[0]  # times the scale',
+            f'scores = seen.scores("{here}", head={head})[0]  # times the scale{bent}',
             *added,
             f'mask = seen.mask("{here}").expand(1, -1, *scores.shape)[0, 0]',
-            "logits = scores + added.masked_fill(~mask, -torch.inf)",
+            "masked = scores + added.masked_fill(~mask, -torch.inf)",
             f'weights = seen.weights("{here}", head={head})[0]',
             "out = weights @ v",
-            "print(dots, scores, logits, weights, out)",
+            "print(dots, scores, masked, weights, out)",
         ],
         CORE,
     )
 
 
-def scheme(config: TransformerConfig, folder: Path, name: str, count: int, at: Place) -> str | None:
+def scheme(
+    config: TransformerConfig, folder: Path, name: str, count: int, at: Place, width: int
+) -> str | None:
     """The table or the bias of one scheme at the sizes of a model; nothing where it adds none."""
     stack, head, own = at[0].split(".")[0], at[2], name == config.positions
     places = f"places = torch.arange({count})"
@@ -50,7 +53,7 @@ def scheme(config: TransformerConfig, folder: Path, name: str, count: int, at: P
     products = ["products = table @ table.T", "print(table, products)"]
     if name == "sinusoidal":
         pairs = ', "halves"' if own and config.pairs == "halves" else ""
-        lines = [places, f"table = sinusoids(places, {config.d_model}{pairs})", *products]
+        lines = [places, f"table = sinusoids(places, {width}{pairs})", *products]
         return pasted(lines, "from models.positional import sinusoids")
     if name == "learned":
         table = f"table = positions.table.weight.detach()[positions.offset :][:{count}]"

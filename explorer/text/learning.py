@@ -21,9 +21,10 @@ from tokenizers import Tokenizer as Library
 from tokenizers import models, normalizers, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 
-from explorer.text.counting import byte_words, in_parts, spaced_words
+from explorer.text.counting import in_parts
 from explorer.text.labels import byte_alphabet
 from explorer.text.limits import MAX_CORPUS_CHARACTERS, TextError, checked
+from explorer.text.rules import Rule, Units, merged
 
 BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
 BYTES = 256
@@ -34,14 +35,9 @@ APART = 100
 
 NOTHING = "There is no text to learn from yet: type one or choose another."
 GOES_ON, UNKNOWN = "##", "[UNK]"
-BETWEEN = "\0"
-"""Stands between words; token n is the character n + 1."""
 
 NORMALIZER = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
 """WordPiece reads texts as BERT does, but keeps capitals and accents."""
-
-Rule = tuple[int, int, int]
-"""The numbers of two neighbours and of the token that they become."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +81,7 @@ class Learnt:
     alphabet: int
     rules: tuple[Rule, ...]
     counts: NDArray[np.int64]
-    states: dict[int, str] = field(default_factory=dict, repr=False)
-
-    def walk(self) -> None:
-        """Go half of the way, so that no step is far from a state that is kept."""
-        self._state(len(self.rules) // 2)
+    states: dict[int, Units] = field(default_factory=dict, repr=False)
 
     def after(self, step: int) -> Counted:
         """What stands there after so many rules. Cost grows with the different words."""
@@ -104,30 +96,25 @@ class Learnt:
     def pieces(self, text: str, step: int) -> list[int]:
         """The numbers of the tokens of a text that was learnt from, after so many rules."""
         numbers = {token: number for number, token in enumerate(self.tokens)}
-        words = [_units(word, self.way, numbers) for word in _words_in_order(text, self.way)]
-        state = self._applied(BETWEEN.join(words), 0, step)
-        return [ord(unit) - 1 for unit in state if unit != BETWEEN]
+        units = _units(_words_in_order(text, self.way), self.way, numbers)
+        merged_units = merged(units, self.rules[:step], len(self.tokens) + 1)
+        return [unit - 1 for unit in merged_units.tolist() if unit]
 
-    def _state(self, step: int) -> str:
+    def _state(self, step: int) -> Units:
         """All words after so many rules; some of the states on the way there are kept."""
-        begun = max(at for at in self.states if at <= step)
-        state = self.states[begun]
+        begun = max(at for at in tuple(self.states) if at <= step)  # others may add to them
+        state, size = self.states[begun], len(self.tokens) + 1
         for until in [*range(begun // APART * APART + APART, step, APART), step]:
-            state = self._applied(state, begun, until)
+            state = merged(state, self.rules[begun:until], size)
             begun = until
             if until % APART == 0:
                 self.states[until] = state
         return state
 
-    def _applied(self, state: str, begun: int, until: int) -> str:
-        for left, right, new in self.rules[begun:until]:  # leftmost first, as the library does
-            state = state.replace(chr(left + 1) + chr(right + 1), chr(new + 1))
-        return state
-
-    def _counted(self, state: str) -> Counted:
-        units = np.frombuffer(state.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
+    def _counted(self, state: Units) -> Counted:
+        units = state.astype(np.int64)
         is_unit = units > 0
-        times = self.counts[np.cumsum(~is_unit)]
+        times = np.append(self.counts, 0)[np.cumsum(~is_unit)]
         size = len(self.tokens) + 1
         beside = is_unit[:-1] & is_unit[1:]
         codes = (units[:-1] * size + units[1:])[beside]
@@ -152,21 +139,20 @@ def learn(text: str, rules: int, way: str = BPE) -> Learnt:
     text = checked(text, MAX_CORPUS_CHARACTERS)
     rules = min(rules, MOST_RULES)
     library = Library(models.BPE())
-    library.pre_tokenizer = splitter = _splitter(way)
+    library.pre_tokenizer = _splitter(way)
     options: dict[str, Any] = {"show_progress": False}
     if way == BPE:
-        words = byte_words(text, splitter)
         alphabet = options["initial_alphabet"] = sorted(byte_alphabet())
     else:
         text = NORMALIZER.normalize_str(text)
-        words = spaced_words(text, splitter)
         # Said first, they are numbered as they stand here; else as the library meets them.
-        alphabet = options["special_tokens"] = _word_piece_alphabet(words)
+        alphabet = options["special_tokens"] = _word_piece_alphabet(text)
         options["continuing_subword_prefix"] = GOES_ON
-    if not words:
-        raise TextError(NOTHING)
     trainer = BpeTrainer(vocab_size=len(alphabet) + rules, **options)
     library.train_from_iterator(in_parts(text), trainer)
+    words = counted_words(trainer)
+    if not words:
+        raise TextError(NOTHING)
     stored = json.loads(library.to_str())["model"]
     numbers: dict[str, int] = stored["vocab"]
     prefix = GOES_ON if way == WORDPIECE else ""
@@ -174,21 +160,24 @@ def learn(text: str, rules: int, way: str = BPE) -> Learnt:
         (numbers[left], numbers[right], numbers[left + right.removeprefix(prefix)])
         for left, right in stored["merges"]
     )
-    units = [_units(word, way, numbers) for word in words]
-    learnt = Learnt(
+    return Learnt(
         way,
         tuple(sorted(numbers, key=numbers.__getitem__)),
         len(alphabet),
         tuple(joined),
         np.array(list(words.values()), dtype=np.int64),
-        {0: BETWEEN.join(units)},
+        {0: _units(words, way, numbers)},
     )
-    learnt.walk()
-    return learnt
 
 
-def _word_piece_alphabet(words: Iterable[str]) -> list[str]:
-    letters = sorted({letter for word in words for letter in word})
+def counted_words(trainer: BpeTrainer) -> dict[str, int]:
+    """How often each word stood in what the library has learnt from, which it keeps."""
+    found: dict[str, int] = json.loads(trainer.__getstate__())["BpeTrainer"]["words"]
+    return found
+
+
+def _word_piece_alphabet(text: str) -> list[str]:
+    letters = sorted({*text} - {" "})  # the normalizer leaves no other space
     return [UNKNOWN, *letters, *(GOES_ON + letter for letter in letters)]
 
 
@@ -200,18 +189,17 @@ def _splitter(way: str) -> pre_tokenizers.PreTokenizer:
 
 def _words_in_order(text: str, way: str) -> list[str]:
     text = text if way == BPE else NORMALIZER.normalize_str(text)
-    return [text[start:end] for _, (start, end) in _splitter(way).pre_tokenize_str(text)]
+    return [word for word, _ in _splitter(way).pre_tokenize_str(text)]
 
 
-def _units(word: str, way: str, numbers: Mapping[str, int]) -> str:
-    """A word before any rule: its bytes, or its letters of which the later ones go on."""
-    if way == BPE:
-        return word.encode().decode("latin-1").translate(_UNITS_OF_BYTES)
-    names = (GOES_ON + letter if place else letter for place, letter in enumerate(word))
-    return "".join(chr(numbers[name] + 1) for name in names)
-
-
-_UNITS_OF_BYTES = {
-    byte_alphabet()[letter]: chr(number + 1)
-    for number, letter in enumerate(sorted(byte_alphabet()))
-}
+def _units(words: Iterable[str], way: str, numbers: Mapping[str, int]) -> Units:
+    """Words before any rule: their bytes, or their letters of which the later ones go on."""
+    first = {ord(name): chr(number + 1) for name, number in numbers.items() if len(name) == 1}
+    later = first
+    if way == WORDPIECE:
+        marked = {
+            name.removeprefix(GOES_ON): n for name, n in numbers.items() if name[:2] == GOES_ON
+        }
+        later = {ord(name): chr(number + 1) for name, number in marked.items() if len(name) == 1}
+    joined = "".join(f"{word[0].translate(first)}{word[1:].translate(later)}\0" for word in words)
+    return np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4")

@@ -102,17 +102,22 @@ def _longest_first(tokenizer: MadeHere, text: str) -> Iterator[Step]:
     yield Step("Split into words and punctuation; the spaces are lost here.", tuple(waiting))
     tokens = list(tokenizer.encode(text))
     done: list[Piece] = []
-    for place, (_word, start, end) in enumerate(words):
+    for place, (word, start, end) in enumerate(words):
         made = [token for token in tokens if start <= token.start and token.end <= end]
         for token in made:
             done = [Piece(p.label, p.start, p.end, p.id) for p in done]
             done.append(Piece(token.label, token.start, token.end, token.id, changed=True))
             left = text[token.end : end]
             rest = [Piece(GOES_ON + readable(left), token.end, end)] if left else []
-            yield Step(_said(token, left), (*done, *rest, *waiting[place + 1 :]))
+            yield Step(_said(token, left, len(word)), (*done, *rest, *waiting[place + 1 :]))
 
 
-def _said(token: Token, left: str) -> str:
+def _said(token: Token, left: str, length: int) -> str:
+    if token.label == UNKNOWN and length > MOST_IN_A_WORD:
+        return (
+            f"The word has {length:,} characters; of more than {MOST_IN_A_WORD} it becomes "
+            f"{UNKNOWN} unread."
+        )
     if token.label == UNKNOWN:
         return f"A character is not in the vocabulary, so the whole word becomes {UNKNOWN}."
     goes_on = f"; go on with {GOES_ON}{readable(left)}" if left else ""

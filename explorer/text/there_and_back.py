@@ -17,14 +17,17 @@ def lost(text: str, back: str) -> str:
         return "Spaces are lost or added; every other character comes back."
     if text.casefold() == back.casefold():
         return "Capitals are lost; every letter comes back."
+    words, others = text.split(), back.split()
     first = next(
         tag
-        for tag in SequenceMatcher(None, text, back, autojunk=False).get_opcodes()
+        for tag in SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
         if tag[0] != "equal"
     )
     _, start, end, begun, ended = first
     was, is_now = (
-        f"“{cut(readable(part), LONGEST)}”" if part else "nothing"
-        for part in (text[start:end], back[begun:ended])
+        f"“{cut(readable(' '.join(part)), LONGEST)}”" if part else "nothing"
+        for part in (words[start:end], others[begun:ended])
     )
-    return f"The first difference is at character {start}: {was} comes back as {is_now}."
+    if not words[start:end]:
+        return f"Before word {start + 1}, {is_now} comes back, which was not there."
+    return f"The first difference is at word {start + 1}: {was} comes back as {is_now}."

@@ -5,6 +5,7 @@ The core knows none of them. A copy shares its weights with the model it was mad
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from models.config import TransformerConfig
 from models.mistakes import attention, outputs, positions, stacks
@@ -32,5 +33,9 @@ MISTAKES: dict[str, Mistake] = {
     "dropped-weights": Mistake(attention.unmasked, attention.needs_plain_scores),
     "norm-order": Mistake(stacks.other_norm_order, stacks.needs_one_norm),
     "wrong-scale": Mistake(attention.scaled_by_the_model, attention.needs_several_heads),
+}
+MISTAKES |= {
+    f"filled-row {name}": Mistake(partial(attention.filled, fill=fill), attention.needs_padding)
+    for name, fill in attention.FILLS.items()
 }
 """By name. Two of the documents' fourteen are about a printed number and about labels."""

@@ -82,7 +82,7 @@ class Unmasked(MultiHeadAttention):
 class Filled(MultiHeadAttention):
     """Puts a large negative number where the mask forbids, and leaves the rest to the softmax."""
 
-    fill = -1e9
+    fill: float
 
     def forward(
         self,
@@ -119,8 +119,15 @@ def unmasked(model: Transformer) -> Transformer:
     return _as(model, Unmasked)
 
 
-def filled(model: Transformer) -> Transformer:
-    return _as(model, Filled)
+FILLS = {"−1e9": -1e9, "−1e20": -1e20, "−∞": -math.inf}
+"""What the documents put where a mask forbids: the handout, the notebook, and the other two."""
+
+
+def filled(model: Transformer, fill: float = FILLS["−1e9"]) -> Transformer:
+    wrong = _as(model, Filled)
+    for block, name in attentions(wrong):
+        getattr(block, name).fill = fill
+    return wrong
 
 
 def _as(model: Transformer, kind: type[MultiHeadAttention]) -> Transformer:
@@ -180,9 +187,8 @@ def four_fills(scores: Float[Tensor, " k"], dtype: torch.dtype) -> dict[str, Ten
     """A row that may see nothing under four fills; None where the number does not fit `dtype`."""
     nothing = torch.zeros_like(scores, dtype=torch.bool)
     row = scores.to(dtype)
-    fills = {"−1e9": -1e9, "−1e20": -1e20, "−∞": -math.inf}
     found: dict[str, Tensor | None] = {}
-    for name, fill in fills.items():
+    for name, fill in FILLS.items():
         try:
             found[name] = filled_weights(row, nothing, fill)
         except RuntimeError:

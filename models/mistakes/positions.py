@@ -9,6 +9,9 @@ from models.mistakes.copying import copied, stacks
 from models.positional import PositionalEncoding
 from models.transformer import Transformer
 
+STILL = 0.01
+"""A dimension that moves less than this over all positions barely moves."""
+
 
 def doubled_sinusoids(positions: Int[Tensor, " t"], d_model: int) -> Float[Tensor, "t d"]:
     """sin(pos / 10000^(2i/d)) and cos(pos / 10000^(2(i+1)/d)) for i = 0, 2, 4, …, in float64."""
@@ -39,7 +42,7 @@ def needs_sinusoids(config: TransformerConfig) -> str | None:
     return None
 
 
-def barely_moving(table: Float[Tensor, "t d"], limit: float = 0.01) -> int:
+def barely_moving(table: Float[Tensor, "t d"], limit: float = STILL) -> int:
     """How many dimensions stay within `limit` over all positions of the table."""
     return int(((table.max(0).values - table.min(0).values) < limit).sum())
 

@@ -8,13 +8,14 @@ from models.mistakes import attention, outputs, positions, stacks
 ROOMS = {
     "Exhibits": museum.show,
     "Find it": museum_finding.show,
-    "The four systems": museum_systems.show,
+    "The systems": museum_systems.show,
 }
 
 widgets.opening(
     "Museum",
-    "Fourteen mistakes that circulate in tutorials, made by a model that really runs: what each "
-    "breaks, and the number that gives it away.",
+    "Fourteen mistakes of four teaching texts on the Transformer: a lecture handout, a notebook "
+    "tutorial, a web tutorial and a repository's README. A model that really runs makes each: what "
+    "it breaks, and what gives it away.",
 )
 pasted = ROOMS[one_of("Room", "room", tuple(ROOMS))]()
 widgets.code(

@@ -1,7 +1,7 @@
 """How a model's next token is chosen: stage by stage, by beams, and fed the right answer."""
 
-from explorer import widgets
-from explorer.bench import beams, choosing_next, forcing
+from explorer import session, widgets
+from explorer.bench import beams, choosing_next, forcing, growing
 from explorer.choices import one_of
 from models.beam_search import beam_search
 from models.generation import choose_from, keep_top_k, keep_top_p
@@ -17,5 +17,6 @@ widgets.opening(
     "From the model's logits to one token: what temperature, top-k and top-p leave of them, "
     "and what is written when one token is chosen after another.",
 )
+growing.must_write(session.opened())
 lines = WAYS[one_of("What to see", "way", list(WAYS))]()
 widgets.code(choose_from, keep_top_k, keep_top_p, beam_search, pasted=lines)

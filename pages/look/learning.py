@@ -24,7 +24,7 @@ try:
     else:
         with st.spinner(learning.BUSY):
             found = learnt.rules(text, most, how)
-        step = learning.show_rules(found, text)
+        step = learning.show_rules(found, text, most)
 except TextError as error:
     widgets.say(str(error))
 else:

@@ -13,7 +13,7 @@ widgets.opening(
     "feed-forward layer adds to its answer.",
 )
 reading = session.reading_of_text()
-place = lenses.show(session.opened(), reading)
+shown = lenses.show(session.opened(), reading)
 widgets.notes(reading.notes)
 widgets.notes(["Only the last row was trained to be read like this: early ones may say little."])
 widgets.code(
@@ -21,5 +21,5 @@ widgets.code(
     lens.streams,
     contributions.contributions,
     frozen.before_norm,
-    pasted=None if place is None else partial(looking.lens, reading, session.folder(), place),
+    pasted=None if shown is None else partial(looking.lens, reading, session.folder(), *shown),
 )

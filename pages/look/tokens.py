@@ -4,6 +4,7 @@ import streamlit as st
 
 from explorer import session, widgets
 from explorer.bench import tokenizers
+from explorer.bench.stepping import stepper
 from explorer.components import chips
 from explorer.snippets import looking
 from explorer.text import OTHERS_STEPS, TextError, Tokenizer, steps
@@ -39,7 +40,8 @@ try:
 except TextError as error:
     widgets.say(str(error))
 else:
-    at = widgets.stepper("step", len(found))
+    names = [f"{place} of {len(found) - 1}" for place in range(len(found))]
+    at = stepper("Step", "step", names, 0, arrows=True)
     step = found[at]
     st.text(step.action)
     changed = [index for index, piece in enumerate(step.pieces) if piece.changed]

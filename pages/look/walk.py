@@ -3,9 +3,10 @@
 import streamlit as st
 
 from explorer import session, widgets
-from explorer.analysis import walk as stages
-from explorer.analysis import walk_values
+from explorer.analysis.walk import stages_of
+from explorer.analysis.walk_values import recorded
 from explorer.bench import pasting, walk
+from explorer.turns import turn
 
 widgets.opening(
     "The whole pass",
@@ -14,12 +15,13 @@ widgets.opening(
 
 
 @st.fragment
+@turn()
 def here() -> None:
     """All that a step draws anew."""
     reading = session.reading_of_text()
     walk.show(session.opened(), reading)
     widgets.notes(reading.notes)
-    widgets.code(stages.stages, walk_values.recorded, pasted=lambda: pasting.stage(reading))
+    widgets.code(stages_of, recorded, pasted=lambda: pasting.stage(reading))
 
 
 here()

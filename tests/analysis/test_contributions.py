@@ -56,7 +56,8 @@ def all_of(found: Reading) -> list[Contributions]:
     for place in {0, last // 2, last}:
         for option in (int(logits(found, place).argmax()), 1):
             made.append(contributions(found, place, option))
-            assert made[-1].logit == pytest.approx(float(logits(found, place)[option]), abs=1e-6)
+            again = float(logits(found, place)[option])
+            assert made[-1].logit == pytest.approx(again, rel=1e-6, abs=1e-6)
     return made
 
 
@@ -68,6 +69,21 @@ def test_they_sum_to_the_logit(found: Reading) -> None:
             for part in found.parts
             if found.config.kind == part.name.split(".")[0] or part.name.startswith("decoder")
         }
+
+
+def test_the_logit_is_the_one_that_the_pass_gave(found: Reading) -> None:
+    """What the pass put out is changed by hand: the sum of the parts no longer is the logit."""
+    last = len(tokens_read(found)) - 1
+    before, earlier = contributions(found, last, 1), contributions(found, 0, 1)
+    found.trace.output[0] += 1.5
+    after = contributions(found, last, 1)
+    assert after.in_pass
+    assert after.logit == pytest.approx(before.logit + 1.5)
+    assert after.difference == pytest.approx(1.5)
+    if found.config.kind == "decoder":  # only the last place is scored
+        assert found.trace.output.shape[1] == 1
+        assert not earlier.in_pass
+        assert contributions(found, 0, 1).logit == earlier.logit
 
 
 def test_a_planted_mistake_is_seen_in_the_difference(

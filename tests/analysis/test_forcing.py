@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -59,6 +61,25 @@ def test_its_own_writing_never_departs_from_itself(kind: str) -> None:
     assert found.said == found.right == found.free
     other = [*alone[:2], (alone[2] + 1) % 9 or 2, *alone[3:]] if len(alone) > 2 else [8]
     assert forced(made, source, torch.tensor([0, *other]), 1).departs is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vocabulary_is_scored_only_where_something_is_asked(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, rows = model(kind), list[int]()
+    read = made.read
+
+    def watched(*inputs: Any) -> torch.Tensor:
+        logits = read(*inputs)
+        rows.append(logits.shape[1])
+        return logits
+
+    monkeypatch.setattr(made, "read", watched)
+    target = torch.tensor([0, 5, 6, 7, 3, 2, END])
+    forced(made, SOURCE if kind == "encoder-decoder" else None, target, 5)
+    assert rows[0] == 2
+    assert set(rows[1:]) == {1}
 
 
 @pytest.mark.parametrize("given", [0, 3, 4])

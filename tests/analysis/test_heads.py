@@ -152,6 +152,11 @@ def test_heads_are_ranked_and_equals_share_a_place() -> None:
     ]
 
 
+def test_heads_whose_numbers_read_alike_share_a_place() -> None:
+    found = ranking(torch.tensor([[0.99991, 0.99994], [0.99, 0.98]]))
+    assert [(each.place, each.head) for each in found] == [(1, 1), (1, 0), (3, 0), (4, 1)]
+
+
 @pytest.mark.parametrize("tokens", [2, 5, 48])
 def test_uniform_looks_have_all_the_entropy(tokens: int) -> None:
     everywhere = numbers(torch.full((tokens, tokens), 1 / tokens))

@@ -76,8 +76,8 @@ def test_every_number_is_that_of_the_pass(found: Reading) -> None:
         product = one.dot * one.scale
         bent = product if one.cap is None else one.cap * math.tanh(product / one.cap)
         assert bent == pytest.approx(score, abs=1e-6)
-        assert one.logit == pytest.approx(score + (one.bias or 0.0), abs=1e-6)
-        share = math.exp(one.logit - one.largest) / one.total if one.allowed else 0.0
+        assert one.biased == pytest.approx(score + (one.bias or 0.0), abs=1e-6)
+        share = math.exp(one.biased - one.largest) / one.total if one.allowed else 0.0
         assert share == pytest.approx(weight, abs=1e-6)
         assert one.difference < 1e-6
         assert one.allowed == bool(found.mask(part, layer)[query, key])

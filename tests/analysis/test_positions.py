@@ -14,7 +14,6 @@ from explorer import library, reading
 from explorer.analysis.positions import (
     backwards,
     can_have,
-    doubled,
     in_scheme,
     longer,
     moved,
@@ -70,16 +69,6 @@ def test_the_numbers_of_the_document_give_the_doubled_exponent_away() -> None:
     assert (right.still, wrong.still) == (102, 307)
     assert f"{wrong.spread:.2f}" == "1.36"
     assert right.spread < 1e-12
-
-
-def test_the_doubled_exponent_is_what_the_document_writes() -> None:
-    width, positions = 10, torch.arange(7)
-    for place in range(7):
-        for i in range(0, width, 2):
-            sine = torch.sin(torch.tensor(place / 10_000 ** (2 * i / width)))
-            cosine = torch.cos(torch.tensor(place / 10_000 ** (2 * (i + 1) / width)))
-            assert doubled(positions, width)[place, i] == pytest.approx(float(sine), abs=1e-6)
-            assert doubled(positions, width)[place, i + 1] == pytest.approx(float(cosine), abs=1e-6)
 
 
 # ---- the same weights in another scheme -----------------------------------------------

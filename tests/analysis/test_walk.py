@@ -10,18 +10,15 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from explorer import library, reading
-from explorer.analysis.walk import stages
 from explorer.analysis.walk_again import difference
-from explorer.analysis.walk_formulas import formula, sentence
-from explorer.analysis.walk_line import shapes, sizes
+from explorer.analysis.walk_numbers import equation, in_numbers
+from explorer.analysis.walk_sum import as_sum, in_latex
 from explorer.analysis.walk_values import Walk, recorded
-from explorer.analysis.walk_view import row_stack, tokens_of
 from explorer.library import Opened
 from explorer.reading import Reading
-from models import Transformer, trace
-from models.presets import notebook_tutorial, paper, web_tutorial_classifier
 from models.trace import Trace
 from tests import zoo
 from tests.analysis.test_contributions import CLASSIFIER, found
@@ -101,6 +98,79 @@ def test_the_answer_at_the_end_is_the_answer_of_the_pass(found: Reading) -> None
     torch.testing.assert_close(walk["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
 
 
+class Largest(TorchDispatchMode):
+    """The most numbers of 64 bits that anything computed within had."""
+
+    most = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for each in made if isinstance(made, list | tuple) else [made]:
+            if isinstance(each, Tensor) and each.dtype == torch.float64:
+                self.most = max(self.most, each.numel())
+        return made
+
+
+def test_the_check_of_one_row_never_holds_the_vocabulary_matrix() -> None:
+    """Once more for a token: its own row of the embedding, and the options that are drawn."""
+    opened = library.open_model("shakespeare")
+    walk = walked(reading.read(opened, opened.example))
+    config, stack = opened.config, opened.config.stacks[0]
+    for name, columns in ((f"{stack}.embed", slice(None)), ("logits", [3, 1])):
+        walk[name]
+        with Largest() as seen:
+            assert difference(walk, walk.stages[name], slice(0, 1), columns) <= EXACT
+        assert 0 < seen.most < config.vocab_size * config.d_model / 4, name
+
+
+def test_the_check_of_joined_heads_weighs_only_the_row_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of = reading.read(library.open_model("shakespeare"), "to be or not to be")
+    walk, asked = walked(of), list[int]()
+    walk["decoder.0.self_attn.concat"]
+    whole = Reading.weights
+
+    def weights(of: Reading, part: str, layer: int, head: int) -> Tensor:
+        asked.append(head)
+        return whole(of, part, layer, head)
+
+    monkeypatch.setattr(Reading, "weights", weights)
+    stage = walk.stages["decoder.0.self_attn.concat"]
+    assert difference(walk, stage, slice(2, 3)) <= EXACT
+    assert not asked
+
+
+def test_a_number_is_the_sum_of_its_terms(found: Reading) -> None:
+    """The largest products, the rest and the bias are the number that the pass had."""
+    walk, kinds = walked(found, head=found.config.n_heads - 1), set[str]()
+    for stage in walk.stages.values():
+        value = walk[stage.name].double()
+        for row, column in {(0, 0), (len(value) - 1, value.shape[-1] - 1)} if value.dim() else ():
+            made = as_sum(walk, stage, row, column) if value.dim() == 2 else None
+            if made is None:
+                continue
+            kinds.add(stage.kind)
+            assert made.total == pytest.approx(float(value[row, column]), rel=1e-6, abs=1e-6)
+            sizes_of = [abs(x * w) for _, x, w in made.terms]
+            assert sizes_of == sorted(sizes_of, reverse=True)
+            assert "=" in in_latex(made, stage, walk.config, made.total)
+    assert {"linear", "projected", "products", "head out"} <= kinds
+
+
+def test_a_number_is_what_its_formula_gives_with_numbers(found: Reading) -> None:
+    walk, kinds = walked(found, head=found.config.n_heads - 1), set[str]()
+    for stage in walk.stages.values():
+        value = walk[stage.name].double()
+        for row, column in {(0, 0), (len(value) - 1, value.shape[-1] - 1)} if value.dim() else ():
+            made = in_numbers(walk, stage, row, column) if value.dim() == 2 else None
+            if made is not None:
+                kinds.add(stage.kind)
+                assert made.total == pytest.approx(float(value[row, column]), rel=1e-6, abs=1e-6)
+                assert "=" in equation(made, made.total)
+    assert {"weights", "add"} <= kinds
+
+
 def hooked(of: Reading, walk: Walk) -> dict[str, Tensor]:
     """What the modules that stages name really gave in a pass, by the names of the modules."""
     seen: dict[str, Tensor] = {}
@@ -132,66 +202,6 @@ def test_what_the_trace_does_not_show_is_what_the_models_modules_gave(found: Rea
         elif stage.per_head:
             gave = gave[walk.head_of(stage, len(gave))]
         torch.testing.assert_close(walk[stage.name], gave, msg=stage.name)
-
-
-def test_the_shapes_are_those_of_the_values(found: Reading) -> None:
-    walk = walked(found)
-    for stage in walk.stages.values():
-        tokens = len(tokens_of(walk, stage.stack))
-        keys = len(found.source) if stage.branch == "cross_attn" else tokens
-        shape = shapes(stage, sizes(found.config, 1, tokens, len(found.source), keys))[-1]
-        own = list(walk[stage.name].shape)
-        shape = shape[1:] if stage.kind not in CLASSES and not _of_class(walk, stage) else shape
-        assert own == (shape[1:] if stage.per_head else shape), stage.name
-        assert row_stack(stage) in found.config.stacks
-        assert formula(stage, found.config)
-        assert sentence(stage)
-
-
-CLASSES = ("pooled", "class hidden", "class logits")
-
-
-def _of_class(walk: Walk, stage: Any) -> bool:
-    return bool(stage.kind == "probabilities" and walk.config.head == "classifier")
-
-
-def test_only_stages_that_the_model_has() -> None:
-    plain = {stage.name for stage in stages(paper(11, 11, 8, 2, 1, 8))}
-    assert not {name for name in plain if name.endswith((".norm", ".bias", "q_proj", "final"))}
-    assert "decoder.0.cross_attn.scores" in plain
-    assert "encoder.0.cross_attn.scores" not in plain
-    gated = notebook_tutorial().replace(gated=True, positions="rotary", norm_position="sandwich")
-    more = {stage.name for stage in stages(gated)}
-    assert {"encoder.0.mlp.gate", "encoder.0.self_attn.q_proj", "encoder.0.mlp.out_norm"} <= more
-    assert "encoder.pos_embed" not in more
-    classes = [stage.name for stage in stages(web_tutorial_classifier())]
-    assert classes[-4:] == ["head.pooled", "head.hidden", "logits", "probabilities"]
-
-
-S2 = {
-    "encoder.embed": [[32, 10], [32, 10, 512]],
-    "encoder.pos_embed": [[32, 10], [32, 10, 512]],
-    "encoder.0.self_attn.q": [[32, 10, 512], [32, 10, 8, 64], [32, 8, 10, 64]],
-    "encoder.0.self_attn.scores": [[32, 8, 10, 10]],
-    "encoder.0.self_attn.weights": [[32, 8, 10, 10]],
-    "encoder.0.self_attn.head_out": [[32, 8, 10, 64]],
-    "encoder.0.self_attn.concat": [[32, 8, 10, 64], [32, 10, 8, 64], [32, 10, 512]],
-    "encoder.0.self_attn.out": [[32, 10, 512]],
-    "encoder.0.mlp.hidden": [[32, 10, 2048]],
-}
-
-
-def test_the_shapes_of_the_notebook_tutorial() -> None:
-    """32 sentences of 10 tokens, d_model 512, 8 heads of 64; as said and as a pass has them."""
-    config = notebook_tutorial(src_vocab_size=100, num_layers=1)
-    known = sizes(config, 32, 10, 10, 10)
-    said = {stage.name: shapes(stage, known) for stage in stages(config)}
-    assert {name: said[name] for name in S2} == S2
-    ids = torch.randint(0, 11, (32, 10), generator=torch.Generator().manual_seed(0))
-    seen = trace(Transformer(config).eval(), ids, ids)
-    for stage in stages(config):
-        if stage.site:
-            assert list(seen[stage.site].shape) == said[stage.name][-1], stage.name
 
 
 def test_few_answers_are_made_where_the_vocabulary_is_large(

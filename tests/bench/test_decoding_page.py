@@ -8,6 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer import library
+from explorer.analysis.walk import stages_of
+from explorer.bench import forcing
 from explorer.components import wire
 from explorer.decoding import ends, stand
 from explorer.numbers import three
@@ -16,6 +18,7 @@ from explorer.text.special import DECODER, SOURCE
 from models.generation import Sampling, choose_from
 from tests.apps import page, said, views
 from tests.shelf import NAMES, WORDS, put
+from tests.watching import watched
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -51,6 +54,16 @@ def test_a_model_that_only_reads_says_so(model: str, way: str) -> None:
     at = page("look/decoding", model=model, way=way)
     assert "This model only reads: choose one that writes" in said(at)
     assert not views(at) & {"stages", "beam_tree", "forcing"}
+    assert "way" not in {each.key for each in at.segmented_control}
+
+
+@pytest.mark.parametrize("model", [name for name in NAMES if name not in WRITES])
+def test_a_model_that_only_reads_leads_to_its_last_stage(model: str) -> None:
+    at = page("look/decoding", model=model)
+    at.button(key="to_last_stage").click().run()
+    assert not at.exception
+    last = stages_of(library.open_model(model).config)[-1].name
+    assert "".join(at.query_params["stage"]) == last
 
 
 @pytest.mark.parametrize("model", WRITES)
@@ -171,6 +184,9 @@ def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:
     assert [*shown["target in"].values()] == ["<s>", "le", "chat", "noir"]
     assert [*shown["target out"].values()] == ["le", "chat", "noir", "</s>"]
     assert "Fed the target, " in said(at)
+    assert "Not in this model's vocabulary" not in said(at)
+    at = page("look/decoding", model="translation", way="Teacher forcing", target="le ours")
+    assert "so written as <unk>: “ours”." in said(at)
     at = page("look/decoding", model="translation", way="Teacher forcing", target="le " * 90)
     assert "shorten it" in said(at)
 
@@ -188,9 +204,40 @@ def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
     ids = [opened.tokenizer.id_of(word) for word in ("le", "chat")]
     assert branches(at) == f"0f{ids[0]}-{ids[1]}"
     assert not at.text_input(key="typed").value
+    assert "Not in this model's vocabulary" not in said(at)
+    at.text_input(key="typed").set_value("noir ours").run()
+    assert "Not in this model's vocabulary, so written as <unk>: “ours”." in said(at)
+    at.button(key="undo_writing").click().run()
+    assert "Not in this model's vocabulary" not in said(at)
     at.text_input(key="typed").set_value("le " * 60).run()
     assert "there is room for" in said(at)
-    assert branches(at) == f"0f{ids[0]}-{ids[1]}"
+    assert branches(at).startswith(f"0f{ids[0]}-{ids[1]}~")
+
+
+def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
+    full = ".".join(f"0f{token}" for token in range(20, 258))
+    at = page("look/decoding", model="letters", length="5", branches=f"{full}.1")
+    assert not at.exception
+    before = branches(at)
+    assert not at.button(key="draw").disabled
+    at.text_input(key="typed").set_value("qqqq").run()
+    assert "The branches hold 240 tokens in all, so 2 more fit: Undo or Clear" in said(at)
+    assert branches(at) == before
+    at.button(key="write_on").click().run()
+    assert "so 0 more fit: Undo or Clear makes room" in said(at)
+    assert at.button(key="draw").disabled
+    assert not at.exception
+
+
+def test_a_target_is_fed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[object]()
+    monkeypatch.setattr(forcing, "forced", watched(forcing.forced, lambda *a: made.append(a)))
+    at = page("look/decoding", model="letters", way="Teacher forcing", text="the hat and")
+    assert len(made) == 1
+    at.run()
+    assert len(made) == 1
+    at.slider(key="given").set_value(1).run()
+    assert len(made) == 2
 
 
 def test_what_was_chosen_is_there_again_after_another_way() -> None:

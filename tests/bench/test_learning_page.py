@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import math
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from explorer import learnt
+from explorer import learnt, library
+from explorer.bench import tokenizers
 from explorer.snippets import learning as lines
 from explorer.text.learning import BPE, WORDPIECE
 from explorer.text.made_here import label_of
@@ -88,11 +91,70 @@ def test_strange_sentences_are_read_or_refused(way: str, text: str) -> None:
 
 def test_what_was_chosen_follows_to_the_tokens() -> None:
     at = inside(learn_rules="20", learn_from=learnt.PAPER)
+    at.query_params["beside"] = f"Learnt here: {BPE}"
     at.switch_page("../pages/look/tokens.py").run()
     assert f"from “{learnt.PAPER}”, at most 20 rules" in said(at)
     made = learnt.tokenizer(learnt.shipped(learnt.PAPER), BPE, 20)
     text = str(at.text_input(key="text").value)
     assert f"{BPE} · {len(made.encode(text))} tokens of {made.vocab_size}" in said(at)
+
+
+def test_others_are_made_only_while_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenizers, "_one", lambda *_: pytest.fail("nobody looks at it"))
+    assert "Learnt here" not in said(inside("tokens"))
+
+
+def test_of_another_model_only_the_tokenizer_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    really, names = library.opened_from, []
+
+    def opened_from(folder: Path, name: str, *more: str) -> library.Opened:
+        names.append(name)
+        return really(folder, name, *more)
+
+    monkeypatch.setattr(library, "opened_from", opened_from)
+    library._open.cache_clear()
+    at = inside("tokens", model="letters", beside="reverse")
+    assert "reverse · " in said(at)
+    assert names == ["letters"]
+
+
+class Brought:
+    """An uploaded file that counts how often it is read."""
+
+    def __init__(self, content: bytes, size: int = 0) -> None:
+        self.content, self.size, self.read = content, size or len(content), 0
+
+    def getvalue(self) -> bytes:
+        self.read += 1
+        return self.content
+
+
+def test_a_file_is_judged_before_it_is_read_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bring(file: Brought) -> AppTest:
+        monkeypatch.setattr(st, "file_uploader", lambda *_, **__: file)
+        return inside(learn_from="A file of your own")
+
+    large, long, good = Brought(b"", 200_000_000), Brought(b"a " * 600_000), Brought(b"a b aa")
+    at = bring(large)
+    assert "200,000,000 bytes; at most 1,000,000 characters fit" in said(at)
+    assert not large.read
+    at = bring(long)
+    assert "1,200,000 characters; at most 1,000,000 fit" in said(at)
+    assert "_learn_file" not in at.session_state
+    assert bring(good).session_state["_learn_file"] == "a b aa"
+
+
+def test_the_excerpt_ends_where_a_word_does() -> None:
+    text = "catastrophe " * 60
+    at = inside(learn_from="Words of your own", learn_own=text)
+    assert f"The first {33 * 12 - 1} of its {len(text)} characters." in said(at)
+
+
+def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:
+    at = inside(learn_how=UNIGRAM, learn_from=learnt.PAPER, learn_rules="20")
+    text = learnt.shipped(learnt.PAPER)
+    scores = learnt.pieces(text, learnt.sizes(text, 20)[0]).scores.values()
+    assert f"e^score sums to {sum(map(math.exp, scores)):.3g} over" in said(at)
 
 
 def test_what_the_address_of_tokens_asks_for_in_vain_is_replaced() -> None:
@@ -119,3 +181,25 @@ def test_the_pasted_lines_give_what_is_on_screen(way: str, name: str) -> None:
     printed = ran.stdout.splitlines()
     assert printed[0] == f"{names[0]} {names[1]} {first.count}"
     assert printed[-1] == str(found.after(1).tokens)
+
+
+def test_learning_that_ends_before_its_limit_says_why() -> None:
+    at = inside(learn_from=learnt.PAPER)
+    count = len(learnt.rules(learnt.shipped(learnt.PAPER), 100, BPE).rules)
+    assert count < 100
+    assert f"Learning ends after {count} rules, though 100 were allowed" in said(at)
+    assert "though" not in said(inside(learn_from=learnt.README, learn_rules="20"))
+
+
+@pytest.mark.parametrize("way", [BPE, WORDPIECE])
+@pytest.mark.parametrize("name", learnt.SHIPPED)
+def test_learning_ends_early_only_where_every_word_is_one_token(name: str, way: str) -> None:
+    found = learnt.rules(learnt.shipped(name), 1_000, way)
+    is_early = len(found.rules) < 1_000
+    assert is_early == (not found.after(len(found.rules)).pairs)
+
+
+def test_numbers_of_tokens_are_not_taken_for_bytes() -> None:
+    at = inside()
+    assert {"token numbers"} <= {*at.dataframe[0].value.columns}
+    assert "It is no byte." in said(at)

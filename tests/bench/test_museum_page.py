@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,19 +16,14 @@ from explorer import library, reading
 from explorer.bench import museum_finding
 from explorer.first_look import first_look
 from explorer.library import Opened
-from explorer.museum import documents, systems
+from explorer.museum import documents
 from explorer.museum.case import Case, case_of
 from explorer.museum.exhibits import EXHIBITS, FINDABLE, Exhibit
 from explorer.museum.instruments import INSTRUMENTS
-from explorer.museum.systems import SYSTEMS, System
-from explorer.runs.asking import Wishes, spec_of
-from explorer.runs.run import RunError
+from explorer.numbers import three
 from explorer.snippets import museum as snippets
-from explorer.tasks import TASKS
-from models import Transformer
 from models.mistakes import MISTAKES
-from models.presets import CHOSEN, PRESETS
-from models.training import train
+from models.mistakes.attention import FILLS
 from tests.shelf import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +53,12 @@ def case(name: str) -> Case:
     seen = reading.read(model, model.example)
     part = seen.parts[-1].name
     return case_of(model, seen, (part, 0, 0))
+
+
+def case_as_shown(name: str) -> Case:
+    """The same at the head that is worth seeing first, as the page has it."""
+    right = case(name)
+    return replace(right, look=first_look(right.opened))
 
 
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda e: str(e.number))
@@ -95,6 +98,7 @@ def test_switched_off_both_runs_are_alike() -> None:
         (0, ("0.8415 0.5697 0.8020 0.6234", "0.8415 0.5403 0.8219 0.5697", "307", "102", "1.36")),
         (4, ("30,193,163", "44,127,755")),
         (5, ("4 of 128", "8 of 64")),
+        (6, ("(-0.042, -0.194)", "(-0.012, -0.150)")),
         (8, ("0.333 0.333 0.333", "NaN NaN NaN", "does not fit: an error", "0.000 0.000 0.000")),
         (9, ("1,050,624",)),
         (10, ("398,272", "520,064", "49,984")),
@@ -104,6 +108,48 @@ def test_the_document_s_own_numbers(exhibit: int, numbers: tuple[str, ...]) -> N
     at = inside(exhibit=EXHIBITS[exhibit].label)
     shown = "\n".join(table.value.to_string() for table in at.table)
     assert all(number in shown for number in numbers)
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_the_fill_can_be_switched(fill: str) -> None:
+    """Numbers make the row uniform, −∞ makes it no number; the lines make the same mistake."""
+    at = inside(model="translation", exhibit=EXHIBITS[8].label, fill=fill)
+    right = case("translation")
+    wrong = MISTAKES[f"filled-row {fill}"].make(right.model)
+    found = INSTRUMENTS["An empty row"](right.of(wrong))
+    assert f"An empty row, {found.short} against 0." in said(at)
+    assert (found.short == "NaN") is (fill == "−∞")
+    at.session_state["code"] = True
+    assert f"MISTAKES['filled-row {fill}']" in at.run().code[0].value
+
+
+@pytest.mark.parametrize("name", ["fixed-heads", "no-padding-mask", "printed-count"])
+def test_a_document_s_numbers_are_made_once(name: str) -> None:
+    assert documents.FIGURES[name]() is documents.FIGURES[name]()
+
+
+def test_what_must_be_known_to_read_the_numbers() -> None:
+    assert "its last row stands in for the rows" in said(inside(exhibit=EXHIBITS[2].label))
+    assert "fresh weights and twenty tokens, both from seed 0" in said(
+        inside(exhibit=EXHIBITS[6].label)
+    )
+    noise = said(inside(exhibit=EXHIBITS[11].label))
+    assert "leaving or reloading it ends them" in noise
+    assert "The document measures with dropout on; here it is off." in noise
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "sentence"),
+    [
+        ("order", "10000", "“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0."),
+        ("order", "many", "“Seed of the order” goes from 0 to 9,999, not “many”; it is 0."),
+        ("question", "0", "not “0”; it is 1."),
+    ],
+)
+def test_a_run_that_the_address_asks_for_in_vain(key: str, asked: str, sentence: str) -> None:
+    at = inside(model="translation", room="Find it", **{key: asked})
+    assert not at.exception
+    assert sentence in said(at) + "\n".join(info.value for info in [*at.info, *at.caption])
 
 
 def test_a_large_model_is_made_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +173,8 @@ def test_two_trainings_side_by_side(exhibit: int, monkeypatch: pytest.MonkeyPatc
     at.button(key="train_both").click().run(timeout=120)
     assert not at.exception
     assert "at step" in said(at)
+    if exhibit == 11:
+        assert re.search(r"away: an accuracy of \S+ on the batch just learned, of \S+ on", said(at))
 
 
 @pytest.mark.parametrize("model", NAMES)
@@ -144,9 +192,8 @@ def test_the_order_follows_from_the_seed() -> None:
 
 
 def test_find_it_and_the_score() -> None:
-    """The right answer first, then a wrong one, which can not be taken back."""
-    fitting = list(FINDABLE)
-    hidden = museum_finding.order(fitting, 3)
+    """The right answer at once; then a wrong one, a second try, and the end of it."""
+    hidden = museum_finding.order(list(FINDABLE), 3)
     at = inside(model="translation", room="Find it", order="3")
     at.selectbox(key="guess_translation_3_0").set_value(hidden[0].label).run()
     at.button(key="answer").click().run()
@@ -157,60 +204,64 @@ def test_find_it_and_the_score() -> None:
     assert GIVES_AWAY not in said(at)
     at.selectbox(key="guess_translation_3_1").set_value(hidden[0].label).run()
     at.button(key="answer").click().run()
-    assert "Not that one." in said(at)
+    assert f"Not {hidden[0].label}. You have a second try" in said(at)
+    assert GIVES_AWAY not in said(at)
+    assert at.button(key="answer").disabled, "the same answer is none"
+    at.selectbox(key="guess_translation_3_1").set_value(hidden[2].label).run()
+    at.button(key="answer").click().run()
+    assert "Not that one either." in said(at)
     assert "Found so far: 1 of 2." in said(at)
     at.selectbox(key="guess_translation_3_1").set_value(hidden[1].label).run()
-    at.button(key="answer").click().run()
-    assert "Found so far: 1 of 2." in said(at)
+    assert at.button(key="answer").disabled, "there is no third try"
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
-def test_a_system_says_how_large_it_is(system: System) -> None:
-    at = inside(room="The four systems", system=system.preset)
-    count, size = systems.size(system)
-    assert f"{count:,} parameters." in said(at)
-    assert at.button(key="open_system").label.endswith(f"{size / 1e6:,.0f} MB are made first")
+def test_a_second_try_counts() -> None:
+    hidden = museum_finding.order(list(FINDABLE), 3)
+    at = inside(model="translation", room="Find it", order="3")
+    for guess in (hidden[5], hidden[0]):
+        at.selectbox(key="guess_translation_3_0").set_value(guess.label).run()
+        at.button(key="answer").click().run()
+    assert "Found so far: 1 of 1." in said(at)
 
 
-@pytest.mark.parametrize("preset", ["web tutorial, encoder", "web tutorial, classifier"])
-def test_a_system_is_opened_untrained(preset: str) -> None:
-    at = inside(room="The four systems", system=preset)
-    at.button(key="open_system").click().run()
-    assert not at.exception
-    system = next(each for each in SYSTEMS if each.preset == preset)
-    folder = systems.folder_of(system, library.uploads_root())
-    assert at.selectbox(key="model").value == folder.name
-    model = library.opened_from(folder, preset)
-    assert model.model.n_parameters == systems.size(system)[0]
-    for page in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
-        assert not at.switch_page(f"../pages/{page}.py").run().exception
+@pytest.mark.parametrize("instrument", INSTRUMENTS)
+def test_the_right_number_stands_beside_every_instrument(instrument: str) -> None:
+    at = inside(model="translation", room="Find it", instrument=instrument)
+    right = INSTRUMENTS[instrument](case_as_shown("translation"))
+    assert f"As it should be: {right.said}" in said(at)
 
 
-@pytest.mark.parametrize("preset", [s.preset for s in SYSTEMS])
-def test_the_words_are_as_many_as_the_tokens(preset: str) -> None:
-    system = next(each for each in SYSTEMS if each.preset == preset)
-    words = systems.words_of(preset)
-    assert words.vocab_size == system.config.vocab_size
-    sentence = words.encode(systems.SENTENCES[preset])
-    assert words.unk_id not in [token.id for token in sentence]
+@pytest.mark.parametrize("number", [2, 4, 7, 8, 9])
+def test_the_picture_is_one_that_shows_the_mistake(number: int) -> None:
+    """Of these the map of the head is the same in both runs."""
+    exhibit, right = EXHIBITS[number - 1], case_as_shown("translation")
+    wrong = right.of(MISTAKES[exhibit.name].make(right.model))
+    drawn, should = (INSTRUMENTS[exhibit.sign](each).picture for each in (wrong, right))
+    assert drawn is not None
+    assert should is not None
+    assert not drawn.is_like(should)
+    shown = "\n".join(caption.value for caption in inside(exhibit=exhibit.label).caption)
+    assert drawn.shows in shown
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
-def test_a_system_can_be_trained_on_its_task(system: System) -> None:
-    """Its choices, a task of this app; at the document's own size it is refused with its count."""
-    task = TASKS[system.task]
-    theirs = PRESETS[system.preset]()
-    spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
-    for field in CHOSEN:
-        assert getattr(spec.model, field) == getattr(theirs, field)
-    assert spec.model.vocab_size == task.model.vocab_size
-    model = Transformer(spec.model)
-    reports = train(model, lambda step: task.batch(step, spec.training), spec.training)
-    assert [report.step for report in reports] == [1, 2]
-    if theirs.d_model == 512:
-        large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
-        with pytest.raises(RunError, match=r"has 44,\d{3},\d{3} parameters; at most 20,000,000"):
-            spec_of(task, large)
+def test_maps_that_are_alike_are_not_drawn_twice() -> None:
+    """A number instead: the first head of the encoder knows nothing of the decoder's target."""
+    look = {"model": "translation", "part": "Encoder", "exhibit": EXHIBITS[2].label}
+    assert "in both runs: the mistake does not show there." in said(inside(**look))
+    assert "in both runs" not in said(inside(mistake="false", **look))
+
+
+def test_a_number_gives_the_exhibits_away_that_are_no_run() -> None:
+    counted = said(inside(exhibit=EXHIBITS[10].label))
+    assert "What gives it away: 398,272 printed, 520,064 counted." in counted
+    assert "two accuracies. Train both, below" in said(inside(exhibit=EXHIBITS[11].label))
+
+
+def test_the_scale_is_that_of_the_document_s_table() -> None:
+    at = inside(model="translation", exhibit=EXHIBITS[13].label)
+    right = case("translation").model.config
+    wide, narrow = (three(1 / math.sqrt(d)) for d in (right.d_model, right.head_width))
+    assert f"The scale, {wide} against {narrow}." in said(at)
 
 
 @pytest.mark.parametrize("exhibit", [EXHIBITS[2], EXHIBITS[6], EXHIBITS[10]], ids=lambda e: e.name)
@@ -224,7 +275,7 @@ def test_the_lines_run_as_pasted(exhibit: Exhibit) -> None:
     else:
         folder = next(e.folder for e in library.entries() if e.name == "translation")
         look = first_look(opened_now)
-        code = snippets.both_runs(exhibit, seen, folder, look, True)
+        code = snippets.both_runs(exhibit.sign, exhibit.name, seen, folder, look)
         code = code.replace(repr(folder.name), repr(str(folder)))
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

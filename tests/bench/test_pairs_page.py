@@ -13,6 +13,7 @@ from explorer.analysis.pairs import pair
 from explorer.bench.pairs import ledger, said
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
+from tests.apps import page
 from tests.shelf import NAMES, put, shelf
 from tests.shelf import WORDS as KNOWN
 
@@ -116,11 +117,15 @@ def test_what_was_not_chosen_follows_the_head_and_the_text() -> None:
 def test_the_ledger_goes_step_by_step() -> None:
     found = reading.read(library.open_model("turned"), "the cat sleeps")
     steps = [name for name, _ in ledger(pair(found, "decoder.self_attn", 0, 1, 2, 1))]
-    assert steps[:3] == ["q·k, the sum of 8 products", "÷ √8", "bent to stay within ± 2.00"]
+    bent = "bent to stay within ± 2.00: the score"
+    assert steps[:3] == ["q·k, the sum of 8 products", "÷ √8", bent]
     assert steps[-1] == "weight"
     far = reading.read(library.open_model("far"), "the cat sleeps")
     steps = [name for name, _ in ledger(pair(far, "decoder.self_attn", 0, 1, 2, 1))]
-    assert "plus the bias of the distance" in steps
+    assert "÷ √8: the score" in steps
+    after_bias = steps.index("plus the bias of the distance") + 1
+    assert steps[after_bias] == "score with bias"
+    assert not any("logit" in step for step in steps)
 
 
 def test_what_is_no_number_and_a_row_that_sees_nothing_are_said() -> None:
@@ -154,3 +159,9 @@ def test_one_key_is_not_called_all_of_them() -> None:
     seen = len(at.dataframe[0].value)
     assert ("**The only key that this query may look at**" in titles) == (seen == 1)
     assert seen == 1
+
+
+@pytest.mark.parametrize(("model", "name"), [("letters", "score"), ("far", "score with bias")])
+def test_before_and_after_the_mask_it_is_called_a_score(model: str, name: str) -> None:
+    at = page("look/pairs", model=model)
+    assert name in at.dataframe[0].value.columns

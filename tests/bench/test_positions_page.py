@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from explorer import library
+from explorer import library, reading
+from explorer.analysis.positions import Measured, Moved, right_and_doubled
+from explorer.bench.positions_doubled import RIGHT, WRONG, lines
+from explorer.museum import documents
 from explorer.positions import SCHEMES
 from explorer.text import character_tokenizer, word_tokenizer
 from explorer.text.special import DECODER
@@ -58,6 +65,27 @@ def test_every_scheme_of_a_model_that_has_it_has_every_view(
 def test_trained_numbers_of_another_model_are_not_made_up(scheme: str, view: str) -> None:
     at = page(POSITIONS_PAGE, model="letters", scheme=scheme, lab=view)
     assert "These positions are trained numbers, and this model has none" in said(at)
+
+
+def test_trained_positions_of_another_model_are_a_click_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf_of: Any
+) -> None:
+    shelf_of("plain")
+    at = page(POSITIONS_PAGE, model="plain", scheme="Learned")
+    assert "Nor has any other model here: train one" in said(at)
+    shelf_of("taught", positions="learned")
+    at = page(POSITIONS_PAGE, model="plain", scheme="Learned")
+    at.button(key="with_taught").click().run()
+    assert not at.exception
+    assert at.selectbox(key="model").value == "taught"
+    assert "positions_table" in views(at)
+
+
+@pytest.mark.parametrize("part", ["Decoder", "Cross"])
+def test_a_longer_text_is_the_encoders_and_said_to_be(part: str) -> None:
+    at = page(POSITIONS_PAGE, model="translation", lab=LONGER, part=part)
+    assert f"{part}, chosen in the sidebar, starts from what is written." in said(at)
+    assert "looks at: layer 0, head 0 · Encoder" in said(at)
 
 
 def test_buckets_are_shown_without_trained_numbers_and_said_to_be() -> None:
@@ -142,3 +170,50 @@ def test_a_model_whose_numbers_are_none_has_every_view(shelf_of: Any, view: str)
     named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
     assert page(POSITIONS_PAGE, model="broken", lab=view)
     assert "no value" in said(page("look/stages", model="broken"))
+
+
+FORMULAS: dict[str, Callable[[int, int], float]] = {
+    "i / d": lambda i, d: i / d,
+    "2i / d": lambda i, d: 2 * i / d,
+    "2(i + 1) / d": lambda i, d: 2 * (i + 1) / d,
+}
+
+
+@pytest.mark.parametrize("title", [RIGHT, WRONG])
+def test_the_exponents_in_the_titles_make_the_tables_under_them(title: str) -> None:
+    width, place = 10, 3
+    right, wrong = right_and_doubled(width, 7, 5)
+    table = wrong.table if title == WRONG else right.table
+    sine, cosine = re.findall(r"(?:is|and) (\S.*?) for", title)
+    for i in range(0, width, 2):
+        up = math.sin(place / 10_000 ** FORMULAS[sine](i, width))
+        across = math.cos(place / 10_000 ** FORMULAS[cosine](i, width))
+        assert table[place, i : i + 2].tolist() == pytest.approx([up, across], abs=1e-6)
+
+
+def test_where_every_token_of_another_order_stands() -> None:
+    found = reading.read(library.open_model("letters"), "the cat")
+    order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
+    places = Moved(found, found, tuple(order), torch.empty(0)).places
+    assert [order[place] for place in places] == list(range(50_000))
+
+
+def test_the_lab_and_the_museum_say_the_same_of_the_doubled_exponent() -> None:
+    told = [dict(lines(each))["spread of the products 5 apart"] for each in documents_sizes()]
+    assert documents.positions()[-1][1:] == (told[1], told[0])
+    assert told[0] == "0, but for rounding"
+
+
+def documents_sizes() -> tuple[Measured, Measured]:
+    return right_and_doubled(documents.WIDTH, documents.POSITIONS, documents.OFFSET)
+
+
+def test_an_odd_width_has_its_place() -> None:
+    at = page(POSITIONS_PAGE, model="letters", table_width="An odd width, 7")
+    assert "7 numbers are 3 pairs and a last sine without its cosine." in said(at)
+    assert {"positions_table", "products"} <= views(at)
+
+
+def test_the_picture_of_one_head_says_whose_it_is() -> None:
+    at = page(POSITIONS_PAGE, model="letters", scheme="ALiBi", head="1")
+    assert "Head 1: query against key" in said(at)

@@ -84,6 +84,29 @@ def test_every_symbol_of_the_equation_has_a_tensor() -> None:
     assert in_words(found) == "head = softmax(Q Kᵀ ÷ √4 + M) V"
 
 
+def test_a_cap_stands_in_the_equation_and_in_the_name_of_its_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = character_tokenizer("abc ", DECODER)
+    put(tmp_path, "capped", letters, "abc", kind="decoder", attention_cap=2.5)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    found = reading.read(library.open_model("capped"), "abc")
+    every = range(len(found.tokens))
+    capped = stages(found, "decoder.self_attn", 0, 0, every, every)
+
+    def flat(nodes: Any) -> str:
+        return "".join(node if isinstance(node, str) else flat(node["parts"]) for node in nodes)
+
+    root = f"√{capped.q.shape[1]}"
+    assert f"2.50 tanh ( QKᵀ{root} / 2.50 )" in flat(equation(capped))
+    assert in_words(capped) == f"head = softmax(2.50 · tanh(Q Kᵀ ÷ {root} ÷ 2.50) + M) V"
+    symbols = {panel.of: panel.symbol for panel in panels(capped, 4)}
+    assert symbols["scaled"] == f"÷ {root}, tanh"
+    made = 2.5 * (capped.dots * capped.scale / 2.5).tanh()
+    torch.testing.assert_close(capped.scaled, made)
+    assert "tanh" in sent(page(STAGES, model="capped", text="abc"))[0]["spoken"]
+
+
 def test_a_bad_stage_in_the_address_is_said_and_replaced() -> None:
     at = page(STAGES, model="letters", up_to="nothing")
     assert "“Shown up to” has no “nothing” here; showing values." in said(at)
@@ -107,3 +130,7 @@ def test_of_a_long_text_a_window_around_the_held_cell_is_shown(
     at.slider(key="keys").set_value(3).run()
     assert not at.exception
     assert sent(at)[0]["panels"][0]["shape"] == f"{MOST} × {MOST}"
+    asked = page(STAGES, model="long", text="abc " * 499, queries="9999", keys="many")
+    assert "“Queries shown: 32 from number” goes from 0 to 1,9" in said(asked)
+    assert "not “9999”; it is 1,9" in said(asked)
+    assert "not “many”; it is " in said(asked)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from explorer import library
-from explorer.analysis.walk import stages
+from explorer import library, reading
+from explorer.analysis.pairs import strongest
+from explorer.analysis.walk import stages_of
+from explorer.analysis.walk_view import BETWEEN
 from explorer.bench import walk
 from explorer.components.spine import Bone, encode
 from explorer.components.wire import unpack
 from explorer.text import word_tokenizer
+from explorer.text.labels import readable
 from explorer.text.special import SOURCE
 from models.presets import notebook_tutorial
 from tests import apps, zoo
@@ -26,7 +31,7 @@ PAGE = "look/walk"
 def test_every_stage_of_every_kind_of_model(model: str) -> None:
     at = apps.page(PAGE, model=model)
     assert {"spine", "walk_tokens"} <= views(at)
-    for stage in stages(library.open_model(model).config):
+    for stage in stages_of(library.open_model(model).config):
         at.session_state["_folded_walk"] = {"stage": stage.name}
         at.run()
         assert not at.exception, stage.name
@@ -43,7 +48,7 @@ def test_every_stage_of_published_models(
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
     text = "5 17 3" if name == "gpt2" else "the cat was good"
     at = apps.page(PAGE, model=name, text=text)
-    for stage in stages(library.opened_from(folder, name).config):
+    for stage in stages_of(library.opened_from(folder, name).config):
         at.session_state["_folded_walk"] = {"stage": stage.name}
         at.run()
         assert not at.exception, stage.name
@@ -67,6 +72,43 @@ def test_one_token_and_a_number_beyond_the_width() -> None:
     at = apps.page(PAGE, model="reverse", text="7", stage="encoder.embed", number="99999")
     assert "walk_values" in views(at)
     assert at.selectbox(key="walk_numbers").value == 1
+    assert "There is no number 99,999 here, the last is 15: the first of those drawn is" in said(at)
+    held = apps.page(PAGE, model="reverse", text="7", stage="encoder.embed", number="15")
+    assert "There is no number" not in said(held)
+
+
+@pytest.mark.parametrize("wish", ["x", "-1", "9" * 5000])
+def test_what_is_no_number_is_said(wish: str) -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.embed", number=wish)
+    assert "There is no number" in said(at)
+    assert "walk_values" in views(at)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_link_to_a_stage_shows_its_layer_in_the_sidebar_at_once(layer: int) -> None:
+    at = apps.page(PAGE, model="letters", stage=f"decoder.{layer}.mlp.hidden")
+    assert at.segmented_control(key="layer").value == layer
+    assert at.session_state["_folded_walk"]["stage"] == f"decoder.{layer}.mlp.hidden"
+    at.segmented_control(key="layer").set_value(1 - layer).run()
+    assert at.session_state["_folded_walk"]["stage"] == f"decoder.{1 - layer}.self_attn.q"
+
+
+def test_the_held_number_is_opened_as_a_sum() -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.0.mlp.out")
+    (shown,) = (each.value for each in at.latex if r"\underbrace" in each.value)
+    assert r"\text{ more}" in shown
+    at.session_state["_folded_walk"] = {"stage": "decoder.0.resid_post"}
+    at.run()
+    assert not any(r"\underbrace" in each.value for each in at.latex)
+    assert " + " in at.latex[1].value  # the stream and what is added, in numbers
+
+
+def test_numbers_are_sent_in_single_precision() -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.0.mlp.out")
+    (view,) = (each for each in at.get("bidi_component") if each.key == "walk_values")
+    header, planes = unpack(view.proto.bytes)
+    rows, columns = header["shape"]
+    assert len(planes["exact"]) == 4 * rows * columns
 
 
 def test_a_token_and_numbers_are_chosen() -> None:
@@ -115,3 +157,74 @@ def test_sections_travel_with_their_stages() -> None:
     assert header["bones"][0]["stages"] == ["Tokens"]
     assert header["bones"][0]["share"] == 1.0
     assert walk.BRANCHES["mlp"] == "feed-forward"
+
+
+def picture(at: AppTest) -> dict[str, Any]:
+    (view,) = (each for each in at.get("bidi_component") if each.key == "walk_values")
+    header, _ = unpack(view.proto.bytes)
+    return header
+
+
+def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> None:
+    at = apps.page(PAGE, model="letters")
+    opened = library.open_model("letters")
+    tokens = reading.read(opened, opened.example).target
+    (table,) = at.dataframe
+    assert list(table.value["its number"]) == [f"{token.id:,}" for token in tokens]
+    letters = [readable(opened.example[token.start : token.end]) for token in tokens]
+    shown = list(table.value["letters"])
+    assert [one for one in shown if "added" not in one] == [one for one in letters if one]
+
+
+def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> None:
+    at = apps.page(PAGE, model="translation", stage="decoder.0.cross_attn.weights")
+    opened = library.open_model("translation")
+    of = reading.read(opened, opened.example)
+    both = [f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.written, strict=True)]
+    assert picture(at)["rows"] == both
+    assert picture(at)["words"]["row"] == "reads / writes"
+    assert at.selectbox(key="walk_token").options[-1].endswith(both[-1])
+    narrow = apps.page(PAGE, model="translation", stage="decoder.0.resid_post", decoder_token="0")
+    assert picture(narrow)["rows"] == [token.label for token in of.target[:16]]
+    assert picture(narrow)["words"]["row"] == "reads"
+
+
+def test_classes_stand_in_the_order_of_the_answer() -> None:
+    opened = library.open_model("reviews")
+    guesses = reading.read(opened, opened.example).answer.guesses
+    for stage in ("logits", "probabilities"):
+        at = apps.page(PAGE, model="reviews", stage=stage)
+        assert picture(at)["columns"] == [guess.label for guess in guesses]
+
+
+def test_what_is_drawn_says_its_own_number() -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.embed", number="14")
+    assert picture(at)["places"][1] == [12, 13, 14, 15]
+
+
+def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
+    at = apps.page(
+        PAGE,
+        model="translation",
+        stage="decoder.0.cross_attn.weights",
+        decoder_token="1",
+        encoder_token="2",
+    )
+    assert at.session_state["_folded_held"]["held"] == "q1k2"
+    assert (at.session_state["query"], at.session_state["key"]) == (1, 2)
+    at.session_state["_folded_held"] = {"held": "q0k1"}
+    at.run()
+    kept = at.session_state["_folded_walk"]
+    assert (kept["decoder_token"], kept["encoder_token"]) == ("0", "1")
+
+
+def test_without_a_choice_the_key_is_the_one_that_is_looked_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(walk, "matrix", lambda *_, **how: drawn.update(how))
+    opened = library.open_model("letters")
+    of = reading.read(opened, opened.example)
+    apps.page(PAGE, model="letters", stage="decoder.1.self_attn.weights", head="0")
+    last = len(of.target) - 1
+    assert drawn["held"] == (last, strongest(of, "decoder.self_attn", 1, 0, last))

@@ -13,7 +13,7 @@ from typing import Any
 from playwright.sync_api import Browser, expect
 
 from explorer import library
-from explorer.analysis.walk import stages
+from explorer.analysis.walk import stages_of
 from tests.benchmarks.figure import milliseconds, quantile, report
 from tests.benchmarks.test_clicks import BARE, BARE_P50, LISTEN, PAINTED, clicks_on_a_bare_page
 from tests.browser.visiting import Visitor
@@ -44,7 +44,7 @@ def seconds_of_step(visitor: Visitor, at: int, by: int, count: int) -> float:
 
 def steps(browser: Browser, server: Server, stack: str) -> list[float]:
     """Seconds of every step through one stack, from its embedding to its end, and some back."""
-    names = [stage.name for stage in stages(library.open_model(MODEL).config)]
+    names = [stage.name for stage in stages_of(library.open_model(MODEL).config)]
     first = names.index(f"{stack}.embed")
     after = names.index("decoder.tokens") if stack == "encoder" else len(names)
     visitor = Visitor(browser, server.url)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from models import load_checkpoint
 from models.interventions import Scale
 from models.presets import PRESETS
 from models.transformer import Transformer
-from tests.browser.truth import core, looking
-from tests.browser.truth.looking import KEY, QUERY, a_cell
+from tests.browser.truth import core, looking, others
+from tests.browser.truth.looking import a_cell
 from tests.browser.truth.screen import Claim, grid, rows, said
 from tests.browser.visiting import Visitor
+from tests.served import Server
 from tests.source import ROOT
 
 OFF = Scale(f"{core.SITE}.head_out", 0.0, core.HEAD)
@@ -119,18 +120,36 @@ TRUTHS: dict[str, tuple[Callable[[Visitor], list[Claim]], str]] = {
 }
 
 
-def open_page(visitor: Visitor, page: str) -> None:
-    name = "" if page == "start" else page
-    visitor.open(f"/{name}?{core.ADDRESS}{TRUTHS[page][1]}")
+ALL = {page: (truth, f"{core.ADDRESS}{asks}") for page, (truth, asks) in TRUTHS.items()}
+ALL |= others.TRUTHS
+
+
+def opened(visitor: Visitor, name: str) -> list[Claim]:
+    """What this page claims, of the decoder or of the model that is named."""
+    truth, asks = ALL[name]
+    page = name.partition(" of ")[0]
+    visitor.open(f"/{'' if page == 'start' else page}?{asks}")
     visitor.no_traceback()
+    return truth(visitor)
 
 
-@pytest.mark.parametrize("page", TRUTHS)
+@pytest.fixture(scope="module")
+def visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
+    """One browser for all pages: each is opened anew, but what it is made of comes only once."""
+    one = Visitor(browser, server.url)
+    yield one
+    one.close()
+
+
+def faults(claims: list[Claim]) -> list[str]:
+    return [claim.fault() for claim in claims if claim.fault()]
+
+
+@pytest.mark.parametrize("page", ALL)
 def test_every_number_is_the_model_s(visitor: Visitor, page: str) -> None:
-    open_page(visitor, page)
-    claims = TRUTHS[page][0](visitor)
+    claims = opened(visitor, page)
     assert claims
-    assert [claim.fault() for claim in claims if claim.fault()] == []
+    assert faults(claims) == []
 
 
 def test_no_page_is_left_out() -> None:
@@ -138,29 +157,61 @@ def test_no_page_is_left_out() -> None:
 
 
 PLANT = """([from, to]) => {
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   let found = 0;
-  while (walker.nextNode()) {
-    const node = walker.currentNode;
-    if (node.textContent.trim() === from) { node.textContent = to; found += 1; }
-  }
+  const plant = root => {
+    for (const element of root.querySelectorAll("*")) {
+      if (element.shadowRoot) plant(element.shadowRoot);
+      for (const node of element.childNodes) {
+        if (node.nodeType !== Node.TEXT_NODE || node.textContent.trim() !== from) continue;
+        node.textContent = to;
+        found += 1;
+      }
+    }
+  };
+  plant(document);
   return found;
 }"""
 
 
+def cut_off(claim: Claim) -> str:
+    """The number with its last digit cut off where it should be rounded, a whole one off by one."""
+    if isinstance(claim.true, int):
+        return str(claim.true + 1)
+    decimals = len(claim.shown.partition(".")[2])
+    size = math.floor(abs(claim.true) * 10**decimals) / 10**decimals
+    return f"{'−' if claim.true < 0 else ''}{size:.{decimals}f}"
+
+
+@pytest.mark.parametrize("page", ["pairs", "tokens", "pairs of translation", "stages of negation"])
+def test_a_planted_false_number_is_seen(visitor: Visitor, page: str) -> None:
+    """One last digit cut off instead of rounded: no more is wrong with it."""
+    claims = opened(visitor, page)
+    assert faults(claims) == []
+    right = next(claim for claim in claims if cut_off(claim) != claim.shown)
+    wrong = cut_off(right)
+    assert visitor.page.evaluate(PLANT, [right.shown, wrong]) >= 1
+    assert any(wrong in fault for fault in faults(ALL[page][0](visitor)))
+
+
 @pytest.mark.parametrize(
-    ("page", "right", "wrong"),
+    ("shown", "true", "step", "right"),
     [
-        ("pairs", lambda: f"{float(core.scores()[QUERY, KEY]):.3f}", "0.319"),
-        ("tokens", lambda: str(int(core.ids()[0, 4])), "530"),
+        ("0.319", 0.3186, 0.0, True),
+        ("0.318", 0.3186, 0.0, False),
+        ("0.318", 0.31852, 1e-4, True),
+        ("0.318", 0.3186, 1e-4, False),
+        ("0", 0.3, 0.0, False),
+        ("1", 0.7, 0.0, False),
+        ("0", 0.0, 0.0, True),
+        ("124", 123.6, 0.0, True),
+        ("123", 123.6, 0.0, False),
+        ("7.90e−7", 7.904e-7, 0.0, True),
+        ("7.90e−7", 7.96e-7, 0.0, False),
+        ("1,024", 1024, 0.0, True),
+        ("1,024", 1025, 0.0, False),
     ],
-    ids=["a score", "a token"],
 )
-def test_a_planted_false_number_is_seen(
-    visitor: Visitor, page: str, right: Callable[[], str], wrong: str
+def test_a_number_is_right_to_half_its_last_digit(
+    shown: str, true: float, step: float, right: bool
 ) -> None:
-    open_page(visitor, page)
-    assert not [claim.fault() for claim in TRUTHS[page][0](visitor) if claim.fault()]
-    assert visitor.page.evaluate(PLANT, [right(), wrong]) >= 1
-    faults = [claim.fault() for claim in TRUTHS[page][0](visitor) if claim.fault()]
-    assert any(wrong in fault for fault in faults)
+    assert (Claim("a number", shown, true, step).fault() == "") is right

@@ -115,6 +115,17 @@ def test_the_shelf_says_how_big_a_model_is(folder: Path) -> None:
     assert "ours" in [text.value for text in at.text]
 
 
+@pytest.mark.usefixtures("folder")
+def test_the_ledger_says_how_it_adds_up_and_why_nothing_is_exported() -> None:
+    at = page(model="translation", ledger="paper")
+    assert "what is below adds up to one layer" in said(at)
+    fault = next(each for each in at.caption if "cannot be exported" in each.value)
+    assert fault.value == "It cannot be exported: no published family has this shape."
+    nearest = fault.help.replace("\\", "").replace("\u2060", "")
+    assert nearest.startswith("The nearest is ")
+    assert "kind is decoder, here encoder-decoder" in nearest
+
+
 def test_a_tensor_is_chosen_by_the_address_and_kept_from_layer_to_layer(folder: Path) -> None:
     at = page(model="letters", show="Weights", tensor="mlp.up_proj.weight", layer="0")
     assert "`decoder.blocks.0.mlp.up_proj.weight`" in said(at)

@@ -1,4 +1,4 @@
-"""Matrices: ?show=words, strange, scores, mask, scaled, held …, or a number of tokens."""
+"""Matrices: ?show=words, strange, scores, exact, mask, scaled, held …, or a number of tokens."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ elif show == "difference":
 elif show == "scores":
     masked = scores.masked_fill(~causal(n), -torch.inf)
     matrix(masked, WORDS, WORDS, key="m", scale="diverging", unit="score")
+elif show == "exact":
+    values = torch.tensor([[3000.0, 0.3], [0.05, 3e-8]])
+    places = [[3, 4], [12, 14]]
+    matrix(values, "ab", "cd", key="m", scale="diverging", exact=True, places=places)
 elif show == "mask":
     matrix(causal(n), WORDS, WORDS, key="m", scale="mask", unit="mask")
 elif show == "narrow":

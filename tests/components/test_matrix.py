@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.components import wire
-from explorer.components.matrix import encode, natural_height
+from explorer.components.matrix import encode, natural_height, room
 from tests.components.conftest import OpenDemo
 from tests.components.samples import STRANGE, WORDS, attention, causal
 from tests.components.test_wire import shown
@@ -38,6 +38,20 @@ def test_hover_says_the_value_of_the_tensor(open_demo: OpenDemo) -> None:
         said = f"{WORDS[row]} attends to {WORDS[column]}: {shown(value)}"
         expect(sentence(page)).to_have_text(said + (" or less" if value == 1e-4 else ""))
         expect(page.locator(".matrix .place")).to_have_text(f"query {row}, key {column}")
+
+
+def test_beside_a_large_number_small_ones_are_said_as_they_are(open_demo: OpenDemo) -> None:
+    page = open_demo("matrix", "exact")
+    for (row, column), said in {
+        (0, 0): "3,000",
+        (0, 1): "0.300",
+        (1, 0): "0.0500",
+        (1, 1): "3.00e−8",
+    }.items():
+        hover(page, row, column)
+        place = f"query {row + 3}, key {12 + 2 * column}"  # of a part, their own numbers
+        expect(page.locator(".matrix .place")).to_have_text(place)
+        expect(sentence(page).locator(".value")).to_have_text(said)
 
 
 def test_a_masked_cell_says_so_and_a_label_names_its_token(open_demo: OpenDemo) -> None:
@@ -207,6 +221,12 @@ def test_a_mask_of_fewer_dimensions_is_spread_over_the_rows() -> None:
 def test_the_height_is_decided_by_the_labels_alone() -> None:
     assert natural_height(WORDS, WORDS) == natural_height(WORDS, WORDS)
     assert natural_height(["a"] * 1024, ["b"] * 1024) == 640
+
+
+def test_a_strip_is_as_high_as_its_labels_need() -> None:
+    """Many words written of a short sentence: every row has its label, every column its own."""
+    assert room(9, 9, 520) == room(64, 64, 520) == room(9, 1, 520) == 520
+    assert room(64, 5, 520) == 13 * 64 + 170
 
 
 def test_a_held_cell_is_told_once_the_hand_rests_and_comes_back(open_demo: OpenDemo) -> None:

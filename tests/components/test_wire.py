@@ -102,6 +102,21 @@ def shown(value: float) -> str:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("largest", [0.004, 1.6, 30.0, 800.0])
+def test_no_digit_is_finer_than_what_was_sent(browser: Browser, largest: float) -> None:
+    """A number that is a step away, and so sent alike, is not said to another digit."""
+    page = browser.new_page()
+    page.add_script_tag(content="const THEME = {};\n" + slim_js(read(HERE / "shared.js")))
+    coded = wire.encode(largest * torch.linspace(-1, 1, 101) ** 3)
+    message = wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
+    step = (coded.high - coded.low) / coded.steps
+    for _, text in page.evaluate(READ, base64.b64encode(message).decode()):
+        digits = len(text.partition(".")[2])
+        assert 10.0**-digits >= step or digits == 0, text
+    page.close()
+
+
+@pytest.mark.browser
 def test_the_browser_reads_what_python_wrote(browser: Browser) -> None:
     page = browser.new_page()
     page.add_script_tag(content="const THEME = {};\n" + slim_js(read(HERE / "shared.js")))

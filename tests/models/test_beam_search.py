@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from models import Transformer, TransformerConfig
-from models.beam_search import Beams, beam_search, length_penalty
+from models.beam_search import Beams, beam_search, beam_steps, length_penalty
 from models.generation import written
 from tests.models.building import shake
+from tests.watching import watched
 
 END, LENGTH = 1, 3
 SIZES: dict[str, Any] = {
@@ -98,3 +99,24 @@ def test_what_cannot_write_is_refused() -> None:
     made = Transformer(TransformerConfig(kind="encoder", n_layers=1, **SIZES))
     with pytest.raises(ValueError, match="can write"):
         beam_search(made, PROMPT)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_every_token_is_read_once_and_the_search_stops_when_asked(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, read, encoded = model(kind), list[int](), list[int]()
+    decode = watched(made.decode, lambda ids, *_: read.append(ids.numel()))
+    monkeypatch.setattr(made, "decode", decode)
+    monkeypatch.setattr(made, "encode", watched(made.encode, lambda *_: encoded.append(1)))
+    steps = beam_steps(made, PROMPT, beams=3, max_length=6)
+    first = next(steps)
+    begun = PROMPT.shape[1] if kind == "decoder" else 1
+    assert read == [begun], "nothing is done before it is asked for"
+    *_, last = steps
+    assert last.nodes[: len(first.nodes)] == first.nodes
+    taken = 1 + max(node.step for node in last.nodes)
+    assert len(read) == taken > 2
+    kept = [sum(n.kept for n in last.nodes if n.step == step) for step in range(taken - 1)]
+    assert read[1:] == kept
+    assert len(encoded) == (kind == "encoder-decoder")

@@ -131,9 +131,9 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
     at = inside(ROOT / "pages/look/tokens.py")
     last = int(at.slider(key="step").max)
     for _ in range(last):
-        at.button(key="step_on").click().run()
+        at.button(key="step_next").click().run()
     assert at.slider(key="step").value == last
-    assert at.button(key="step_on").disabled
+    assert at.button(key="step_next").disabled
     assert "Add the special tokens" in said(at)
 
 
@@ -206,7 +206,10 @@ def test_a_model_without_a_head_writes_nothing(
     at = inside(ROOT / "pages/look/start.py", model="bare")
     assert not at.exception
     assert all("The model writes" not in prose.value for prose in at.markdown)
-    assert "it gives vectors" in said(at)
+    assert "it ends in vectors, one for each token" in said(at)
+    at = inside(ROOT / "pages/look/walk.py", model="bare", stage="decoder.final")
+    captions = "".join(each.value for each in at.caption)
+    assert "The pass ends here. This model gives no answer" in captions
 
 
 def test_a_checkpoint_is_opened_by_its_button() -> None:

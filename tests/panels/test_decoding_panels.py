@@ -8,10 +8,14 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from explorer import library
 from explorer.components import wire
 from explorer.numbers import three
+from explorer.text import word_tokenizer
+from explorer.text.special import SOURCE
 from tests import zoo
 from tests.panels.pasting import Panel, panel
+from tests.shelf import WORDS, put
 
 MODELS = ("letters", "translation", "gpt2", "t5")
 PUBLISHED = ("gpt2", "t5")
@@ -71,3 +75,19 @@ def test_the_lines_feed_the_same_target(model: str, folder: Path) -> None:
     chances = page.made["chances"]
     assert torch.isfinite(chances).all()
     assert cells(page, "forcing")[3] == [three(float(each)) for each in chances]
+
+
+def test_the_lines_begin_with_the_token_that_must_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = word_tokenizer(WORDS, SOURCE)
+    how = {"kind": "encoder-decoder", "first_id": 5, "banned_ids": (6, 7)}
+    put(tmp_path / "shelf", "begins", words, "the cat", None, **how)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
+    page = panel("look/decoding", tmp_path / "shelf", None, model="begins", way="Teacher forcing")
+    chances = page.made["chances"]
+    assert chances[0] == 1
+    assert cells(page, "forcing")[3] == [three(float(each)) for each in chances]
+    assert cells(page, "forcing")[2] == [
+        library.open_model("begins").tokenizer.label(int(each)) for each in page.made["said"]
+    ]

@@ -45,6 +45,14 @@ def lens(page: Panel) -> None:
     best = page.made["logits"].double().softmax(-1).max(-1).values
     column = page.column("1.")
     assert [cell.split()[-1] for cell in column] == [three(float(each)) for each in best]
+    found = page.made["found"]
+    drawn = torch.cat([*found.heads.values(), found.feed_forward[:, None]], 1)
+    picture = torch.from_numpy(page.picture("made_of")).float()
+    torch.testing.assert_close(picture, drawn, rtol=2e-4, atol=2e-4 * float(drawn.abs().max()))
+    sums = dict(zip(page.column("what"), page.column("logits"), strict=True))
+    assert sums["logit"] == three(found.total)
+    assert sums["biases and norms, whatever is read"] == three(found.constant)
+    page.says(found.logit)
 
 
 def masks(page: Panel) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from explorer.bench.positions_scheme import ODD_WIDTH
 from explorer.components import wire
-from explorer.numbers import three
+from explorer.numbers import spread, three
 from tests import zoo
 from tests.panels.pasting import Panel, as_array, panel
 
@@ -38,7 +39,7 @@ def test_the_lines_of_the_stages_make_every_matrix(opened, model: str) -> None: 
     page = opened("look/stages", model, **few)
     view = next(view for view in page.at.get("bidi_component") if view.key == "stages")
     header, planes = wire.unpack(view.proto.bytes)
-    names = {"scaled": "scores"}
+    names = {"scaled": "scores", "logits": "masked"}
     for each in header["panels"]:
         if each["of"] == "added":
             continue
@@ -55,6 +56,13 @@ def test_the_lines_of_a_scheme_make_its_matrix(opened, scheme: str) -> None:  # 
         page.shows("positions_table", "table")
 
 
+def test_the_lines_of_an_odd_width_make_its_table(opened) -> None:  # type: ignore[no-untyped-def]
+    page = opened(LAB, "letters", table_width=ODD_WIDTH)
+    assert page.made["table"].shape[1] == 7
+    page.shows("positions_table", "table")
+    page.shows("products", "products")
+
+
 @pytest.mark.parametrize("model", ["bert", "t5"])
 def test_the_lines_of_trained_positions_make_the_models_own(opened, model: str) -> None:  # type: ignore[no-untyped-def]
     opened(LAB, model).shows("products", "products")
@@ -62,7 +70,8 @@ def test_the_lines_of_trained_positions_make_the_models_own(opened, model: str) 
 
 def test_the_lines_of_the_doubled_exponent_make_its_numbers(opened) -> None:  # type: ignore[no-untyped-def]
     page = opened(LAB, "letters", lab="A doubled exponent")
-    page.says(page.made["wrong"].spread, page.made["right"].spread)
+    page.says(page.made["wrong"].spread)
+    assert spread(page.made["right"].spread) in page.words()
 
 
 @pytest.mark.parametrize(("model", "scheme"), [("letters", "Sinusoidal"), ("reviews", "None")])

@@ -51,6 +51,20 @@ def test_the_lowest_rule_comes_first() -> None:
     assert done == sorted(done)
 
 
+def test_a_word_that_is_too_long_is_not_said_to_have_an_unknown_character() -> None:
+    found = learnt.rules("low low lower", 20, WORDPIECE)
+    tokenizer = after(found, len(found.rules))
+    read, unread = (encoding(tokenizer, "low" * times)[2].action for times in (33, 34))
+    assert read == f"The longest piece that begins here is low; go on with ##{'low' * 32}."
+    assert unread == "The word has 102 characters; of more than 100 it becomes [UNK] unread."
+
+
+@pytest.mark.parametrize("way", [BPE, WORDPIECE])
+def test_a_text_without_a_space_is_refused_at_once(way: str) -> None:
+    with pytest.raises(TextError, match="1,000,000 characters without a space"):
+        learnt.rules("abcdefghij" * 100_000, 20, way)
+
+
 def test_the_longest_piece_comes_first() -> None:
     found = learnt.rules("low low low lower lowest", 20, WORDPIECE)
     said = [step.action for step in encoding(after(found, len(found.rules)), "lows x")]
@@ -126,7 +140,7 @@ def test_a_unigram_is_learnt_from_a_bounded_text() -> None:
             "the cat, the dog",
             "Spaces are lost or added; every other character comes back.",
         ),
-        (WORDPIECE, "the ☃", "The first difference is at character 4: “☃” comes back as “[UNK]”."),
+        (WORDPIECE, "the ☃", "The first difference is at word 2: “☃” comes back as “[UNK]”."),
         (UNIGRAM, "the  cat\nsees", SPACES),
     ],
 )
@@ -138,7 +152,9 @@ def test_there_and_back(way: str, text: str, said: str) -> None:
 
 def test_what_is_lost_is_said() -> None:
     assert lost("The CAT", "the cat") == "Capitals are lost; every letter comes back."
-    assert lost("abc", "ab") == "The first difference is at character 2: “c” comes back as nothing."
+    assert lost("abc", "ab") == "The first difference is at word 1: “abc” comes back as “ab”."
+    assert lost("a b", "a") == "The first difference is at word 2: “b” comes back as nothing."
+    assert lost("a", "b a") == "Before word 1, “b” comes back, which was not there."
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,6 +4,7 @@ function make(state) {
   const {root} = state;
   state.line = root.querySelector(".sentence");
   state.stage = root.querySelector(".stage");
+  state.faded = fades(state.stage);
   state.columns = root.querySelector("thead");
   state.rows = root.querySelector("tbody");
   state.rows.addEventListener("pointerover", event => point(state, event.target));
@@ -73,7 +74,7 @@ function line(state, row, place) {
 
 function show(state) {
   const {data, fresh} = state;
-  if (!fresh) return;
+  if (!fresh) return state.faded();
   state.fresh = false;
   state.stage.classList.toggle("narrow", data.narrow);
   state.stage.setAttribute("aria-label", data.idle);
@@ -82,6 +83,7 @@ function show(state) {
   state.columns.replaceChildren(top);
   state.rows.replaceChildren(...data.rows.map((row, place) => line(state, row, place)));
   idle(state);
+  state.faded();
 }
 
 export default publish("explorer_board", component => mount(component, ".board", make, show));

@@ -1,6 +1,7 @@
 // The overview: a small picture for every head, the chosen one framed, one of them large.
 
-const GAP = 8, LARGEST = 96, AGAIN = false;
+// A picture of many rows and few columns is stretched, so that the columns can be seen.
+const GAP = 8, LARGEST = 96, HIGHEST = 2.5, AGAIN = false;
 
 const name = ({data}, [layer, head]) => `${data.words.row} ${layer}, ${data.words.column} ${head}`;
 
@@ -19,7 +20,7 @@ function layout({data, stage, ink, canvas}) {
   const pen = canvas.getContext("2d");
   pen.font = `12px ${ink.sans}`;
   const left = Math.ceil(pen.measureText(data.words.row + " ↓").width) + 14, top = 40;
-  const tall = queries / Math.max(1, keys), room = width > 620 ? 240 : 0;
+  const tall = Math.min(HIGHEST, queries / Math.max(1, keys)), room = width > 620 ? 240 : 0;
   const share = (width - left - room) / heads, gap = share < 20 + GAP ? 3 : GAP;
   const wide = Math.min(share - gap,
     ((height - top) / layers - gap) / Math.max(tall, 0.01), LARGEST / Math.max(1, tall));
@@ -27,7 +28,7 @@ function layout({data, stage, ink, canvas}) {
   const right = left + heads * (w + gap);
   const scale = Math.min(208 / keys, Math.max(60, Math.min(208, height - top)) / queries);
   return {left, top, w, h, gap, right, room,
-    large: {x: right + 32, y: top, w: keys * scale, h: queries * scale}};
+    large: {x: right + 32, y: top, w: Math.max(keys * scale, queries * scale / HIGHEST), h: queries * scale}};
 }
 
 function hit(state, event) {

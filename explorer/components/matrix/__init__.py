@@ -23,6 +23,9 @@ from explorer.components.told import Place
 SCALES = ("sequential", "diverging", "mask")
 SCALINGS = ("all", "row", "column")
 
+STRIP, LABELLED, AROUND = 4, 13, 170
+"""From how many rows to a column it is a strip; pixels a label needs, and all that is around."""
+
 HTML = """
 <div class="view matrix">
   <div class="head"><div class="sentence idle"></div><div class="legend"></div></div>
@@ -56,6 +59,8 @@ def matrix(
     log: bool = False,
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
+    exact: bool = False,
+    places: Sequence[Sequence[int]] | None = None,
     on_hide: Callable[[int], None] | None = None,
     held: Place | None = None,
     on_hold: Callable[[Place | None], None] | None = None,
@@ -71,10 +76,12 @@ def matrix(
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log`
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
-    are struck through; what is true in `cut` says that it is left out. With `on_hide`, a
-    click on a column's label, or H where a cell is held, is one rerun that calls it with
-    the column. With `on_hold`, `held` is the cell that is held at first, and holding
-    another or letting go is one rerun, once the hand rests, that calls it.
+    are struck through; what is true in `cut` says that it is left out. Numbers are right to
+    a step of 16 bits, or sent in single precision where they are `exact`. `places` are the
+    numbers of the rows and of the columns, where a part of a larger matrix is drawn. With
+    `on_hide`, a click on a column's label, or H where a cell is held, is one rerun that
+    calls it with the column. With `on_hold`, `held` is the cell that is held at first, and
+    holding another or letting go is one rerun, once the hand rests, that calls it.
     """
 
     def hand_over() -> None:
@@ -108,6 +115,8 @@ def matrix(
         log=log,
         hidden=hidden,
         cut=cut,
+        exact=exact,
+        places=places,
         hides=on_hide is not None,
         name=key if on_hold else None,
     )
@@ -126,6 +135,11 @@ def _sentence(scale: str) -> str:
     if scale == "mask":
         return "{row} may look at {column}"
     return "{row} attends to {column}: {value}"
+
+
+def room(rows: int, columns: int, usual: int) -> int:
+    """The usual height; a strip of many rows and few columns is as high as its labels need."""
+    return max(usual, LABELLED * rows + AROUND) if rows > STRIP * columns else usual
 
 
 def natural_height(rows: Sequence[Label], columns: Sequence[Label]) -> int:
@@ -148,6 +162,8 @@ def encode(
     log: bool = False,
     hidden: Sequence[int] = (),
     cut: Tensor | None = None,
+    exact: bool = False,
+    places: Sequence[Sequence[int]] | None = None,
     hides: bool = False,
     name: str | None = None,
 ) -> bytes:
@@ -167,6 +183,8 @@ def encode(
         may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), seen.shape)
         planes["allowed"] = wire.bits(may)
         seen = seen & may
+    if exact:
+        planes["exact"] = wire.as_array(values).astype("<f4").tobytes()
     if cut is not None:
         planes["cut"] = wire.bits(cut)
     shown = wire.as_array(values)[seen]
@@ -182,6 +200,7 @@ def encode(
         "log": log,
         "hidden": list(hidden),
         "hides": hides,
+        **({"places": [list(each) for each in places]} if places else {}),
         **({"name": name, "tells": True} if name else {}),
     }
     return wire.pack(header, planes)

@@ -125,25 +125,35 @@ function paint(state) {
   pen.fillText(data.words.column + " →", left - 8, band - 25);
 }
 
+const lost = (value, places) => Number(value.toFixed(places)) === 0;
+const firstDigit = value => Math.abs(value) < 0.1 ? value.toExponential(0) : value.toFixed(1);
+
 // A number in every cell that has the room; two decimals where the largest is about one.
+// Where the numbers were sent exactly, one that these decimals would make 0 has its first digit,
+// and a share that they would make all of 1 one decimal more, as far as the cell has the room.
 function numbers(state, pen) {
-  const {data, ink, place, codes} = state, {left, band, cell, n, m} = place;
+  const {data, ink, place, codes, exact} = state, {left, band, cell, n, m} = place;
   if (data.scale === "mask" || cell < 30 || n * m > 2500) return;
   pen.font = `${SMALL}px ${ink.mono}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   const places = [100, 10, 0.2].filter(bound => data.top < bound).length;
   const shown = Array.from(codes, (code, i) => {
-    const value = valueOf(code, data);
+    const value = exact ? exact[i] : valueOf(code, data);
     if (blank(state, i) || leftOut(state, i) || data.hidden.includes(i % m)) return "";
-    return value === 0 ? "0" : value.toFixed(places).replace("-", "−");
+    if (value === 0) return "0";
+    const plain = value.toFixed(places), nearly = data.top === 1 && value < 1 && plain === "1.00";
+    const more = lost(value, places) ? firstDigit(value) : nearly ? value.toFixed(places + 1) : plain;
+    const fits = exact && pen.measureText(more).width <= cell - 5;
+    return (fits ? more : plain).replaceAll("-", "−");
   });
   const widest = shown.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
   if (widest > cell - 5) return;
   const colours = coloursOf(state);
   shown.forEach((text, i) => {
     if (!text) return;
-    const colour = colours[level(state, i)], quiet = Number(text.replace("−", "-")) === 0;
+    const colour = colours[level(state, i)];
+    const quiet = lost(exact ? exact[i] : valueOf(codes[i], data), places);
     pen.fillStyle = quiet ? css(ink.muted, 0.6) : over(colour);
     pen.fillText(text, left + (i % m + 0.5) * cell, band + (Math.floor(i / m) + 0.5) * cell + 0.5);
   });
@@ -241,7 +251,8 @@ function legend(state) {
   const nth = n => n === 2 ? "2nd" : n === 3 ? "3rd" : `${n}th`;
   if (Math.max(down, across) > 1) notes.push(`every ${nth(Math.max(down, across))} label shown`);
   if (place.cell * place.scale < 1) notes.push("each dot is the largest of its cells");
-  if (data.scale !== "mask") notes.push(`in steps of ${step(data)}`);
+  if (state.exact) notes.push("point at a cell for three digits");
+  else if (data.scale !== "mask") notes.push(`in steps of ${step(data)}`);
   root.querySelector(".notes").textContent = notes.join(" · ");
 }
 

@@ -132,6 +132,9 @@ function strongest({codes, data, place}, cell) {
   return best;
 }
 
+// Its own number, where a part of a larger matrix is drawn.
+const placeOf = ({places}, axis, at) => places ? places[axis][at] : at;
+
 // ---- words ------------------------------------------------------------------------
 
 // 1 where nothing may be looked at; found once, since a large picture asks a million times.
@@ -149,20 +152,26 @@ const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i
 const blank = (state, i) => !mayLook(state, i) || state.codes[i] >= MINUS_INFINITE;
 
 function spoken(state, {row, column}) {
-  const {data, codes} = state;
+  const {data} = state;
   if (row < 0 || column < 0) {
     const [name, at, list] = row < 0 ? [data.words.column, column, data.columns]
       : [data.words.row, row, data.rows];
     const turn = data.hidden.includes(at) ? ", hidden; click to show it" : ", click to hide it";
-    return [`${name} ${at} of ${list.length}: {row}${row < 0 && data.hides ? turn : ""}`, {row: list[at]}];
+    const of = data.places ? "" : ` of ${list.length}`;
+    return [`${name} ${placeOf(data, row < 0 ? 1 : 0, at)}${of}: {row}${row < 0 && data.hides ? turn : ""}`, {row: list[at]}];
   }
   const i = row * data.columns.length + column, names = {row: data.rows[row], column: data.columns[column]};
   if (data.hidden.includes(column)) return ["{column} is hidden", names];
   if (leftOut(state, i)) return ["{row}, {column}: left out, the row's larger values reach its share", names];
-  const small = data.steps === 10000 && codes[i] === 1;
-  const value = number(valueOf(codes[i], data), data) + (small ? " or less" : "");
   return [mayLook(state, i) ? data.words.sentence : data.words.forbidden,
-    {...names, value}];
+    {...names, value: written(state, i)}];
+}
+
+// As it was sent: in single precision, or by its code, which knows no less than a step.
+function written({data, codes, exact}, i) {
+  if (exact) return three(exact[i]);
+  const small = data.steps === 10000 && codes[i] === 1;
+  return number(valueOf(codes[i], data), data) + (small ? " or less" : "");
 }
 
 const words = (state, cell) => plain(...spoken(state, cell));
@@ -174,7 +183,8 @@ function tell(state) {
   else line.textContent = "Point at a cell to read it; click to hold it.";
   if (cell && !state.hovered) line.append(element("span", "where", "  held, Esc lets go"));
   const at = cell && cell.row >= 0 && cell.column >= 0;
-  const place = at ? `${state.data.words.row} ${cell.row}, ${state.data.words.column} ${cell.column}` : "";
+  const {data} = state, {words} = data;
+  const place = at ? `${words.row} ${placeOf(data, 0, cell.row)}, ${words.column} ${placeOf(data, 1, cell.column)}` : "";
   state.root.querySelector(".place").textContent = place;
 }
 
@@ -184,6 +194,8 @@ function show(state) {
   const {data, canvas} = state;
   if (state.fresh) {
     state.codes = joined(data.planes.values);
+    const {exact} = data.planes;
+    state.exact = exact && new Float32Array(exact.slice().buffer);
     state.forbidden = forbidden(state);
     state.tops = topsOf(state);
     state.levels = noLevels();

@@ -21,8 +21,8 @@ HTML = """
     <span class="where"></span>
     <button type="button" class="on">Next</button>
   </div>
+  <div class="notes"></div>
   <div class="stage"><ol class="line"></ol></div>
-  <div class="foot"><span class="notes"></span></div>
   <div class="spoken" role="status" aria-live="polite"></div>
 </nav>
 """

@@ -150,18 +150,6 @@ function hit({place, canvas, size}, event) {
 
 // ---- words --------------------------------------------------------------------------
 
-// Three significant digits, as numbers.py writes them.
-function three(value) {
-  if (Number.isNaN(value)) return "no value";
-  const sign = value < 0 ? "−" : "", size = Math.abs(value);
-  if (size === Infinity) return `${sign}∞`;
-  if (size === 0) return "0";
-  const rounded = Number(size.toPrecision(3)), magnitude = Math.floor(Math.log10(rounded));
-  if (Math.floor(Math.log10(size)) < -5) return sign + size.toExponential(2).replace("e-", "e−");
-  const places = Math.max(0, 2 - magnitude);
-  return sign + rounded.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
-}
-
 const about = ({panels}, of) => panels.find(panel => panel.of === of)?.said ?? "";
 
 function sentence({data, panels}, {row, column}) {

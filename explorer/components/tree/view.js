@@ -8,6 +8,7 @@ function make(state) {
   state.line = root.querySelector(".sentence");
   state.stage = root.querySelector(".stage");
   state.field = root.querySelector(".field");
+  state.faded = fades(state.stage);
   state.field.addEventListener("pointerleave", () => idle(state));
 }
 
@@ -56,7 +57,7 @@ function button(state, node, place) {
 
 function show(state) {
   const {data, field} = state;
-  if (!state.fresh) return;
+  if (!state.fresh) return state.faded();
   state.fresh = false;
   const columns = Math.max(0, ...data.nodes.map(node => node.at[0])) + 1;
   const rows = Math.max(0, ...data.nodes.map(node => node.at[1])) + 1;
@@ -65,7 +66,11 @@ function show(state) {
   field.replaceChildren(lines(data), ...data.nodes.map((node, at) => button(state, node, at)));
   idle(state);
   const last = data.follows && data.nodes[data.marked.at(-1)];
-  if (last) state.stage.scrollLeft = Math.max(0, left(last) + 2 * ACROSS - state.stage.clientWidth);
+  if (last) {
+    state.stage.scrollLeft = Math.max(0, left(last) + 2 * ACROSS - state.stage.clientWidth);
+    state.stage.scrollTop = Math.max(0, top(last) + 2 * DOWN - state.stage.clientHeight);
+  }
+  state.faded();
 }
 
 export default publish("explorer_tree", component => mount(component, ".tree", make, show));

@@ -116,12 +116,12 @@ def test_force_a_token_branch_and_undo(visitor: Visitor, name: str) -> None:
     drawn = visitor.query()["branches"]
     expect(nodes(visitor, "branches_tree")).to_have_count(2)
     nodes(visitor, "branches_tree").first.click()
-    visitor.asks(branches=f"{drawn}_0")
+    visitor.asks(branches=f"{drawn}.0")
     visitor.rest()
     other = visitor.widget("stages").get_by_role("button").nth(3)
     other.click()
     expect(nodes(visitor, "branches_tree")).to_have_count(3)
-    wait_until(lambda: f"{drawn}.0f" in visitor.query()["branches"], "the branch in the address")
+    wait_until(lambda: f"{drawn}.0.0f" in visitor.query()["branches"], "the branch in the address")
     both = visitor.query()["branches"]
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     page.reload()
@@ -131,9 +131,27 @@ def test_force_a_token_branch_and_undo(visitor: Visitor, name: str) -> None:
     assert visitor.query()["branches"] == both
     page.get_by_role("button", name="Undo").click()
     expect(nodes(visitor, "branches_tree")).to_have_count(2)
+    page.get_by_role("button", name="Undo").click()
+    expect(visitor.widget("branches_tree").locator(".node.on")).to_have_count(2)
+    expect(nodes(visitor, "branches_tree")).to_have_count(2)
+    page.get_by_role("button", name="Redo").click()
     page.get_by_role("button", name="Redo").click()
     expect(nodes(visitor, "branches_tree")).to_have_count(3)
     visitor.asks(branches=both)
+
+
+def test_the_tree_follows_what_is_written_down_and_says_the_temperature(visitor: Visitor) -> None:
+    asked = ".".join(f"0f{token}" for token in range(20, 40))
+    page = visitor.open(address("shakespeare", branches=asked, temperature="0.5", seed="inf"))
+    expect(nodes(visitor, "branches_tree")).to_have_count(21)
+    stage = visitor.widget("branches_tree").locator(".stage")
+    last = visitor.widget("branches_tree").locator(".node.on").last
+    around, box = stage.bounding_box(), last.bounding_box()
+    assert around is not None
+    assert box is not None
+    assert around["y"] <= box["y"] <= box["y"] + box["height"] <= around["y"] + around["height"]
+    expect(page.get_by_text("probability at temperature 1")).to_be_visible()
+    expect(page.get_by_text("“Seed” goes from 0 to 9,999, not “inf”; it is 0.")).to_be_visible()
 
 
 @pytest.mark.parametrize("name", ["translation", "t5", "shakespeare"])
@@ -194,3 +212,8 @@ def test_cross_attention_grows_as_it_writes(visitor: Visitor) -> None:
 def test_a_model_that_only_reads_has_a_way_out(visitor: Visitor) -> None:
     page = visitor.open("/decoding?model=negation")
     expect(page.get_by_text("This model only reads: choose one that writes")).to_be_visible()
+    expect(page.get_by_role("radio", name="Beam search")).to_have_count(0)
+    page.get_by_role("button", name="the last stage of the whole pass").click()
+    visitor.titled("The whole pass")
+    visitor.asks(stage="probabilities", model="negation")
+    expect(page.get_by_text("Softmax · Encoder, answer")).to_be_visible()

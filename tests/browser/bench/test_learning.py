@@ -68,6 +68,7 @@ def test_tokenizer_merge_stepper_joined_to_a_model(visitor: Visitor) -> None:
     visitor.rest()
     shows(visitor, found, 37)
     visitor.follow("Tokens")
+    page.get_by_text("The same sentence under other tokenizers").click()
     whole = learnt.tokenizer(TEXT, BPE, 50)
     count = len(whole.encode("a red bird sings"))
     said = f"Learnt here: {BPE} · {count} tokens of {whole.vocab_size}"
@@ -147,4 +148,4 @@ def test_bad_choices_in_the_address_are_said(visitor: Visitor) -> None:
     long = FilePayload(name="b.txt", mimeType="text/plain", buffer=b"ab cd" * 1_000_000)
     visitor.open("/learning?" + urlencode({"learn_from": "A file of your own"}))
     page.locator("input[type=file]").set_input_files(long)
-    expect(page.get_by_text("5,000,000 characters; at most 1,000,000 fit")).to_be_visible()
+    expect(page.get_by_text("5,000,000 bytes; at most 1,000,000 characters fit")).to_be_visible()

@@ -135,18 +135,20 @@ def test_two_trainings_are_shown_and_stopped(visitor: Visitor) -> None:
 
 def test_the_four_systems_are_opened_and_trained(visitor: Visitor) -> None:
     """Sizes before anything is made; one opened untrained and looked at; one to be trained."""
-    page = visitor.open("/museum?room=The+four+systems")
+    page = visitor.open("/museum?room=The+systems")
     for name, count in SIZES.items():
         page.get_by_role("radio", name=name, exact=True).click()
         shows(page, f"{count} parameters.")
     page.get_by_role("radio", name="web tutorial, classifier", exact=True).click()
     page.get_by_role("button", name="Open it untrained").click()
+    shows(page, "web-tutorial-classifier is open and reads")
     expect(page.get_by_test_id("stSidebar").get_by_text("untrained")).to_be_visible()
-    visitor.follow("Attention")
+    visitor.widget("system_open").get_by_role("link", name="At a glance").click()
+    visitor.titled("At a glance")
     visitor.drawn()
     visitor.no_traceback()
     visitor.follow("Museum")
-    page.get_by_role("radio", name="The four systems").click()
+    page.get_by_role("radio", name="The systems").click()
     page.get_by_role("radio", name="web tutorial, classifier", exact=True).click()
     page.get_by_role("button", name="Train one like it: negation").click()
     visitor.titled("Train")

@@ -102,10 +102,10 @@ def test_every_number_of_a_published_model_is_its_own(
     lines = grid(visitor)
     assert len(lines) == ids.shape[1]
     claims = []
-    for name, logit, weight in lines:
+    for name, score, weight in lines:
         place = int(name.partition(" ")[0])
-        claims.append(Claim(f"logit of {name}", logit, float(scores[place])))
+        claims.append(Claim(f"score of {name}", score, float(scores[place])))
         claims.append(Claim(f"weight of {name}", weight, float(weights[place])))
     steps = dict(rows(visitor, 0))
-    claims.append(Claim("largest", steps["largest of the row"], float(scores.max())))
+    claims.append(Claim("largest", steps["largest score of the row"], float(scores.max())))
     assert [claim.fault() for claim in claims if claim.fault()] == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import FloatRect, Locator, expect
@@ -10,6 +12,7 @@ from playwright.sync_api import FloatRect, Locator, expect
 from explorer import library, reading
 from explorer.analysis.stages import Stages, stages
 from explorer.numbers import three
+from tests import zoo
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 
@@ -41,6 +44,15 @@ def ours() -> Stages:
     found = reading.read(library.open_model("shakespeare"), "To be, or not to be")
     count = len(found.target)
     return stages(found, "decoder.self_attn", 1, 1, range(count), range(count))
+
+
+def published() -> Stages:
+    """The same of the T5 that the server was started with."""
+    with tempfile.TemporaryDirectory() as folder:
+        opened = library.opened_from(zoo.t5(Path(folder) / "t5"), "t5")
+        found = reading.read(opened, "the cat")
+    rows = range(len(found.source))
+    return stages(found, "encoder.self_attn", 1, 2, rows, rows)
 
 
 def test_score_scale_mask_softmax_staged_with_real_values_to_the_stream(visitor: Visitor) -> None:
@@ -111,6 +123,26 @@ def test_equation_term_and_number_are_linked_both_ways(visitor: Visitor) -> None
     symbol(visitor, "q").click()
     page.mouse.move(5, 5)
     expect(panel(visitor, "q")).to_have_class(re.compile(r"\bon\b"))
+
+
+def test_equation_term_and_number_are_linked_of_a_published_model(visitor: Visitor) -> None:
+    """With a scale of its own and a bias: symbol and number find each other."""
+    page = visitor.open(PUBLISHED)
+    visitor.drawn("stages")
+    one = published()
+    assert one.has_bias
+    for of in ("scaled", "added"):
+        symbol(visitor, of).hover()
+        expect(panel(visitor, of)).to_have_class(re.compile(r"\bon\b"))
+        expect(panel(visitor, "q")).to_have_class(re.compile("aside"))
+    for of in (*PAIRS, "added"):
+        says(visitor, of, float(getattr(one, of)[1, 0]))
+    for of in ("added", "logits", "v"):
+        panel(visitor, of).locator("canvas").hover()
+        expect(symbol(visitor, of)).to_have_class(re.compile(r"\bon\b"))
+    symbol(visitor, "added").click()
+    page.mouse.move(5, 5)
+    expect(panel(visitor, "added")).to_have_class(re.compile(r"\bon\b"))
 
 
 def test_a_number_of_a_query_meets_the_one_of_the_key(visitor: Visitor) -> None:

@@ -12,15 +12,18 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from explorer import learnt
 from tests.browser.truth import core
-from tests.browser.truth.screen import Claim, bars, cell, grid, rows, said
+from tests.browser.truth.screen import Claim, bars, cell, grid, rows, said, step_of
 from tests.browser.visiting import Visitor
 
 QUERY, KEY = 7, 6
 
 
-def a_cell(visitor: Visitor, key: str, values: torch.Tensor, query: int, at: int) -> Claim:
-    shown = cell(visitor, key, query, at)
-    return Claim(f"{key}: row {query}, column {at}", shown, float(values[query, at]))
+def a_cell(
+    visitor: Visitor, key: str, values: torch.Tensor, query: int, at: int, exact: bool = False
+) -> Claim:
+    """A cell of the picture of these values; `exact` where no codes are sent."""
+    shown, step = cell(visitor, key, query, at), 0.0 if exact else step_of(values)
+    return Claim(f"{key}: row {query}, column {at}", shown, float(values[query, at]), step)
 
 
 def chances(visitor: Visitor) -> list[Claim]:
@@ -107,14 +110,14 @@ def pairs(visitor: Visitor) -> list[Claim]:
     exps = (scores - scores.max()).exp()
     made = [
         Claim("q·k", steps["q·k, the sum of 32 products"], float(q[QUERY] @ k[KEY])),
-        Claim("÷ √32", steps["÷ √32"], float(scores[KEY])),
+        Claim("÷ √32", steps["÷ √32: the score"], float(scores[KEY])),
         Claim("e^", steps["e^(this − largest)"], float(exps[KEY])),
         Claim("sum", steps["÷ the same, summed over 8 keys"], float(exps.sum())),
         Claim("weight", steps["weight"], float(weights[KEY])),
     ]
-    for name, logit, weight in grid(visitor):
+    for name, score, weight in grid(visitor):
         place = int(name.partition(" ")[0])
-        made.append(Claim(f"logit of {name}", logit, float(scores[place])))
+        made.append(Claim(f"score of {name}", score, float(scores[place])))
         made.append(Claim(f"weight of {name}", weight, float(weights[place])))
     onward = dict(rows(visitor, 1))
     number = int(visitor.widget("number").locator("input").input_value())
@@ -148,14 +151,15 @@ def lens(visitor: Visitor) -> list[Claim]:
 
 def walk(visitor: Visitor) -> list[Claim]:
     """The held head's weights, its query, and the stream after a layer."""
-    made = [a_cell(visitor, "walk_values", core.weights(), QUERY, KEY)]
+    made = [a_cell(visitor, "walk_values", core.weights(), QUERY, KEY, exact=True)]
     values = {
         f"{core.SITE}.q": core.seen()[f"{core.SITE}.q"][0, core.HEAD],
         "decoder.0.resid_post": core.seen()["decoder.0.resid_post"][0],
     }
     for stage, value in values.items():
         visitor.open(f"/walk?{core.ADDRESS}&stage={stage}")
-        made += [a_cell(visitor, "walk_values", value, row, at) for row, at in [(2, 3), (5, 1)]]
+        cells = [(2, 3), (5, 1)]
+        made += [a_cell(visitor, "walk_values", value, *cell, exact=True) for cell in cells]
     return made
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from playwright.sync_api import expect
+from torch import Tensor
 
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
@@ -15,27 +16,55 @@ UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?:e−?\d+)?")
 
 
+FLOAT = 2e-6
+"""The pass is made in float32, and made again in float64: they differ by so much of a number."""
+WHOLE_FROM = 100
+"""Three digits are shown: a number from here on is rounded to a whole one, a smaller one never."""
+
+
 @dataclass(frozen=True)
 class Claim:
-    """One number that a page shows: what it says it is, as it is written, and what is true."""
+    """One number that a page shows: what it says it is, as it is written, and what is true.
+
+    `step` is that of the codes it was sent in, 0 where it was sent as it is.
+    """
 
     what: str
     shown: str
     true: float
+    step: float = 0.0
 
     def fault(self) -> str:
-        """Empty where the number is right: a whole number exactly, another to its last digit."""
+        """Empty where the number is right: a whole number exactly, another to half its last digit.
+
+        A number without decimals is exact, or a large one rounded.
+        """
         found = NUMBER.search(self.shown)
         if not found:
             return f"{self.what}: no number in {self.shown!r}"
         written = found[0].replace("−", "-").replace(",", "")
-        digits = written.partition("e")[0].partition(".")[2]
-        power = int(written.partition("e")[2] or 0)
-        unit = 10.0 ** (power - len(digits))
-        slack = 0.0 if isinstance(self.true, int) else 1.01 * unit
-        if abs(float(written) - self.true) <= slack:
+        if abs(float(written) - self.true) <= self._slack(written):
             return ""
         return f"{self.what}: the page shows {found[0]}, it is {self.true:.6g}"
+
+    def _slack(self, written: str) -> float:
+        if isinstance(self.true, int):
+            return 0.0
+        digits = written.partition("e")[0].partition(".")[2]
+        unit = 10.0 ** (int(written.partition("e")[2] or 0) - len(digits))
+        rounded = bool(digits) or "e" in written or abs(self.true) >= WHOLE_FROM
+        return (unit / 2 if rounded else 0.0) + self.step / 2 + FLOAT * abs(self.true)
+
+
+def step_of(values: Tensor) -> float:
+    """The step of the codes a picture of these is sent in: see explorer/components/wire.py."""
+    known = values[values.isfinite()]
+    least, most = float(known.min()), float(known.max())
+    if least >= 0 and most <= 1 + 1e-6:
+        return 1 / 10_000
+    if least < 0 < most:
+        return 2 * max(-least, most) / 65_000
+    return (max(most, 0.0) - min(least, 0.0)) / 65_000
 
 
 def words(visitor: Visitor) -> str:

@@ -1,0 +1,128 @@
+"""The instruments: what they hold in memory, what they say of one token, what they read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from explorer import library, passing, reading
+from explorer.museum import moving
+from explorer.museum.case import Case, case_of
+from explorer.museum.instruments import INSTRUMENTS
+from explorer.museum.taps import Felt
+from explorer.text import byte_tokenizer, word_tokenizer
+from explorer.text.special import CLASSIFIER, DECODER
+from models.losses import IGNORE, cross_entropy
+from tests.models.building import shake
+from tests.shelf import WORDS, put
+
+KINDS = ("translation", "letters", "reviews", "reverse")
+
+
+def case(name: str, text: str = "", pair: str = "") -> Case:
+    opened = library.open_model(name)
+    seen = reading.read(opened, text or opened.example, pair)
+    return case_of(opened, seen, (seen.parts[-1].name, 0, 0))
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers that any tensor held which was made meanwhile, masks and indices aside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        tensors = [each for each in tree_leaves(made) if isinstance(each, torch.Tensor)]
+        sizes = [each.numel() for each in tensors if each.is_floating_point()]
+        self.numbers = max(self.numbers, *sizes, 0)
+        return made
+
+
+@pytest.fixture
+def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
+    """A decoder with many more words than width, over a long text."""
+    letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
+    put(tmp_path, "wide", letters, "the cat", kind="decoder", max_len=400)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    return case("wide", "the cat " * 97)
+
+
+@pytest.mark.parametrize("name", ["Causality check", "Filler", "Loss and gradients", "Shapes"])
+def test_no_instrument_scores_every_word_at_every_place(name: str, wide: Case) -> None:
+    places, words = wide.ids.shape[1], wide.opened.config.vocab_size
+    heads = wide.opened.config.n_heads
+    assert places > 3 * moving.AT_ONCE
+    with Largest() as largest:
+        INSTRUMENTS[name](wide)
+    assert largest.numbers < min(places * words, heads * places * places)
+
+
+@pytest.mark.parametrize("name", ["A map", "An empty row", "The scale"])
+@pytest.mark.usefixtures("small_models")
+def test_what_is_kept_is_one_head(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[torch.Tensor] = []
+    seen = Case.seen
+
+    def spied(self: Case, *how: Any, **more: Any) -> dict[str, torch.Tensor]:
+        found = seen(self, *how, **more)
+        kept.extend(found.values())
+        return found
+
+    monkeypatch.setattr(Case, "seen", spied)
+    INSTRUMENTS[name](case("translation"))
+    assert kept
+    assert all(each.dim() < 3 for each in kept)
+    assert all(each.untyped_storage().nbytes() == each.nbytes for each in kept)
+
+
+@pytest.mark.usefixtures("small_models")
+@pytest.mark.parametrize("name", KINDS)
+def test_the_loss_in_parts_is_the_loss(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = case(name)
+    monkeypatch.setattr(moving, "AT_ONCE", 2)
+    found, felt = INSTRUMENTS["Loss and gradients"](right), Felt()
+    assert right.labels is not None
+    with torch.enable_grad():
+        whole = cross_entropy(right.passed(tap=felt), right.labels)
+        grads = torch.autograd.grad(whole, list(felt.leaves.values()))
+    assert found.number == pytest.approx(float(whole.detach()), rel=1e-5)
+    shown = [float(size.replace(",", "")) for _, size in found.lines]
+    assert shown == pytest.approx([float(grad.norm()) for grad in grads], rel=6e-3)
+
+
+@pytest.mark.usefixtures("small_models")
+def test_one_token_has_no_answer_before_it_and_no_loss() -> None:
+    both = case("letters", "t")
+    alone = replace(both, ids=both.ids[:, :1], labels=torch.full((1, 1), IGNORE))
+    causality = INSTRUMENTS["Causality check"](alone)
+    assert (causality.number, "one token" in causality.said) == (None, True)
+    assert "encoder" not in causality.said
+    loss = INSTRUMENTS["Loss and gradients"](alone)
+    assert (loss.number, loss.said) == (
+        None,
+        "nothing comes after this one token, so there is no loss",
+    )
+
+
+def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The right run is the pass that the pages show, segments and all."""
+    words = word_tokenizer(WORDS, CLASSIFIER)
+    put(tmp_path, "pairs", words, "not a cat", kind="encoder", head="classifier", n_segments=2)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    opened = library.open_model("pairs")
+    shake(opened.model, by=0.4)
+    one = reading.read(opened, "the black cat a dog eats")
+    tokens = tuple(replace(token, segment=int(i > 3)) for i, token in enumerate(one.tokens))
+    shown = passing.one_stack(opened, [tokens], slice(None)).output
+    pair = case_of(opened, replace(one, source=tokens), ("encoder.self_attn", 0, 0))
+    assert torch.equal(pair.logits(), shown)
+    assert not torch.equal(shown, one.trace.output)
+    assert INSTRUMENTS["Filler"](pair).number == pytest.approx(0, abs=1e-5)
