@@ -3,7 +3,7 @@
 The test function named in the report is not run here but by a second pytest that
 runs only it, so a figure never depends on which tests came before. A neighbour on the
 machine can spoil a figure, so a missed bar is measured again; the report has every
-measurement, the missed ones too.
+measurement, the missed ones too, each with the share of the machine that its host withheld.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.benchmarks.withheld import Withheld
 
 HERE = Path(__file__).parent
 MEASURING = "EXPLORER_MEASURING"
@@ -34,10 +36,12 @@ class Measured(pytest.Item):
     def runtest(self) -> None:
         figures: list[str] = []
         for attempt in range(1, ATTEMPTS + 1):
+            withheld = Withheld()
             child = self.measure()
             lines = child.stdout.splitlines()
-            again = f" (measurement {attempt})" if attempt > 1 else ""
-            figures += [line + again for line in lines if ": measured " in line]
+            again = f", measurement {attempt}" if attempt > 1 else ""
+            beside = f" ({withheld.share():.0%} of the machine withheld{again})"
+            figures += [line + beside for line in lines if ": measured " in line]
             if not child.returncode:
                 break
         else:

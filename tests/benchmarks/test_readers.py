@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -10,19 +11,22 @@ from statistics import median
 import psutil
 
 from tests.benchmarks.figure import milliseconds, quantile, report
+from tests.benchmarks.presence import Presence
 from tests.benchmarks.reader import Reader
 from tests.served import Server
 
 READERS = 50
-CROWDS = 5
-QUIETEST = 3
-SECONDS = 10
+CROWDS = 24
+COUNTED = 4
+CHANGES = 4
 BAR = 0.250
 FILLED = 0.75
 """The share of a core that the answers to one crowd take at most; else they queue for ever."""
-SETTLING = 3
+WITHHELD = 0.05
+"""The share of the time that the machine may be away before a crowd says nothing."""
+SETTLING = 2
 """Seconds, of the machine's pace, for the first answer of everybody, who all ask it at once."""
-ANSWERS = 40
+ANSWERS = 20
 COST_BAR = 5.0
 ELEMENTS = 24
 BARE = f"""
@@ -40,6 +44,7 @@ class Crowd:
     """What a number of readers lived through together."""
 
     pace: float
+    withheld: float = 0.0
     seconds: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
@@ -55,7 +60,7 @@ async def read(reader: Reader, begin: float, crowd: Crowd) -> None:
     """Change the head once a second (of the machine's pace), and wait for every picture."""
     now = asyncio.get_running_loop().time
     seen = (await reader.pick_head(0)).picture()
-    for turn in range(SECONDS):
+    for turn in range(CHANGES):
         await asyncio.sleep(max(0.0, begin + turn * crowd.pace - now()))
         answer = await reader.pick_head((turn + 1) % 2)
         crowd.seconds.append(answer.seconds)
@@ -66,23 +71,41 @@ async def read(reader: Reader, begin: float, crowd: Crowd) -> None:
         seen = picture
 
 
-async def crowd_of(count: int, url: str, pace: float = 1.0) -> Crowd:
-    """So many readers, each with a websocket of their own, spread over the second."""
+async def crowd_of(readers: list[Reader], presence: Presence, pace: float = 1.0) -> Crowd:
+    """Each with a websocket of their own, spread over the second."""
     crowd = Crowd(pace)
-    readers = [Reader(url, page="attention") for _ in range(count)]
+    called = time.monotonic()
+    begin = asyncio.get_running_loop().time() + SETTLING * pace
+    shares = (begin + place / len(readers) * pace for place in range(len(readers)))
+    await asyncio.gather(
+        *(read(reader, share, crowd) for reader, share in zip(readers, shares, strict=True))
+    )
+    crowd.withheld = presence.missing(called, time.monotonic())
+    return crowd
+
+
+async def crowds_of(server: Server, presence: Presence) -> tuple[Crowd, list[Crowd]]:
+    """One reader alone; then crowds, until enough of them had the machine."""
+    readers = [Reader(server.url, page="attention") for _ in range(READERS)]
+    crowds: list[Crowd] = []
     try:
         for reader in readers:
             await reader.open()
-            crowd.failures += (await reader.act()).failures
-        begin = asyncio.get_running_loop().time() + SETTLING * pace
-        shares = (begin + place / count * pace for place in range(count))
-        await asyncio.gather(
-            *(read(reader, share, crowd) for reader, share in zip(readers, shares, strict=True))
-        )
+            answer = await reader.act()
+            assert not answer.failures, answer.failures[0]
+        alone = await crowd_of(readers[:1], presence)
+        while len(crowds) < CROWDS and len(present(crowds)) < COUNTED:
+            cost = await core_seconds(server, "attention")
+            crowds.append(await crowd_of(readers, presence, pace_of(cost)))
     finally:
         for reader in readers:
             await reader.close()
-    return crowd
+    return alone, crowds
+
+
+def present(crowds: list[Crowd]) -> list[Crowd]:
+    """The crowds during which the machine was there."""
+    return [crowd for crowd in crowds if crowd.withheld <= WITHHELD]
 
 
 async def core_seconds(server: Server, page: str) -> float:
@@ -108,9 +131,11 @@ def pace_of(cost: float) -> float:
     return max(1.0, READERS * cost / FILLED)
 
 
-def paced(crowd: Crowd) -> str:
-    at = f" at one change in {crowd.pace:.1f} s" if crowd.pace > 1 else ""
-    return milliseconds(crowd.p95) + at
+def told(crowd: Crowd) -> str:
+    return (
+        f"{milliseconds(crowd.p95)} at one change in {crowd.pace:.1f} s"
+        f" with {crowd.withheld:.0%} of the machine withheld"
+    )
 
 
 def test_an_answer_beside_a_bare_page(tmp_path: Path) -> None:
@@ -137,18 +162,20 @@ def test_an_answer_beside_a_bare_page(tmp_path: Path) -> None:
 
 
 def test_fifty_readers(tmp_path: Path) -> None:
-    """Some crowds in turn; the middle of the three quietest counts: neighbours only add."""
-    crowds = []
-    with Server(tmp_path / "runs") as server:
-        for _ in range(CROWDS):
-            alone = asyncio.run(crowd_of(1, server.url))
-            cost = asyncio.run(core_seconds(server, "attention"))
-            crowds.append(asyncio.run(crowd_of(READERS, server.url, pace_of(cost))))
+    """The crowds are chosen by what the host withheld, never by how they came out.
+
+    One that asks for three quarters of a core cannot be answered in time by a machine that is
+    not there: p95 was 3.7 s with 45 % of it withheld, and 27 ms with 1 %, a minute later.
+    """
+    with Server(tmp_path / "runs") as server, Presence() as presence:
+        alone, crowds = asyncio.run(crowds_of(server, presence))
         assert not server.tracebacks, server.tracebacks[0]
-    together = sorted(crowds, key=lambda crowd: crowd.p95)[:QUIETEST][QUIETEST // 2]
+    counted = sorted(crowds, key=lambda crowd: crowd.withheld)[:COUNTED]
+    together = Crowd(median(crowd.pace for crowd in counted))
+    together.seconds = [seconds for crowd in counted for seconds in crowd.seconds]
     report(
         f"{READERS} readers changing heads once a second",
-        f"{together} (p95 of each crowd: {', '.join(map(paced, crowds))})",
+        f"{together} (p95 of each crowd: {', '.join(map(told, crowds))})",
         f"one reader with {alone}",
         f"p95 {milliseconds(BAR)} and no error",
     )
