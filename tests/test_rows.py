@@ -116,7 +116,7 @@ NUMBERS = {
 TEACHING = {
     "tutorials' mistakes as exhibits": [
         "tutorials_mistakes_as_exhibits",
-        "the_documents_own_numbers",
+        "a_published_model_makes_mistakes_too",
         "a_mistake_is_switched_off_and_on",
         "find_it",
         "the_four_systems_are_opened_and_trained",

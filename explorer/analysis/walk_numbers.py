@@ -37,7 +37,7 @@ def in_numbers(walk: Walk, stage: Stage, row: int, column: int) -> Made | None:
 
 
 def equation(made: Made, value: float) -> str:
-    return rf"{bare(value, alone=True)} = {made.latex}"
+    return rf"\small\rule{{0pt}}{{2em}} {bare(value, alone=True)} = {made.latex}"
 
 
 def _added(walk: Walk, stage: Stage, read: list[Tensor], column: int) -> Made:

@@ -253,7 +253,7 @@ def _cell_in_numbers(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> No
 
 def height_of(rows: int) -> int:
     """Room for so many rows whose numbers can be read."""
-    return min(MATRIX_HEIGHT, 48 * max(rows, 2) + 118)
+    return min(MATRIX_HEIGHT, 40 * max(rows, 2) + 118)
 
 
 def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:

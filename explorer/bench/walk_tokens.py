@@ -33,7 +33,7 @@ def show(walk: Walk, stage: Stage, row: int) -> None:
         columns |= {"reads": names, NUMBER: numbers, "writes": written}
     else:
         spans = [walk.reading.typed[token.start : token.end] for token in walk.reading.placed]
-        letters = [cut(readable(each), SHOWN) or "none, added for the model" for each in spans]
+        letters = [cut(readable(each), SHOWN) or "none: added" for each in spans]
         columns |= {"letters": letters, "token": names, NUMBER: numbers}
     right = st.column_config.TextColumn(alignment="right")
     st.dataframe(

@@ -138,7 +138,7 @@ function numbers(state, pen) {
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   const places = [100, 10, 0.2].filter(bound => data.top < bound).length;
-  const shown = Array.from(codes, (code, i) => {
+  let shown = Array.from(codes, (code, i) => {
     const value = exact ? exact[i] : valueOf(code, data);
     if (blank(state, i) || leftOut(state, i) || data.hidden.includes(i % m)) return "";
     if (value === 0) return "0";
@@ -147,8 +147,9 @@ function numbers(state, pen) {
     const fits = exact && pen.measureText(more).width <= cell - 5;
     return (fits ? more : plain).replaceAll("-", "−");
   });
-  const widest = shown.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
-  if (widest > cell - 5) return;
+  const fit = () => shown.every(text => pen.measureText(text).width <= cell - 5);
+  if (!fit()) shown = shown.map(text => text.replace(/^(−?)0\./, "$1."));
+  if (!fit()) return;
   const colours = coloursOf(state);
   shown.forEach((text, i) => {
     if (!text) return;

@@ -168,3 +168,25 @@ def test_longer_than_trained_is_really_passed(visitor: Visitor, scheme: str) -> 
     inside, beyond = result.halves(result.nats)
     said = f"On average {three(inside)} nats up to position 63, {three(beyond)} beyond"
     expect(page.get_by_text(said)).to_be_visible()
+
+
+def test_an_odd_width_of_sinusoids_has_its_place(visitor: Visitor) -> None:
+    page = visitor.open("/positions?model=shakespeare")
+    page.get_by_role("radio", name="An odd width, 7").click()
+    visitor.asks(table_width="An odd width, 7")
+    expect(page.get_by_text("7 numbers are 3 pairs and a last sine")).to_be_visible()
+    page.reload()
+    visitor.rest()
+    visitor.drawn("positions_table")
+    table = visitor.widget("positions_table")
+    table.locator("canvas").focus()
+    for key in ("ArrowDown", "ArrowDown", *["ArrowRight"] * 6):
+        page.keyboard.press(key)
+    value = float(sinusoids(torch.arange(2), 7)[1, 6])
+    expect(table.locator(".sentence")).to_contain_text(f"Position 1, dimension 6: {value:.4f}")
+
+
+def test_a_longer_source_is_the_encoders(visitor: Visitor) -> None:
+    page = visitor.open("/positions?model=translation&lab=Longer+than+trained")
+    expect(page.get_by_text("looks at: layer 0, head 1 · Encoder")).to_be_visible()
+    expect(page.get_by_text("Cross, chosen in the sidebar")).to_be_visible()

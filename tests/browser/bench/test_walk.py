@@ -204,3 +204,36 @@ def test_bad_wishes_in_the_address_are_said(visitor: Visitor) -> None:
         page.get_by_text("This model has no stage “encoder.5.x”; showing Tokens.")
     ).to_be_visible()
     expect(page.get_by_text("There is no token 999 here")).to_be_visible()
+
+
+def test_the_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> None:
+    """By links and by the menu: the query and the key stay, whoever chose them."""
+    stage = "encoder.0.self_attn.weights"
+    page = visitor.open(
+        f"/walk?model=translation&text={TRANSLATION.replace(' ', '+')}&head=0"
+        f"&stage={stage}&encoder_token=1&key_token=3"
+    )
+    visitor.drawn("walk_values")
+    page.get_by_role("button", name="Query and key of this pair").click()
+    visitor.titled("Query and key")
+    visitor.asks(query="1 · black", key="3 · does")
+    visitor.choose("Key", "5 ·")
+    visitor.asks(key="5 · see")
+    visitor.rest()
+    page.get_by_role("button", name="This head in the whole pass").click()
+    visitor.titled("The whole pass")
+    visitor.asks(stage=stage, encoder_token="1", key_token="5")
+    visitor.follow("Head, step by step")
+    visitor.asks(held="q1k5")
+    page.get_by_role("button", name="This head in the whole pass").click()
+    visitor.titled("The whole pass")
+    visitor.asks(stage=stage, encoder_token="1", key_token="5")
+    expect(visitor.widget("walk_values").locator(".place")).to_have_text("query 1, key 5")
+
+
+def test_the_first_stage_shows_every_tokens_number(visitor: Visitor) -> None:
+    page = visitor.open(f"/walk?model=translation&text={TRANSLATION.replace(' ', '+')}")
+    opened = library.open_model("translation")
+    cells = page.get_by_test_id("stDataFrame").locator('[data-testid^="glide-cell-3-"]')
+    for token in reading.read(opened, TRANSLATION).source[:5]:
+        expect(cells.filter(has_text=re.compile(rf"^{token.id}$")).first).to_be_attached()

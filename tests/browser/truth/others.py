@@ -209,7 +209,8 @@ def walk(case: Case, visitor: Visitor) -> list[Claim]:
     if case is CROSS:
         value = seen(case)[stage][0]
     else:
-        stage, value, cells = "probabilities", logits(case).softmax(-1)[None], [(0, 0), (0, 2)]
+        best_first = logits(case).softmax(-1).sort(descending=True).values
+        stage, value, cells = "probabilities", best_first[None], [(0, 0), (0, 2)]
     visitor.open(f"/walk?{case.address}&stage={stage}")
     return [*made, *(a_cell(visitor, "walk_values", value, *at, exact=True) for at in cells)]
 
