@@ -1,30 +1,26 @@
 """The formula of a stage with the numbers of one of its cells, where it is no long sum.
 
-In float64, from the values of the stages that the stage reads, like `walk_again`.
+In float64, from the values of the stages that the stage reads, like `walk_again`. What comes
+before attention, its bias and what stands in pairs is in `walk_looked_up`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.walk_again import activation
+from explorer.analysis.walk_again import activation, bend, linear
+from explorer.analysis.walk_cell import Cell, Made
 from explorer.analysis.walk_line import Stage
-from explorer.analysis.walk_sum import bare
+from explorer.analysis.walk_looked_up import LOOKED_UP
+from explorer.analysis.walk_sum import bare, factors
 from explorer.analysis.walk_values import Walk
+from explorer.numbers import three
 from models.normalization import LayerNorm, RMSNorm
-
-
-@dataclass(frozen=True)
-class Made:
-    """The right side of the equation, and what it gives."""
-
-    latex: str
-    total: float
 
 
 def in_numbers(walk: Walk, stage: Stage, row: int, column: int) -> Made | None:
@@ -32,45 +28,60 @@ def in_numbers(walk: Walk, stage: Stage, row: int, column: int) -> Made | None:
     if stage.kind not in NUMBERS:
         return None
     with torch.no_grad():
-        read = [walk[name].detach()[row].double() for name in stage.reads]
-        return NUMBERS[stage.kind](walk, stage, read, column)
+        return NUMBERS[stage.kind](Cell(walk, stage, row, column))
 
 
 def equation(made: Made, value: float) -> str:
     return rf"\small\rule{{0pt}}{{2em}} {bare(value, alone=True)} = {made.latex}"
 
 
-def _added(walk: Walk, stage: Stage, read: list[Tensor], column: int) -> Made:
-    parts = [float(each[column]) for each in read]
+def _added(cell: Cell) -> Made:
+    parts = [float(cell.read(at)[cell.column]) for at in range(len(cell.stage.reads))]
     first, *others = parts
     return Made(" + ".join([bare(first, alone=True), *map(bare, others)]), sum(parts))
 
 
-def _scaled(walk: Walk, stage: Stage, read: list[Tensor], column: int) -> Made | None:
-    if walk.config.attention_cap is not None:
-        return None
-    product, scale, width = float(read[0][column]), walk.config.scale, walk.config.head_width
-    made = rf"{bare(scale, alone=True)} \cdot {bare(product)}"
-    if math.isclose(scale, width**-0.5):
-        made = rf"\frac{{{bare(product, alone=True)}}}{{\sqrt{{{width}}}}}"
-    return Made(made, product * scale)
+def _scaled(cell: Cell) -> Made:
+    product, config = float(cell.read()[cell.column]), cell.walk.config
+    made = rf"{bare(config.scale, alone=True)} \cdot {bare(product)}"
+    if math.isclose(config.scale, config.head_width**-0.5):
+        made = rf"\frac{{{bare(product, alone=True)}}}{{\sqrt{{{config.head_width}}}}}"
+    return _bent(Made(made, product * config.scale), config.attention_cap)
 
 
-def _share(walk: Walk, stage: Stage, read: list[Tensor], column: int) -> Made | None:
+def _bent(made: Made, cap: float | None) -> Made:
+    """Towards a bound, in models that have one."""
+    if cap is None:
+        return made
+    latex = rf"{three(cap)} \tanh\left(\frac{{1}}{{{three(cap)}}} \cdot {made.latex}\right)"
+    return Made(latex, float(bend(torch.tensor(made.total, dtype=torch.float64), cap)))
+
+
+def _masked(cell: Cell) -> Made:
+    if not cell.walk.mask(cell.stage)[cell.row, cell.column]:
+        return Made(r"-\infty \quad \text{this key may not be looked at}", -math.inf)
+    return _added(cell)
+
+
+def _share(cell: Cell) -> Made | None:
     """The largest is taken off above and below, as the model does it: the share is the same."""
-    logits = read[0]
-    if not logits[column].isfinite():
-        return None
+    logits = cell.read()
     largest = float(logits.max())
+    if not math.isfinite(largest):
+        return None
     raised = (logits - largest).exp()
-    above = f"e^{{{bare(float(logits[column]), alone=True)} - {bare(largest)}}}"
+    logit = float(logits[cell.column])
+    power = f"{bare(logit, alone=True)} - {bare(largest)}" if math.isfinite(logit) else r"-\infty"
     total = float(raised.sum())
     below = rf"\underbrace{{{bare(total)}}}_{{\text{{the same, summed}}}}"
-    return Made(rf"\frac{{{above}}}{{{below}}}", float(raised[column]) / total)
+    return Made(rf"\frac{{e^{{{power}}}}}{{{below}}}", float(raised[cell.column]) / total)
 
 
-def _normed(walk: Walk, stage: Stage, read: list[Tensor], column: int) -> Made | None:
-    module, x = walk.module(stage), read[0]
+def _normed(cell: Cell) -> Made | None:
+    return _by_norm(cell.read(), cell.module, cell.column)
+
+
+def _by_norm(x: Tensor, module: Any, column: int) -> Made | None:
     if not isinstance(module, LayerNorm | RMSNorm):
         return None
     mean = float(x.mean()) if isinstance(module, LayerNorm) else 0.0
@@ -86,24 +97,54 @@ def _normed(walk: Walk, stage: Stage, read: list[Tensor], column: int) -> Made |
     return Made(made, total)
 
 
-def _active(walk: Walk, stage: Stage, read: list[Tensor], column: int) -> Made:
-    name = walk.config.activation
-    inside = bare(float(read[0][column]), alone=True)
-    made = rf"\max(0, {inside})" if name == "relu" else rf"\text{{{name}}}({inside})"
-    total = float(activation(read[0][column], name))
-    if len(read) > 1:
-        return Made(rf"{made} \cdot {bare(float(read[1][column]))}", total * float(read[1][column]))
-    return Made(made, total)
+def _active(cell: Cell) -> Made:
+    made = _activated(cell.read()[cell.column], cell.walk.config.activation)
+    if len(cell.stage.reads) > 1:
+        factor = float(cell.read(1)[cell.column])
+        return Made(rf"{made.latex} \cdot {bare(factor)}", made.total * factor)
+    return made
 
 
-NUMBERS: dict[str, Callable[[Walk, Stage, list[Tensor], int], Made | None]] = {
+def _activated(x: Tensor, name: str) -> Made:
+    inside = bare(float(x), alone=True)
+    latex = rf"\max(0, {inside})" if name == "relu" else rf"\text{{{name}}}({inside})"
+    return Made(latex, float(activation(x, name)))
+
+
+def _class_hidden(cell: Cell) -> Made:
+    hidden: Any = cell.walk.model.head.hidden  # type: ignore[union-attr]
+    x = linear(cell.read(), hidden.weight, hidden.bias)
+    return _activated(x[cell.column], cell.walk.config.classifier_activation)
+
+
+def _transformed(cell: Cell) -> Made | None:
+    transform: Any = cell.walk.model.head.transform  # type: ignore[union-attr]
+    x = linear(cell.read(), transform.proj.weight, transform.proj.bias)
+    active = activation(x, cell.walk.config.activation)
+    return _by_norm(active, transform.norm, cell.column)
+
+
+def _capped_logit(cell: Cell) -> Made:
+    """Without a cap, a logit is a sum."""
+    found = factors(cell.walk, cell.stage, cell.row, cell.column)
+    total = float(found.x.double() @ found.w.double()) + (found.bias or 0.0)
+    return _bent(Made(bare(total, alone=True), total), cell.walk.config.logit_cap)
+
+
+NUMBERS: dict[str, Callable[[Cell], Made | None]] = {
+    **LOOKED_UP,
     "begin": _added,
     "add": _added,
     "scores": _scaled,
+    "masked": _masked,
     "weights": _share,
     "probabilities": _share,
     "norm": _normed,
     "norm behind": _normed,
     "final": _normed,
+    "head norm": _normed,
     "activation": _active,
+    "class hidden": _class_hidden,
+    "transform": _transformed,
+    "logits": _capped_logit,
 }

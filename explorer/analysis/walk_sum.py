@@ -49,14 +49,19 @@ def as_sum(walk: Walk, stage: Stage, row: int, column: int) -> Sum | None:
     """The number in this row and column of the stage's values, where it is such a sum."""
     if stage.kind not in FACTORS or (stage.kind == "logits" and walk.config.logit_cap is not None):
         return None
-    with torch.no_grad():
-        found = FACTORS[stage.kind](walk, stage, row, column)
+    found = factors(walk, stage, row, column)
     x, w = found.x.double(), found.w.double()
     products = x * w
     order = products.abs().argsort(descending=True, stable=True)
     first, others = order[:TERMS].tolist(), order[TERMS:]
     terms = tuple((at, float(x[at]), float(w[at])) for at in first)
     return Sum(terms, len(others), float(products[others].sum()), found.bias)
+
+
+def factors(walk: Walk, stage: Stage, row: int, column: int) -> Factors:
+    """What is multiplied and added up for this cell, of a kind in `FACTORS`."""
+    with torch.no_grad():
+        return FACTORS[stage.kind](walk, stage, row, column)
 
 
 SYMBOLS = {"products": ("q", "k"), "head out": ("a", "v")}

@@ -1,0 +1,1 @@
+"""Charts as plain Vega-Lite dictionaries, and the same for print."""

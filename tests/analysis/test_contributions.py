@@ -29,6 +29,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "beside": {"kind": "decoder", "n_layers": 2, "parallel": True, "norm_position": "pre"},
     "capped words": {"kind": "decoder", "logit_cap": 2.0, "logit_scale": 0.7},
     "no feed-forward": {"kind": "decoder", "d_ff": 0, "n_layers": 2},
+    "all sines first": {"kind": "encoder-decoder", "positions": "sinusoidal", "pairs": "halves"},
     "masked": {"kind": "encoder", "head": "masked-language-model", "embedding_norm": True},
     "first": {**CLASSIFIER, "pooling": "first", "d_classifier": 5},
     "last": {**CLASSIFIER, "pooling": "last"},

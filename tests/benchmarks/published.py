@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
@@ -22,12 +24,13 @@ LAYERS = HEADS = 12
 
 @cache
 def folder(positions: int = 1024) -> Path:
-    """The reference library saves it; the folder goes with the temporary files."""
+    """The reference library saves it; the folder goes with the process."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     import transformers
 
     torch.manual_seed(0)
     made = Path(mkdtemp(prefix="gpt2-small-"))
+    atexit.register(rmtree, made, ignore_errors=True)
     config = transformers.GPT2Config(n_positions=positions)
     transformers.GPT2LMHeadModel(config).save_pretrained(made)
     return made

@@ -1,0 +1,121 @@
+"""Cells that come out of a table or from a position: the equation says which row of which table.
+
+Like `walk_numbers`, of which this is the part for embeddings, positions, distances, pooling
+and heads side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+from explorer.analysis.walk_cell import Cell, Made
+from explorer.analysis.walk_sum import bare
+from explorer.analysis.written import head_outs
+from models.positional import PositionalEncoding
+
+
+def _under(value: float, what: str, alone: bool = True) -> str:
+    return rf"\underbrace{{{bare(value, alone=alone)}}}_{{{what}}}"
+
+
+def _embedded(cell: Cell) -> Made:
+    config, token = cell.walk.config, int(cell.read())
+    found = float(cell.module.weight[token, cell.column])
+    place = rf"E_{{{token},\,{cell.column}}}"
+    if not config.scale_embedding:
+        return Made(_under(found, place), found)
+    scaled = rf"\sqrt{{{config.d_model}}} \cdot {_under(found, place, alone=False)}"
+    return Made(scaled, math.sqrt(config.d_model) * found)
+
+
+def _positioned(cell: Cell) -> Made:
+    place = int(cell.walk.places(cell.stage.stack)[cell.row])
+    if not isinstance(cell.module, PositionalEncoding):
+        row = place + cell.walk.config.position_offset
+        found = float(cell.module.table.weight[row, cell.column])
+        return Made(_under(found, rf"P_{{{row},\,{cell.column}}}"), found)
+    width = cell.walk.config.d_model
+    if cell.walk.config.pairs == "halves":
+        half = (width + 1) // 2
+        pair, is_cosine = cell.column % half, cell.column >= half
+    else:
+        pair, is_cosine = divmod(cell.column, 2)
+    name, wave = ("cos", math.cos) if is_cosine else ("sin", math.sin)
+    latex = rf"\{name}\frac{{{place}}}{{10000^{{{2 * pair}/{width}}}}}"
+    return Made(latex, wave(place / 10_000 ** (2 * pair / width)))
+
+
+def _segment(cell: Cell) -> Made:
+    row = int(cell.walk.segments()[cell.row])
+    found = float(cell.module.weight[row, cell.column])
+    return Made(_under(found, rf"S_{{{row},\,{cell.column}}}"), found)
+
+
+def _turned(cell: Cell) -> Made:
+    """A pair is turned by position × frequency; numbers beyond the pairs stay as they are."""
+    positions, x, column = cell.module, cell.read(), cell.column
+    width = positions.d_head
+    if column >= width:
+        return Made(bare(float(x[column]), alone=True), float(x[column]))
+    halves = positions.pairs == "halves"
+    pair = column % (width // 2) if halves else column // 2
+    is_second = column >= width // 2 if halves else bool(column % 2)
+    first, second = (pair, pair + width // 2) if halves else (2 * pair, 2 * pair + 1)
+    place = cell.walk.places(cell.stage.stack)[cell.row]
+    angle = place * positions.frequencies()[pair]  # in float32, as the model has it
+    stretch = 1.0 if positions.scaling is None else positions.scaling.attention_factor
+    cosine, sine = float(angle.cos()), float(angle.sin())
+    a, b, turn = float(x[first]), float(x[second]), bare(float(angle), alone=True)
+    if is_second:
+        latex, total = rf"{bare(a)} \sin {turn} + {bare(b)} \cos {turn}", a * sine + b * cosine
+    else:
+        latex, total = rf"{bare(a)} \cos {turn} - {bare(b)} \sin {turn}", a * cosine - b * sine
+    if stretch != 1:
+        latex = rf"{bare(stretch)} \left({latex}\right)"
+    return Made(latex, stretch * total)
+
+
+def _distance(cell: Cell) -> Made:
+    """What ALiBi takes off by distance, or what the table holds for the distance's bucket."""
+    places = cell.walk.places(cell.stage.stack)
+    offset, head = places[cell.column] - places[cell.row], cell.walk.head
+    if cell.walk.config.positions == "alibi":
+        slope, apart = float(cell.module.slopes()[head]), abs(int(offset))
+        return Made(rf"-{bare(slope)} \cdot {apart}", -slope * apart)
+    bucket = int(cell.module.buckets(offset[None, None])[0, 0])
+    found = float(cell.module.table.weight[bucket, head])
+    return Made(_under(found, rf"B_{{{bucket},\,{head}}}"), found)
+
+
+def _joined(cell: Cell) -> Made:
+    """The head's own number; its output is made anew for this row."""
+    head, at = divmod(cell.column, cell.walk.config.head_width)
+    part = cell.stage.name.removesuffix(".concat")
+    found = float(head_outs(cell.walk.reading, part, torch.tensor([cell.row]))[head, 0, at])
+    return Made(_under(found, rf"o^{{({head})}}_{{{at}}}"), found)
+
+
+def _pooled(cell: Cell) -> Made:
+    config, x = cell.walk.config, cell.whole()[:, cell.column]
+    ids = cell.walk.ids(cell.stage.stack)
+    places = [at for at in range(len(x)) if config.pad_id is None or int(ids[at]) != config.pad_id]
+    if config.pooling == "mean":
+        total, count = float(x[places].sum()), len(places)
+        summed = _under(total, rf"{count} \text{{ tokens, summed}}")
+        return Made(rf"\frac{{{summed}}}{{{count}}}", total / count)
+    place = places[0 if config.pooling == "first" else -1]
+    return Made(_under(float(x[place]), rf"x_{{{place}}}"), float(x[place]))
+
+
+LOOKED_UP: dict[str, Callable[[Cell], Made | None]] = {
+    "embed": _embedded,
+    "positions": _positioned,
+    "segments": _segment,
+    "turned": _turned,
+    "bias": _distance,
+    "concat": _joined,
+    "pooled": _pooled,
+}
