@@ -39,11 +39,10 @@ def _positioned(cell: Cell) -> Made:
         return Made(_under(found, rf"P_{{{row},\,{cell.column}}}"), found)
     width = cell.walk.config.d_model
     if cell.walk.config.pairs == "halves":
-        half = (width + 1) // 2
-        pair, is_cosine = cell.column % half, cell.column >= half
+        second, pair = divmod(cell.column, (width + 1) // 2)
     else:
-        pair, is_cosine = divmod(cell.column, 2)
-    name, wave = ("cos", math.cos) if is_cosine else ("sin", math.sin)
+        pair, second = divmod(cell.column, 2)
+    name, wave = ("cos", math.cos) if second else ("sin", math.sin)
     latex = rf"\{name}\frac{{{place}}}{{10000^{{{2 * pair}/{width}}}}}"
     return Made(latex, wave(place / 10_000 ** (2 * pair / width)))
 
