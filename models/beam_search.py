@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from models.config import TransformerConfig
 from models.generation import beginning
 from models.going_on import GoingOn
 from models.transformer import Transformer
@@ -39,7 +40,8 @@ class Node:
 class Beams:
     """All nodes in the order of their steps, and the places of the ends, the best score first.
 
-    An end is a node that ends the text, or one that stood when nothing more could be written.
+    An end is a node that ends the text, or one that stands: all of those compete when nothing
+    more can be written, before it only where fewer texts than beams have ended.
     """
 
     nodes: tuple[Node, ...]
@@ -57,6 +59,16 @@ class Beams:
 def length_penalty(length: int, alpha: float) -> float:
     """((5 + length) ÷ 6)^α; 1 for α = 0."""
     return float(((5 + length) / 6) ** alpha)
+
+
+def considered(config: TransformerConfig, beams: int) -> int:
+    """How many nodes a step looks at: `beams` can go on, however many tokens end the text."""
+    return max(2, 1 + len(_ends(config))) * beams
+
+
+def _ends(config: TransformerConfig) -> set[int | None]:
+    """The tokens that end a text."""
+    return {config.eos_id, *config.more_eos_ids} - {None}
 
 
 def beam_search(
@@ -82,23 +94,24 @@ def beam_steps(
 ) -> Iterator[Beams]:
     """The search after each of its steps; stop by stopping.
 
-    Each step goes on from the `beams` likeliest unended nodes and considers twice as many
-    of what follows. It ends when no unended node can still beat the worst of `beams` ended
+    Each step goes on from the `beams` likeliest unended nodes and considers `considered` of
+    what follows. It ends when no unended node can still beat the worst of `beams` ended
     ones, after `max_length` tokens, or where the positions end. A step costs one token's
     pass for each beam. ValueError for what means nothing.
     """
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
     config, going = model.config, GoingOn(model, prompt)
-    ends = {config.eos_id, *config.more_eos_ids} - {None}
+    ends = _ends(config)
     nodes: list[Node] = []
     alive, ended, logits = [-1], list[int](), going.first
     room = config.max_len - beginning(model, prompt).shape[1] + 1
-    for step in range(min(max_length, room)):
+    last = min(max_length, room) - 1
+    for step in range(last + 1):
         chances = logits.log_softmax(-1)
         before = torch.tensor([nodes[n].log_probability if n >= 0 else 0.0 for n in alive])
         together = (before[:, None] + chances).flatten()
-        best = together.topk(min(2 * beams, int(together.isfinite().sum())))
+        best = together.topk(min(considered(config, beams), int(together.isfinite().sum())))
         penalty, going_on, rows = length_penalty(step + 1, alpha), list[int](), list[int]()
         for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
             row, token = divmod(flat, chances.shape[1])
@@ -113,12 +126,11 @@ def beam_steps(
             nodes.append(Node(parent, token, step, value, value / penalty, is_kept, ends_here))
         ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
         alive = going_on
-        open_ends = [] if len(ended) == beams else alive
+        open_ends = alive if step == last or len(ended) < beams else []
         found = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
         yield Beams(tuple(nodes), tuple(found))
-        is_last = step + 1 == min(max_length, room)
         is_won = len(ended) == beams and not _may_beat(nodes, alive, ended, max_length, alpha)
-        if is_last or not alive or is_won:
+        if step == last or not alive or is_won:
             return
         going.take(rows)
         logits = going.read(torch.tensor([[nodes[place].token] for place in alive]))[:, -1]

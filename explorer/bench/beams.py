@@ -19,7 +19,7 @@ from explorer.passing import ids_of
 from explorer.snippets import decoding as snippets
 from explorer.waiting import with_bar
 from explorer.writing import MOST_WRITTEN
-from models.beam_search import Beams, beam_steps, length_penalty
+from models.beam_search import Beams, beam_steps, considered, length_penalty
 
 IDLE = "A column is a step; what is not kept is faint. Click a token to go on from it by hand."
 
@@ -44,7 +44,7 @@ def show() -> Callable[[], str]:
         nodes(opened, found, alpha),
         key="beam_tree",
         idle=IDLE,
-        rows=2 * beams,
+        rows=considered(opened.config, beams),
         marked=_line(found, best),
         on_pick=lambda node: _take(opened, start, found.path(node)),
     )

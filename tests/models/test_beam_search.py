@@ -27,8 +27,8 @@ SIZES: dict[str, Any] = {
 PROMPT = torch.tensor([[2, 3, 4]])
 
 
-def model(kind: str, seed: int = 0) -> Transformer:
-    made = Transformer(TransformerConfig(kind=kind, n_layers=1, **SIZES), seed=seed)
+def model(kind: str, seed: int = 0, **more: Any) -> Transformer:
+    made = Transformer(TransformerConfig(kind=kind, n_layers=1, **SIZES | more), seed=seed)
     return shake(made.double(), by=0.6).eval()
 
 
@@ -63,6 +63,37 @@ def test_enough_beams_find_the_best_of_all(kind: str, alpha: float, seed: int) -
     assert tuple(found.path(found.ends[0])) == best
     for place in found.ends[:10]:
         assert found.nodes[place].score == pytest.approx(scores[tuple(found.path(place))], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+@pytest.mark.parametrize("beams", [1, 2])
+@pytest.mark.parametrize("how", [{"max_length": 4}, {"max_length": 50}])
+def test_what_stands_at_the_end_competes_with_as_many_ended_texts(
+    kind: str, beams: int, how: dict[str, int]
+) -> None:
+    """The best of all that ended and all that stand, whether the length or the positions end."""
+    won_open = 0
+    for seed in range(12, 16):
+        room = {"max_len": PROMPT.shape[1] + 3 if kind == "decoder" else 4}
+        found = beam_search(model(kind, seed, **room), PROMPT, beams=beams, alpha=0.6, **how)
+        last = max(node.step for node in found.nodes)
+        ended = [node for node in found.nodes if node.ended]
+        stand = [node for node in found.nodes if node.kept and node.step == last]
+        best = max((*ended, *stand), key=lambda node: node.score)
+        assert found.nodes[found.ends[0]] == best
+        assert found.path(found.ends[0])[-1] == best.token
+        won_open += len(ended) >= beams and best in stand
+    assert won_open, "no example in which what stands beats as many ended texts as beams"
+
+
+def test_several_tokens_that_end_a_text_leave_every_beam_something_to_go_on_with() -> None:
+    beams = 2
+    for seed in range(8):
+        found = beam_search(
+            model("decoder", seed, more_eos_ids=(2, 3)), PROMPT, beams=beams, max_length=4
+        )
+        for step in range(1, max(node.step for node in found.nodes) + 1):
+            assert sum(node.kept for node in found.nodes if node.step == step) == beams
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
