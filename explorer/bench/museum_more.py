@@ -33,6 +33,8 @@ SHORT = (
 ASIDES = {
     "lost-target": "The document's code needs a target as long as its source. Where the source "
     "is shorter here, its last row stands in for the rows that are missing.",
+    "fixed-heads": "Both runs have the same weights, so only the heads are cut anew there: another "
+    "expansion factor needs other weights, and is counted below.",
     "norm-order": "Both runs have the same weights and the same config. The right run norms where "
     "the config says: pre is what a part reads, post the sum of stream and part. The other run "
     "does the opposite.",

@@ -119,15 +119,20 @@ class Case:
 def case_of(opened: Opened, reading: Reading, look: Look) -> Case:
     """The right run: the opened model over the text it read."""
     ids = ids_of([reading.tokens])
-    target = labels = None
-    kind, head = opened.config.kind, opened.config.head
-    if kind == "encoder-decoder":
-        target, labels = ids_of([reading.target]), ids_of([reading.written])
-    elif head == "classifier":
-        labels = reading.trace.output[reading.row].argmax(-1)[None]
-    elif kind == "decoder":
-        labels = torch.cat((ids[:, 1:], torch.full((1, 1), IGNORE)), 1)
-    elif head != "none":
-        labels = ids
+    target = ids_of([reading.target]) if opened.config.kind == "encoder-decoder" else None
+    labels = _labels_of(opened, reading, ids)
     segments = segments_of(opened, [reading.tokens])
     return Case(opened.model, ids, target, segments, labels, reading, opened, look)
+
+
+def _labels_of(opened: Opened, reading: Reading, ids: Tensor) -> Tensor | None:
+    kind, head = opened.config.kind, opened.config.head
+    if head == "none":
+        return None
+    if head == "classifier":
+        return reading.trace.output[reading.row].argmax(-1)[None]
+    if kind == "encoder-decoder":
+        return ids_of([reading.written])
+    if kind == "decoder":
+        return torch.cat((ids[:, 1:], torch.full((1, 1), IGNORE)), 1)
+    return ids

@@ -27,6 +27,7 @@ Line = tuple[str, ...]
 """What is measured; with the mistake; right."""
 
 WIDTH, POSITIONS, OFFSET = 512, 60, 5
+HARD_CODED_EXPANSION = 4
 SOURCE = [[0, 2, 5, 6, 4, 3, 9, 5, 2, 9, 10, 1], [0, 2, 8, 7, 3, 4, 5, 6, 7, 2, 10, 1]]
 TARGET = [[0, 1, 7, 4, 3, 5, 9, 2, 8, 10, 9, 1], [0, 1, 5, 6, 2, 4, 7, 6, 2, 8, 10, 1]]
 PRINTED = 398_272
@@ -108,7 +109,7 @@ def shared_projection() -> list[Line]:
 
 
 def fixed_heads() -> list[Line]:
-    """Exhibit 6: four heads are asked for."""
+    """Exhibit 6: four heads are asked for, and a feed-forward layer twice as wide as the stream."""
     model = Transformer(notebook_tutorial(embed_dim=WIDTH, num_layers=1, n_heads=4))
     ids = torch.tensor(SOURCE[:1])
 
@@ -117,10 +118,13 @@ def fixed_heads() -> list[Line]:
         return f"{q.shape[1]} of {q.shape[3]}"
 
     both = wrong(model, "fixed-heads"), model
-    return [
+    inner = [notebook_tutorial(expansion_factor=by).d_ff for by in (HARD_CODED_EXPANSION, 2)]
+    asked = "expansion_factor=2, width inside the decoder's feed-forward layer"
+    lines: list[Line] = [
         (f"n_heads=4, heads of the {stack}", *(widths(each, stack) for each in both))
         for stack in ("encoder", "decoder")
     ]
+    return [*lines, (asked, *(f"{width:,}" for width in inner))]
 
 
 def no_padding_mask() -> list[Line]:

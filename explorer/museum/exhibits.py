@@ -139,7 +139,8 @@ EXHIBITS = (
         "The heads throw their weights away, and no mask ever reaches them.",
         "Weights are shown, and the mask arrives.",
         "Causality check",
-        "There is nothing to draw, and a token later in the sentence moves the answers before it.",
+        "There is nothing to draw, and a token later in the sentence moves what the model makes of "
+        "those before it.",
     ),
     Exhibit(
         11,

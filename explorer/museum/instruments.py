@@ -14,9 +14,9 @@ from torch import Tensor
 
 from explorer.museum import pictures
 from explorer.museum.case import NOWHERE, Case
-from explorer.museum.moving import loss_of, moved_by, other_tokens
+from explorer.museum.moving import loss_of, moved_by, other_tokens, stream_moved_by
 from explorer.museum.pictures import Picture, named_look
-from explorer.museum.taps import Felt
+from explorer.museum.taps import Felt, one_head
 from explorer.numbers import spread as in_words
 from explorer.numbers import three
 from explorer.parts import site as named_site
@@ -65,9 +65,11 @@ def weights(case: Case) -> Found:
     """The map of the chosen head."""
     part, layer, head = case.look
     site = f"{named_site(part, layer)}.weights"
-    seen = case.seen({site: lambda weights: weights[0, head]})
+    seen = case.seen({site: one_head(head)})
     if site not in seen:
         return Found(None, "no weights: they were computed and dropped, so there is no picture")
+    if not len(seen[site]):
+        return Found(None, f"this run has no head {head} there, so there is no picture")
     drawn = seen[site]
     entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
     spread = float(entropy.exp())
@@ -135,7 +137,7 @@ def loss(case: Case) -> Found:
 
 
 def causality(case: Case) -> Found:
-    """Another last token: do the answers before it move?"""
+    """Another last token: do the answers before it move, or the streams where none stands there?"""
     read = case.written
     if case.last != "decoder":
         return Found(None, "an encoder may look ahead, so there is nothing to check")
@@ -143,7 +145,12 @@ def causality(case: Case) -> Found:
         return Found(None, "there is one token alone, so no answer stands before it")
     other = other_tokens(case, read, slice(-1, None))
     ids, target = (other, None) if case.target is None else (None, other)
-    moved = moved_by(case, ids, target, until=read.shape[1] - 1)
+    until = read.shape[1] - 1
+    if not case.model.config.head.endswith("language-model"):  # no answer stands before it
+        moved = stream_moved_by(case, ids, target, until)
+        said = f"with another last token, the streams of those before it move by {three(moved)}"
+        return Found(moved, said)
+    moved = moved_by(case, ids, target, until)
     return Found(moved, f"with another last token, the logits before it move by {three(moved)}")
 
 

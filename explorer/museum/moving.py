@@ -14,15 +14,22 @@ from models.transformer import evaluating
 
 AT_ONCE = 64
 """Positions whose whole vocabulary is scored together."""
+FURTHER = 3
+"""How far on in the vocabulary another token is taken from."""
 
 
 def other_tokens(case: Case, ids: Tensor, where: slice) -> Tensor:
-    """Other tokens in some places: the next ids of the vocabulary, never the same."""
-    changed = ids.clone()
-    changed[:, where] = (changed[:, where] + 3) % case.opened.config.vocab_size
-    pad = case.opened.config.pad_id
+    """Other tokens in some places: the third id on, or the next after it where that is filler.
+
+    With four words or fewer the next id: no token ever stands for itself, unless filler is
+    the only other one.
+    """
+    words, pad = case.opened.config.vocab_size, case.opened.config.pad_id
+    new = (ids[:, where] + (FURTHER if words > FURTHER + 1 else 1)) % words
     if pad is not None:
-        changed[changed == pad] = (pad + 1) % case.opened.config.vocab_size
+        new = new.where(new != pad, (pad + 1) % words)
+    changed = ids.clone()
+    changed[:, where] = new
     return changed
 
 
@@ -33,7 +40,10 @@ def moved_by(
     until: int | None = None,
     is_silenced: bool = False,
 ) -> float:
-    """How far the logits before place `until` move when the model reads these instead."""
+    """How far the logits before place `until` move when the model reads these instead.
+
+    A classifier has one answer, to the whole text: `until` is nothing to it.
+    """
     if case.model.config.head == "classifier":
         return float((case.logits(ids, target) - case.logits()).abs().max())
     before = case.stream(is_silenced=is_silenced)[:, :until]
@@ -44,6 +54,12 @@ def moved_by(
             one, two = (case.model.read(x[:, start : start + AT_ONCE]) for x in (before, after))
             most = torch.maximum(most, (two - one).abs().max())
     return float(most)
+
+
+def stream_moved_by(case: Case, ids: Tensor | None, target: Tensor | None, until: int) -> float:
+    """How far the last stream before place `until` moves when the model reads these instead."""
+    before, after = case.stream()[:, :until], case.stream(ids, target)[:, :until]
+    return float((after - before).abs().max())
 
 
 def loss_of(case: Case, final: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

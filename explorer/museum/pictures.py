@@ -10,6 +10,7 @@ from torch import Tensor
 
 from explorer.answers import class_names
 from explorer.museum.case import Case
+from explorer.museum.taps import one_head
 from explorer.parts import site as named_site
 
 MOST_PLACES = MOST_OUTPUTS = 12
@@ -94,7 +95,7 @@ def with_filler(case: Case, longer: Tensor) -> Picture | None:
     if part == "decoder.self_attn" and case.target is not None:  # it never meets the source
         part, layer, head = case.reading.parts[0].name, 0, 0
     site = f"{named_site(part, layer)}.weights"
-    weights = case.seen({site: lambda weights: weights[0, head]}, ids=longer).get(site)
+    weights = case.seen({site: one_head(head)}, ids=longer).get(site)
     if weights is None:
         return None
     rows = tuple(token.label for token in case.reading.rows(part))

@@ -13,6 +13,15 @@ Cut = Callable[[Tensor], Tensor]
 """The piece of a value that is kept, such as one head of all."""
 
 
+def one_head(head: int) -> Cut:
+    """The map of one head (q, k); empty where the run has fewer heads."""
+
+    def cut(weights: Tensor) -> Tensor:
+        return weights[0, head] if head < weights.shape[1] else weights[0, 0, :0]
+
+    return cut
+
+
 class Pieces(Tap):
     """Keeps a piece of each value that is named, and lets go of the rest."""
 

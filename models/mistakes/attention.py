@@ -4,6 +4,7 @@ import copy
 import math
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -17,7 +18,7 @@ from models.attention import (
 )
 from models.cache import LayerCache
 from models.config import TransformerConfig
-from models.mistakes.copying import attentions, blocks, copied
+from models.mistakes.copying import attentions, blocks, copied, reading_again
 from models.positional import Rotation
 from models.tap import NO_TAP, Tap
 from models.transformer import Transformer
@@ -26,25 +27,33 @@ HARD_CODED_HEADS = 8
 
 
 class OneForAllHeads(nn.Module):
-    """The same small matrix for every head, each reading only its own slice of the stream."""
+    """The same small projection for every head, each reading only its own slice of the stream."""
 
-    def __init__(self, weight: Float[Tensor, "w w"]) -> None:
+    def __init__(self, weight: Float[Tensor, "w w"], bias: Float[Tensor, " w"] | None) -> None:
         super().__init__()
-        self.weight = nn.Parameter(weight, requires_grad=weight.requires_grad)
+        self.weight = nn.Parameter(weight)
+        self.bias = None if bias is None else nn.Parameter(bias)
 
     def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
-        return (x.unflatten(-1, (-1, len(self.weight))) @ self.weight.mT).flatten(-2)
+        slices = x.unflatten(-1, (-1, len(self.weight)))
+        return F.linear(slices, self.weight, self.bias).flatten(-2)
 
 
 def one_projection(model: Transformer) -> Transformer:
-    """Every head of queries, keys and values gets the block that head 0 has for its own slice."""
+    """Every head of queries, keys and values gets the block that head 0 has for its own slice.
+
+    Head 0's bias comes with it, where there is one; the document's code has none.
+    """
     wrong = copied(model)
     for block, name in attentions(wrong):
         attention = getattr(block, name)
+        width = attention.d_head
         for each in ("q_proj", "k_proj", "v_proj"):
-            weight = getattr(attention, each).weight
-            own = weight[: attention.d_head, : attention.d_head].detach().clone()
-            setattr(attention, each, OneForAllHeads(own.requires_grad_(weight.requires_grad)))
+            whole = getattr(attention, each)
+            weight = whole.weight[:width, :width].detach().clone()
+            bias = None if whole.bias is None else whole.bias[:width].detach().clone()
+            small = OneForAllHeads(weight, bias).requires_grad_(whole.weight.requires_grad)
+            setattr(attention, each, small)
     return wrong
 
 
@@ -116,7 +125,7 @@ def filled_weights(
 
 
 def unmasked(model: Transformer) -> Transformer:
-    return _as(model, Unmasked)
+    return reading_again(_as(model, Unmasked))  # a cache hides what comes later
 
 
 FILLS = {"−1e9": -1e9, "−1e20": -1e20, "−∞": -math.inf}
@@ -162,6 +171,10 @@ def needs_other_than_eight(config: TransformerConfig) -> str | None:
         return "it has the eight heads that are hard-coded, so nothing would change"
     if config.d_model % HARD_CODED_HEADS or config.n_heads * config.head_width != config.d_model:
         return f"its width {config.d_model} cannot be cut into eight heads"
+    if config.qk_norm:
+        return "its norms of queries and keys count on the width of the heads it has"
+    if config.attention_scale is not None:
+        return "its scale is not 1/√d_k to begin with"
     if config.kv_heads != config.n_heads or config.positions in ("alibi", "relative", "rotary"):
         return "its positions or shared keys count on the heads it has"
     return None

@@ -39,6 +39,8 @@ def doubled_exponent(model: Transformer) -> Transformer:
 def needs_sinusoids(config: TransformerConfig) -> str | None:
     if config.positions != "sinusoidal":
         return f"it has no sinusoids: its positions are called {config.positions}"
+    if config.pairs == "halves":
+        return "its table has all sines first, and the mistake is one of a sine beside its cosine"
     return None
 
 

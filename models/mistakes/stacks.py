@@ -12,7 +12,7 @@ from models.cache import BlockCache
 from models.config import TransformerConfig
 from models.generation import beginning
 from models.masking import both, causal_mask
-from models.mistakes.copying import blocks, copied, stacks
+from models.mistakes.copying import blocks, copied, reading_again, stacks
 from models.tap import NO_TAP, Tap
 from models.transformer import Transformer
 
@@ -23,6 +23,7 @@ class LosesTarget(Block):
     Its own attention and the residual run over the encoder's output, so the target asks the
     questions of the cross-attention and enters nothing else. The document's code needs a
     target as long as the source; here the source's last row stands for rows that it lacks.
+    A cache is left as it is, so who writes reads the whole target at every step.
     """
 
     def forward(
@@ -68,7 +69,7 @@ def lost_target(model: Transformer) -> Transformer:
     assert wrong.decoder is not None
     for block in blocks(wrong.decoder):
         block.__class__ = LosesTarget  # the same parts, another pass
-    return wrong
+    return reading_again(wrong)
 
 
 class NeverAppends(Transformer):

@@ -15,7 +15,6 @@ from models import Transformer, TransformerConfig, trace
 from models.attention import scaled_dot_product_attention
 from models.mistakes import MISTAKES
 from models.mistakes.attention import four_fills
-from models.mistakes.copying import copied
 from models.mistakes.outputs import lowest_loss
 from models.mistakes.positions import barely_moving, doubled_sinusoids, spread_at
 from models.positional import sinusoids
@@ -23,7 +22,6 @@ from models.presets import notebook_tutorial, web_tutorial_classifier
 from models.transformer import evaluating
 from tests.models.building import config_of, inputs_of, shaken
 
-KINDS = ("encoder", "decoder", "encoder-decoder")
 HERE = torch.arange(60)
 SOURCE, TARGET = torch.tensor(documents.SOURCE), torch.tensor(documents.TARGET)
 
@@ -56,29 +54,6 @@ def written_in_the_notebook(length: int, width: int) -> Tensor:
 def moved(model: Transformer, source: Tensor, target: Tensor, other: Tensor) -> float:
     with evaluating(model):
         return float((model(source, other) - model(source, target)).abs().max())
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_copy_leaves_the_model_as_it_was(name: str, kind: str) -> None:
-    config = config_of(kind, d_model=16, n_heads=2)
-    right = shaken(config, torch.float32)
-    if MISTAKES[name].misfit(config):
-        return
-    before, names = {n: p.clone() for n, p in right.named_parameters()}, list(right.modules())
-    inputs = inputs_of(config, batch=1)
-    with evaluating(right):
-        expected = right(*inputs)
-        MISTAKES[name].make(right)(*inputs)
-        assert torch.equal(right(*inputs), expected)
-    assert [type(m) for m in right.modules()] == [type(m) for m in names]
-    assert all(torch.equal(p, before[n]) for n, p in right.named_parameters())
-
-
-def test_a_copy_costs_no_memory() -> None:
-    model = shaken(config_of("encoder-decoder"))
-    pairs = zip(model.parameters(), copied(model).parameters(), strict=True)
-    assert all(one.data_ptr() == other.data_ptr() for one, other in pairs)
 
 
 def test_1_the_doubled_exponent() -> None:

@@ -17,8 +17,9 @@ from explorer.museum.case import Case, case_of
 from explorer.museum.instruments import INSTRUMENTS
 from explorer.museum.taps import Felt
 from explorer.text import byte_tokenizer, word_tokenizer
-from explorer.text.special import CLASSIFIER, DECODER
+from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models.losses import IGNORE, cross_entropy
+from models.mistakes import MISTAKES
 from tests.models.building import shake
 from tests.shelf import WORDS, put
 
@@ -126,3 +127,69 @@ def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path, monkeypatch: pytest.M
     assert torch.equal(pair.logits(), shown)
     assert not torch.equal(shown, one.trace.output)
     assert INSTRUMENTS["Filler"](pair).number == pytest.approx(0, abs=1e-5)
+
+
+def test_a_head_that_the_run_has_no_more_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve heads are chosen from, and the decoder with the mistake has eight."""
+    words = word_tokenizer(WORDS, SOURCE)
+    put(tmp_path, "twelve", words, "a cat", kind="encoder-decoder", d_model=48, n_heads=12)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    for part in ("decoder.self_attn", "decoder.cross_attn"):
+        right = replace(case("twelve"), look=(part, 0, 11))
+        wrong = right.of(MISTAKES["fixed-heads"].make(right.model))
+        found = {name: instrument(wrong) for name, instrument in INSTRUMENTS.items()}
+        assert (found["A map"].number, found["A map"].picture) == (None, None)
+        assert "this run has no head 11" in found["A map"].said
+        assert INSTRUMENTS["A map"](right).picture is not None
+    assert found["Filler"].picture is None
+    last = replace(wrong, look=("decoder.cross_attn", 0, 7))
+    assert INSTRUMENTS["A map"](last).picture is not None
+
+
+def test_a_decoder_without_a_head_has_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
+    put(tmp_path, "bare", letters, "the cat", kind="decoder", head="none")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    bare = case("bare")
+    assert bare.labels is None
+    found = {name: instrument(bare) for name, instrument in INSTRUMENTS.items()}
+    assert found["Loss and gradients"].number is None
+    assert "no head" in found["Loss and gradients"].said
+
+
+def test_a_decoder_that_classifies_by_its_last_token_looks_back_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its class comes from the last token and moves with it; what stands before does not."""
+    letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
+    put(tmp_path, "last", letters, "a cat", kind="decoder", head="classifier", pooling="last")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    right = case("last")
+    shake(right.model, by=0.4)
+    other = moving.other_tokens(right, right.ids, slice(-1, None))
+    assert moving.moved_by(right, other) > 0.01
+    wrong = right.of(MISTAKES["dropped-weights"].make(right.model))
+    found = INSTRUMENTS["Causality check"](right)
+    assert found.number == pytest.approx(0, abs=1e-5)
+    assert "the streams of those before it" in found.said
+    assert (INSTRUMENTS["Causality check"](wrong).number or 0) > 0.01
+
+
+@pytest.mark.parametrize("pad", [None, 0, 1])
+@pytest.mark.parametrize("words", [3, 4, 5, 280])
+@pytest.mark.usefixtures("small_models")
+def test_another_token_is_another(words: int, pad: int | None) -> None:
+    """Nor filler, however few words there are."""
+    right = case("letters")
+    config = right.opened.config.replace(vocab_size=words, pad_id=pad)
+    few = replace(right, opened=replace(right.opened, config=config))
+    ids = torch.tensor([[i for i in range(words) if i != pad]])
+    others = moving.other_tokens(few, ids, slice(1, None))
+    assert others[0, 0] == ids[0, 0]
+    assert others[0, 1:].ne(ids[0, 1:]).all()
+    assert others.lt(words).all()
+    assert pad is None or others.ne(pad).all()
