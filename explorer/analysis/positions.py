@@ -18,7 +18,7 @@ from explorer.parts import site
 from explorer.passing import ids_of
 from explorer.reading import Reading, reread
 from explorer.text import Token
-from models import Transformer, trace
+from models import Transformer, TransformerConfig, trace
 from models.heads import LanguageModelHead
 from models.mistakes.positions import barely_moving, doubled_sinusoids, spread_at
 from models.positional import Positions, sinusoids
@@ -65,27 +65,39 @@ def right_and_doubled(d_model: int, places: int, offset: int) -> tuple[Measured,
 # ---- the same weights in another scheme ----------------------------------------------
 
 
-def can_have(model: Transformer, scheme: str) -> bool:
-    """Whether the weights of this model can be passed in that scheme."""
+def can_have(model: Transformer, scheme: str, length: int = 1) -> bool:
+    """Whether the weights of this model can be passed in that scheme, over so many tokens."""
     config = model.config
-    if scheme == config.positions:
-        return True
-    if scheme == "rotary" and config.head_width % 2:
-        return False
-    return scheme not in TRAINED and not config.patch_size
+    is_own = scheme == config.positions and length <= config.max_len
+    return is_own or _fault(config, scheme, length) is None
+
+
+def _fault(config: TransformerConfig, scheme: str, max_len: int) -> str | None:
+    """Why there is no such model, in a sentence."""
+    if scheme in TRAINED and scheme != config.positions:
+        return f"The {scheme} positions are trained numbers, and this model has none."
+    if scheme == "learned" and max_len != config.max_len:
+        return f"The table has {config.max_len:,} rows, for so many tokens and no others."
+    return _changed(config, scheme, max_len).fault()
+
+
+def _changed(config: TransformerConfig, scheme: str, max_len: int) -> TransformerConfig:
+    changes: dict[str, object] = {"positions": scheme, "max_len": max_len}
+    if scheme != config.positions:
+        changes |= {"rope_scaling": None, "d_rotary": None, "pairs": None}
+    return config.replace(**changes)
 
 
 def twin(model: Transformer, scheme: str, max_len: int | None = None) -> Transformer:
     """The same weights, not copied, with this scheme and for this many tokens; in eval mode.
 
-    ValueError where there is no such model. A learned table stays as long as it is.
+    ValueError, in one sentence, where there is no such model.
     """
-    config = model.config
-    changes: dict[str, object] = {"positions": scheme, "max_len": max_len or config.max_len}
-    if scheme != config.positions:
-        changes |= {"rope_scaling": None, "d_rotary": None, "pairs": None}
+    max_len = max_len or model.config.max_len
+    if fault := _fault(model.config, scheme, max_len):
+        raise ValueError(fault)
     with torch.device("meta"):
-        made = Transformer(config.replace(**changes))
+        made = Transformer(_changed(model.config, scheme, max_len))
     made.load_state_dict(model.state_dict(), strict=False, assign=True)
     for module in made.modules():
         if isinstance(module, Positions):
@@ -96,8 +108,9 @@ def twin(model: Transformer, scheme: str, max_len: int | None = None) -> Transfo
 
 
 def in_scheme(opened: Opened, scheme: str, max_len: int | None = None) -> Opened:
-    """The model as it is, or its twin."""
-    if scheme == opened.config.positions and max_len is None:
+    """The model as it is where its own scheme has room for so many tokens, or its twin."""
+    config = opened.config
+    if scheme == config.positions and (max_len is None or max_len <= config.max_len):
         return opened
     made = twin(opened.model, scheme, max_len)
     return dataclasses.replace(opened, model=made, config=made.config)
@@ -154,7 +167,7 @@ def moved(opened: Opened, reading: Reading, order: Sequence[int], scheme: str) -
 
     Two more passes; one where the scheme is the model's own.
     """
-    model = in_scheme(opened, scheme)
+    model = in_scheme(opened, scheme, longest(reading))
     before = reading if model is opened else _passed(model, reading, reading.tokens)
     after = _passed(model, reading, tuple(reading.tokens[place] for place in order))
     made = Moved(before, after, tuple(order), torch.empty(0))
@@ -162,6 +175,11 @@ def moved(opened: Opened, reading: Reading, order: Sequence[int], scheme: str) -
     was, now = (each.trace[at][each.row] for each in (before, after))
     change = (now[made.places] - was).norm(dim=-1) / was.norm(dim=-1).clamp(min=1e-12)
     return dataclasses.replace(made, changes=change)
+
+
+def longest(reading: Reading) -> int:
+    """Tokens of the longer of its texts: no model has to have more positions."""
+    return max(len(reading.source), len(reading.target))
 
 
 def _passed(opened: Opened, reading: Reading, tokens: tuple[Token, ...]) -> Reading:

@@ -51,6 +51,9 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
         return None
     factor = FACTORS[one_of("Length", "times", tuple(FACTORS), "2 ×")]
     count = min(int(trained * factor), MOST_TOKENS)
+    if not can_have(opened.model, name, count):
+        missing(name, CANNOT)
+        return None
     reading, at = session.reading_of_text(), session.choice()
     found = kept(
         opened,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer import session, widgets
-from explorer.analysis.positions import Moved, backwards, can_have, moved, swapped
+from explorer.analysis.positions import Moved, backwards, can_have, longest, moved, swapped
 from explorer.bench.positions_trained import CANNOT, missing
 from explorer.choices import follow, one_of, token
 from explorer.components import chips, matrix
@@ -36,7 +36,7 @@ WRITES = (
 def order(opened: Opened, name: str) -> Callable[[], str] | None:
     """The text passed twice in this scheme, what became of every token, and the lines of it."""
     reading = session.reading_of_text()
-    if not can_have(opened.model, name):
+    if not can_have(opened.model, name, longest(reading)):
         missing(name, CANNOT)
         return None
     wanted = _order(reading)

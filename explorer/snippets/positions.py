@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.analysis.positions import Moved
+from explorer.analysis.positions import Moved, longest
 from explorer.parts import site
 from explorer.reading import Reading
-from explorer.snippets.passes import CORE, input_lines, inputs_of, model_lines, pass_lines, pasted
+from explorer.snippets.passes import (
+    CORE,
+    input_lines,
+    inputs_of,
+    model_lines,
+    pass_lines,
+    pasted,
+    segments_of,
+)
 from models import TransformerConfig
 
 OPEN = "from models import load_checkpoint"
@@ -103,7 +111,8 @@ def order(found: Moved, folder: Path, name: str, own: str, at: Place) -> str:
     part, layer, head = at
     lines = pass_lines(found.after, folder)
     if name != own:
-        lines.insert(2, f"model = twin(model, {name!r})  # the same weights in another scheme")
+        made = f"model = twin(model, {name!r}, {longest(found.before)})"
+        lines.insert(2, f"{made}  # the same weights in another scheme")
     return pasted(
         [
             *lines,
@@ -119,20 +128,24 @@ def longer(reading: Reading, folder: Path, length: int, name: str, at: Place) ->
     """How many keys each query of the head looks at, in a text beyond the trained length."""
     part, layer, head = at
     given = list(inputs_of(reading))
-    ids = given[0]
     typed = [place for place, token in enumerate(reading.tokens) if not token.special]
     first, last = (typed[0], typed[-1] + 1) if typed else (0, len(reading.tokens))
     room = length - first - (len(reading.tokens) - last)
-    middle, end = f"{ids}[:, {first}:{last}]", f"{ids}[:, {last}:]"
     times = room // (last - first) + 1
+    segments = segments_of(reading)
+    repeated = [
+        f"{row} = torch.cat(({row}[:, :{first}], {row}[:, {first}:{last}].repeat(1, {times})"
+        f"[:, :{room}], {row}[:, {last}:]), 1)"
+        for row in (given[0], *(["segments"] if segments else []))
+    ]
     return pasted(
         [
             *model_lines(folder),
             f"model = twin(model, {name!r}, {length})  # the same weights, for a longer text",
             *input_lines([reading]),
-            f"again = {middle}.repeat(1, {times})[:, :{room}]",
-            f"{ids} = torch.cat(({ids}[:, :{first}], again, {end}), 1)",
-            f"seen = trace(model, {', '.join(given)})",
+            *([f"segments = torch.tensor([{segments}])"] if segments else []),
+            *repeated,
+            f"seen = trace(model, {', '.join(given)}{', segments=segments' if segments else ''})",
             f'weights = seen.weights("{site(part, layer)}", head={head})[0]',
             "entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1)",
             "looks_at = entropy.exp().detach()",

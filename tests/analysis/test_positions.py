@@ -95,6 +95,35 @@ def test_trained_numbers_are_never_made_up(made: Any) -> None:
     assert can_have(made("decoder", "learned").model, "learned")
 
 
+def test_what_has_no_twin_is_said_in_a_sentence(made: Any) -> None:
+    model = made("decoder", "learned").model
+    with pytest.raises(ValueError, match="24 rows"):
+        twin(model, "learned", 48)
+    with pytest.raises(ValueError, match="trained numbers"):
+        twin(model, "relative")
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(made: Any, kind: str) -> None:
+    """A table of sinusoids for all of them would be larger than what is built."""
+    opened = made(kind, "rotary", max_len=1_000_000)
+    found = reading.read(opened, TEXT)
+    assert can_have(opened.model, "sinusoidal", 2_000)
+    assert not can_have(opened.model, "sinusoidal", 1_000_000)
+    with pytest.raises(ValueError, match="too large"):
+        twin(opened.model, "sinusoidal")
+    order = backwards(found)
+    result = moved(opened, found, order, "sinusoidal")
+    again = in_scheme(opened, "sinusoidal", 2_000)
+    ids = [token.id for token in found.tokens], [found.tokens[place].id for place in order]
+    for passed, tokens in zip((result.before, result.after), ids, strict=True):
+        read = torch.tensor([tokens])
+        target = torch.tensor([[token.id for token in found.target]])
+        with torch.no_grad():
+            output = again.model(read, target) if found.source else again.model(read)
+        torch.testing.assert_close(passed.trace.output[0, -1], output[0, -1])
+
+
 def test_a_longer_table_of_sinusoids_goes_on_by_the_formula(made: Any) -> None:
     opened = made("decoder", "sinusoidal")
     positions = in_scheme(opened, "sinusoidal", 60).model.last_stack.positions

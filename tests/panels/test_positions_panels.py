@@ -87,3 +87,12 @@ def test_the_lines_of_a_longer_text_make_its_numbers(opened, model: str) -> None
     assert len(values) == 48
     page.says(values[:24].mean(), values[24:].mean())
     assert three(float(values[24:].mean())) in page.words()
+
+
+def test_the_lines_of_a_longer_pair_of_texts_tell_its_sentences_apart(opened) -> None:  # type: ignore[no-untyped-def]
+    pair = {"text": "the cat was good", "pair": "the dog was bad"}
+    page = opened(LAB, "bert", lab="Longer than trained", scheme="Rotary", **pair)
+    assert page.made["segments"].sum() > 1
+    values = page.made["looks_at"]
+    assert len(values) == 128
+    page.says(values[:64].mean(), values[64:].mean())
