@@ -1,4 +1,4 @@
-"""What an address asks for in vain, each in one sentence."""
+"""What an address asks for: its whole numbers, and in one sentence each what it asks in vain."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from collections.abc import Iterable, Mapping
 
 from explorer.library import Entry
 from explorer.parts import Part
+
+MOST_DIGITS = 9
+"""No place and no share is longer; Python refuses to read thousands of digits."""
+
+
+def whole(text: object, below: int = 10**MOST_DIGITS) -> int | None:
+    """The whole number from 0 that this is, where it is one and below `below`."""
+    digits = str(text)
+    is_one = digits.isdecimal() and len(digits) <= MOST_DIGITS and int(digits) < below
+    return int(digits) if is_one else None
 
 
 def cut(length: int, limit: int, whose: str = "Your text") -> str:

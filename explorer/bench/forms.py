@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import session
+from explorer.asked import whole
 from explorer.bench import held, painting
 from explorer.bench.changing import button
 from explorer.bench.folded import Folded
@@ -27,7 +28,6 @@ EDGE_TO = {"Zero": "zero", "Mean over queries": "mean"}
 THIS_HEAD, ALL_HEADS = "This head", "Every head of the layer"
 STREAM, HEAD_OUT = "Stream after the layer", "Output of the head"
 TOKEN_AT = Folded("token_at", {"token_at": ""})
-LONGEST_PLACE = 5
 
 
 def show(opened: Opened, reading: Reading, changed: Reading) -> None:
@@ -122,11 +122,11 @@ def _pick_token(place: int) -> None:
 def _place(tokens: Sequence[Token], first: int) -> int:
     """Which token is to be changed; what an address asks for in vain is said and replaced."""
     asked = str(TOKEN_AT.texts().get("token_at", ""))
-    there = asked.isdecimal() and len(asked) <= LONGEST_PLACE and int(asked) < len(tokens)
-    if asked and not there:
+    found = whole(asked, len(tokens))
+    if asked and found is None:
         session.say(f"There is no token “{cut(asked, 20)}” in this text; showing {first}.")
-    TOKEN_AT.settle({"token_at": asked if there else ""})
-    return int(asked) if there else first
+    TOKEN_AT.settle({"token_at": "" if found is None else str(found)})
+    return first if found is None else found
 
 
 def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from explorer import session, tables, widgets
 from explorer.analysis.onward import Onward, onward
+from explorer.asked import whole
 from explorer.choices import one_of
 from explorer.figures import products
 from explorer.numbers import three
@@ -41,9 +42,7 @@ def show(reading: Reading, query: int, key: int) -> None:
 
 def _wish(width: int) -> int | None:
     """The number that is held in the whole pass, or that a link asks for."""
-    text = str(st.session_state.get("number") or st.query_params.get("number", ""))
-    is_one = text.isdecimal() and len(text) < 6 and int(text) < width
-    return int(text) if is_one else None
+    return whole(st.session_state.get("number") or st.query_params.get("number", ""), width)
 
 
 def steps(found: Onward, number: int) -> list[tuple[str, str]]:

@@ -11,14 +11,21 @@ from explorer import session
 from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_view import BETWEEN, NUMBERS, columns_are, row_stack
+from explorer.asked import whole
 from explorer.bench import walk_held
 from explorer.bench.walk_held import FOLDED
 from explorer.reading import Reading
 from explorer.text.labels import cut
 
-COLUMNS = {"number": "number", "key_token": "key", "option": "option"}
-"""Under which names the columns stand in the address, and what they are."""
+COLUMNS = {
+    "number": ("number", "the first"),
+    "key_token": ("key", "the one that is looked at most"),
+    "option": ("option", "the first"),
+}
+"""Under which names the columns stand in the address, what they are, and which is usual."""
 LONGEST_WISH = 40
+Note = tuple[object, str]
+"""What is shown in place of what was asked for in vain, and the sentence about it."""
 LED = "_walk_led"
 """Where this stands in the session, the page is drawn anew: the sidebar shows another layer."""
 
@@ -56,29 +63,31 @@ def chosen(reading: Reading) -> At:
     comes = _follow_sidebar(reading)
     walk_held.take()
     made = stages_of(reading.config)
-    asked, vain = FOLDED.texts(), list[str]()
+    asked, vain = FOLDED.texts(), dict[str, str]()
     names = [stage.name for stage in made]
     stage = str(asked.get("stage") or names[0])
     if stage not in names:
         title = made[0].title
-        vain.append(f"This model has no stage “{cut(stage, LONGEST_WISH)}”; showing {title}.")
+        vain["stage"] = f"This model has no stage “{cut(stage, LONGEST_WISH)}”; showing {title}."
         stage = names[0]
     counts = {"encoder": len(reading.source), "decoder": len(reading.target)}
     tokens = {}
     for stack in reading.config.stacks:
-        wish, last = str(asked.get(f"{stack}_token") or ""), counts[stack] - 1
-        tokens[stack] = _number(wish, last)
-        if wish and str(tokens[stack]) != wish:
-            vain.append(f"There is no token {cut(wish, LONGEST_WISH)} here; showing {last}.")
+        name, last = f"{stack}_token", counts[stack] - 1
+        wish = str(asked.get(name) or "")
+        found = whole(wish, counts[stack])
+        tokens[stack] = last if found is None else found
+        if wish and found is None:
+            vain[name] = f"There is no token {cut(wish, LONGEST_WISH)} here; showing {last}."
     columns = {}
     if asked.get("encoder_token") and "encoder" in tokens:
         columns["encoder_token"] = tokens["encoder"]
-    for name, kind in COLUMNS.items():
+    for name, (kind, usual) in COLUMNS.items():
         wish = str(asked.get(name) or "")
-        if wish.isdecimal() and len(wish) < 8:
-            columns[name] = int(wish)
+        if (found := whole(wish)) is not None:
+            columns[name] = found
         elif wish:
-            vain.append(f"There is no {kind} {cut(wish, LONGEST_WISH)} here; showing the first.")
+            vain[name] = f"There is no {kind} {cut(wish, LONGEST_WISH)} here; showing {usual}."
     at = At(made, names.index(stage), tokens, columns)
     FOLDED.settle(
         {
@@ -92,17 +101,13 @@ def chosen(reading: Reading) -> At:
             **{name: str(columns.get(name, "")) for name in COLUMNS},
         }
     )
-    _say(vain, stage)
+    of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
+    _say(vain, {"stage": stage, **columns, **of_tokens})
     walk_held.give(at.stage, reading)
     if comes and (look := _look_of(at.stage)):
         st.session_state["_look_next"] = look
         st.rerun()
     return at
-
-
-def _number(text: str, last: int) -> int:
-    is_one = text.isdecimal() and len(text) < 8 and int(text) <= last
-    return int(text) if is_one else last
 
 
 def move(at: At, place: int) -> None:
@@ -194,14 +199,12 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
             )
 
 
-def _say(vain: list[str], stage: str) -> None:
-    """The address's mistakes, until one moves on."""
-    state = st.session_state
-    if vain:
-        state["_walk_notes"] = vain, stage
-    notes, seen_at = state.get("_walk_notes", ([], stage))
-    if seen_at != stage:
-        del state["_walk_notes"]
-        return
-    for note in notes:
-        session.say(note)
+def _say(vain: dict[str, str], shown: dict[str, object]) -> None:
+    """The address's mistakes, each as long as what is shown in its place, of this text."""
+    state, now = st.session_state, session.choice()
+    seen = {name: (now.model, now.text, now.pair, value) for name, value in shown.items()}
+    kept: dict[str, Note] = state.get("_walk_notes", {})
+    notes = kept | {name: (seen.get(name), sentence) for name, sentence in vain.items()}
+    state["_walk_notes"] = {name: note for name, note in notes.items() if note[0] == seen.get(name)}
+    for _, sentence in state["_walk_notes"].values():
+        session.say(sentence)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer import session
 from explorer.analysis.walk_line import Stage
+from explorer.asked import whole
 from explorer.bench import held
 from explorer.bench.folded import Folded
 from explorer.bench.held import Held
@@ -56,8 +57,7 @@ def _keep(part: str, found: Held) -> None:
 
 
 def _place(name: str) -> int | None:
-    text = str(FOLDED.texts().get(name, ""))
-    return int(text) if text.isdecimal() and len(text) < 6 else None
+    return whole(FOLDED.texts().get(name, ""))
 
 
 def way_here(found: Held) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from explorer.analysis.looks import ALL, SENTENCES
+from explorer.asked import whole
 from explorer.bench.folded import Text
 
 HEADS = {
@@ -52,9 +53,8 @@ def sound(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> dict
 
 def share(asked: Mapping[str, Text]) -> int | None:
     """The percentage that is asked for, where it is one."""
-    mass = str(asked.get("mass", ""))
-    known = mass.isdecimal() and len(mass) <= 3 and LEAST_MASS <= int(mass) <= 100
-    return int(mass) if known else None
+    found = whole(asked.get("mass", ""), 101)
+    return None if found is None or found < LEAST_MASS else found
 
 
 def in_vain(asked: Mapping[str, Text], names: Sequence[str], paired: bool) -> list[str]:

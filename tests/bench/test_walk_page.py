@@ -68,6 +68,41 @@ def test_a_token_that_is_not_there_is_said_and_replaced(wish: str) -> None:
     assert "walk_values" in views(at)
 
 
+def test_a_token_with_a_zero_before_it_is_there() -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.embed", decoder_token="01")
+    assert at.session_state["_folded_walk"]["decoder_token"] == "1"
+    assert "There is no token" not in said(at)
+
+
+def test_what_is_said_of_the_address_goes_when_it_is_no_longer_so() -> None:
+    stage, vain = "decoder.embed", "There is no token 999 here"
+    at = apps.page(PAGE, model="letters", stage=stage, decoder_token="999", number="x")
+    assert vain in said(at)
+    assert "There is no number x here" in said(at)
+    at.selectbox(key="walk_numbers").select(1).run()
+    assert vain in said(at)
+    assert "There is no number" not in said(at)
+    at.selectbox(key="walk_token").select(0).run()
+    assert "There is no" not in said(at)
+
+
+@pytest.mark.parametrize("change", [{"text": "aab"}, {"model": "translation"}])
+def test_another_text_or_model_ends_what_was_said_of_a_token(change: dict[str, str]) -> None:
+    at = apps.page(PAGE, model="letters", stage="decoder.0.mlp.out", decoder_token="999")
+    assert "There is no token 999 here" in said(at)
+    for key, value in change.items():
+        at.session_state[key] = value
+    at.run()
+    assert not at.exception
+    assert "999" not in said(at)
+
+
+def test_a_vain_key_is_replaced_by_the_one_that_is_looked_at_most() -> None:
+    stage = "decoder.1.self_attn.weights"
+    at = apps.page(PAGE, model="letters", stage=stage, key_token="x", decoder_token="3")
+    assert "There is no key x here; showing the one that is looked at most." in said(at)
+
+
 def test_one_token_and_a_number_beyond_the_width() -> None:
     at = apps.page(PAGE, model="reverse", text="7", stage="encoder.embed", number="99999")
     assert "walk_values" in views(at)

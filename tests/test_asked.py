@@ -1,0 +1,24 @@
+"""What an address asks for: which texts are whole numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.asked import whole
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0", 0), ("01", 1), ("7", 7), ("999999999", 999999999)]
+)
+def test_digits_are_a_number(text: str, number: int) -> None:
+    assert whole(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "-1", "x", "1.0", " 1", "1_0", "²", "9" * 5000, None])
+def test_anything_else_is_none(text: object) -> None:
+    assert whole(text) is None
+
+
+def test_what_is_not_below_the_count_is_none() -> None:
+    assert whole("2", 3) == 2
+    assert whole("3", 3) is None
