@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 from itertools import islice
+from threading import Lock
 
+from cachetools import LRUCache
+
+from explorer.kept import size_of
 from explorer.source import ROOT
 from explorer.tasks.translation import sentences
-from explorer.text.learning import BPE, Learnt, learn
+from explorer.text.learning import APART, BPE, Learnt, learn
 from explorer.text.limits import TextError, checked
 from explorer.text.made_here import MadeHere, after, of_pieces
 from explorer.text.unigram import MOST_LEARNT, UNIGRAM, Unigram, learn_unigram
@@ -28,7 +33,16 @@ LONGEST_WORD = 10_000
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000)
 """Pieces of a Unigram beside the characters of its text."""
 
-KEPT = 6
+KEPT = 24
+"""Unigrams, which are small: so is the beginning of a text that they are learnt from."""
+
+BYTES_KEPT = 100_000_000
+"""Of all rules together, with the texts; what is larger alone is learnt anew each time."""
+
+_kept: LRUCache[tuple[str, int, str], tuple[Learnt, int]] = LRUCache(
+    BYTES_KEPT, getsizeof=lambda pair: pair[1]
+)
+_lock = Lock()
 
 
 @cache
@@ -41,16 +55,41 @@ def shipped(name: str) -> str:
     return (ROOT / "README.md").read_text("utf-8")
 
 
-@lru_cache(maxsize=KEPT)
 def rules(text: str, most: int, way: str = BPE) -> Learnt:
     """Rules of this text; TextError says in a sentence why there are none."""
-    longest = max(map(len, checked(text, MOST_CHARACTERS).split()), default=0)
-    if longest > LONGEST_WORD:
-        raise TextError(
-            f"The text has {longest:,} characters without a space between them; at most "
-            f"{LONGEST_WORD:,} fit, so put spaces or lines between its words."
-        )
-    return learn(text, most, way)
+    key = (text, most, way)
+    with _lock:
+        if key in _kept:
+            return _kept[key][0]
+    _refuse_giants(checked(text, MOST_CHARACTERS), way)
+    made = learn(text, most, way)
+    held = bytes_of(text, made)
+    with _lock:
+        if held <= BYTES_KEPT:
+            _kept[key] = (made, held)
+    return made
+
+
+def bytes_of(text: str, made: Learnt) -> int:
+    """What hangs on rules at most: the text, and every state that will be kept of its words."""
+    states = made.states[0].nbytes * (1 + len(made.rules) // APART)
+    return size_of((text, made.tokens, made.rules)) + made.counts.nbytes + states
+
+
+def _refuse_giants(text: str, way: str) -> None:
+    """TextError where one word is too long; to byte-level BPE white space is one as well."""
+    words = max(map(len, text.split()), default=0)
+    spaces = max(map(len, re.findall(r"\s+", text)), default=0) if way == BPE else 0
+    if max(words, spaces) <= LONGEST_WORD:
+        return
+    found, way_out = (
+        (f"{words:,} characters without a space", "put spaces or lines between its words")
+        if words > LONGEST_WORD
+        else (f"{spaces:,} spaces without a word", "take some of them out")
+    )
+    raise TextError(
+        f"The text has {found} between them; at most {LONGEST_WORD:,} fit, so {way_out}."
+    )
 
 
 def sizes(text: str, most: int) -> list[int]:
@@ -59,10 +98,12 @@ def sizes(text: str, most: int) -> list[int]:
     return [characters + more for more in reversed(SIZES) if more <= most]
 
 
-@lru_cache(maxsize=4 * KEPT)
 def pieces(text: str, size: int) -> Unigram:
     """The pieces of the beginning of this text, as much of it as is learnt from."""
-    return learn_unigram(checked(text, MOST_CHARACTERS)[:MOST_LEARNT], size)
+    return _pieces(checked(text, MOST_CHARACTERS)[:MOST_LEARNT], size)
+
+
+_pieces = lru_cache(maxsize=KEPT)(learn_unigram)
 
 
 def tokenizer(text: str, way: str, most: int) -> MadeHere:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
+from cachetools import LRUCache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +65,40 @@ def test_a_word_that_is_too_long_is_not_said_to_have_an_unknown_character() -> N
 def test_a_text_without_a_space_is_refused_at_once(way: str) -> None:
     with pytest.raises(TextError, match="1,000,000 characters without a space"):
         learnt.rules("abcdefghij" * 100_000, 20, way)
+
+
+@pytest.mark.parametrize("space", [" ", "\n", "\t \n"])
+def test_white_space_without_a_word_is_refused_at_once_where_it_is_one(space: str) -> None:
+    """To byte-level BPE it is one word; WordPiece throws it away."""
+    text = f"a{space * (999_000 // len(space))}b"
+    with pytest.raises(TextError, match="999,000 spaces without a word"):
+        learnt.rules(text, 20, BPE)
+    assert learnt.rules(text, 20, WORDPIECE).rules == ()
+
+
+def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: LRUCache[Any, Any] = LRUCache(200_000, getsizeof=lambda pair: pair[1])
+    monkeypatch.setattr(learnt, "_kept", kept)
+    monkeypatch.setattr(learnt, "BYTES_KEPT", 200_000)
+    small = learnt.rules("low low lower", 20)
+    assert learnt.rules("low low lower", 20) is small
+    long = "low " * 50_000
+    assert learnt.rules(long, 20) is not learnt.rules(long, 20), "it alone is too large"
+    assert learnt.rules("low low lower", 20) is small
+    for count in range(20):
+        learnt.rules(f"low low lower {count}", 20)
+    assert kept.currsize <= 200_000
+    assert learnt.rules("low low lower", 20) is not small
+
+
+def test_what_hangs_on_rules_is_never_more_than_is_counted() -> None:
+    text = learnt.shipped(learnt.README)
+    made = learnt.rules(text, 300)
+    for step in range(len(made.rules) + 1):
+        made.after(step)
+    held = sum(state.nbytes for state in made.states.values())
+    assert len(made.states) == 4
+    assert len(text.encode()) + held <= learnt.bytes_of(text, made)
 
 
 def test_the_longest_piece_comes_first() -> None:
