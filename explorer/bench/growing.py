@@ -7,6 +7,7 @@ import streamlit as st
 from explorer import session, widgets
 from explorer.analysis.walk import stages_of
 from explorer.bench import walk_choices
+from explorer.bench.asked_number import slider
 from explorer.bench.stepping import stepper
 from explorer.components import chips, matrix
 from explorer.figures.bars import bars
@@ -54,15 +55,7 @@ def must_write(opened: Opened) -> None:
 
 def length() -> int:
     """How many tokens are written at once, on every page that writes."""
-    return st.slider(
-        "Tokens to write",
-        1,
-        MOST_WRITTEN,
-        USUAL_LENGTH,
-        key="length",
-        bind="query-params",
-        persist_state="session",
-    )
+    return int(slider("Tokens to write", "length", 1, MOST_WRITTEN, USUAL_LENGTH))
 
 
 def show(grown: Writing) -> None:

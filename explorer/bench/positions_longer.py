@@ -49,8 +49,7 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
             f"This model reads {trained:,} tokens; more than {MOST_TOKENS:,} are not passed here."
         )
         return None
-    factor = FACTORS[one_of("Length", "times", tuple(FACTORS), "2 ×")]
-    count = min(int(trained * factor), MOST_TOKENS)
+    count = _count(trained)
     if not can_have(opened.model, name, count):
         missing(name, CANNOT)
         return None
@@ -70,6 +69,19 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
     _show(found, name, opened.config.positions, where)
     folder = session.folder()
     return lambda: snippets.longer(reading, folder, count, name, (found.part, found.layer, at.head))
+
+
+def _count(trained: int) -> int:
+    """How many tokens are passed; lengths that are too many are not offered, and said to be."""
+    fitting = [name for name, factor in FACTORS.items() if trained * factor <= MOST_TOKENS]
+    factor = FACTORS[one_of("Length", "times", fitting, fitting[-1])]
+    if others := [name for name in FACTORS if name not in fitting]:
+        are = "are" if len(others) > 1 else "is"
+        st.caption(
+            f"More than {MOST_TOKENS:,} tokens are not passed here, so {' and '.join(others)} "
+            f"{are} not offered."
+        )
+    return int(trained * factor)
 
 
 def _show(found: Longer, name: str, own: str, where: str) -> None:

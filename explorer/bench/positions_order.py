@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 
@@ -27,6 +28,7 @@ NOTHING = 1e-4
 LEAST = 0.01
 """The colours of a difference end at no less, or rounding would look like a change."""
 AROUND, LARGEST_CELL = 130, 30
+NO_VALUES = "The last vectors hold no values, so what changes cannot be told."
 WRITES = (
     "The likeliest word at every step. Both times the decoder is given the answer that the model "
     "wrote to your sentence, so that the steps can be compared."
@@ -95,6 +97,8 @@ def _order(reading: Reading) -> list[int] | None:
 def _verdict(found: Moved) -> str:
     if found.order == tuple(sorted(found.order)):
         return "The tokens stand where they stood, so nothing changes."
+    if math.isnan(found.largest):
+        return NO_VALUES
     if found.largest < NOTHING:
         return "Nothing changes but the order: every token's last vector is what it was."
     change = _share(found.largest)
@@ -102,7 +106,7 @@ def _verdict(found: Moved) -> str:
 
 
 def _share(part: float) -> str:
-    return f"{three(100 * part)} %"
+    return three(part) if math.isnan(part) else f"{three(100 * part)} %"
 
 
 def _why(found: Moved, name: str, own: str) -> str:
@@ -114,6 +118,8 @@ def _why(found: Moved, name: str, own: str) -> str:
     ] * causal
     whose = "The model's own scheme" if name == own else "Not the scheme it was trained with"
     scheme = f"{whose} ({SCHEMES[name]}), its own weights."
+    if not ways and math.isnan(found.largest):
+        return scheme
     if not ways:
         return (
             f"{scheme} Without positions and without a causal mask no token can know where it "

@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer import session, shelves, widgets
 from explorer.analysis.positions import TRAINED
+from explorer.text.literal import literal
 
 MOST_NAMED = 3
 NO_TABLE = "This model has no such trained positions to show."
@@ -34,5 +35,8 @@ def missing(name: str, why: str) -> None:
     with st.container(horizontal=True):
         for model in found:
             st.button(
-                f"Open {model}", key=f"with_{model}", on_click=session.choose_model, args=(model,)
+                f"Open {literal(model)}",
+                key=f"with_{model}",
+                on_click=session.choose_model,
+                args=(model,),
             )

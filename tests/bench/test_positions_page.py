@@ -17,6 +17,7 @@ from explorer.bench.positions_doubled import RIGHT, WRONG, lines
 from explorer.museum import documents
 from explorer.positions import SCHEMES
 from explorer.text import character_tokenizer, word_tokenizer
+from explorer.text.literal import literal
 from explorer.text.special import DECODER
 from models.config import POSITIONS
 from tests.apps import page, said, views
@@ -81,6 +82,14 @@ def test_trained_positions_of_another_model_are_a_click_away(
     assert "positions_table" in views(at)
 
 
+def test_a_models_name_on_a_button_is_no_markdown(shelf_of: Any) -> None:
+    shelf_of("plain")
+    name = "*taught* $x$ :smile:"
+    shelf_of(name, positions="learned")
+    at = page(POSITIONS_PAGE, model="plain", scheme="Learned")
+    assert at.button(key=f"with_{name}").label == f"Open {literal(name)}"
+
+
 @pytest.mark.parametrize("part", ["Decoder", "Cross"])
 def test_a_longer_text_is_the_encoders_and_said_to_be(part: str) -> None:
     at = page(POSITIONS_PAGE, model="translation", lab=LONGER, part=part)
@@ -139,6 +148,25 @@ def test_a_long_text_can_be_turned_around_and_a_longer_one_is_refused(
     assert "This model reads 2,048 tokens; more than 2,048 are not passed here." in said(at)
 
 
+def test_only_lengths_that_are_passed_are_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, most in (("some", 1_500), ("few", 64)):
+        letters = character_tokenizer("abc ", DECODER)
+        put(tmp_path, name, letters, "abc", kind="decoder", positions="rotary", max_len=most)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    at = page(POSITIONS_PAGE, model="some", lab=LONGER)
+    assert at.segmented_control(key="times").options == ["1.25 ×"]
+    assert "again and again, 1,875 tokens in one pass" in said(at)
+    assert "More than 2,048 tokens are not passed here, so 1.5 × and 2 × are not offered." in said(
+        at
+    )
+    at = page(POSITIONS_PAGE, model="few", lab=LONGER)
+    assert at.segmented_control(key="times").options == ["1.25 ×", "1.5 ×", "2 ×"]
+    assert "again and again, 128 tokens in one pass" in said(at)
+    assert "not offered" not in said(at)
+
+
 def test_another_model_opens_with_its_own_scheme() -> None:
     at = page(POSITIONS_PAGE, model="letters", scheme="Rotary")
     at.selectbox(key="model").set_value("reviews").run()
@@ -170,6 +198,15 @@ def test_a_model_whose_numbers_are_none_has_every_view(shelf_of: Any, view: str)
     named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
     assert page(POSITIONS_PAGE, model="broken", lab=view)
     assert "no value" in said(page("look/stages", model="broken"))
+
+
+def test_an_order_of_vectors_without_values_is_not_compared(shelf_of: Any) -> None:
+    shelf_of("broken", positions="rotary")
+    named = dict(library.open_model("broken").model.named_parameters())
+    named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
+    at = page(POSITIONS_PAGE, model="broken", lab=ORDER)
+    assert "The last vectors hold no values, so what changes cannot be told." in said(at)
+    assert "no value %" not in said(at)
 
 
 FORMULAS: dict[str, Callable[[int, int], float]] = {

@@ -7,8 +7,10 @@ from streamlit.testing.v1 import AppTest
 
 from explorer import library
 from explorer.answers import class_names
+from explorer.bench.growing import USUAL_LENGTH
 from explorer.reading import read
 from explorer.text.literal import literal
+from explorer.writing import MOST_WRITTEN
 from tests.apps import page, said, views
 from tests.shelf import NAMES
 
@@ -76,3 +78,17 @@ def test_nothing_is_made_before_it_is_asked_for(model: str) -> None:
     assert not at.exception
     assert [button.key for button in at.get("download_button")] == [f"take_{way}" for way in WAYS]
     assert f" of {model}" in said(at)
+
+
+@pytest.mark.parametrize(
+    ("path", "more"), [("look/writing", {}), ("look/decoding", {"way": "Beam search"})]
+)
+@pytest.mark.parametrize("wish", ["999", "0", "x"])
+def test_a_length_that_cannot_be_written_is_said(
+    path: str, more: dict[str, str], wish: str
+) -> None:
+    at = page(path, model="letters", length=wish, **more)
+    note = f"“Tokens to write” goes from 1 to {MOST_WRITTEN:,}, not “{wish}”; it is {USUAL_LENGTH}."
+    assert note in said(at)
+    at.slider(key="length").set_value(5).run()
+    assert "Tokens to write” goes" not in said(at)
