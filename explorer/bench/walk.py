@@ -182,7 +182,9 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
     cell = held(walk, drawn, at)
 
     def hold(cell: tuple[int, int] | None) -> None:
-        if cell is not None:
+        if cell is None:
+            choices.hold(at, None, None)
+        else:
             row = None if is_of_text(walk, stage) else drawn.rows[cell[0]]
             choices.hold(at, row, drawn.columns[cell[1]])
 

@@ -28,6 +28,8 @@ Note = tuple[object, str]
 """What is shown in place of what was asked for in vain, and the sentence about it."""
 LED = "_walk_led"
 """Where this stands in the session, the page is drawn anew: the sidebar shows another layer."""
+SPOKE = "_walk_spoke"
+"""Where this stands in the session, a view of this page called for this run, not the sidebar."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ def chosen(reading: Reading) -> At:
 def move(at: At, place: int) -> None:
     """Stand at another stage; the sidebar shows its attention and its layer. For a callback."""
     stage = at.stages[place]
+    st.session_state[SPOKE] = True
     FOLDED.put("stage", stage.name if place else "")
     if look := _look_of(stage):
         st.session_state.update(look)
@@ -136,14 +139,21 @@ def _follow_sidebar(reading: Reading) -> bool:
     """Where the sidebar was turned to another layer, the same stage of that layer is shown.
 
     True where one comes with a link or another model, so that the sidebar is to follow the stage.
+    A view of this page may speak before the browser has heard of the sidebar's new layer; what
+    it says of the sidebar is the layer before, so the sidebar is told again.
     """
     state, now = st.session_state, session.choice()
     seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
+    spoke = state.pop(SPOKE, False)
     state["_walk_sidebar"] = here
     if seen is None or seen[0] != now.model:
         return True
     if seen == here:
         return False
+    if spoke:
+        state["_walk_sidebar"] = seen
+        state["_look_next"] = {"part": seen[1], "layer": seen[2]}
+        st.rerun()
     stack, branch = now.part.split(".")
     parts = str(FOLDED.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
@@ -153,8 +163,11 @@ def _follow_sidebar(reading: Reading) -> bool:
     return False
 
 
-def hold(at: At, row: int | None, column: int) -> None:
-    """Choose a token and a column by a cell of the picture; for a callback."""
+def hold(at: At, row: int | None, column: int | None) -> None:
+    """Choose a token and a column by a cell of the picture, or let go; for a callback."""
+    st.session_state[SPOKE] = True
+    if column is None:
+        return
     if row is not None:
         FOLDED.put(f"{row_stack(at.stage)}_token", str(row))
     FOLDED.put(_column_of(at.stage), str(column))
@@ -171,9 +184,11 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
     token, window = f"{row_stack(at.stage)}_token", "walk_numbers"
 
     def take_token() -> None:
+        st.session_state[SPOKE] = True
         FOLDED.put(token, str(st.session_state["walk_token"]))
 
     def take_window() -> None:
+        st.session_state[SPOKE] = True
         FOLDED.put("number", str(NUMBERS * st.session_state[window]))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
