@@ -7,6 +7,7 @@ import streamlit as st
 from explorer import session
 from explorer.analysis.faithfulness import STEPS
 from explorer.analysis.walk import stages_of
+from explorer.asked import whole as number
 from explorer.bench.grid_of_changes import OFF, PATCHED, THIS_HEAD
 from explorer.bench.walk_choices import FOLDED
 from explorer.edits_in_core import Misfit, same_length
@@ -49,8 +50,12 @@ def cuts(opened: Opened, passed: Edited, place: int) -> str:
 
 
 def stage(reading: Reading) -> str:
-    """The stage of the whole pass that is shown."""
+    """The stage of the whole pass that is shown, for the chosen token of the last stack."""
     made = {each.name: each for each in stages_of(reading.config)}
     name = str(FOLDED.texts().get("stage") or "")
     shown = made.get(name, next(iter(made.values())))
-    return whole.stage(reading, session.folder(), shown, session.choice().head)
+    stack = reading.config.stacks[-1]
+    count = len(reading.source if stack == "encoder" else reading.target)
+    wish = FOLDED.texts().get(f"{stack}_token", "")
+    token = count - 1 if (found := number(wish, count)) is None else found
+    return whole.stage(reading, session.folder(), shown, session.choice().head, token)

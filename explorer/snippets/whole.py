@@ -20,17 +20,20 @@ from explorer.snippets.passes import (
 from explorer.tasks import TASKS
 
 
-def stage(reading: Reading, folder: Path, shown: Stage, head: int) -> str:
-    """The values of one stage: the trace's, or what the page makes where it shows none."""
+def stage(reading: Reading, folder: Path, shown: Stage, head: int, token: int) -> str:
+    """The values of one stage: the trace's, or what the page makes where it shows none.
+
+    Where the logits of all positions are too many, those of `token` are made.
+    """
     if not shown.site:
-        return _made_between(reading, folder, shown, head)
+        return _made_between(reading, folder, shown, head, token)
     lines = [*pass_lines(reading, folder), f'values = seen["{shown.site}"][0]']
     if shown.per_head:
         lines.append(f"values = values[{head} * len(values) // {reading.config.n_heads}]")
     return pasted([*lines, "print(values.shape, values)"], CORE)
 
 
-def _made_between(reading: Reading, folder: Path, shown: Stage, head: int) -> str:
+def _made_between(reading: Reading, folder: Path, shown: Stage, head: int, token: int) -> str:
     texts = ", ".join(repr(each) for each in (reading.text, reading.pair) if each)
     lines = [
         "from pathlib import Path",
@@ -41,7 +44,7 @@ def _made_between(reading: Reading, folder: Path, shown: Stage, head: int) -> st
         "",
         f"folder = Path({path(folder)!r}){hint(folder)}",
         f"reading = read(opened_from(folder, folder.name), {texts})",
-        f"walk = Walk(reading, {head}, 0, lambda sites: recorded(reading, sites))",
+        f"walk = Walk(reading, {head}, {token}, lambda sites: recorded(reading, sites))",
         f"values = walk[{shown.name!r}]  # the trace does not show it",
         "print(values.shape, values)",
     ]

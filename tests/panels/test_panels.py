@@ -226,6 +226,20 @@ def test_the_lines_of_a_view_make_its_numbers(
     check(panel(path, folder, STATE.get(view, {}), model=model, **address))
 
 
+@pytest.mark.parametrize("address", [{"decoder_token": "1"}, {}])
+def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
+    address: dict[str, str],
+    small_models: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("explorer.analysis.walk_values.MOST_LOGITS", 10)
+    page = panel("look/walk", small_models, model="letters", stage="probabilities", **address)
+    _, columns = page.header("walk_values")["places"]
+    assert len(page.made["values"]) == 1
+    page.made["values"] = page.made["values"][:, columns]
+    page.shows("walk_values", "values")
+
+
 @pytest.mark.parametrize("page", sorted(ROOT.glob("pages/*/*.py")), ids=lambda page: page.stem)
 def test_every_page_has_lines_to_paste(page: Path, small_models: Path) -> None:
     at = apps.page(f"{page.parent.name}/{page.stem}", model="letters", part="Decoder")
