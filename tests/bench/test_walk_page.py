@@ -186,6 +186,18 @@ def test_the_sidebar_leads_to_the_same_stage_of_another_layer() -> None:
     assert at.session_state["_folded_walk"]["stage"] == "decoder.1.self_attn.weights"
 
 
+def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None:
+    """What it says of the sidebar is the layer before; the stage stays, the sidebar follows."""
+    at = apps.page(PAGE, model="letters", stage="decoder.1.self_attn.weights")
+    assert at.session_state["_walk_sidebar"] == ("letters", "decoder.self_attn", 1)
+    at.session_state["layer"] = 0
+    at.session_state[walk.choices.SPOKE] = True
+    at.run()
+    assert not at.exception
+    assert at.session_state["_folded_walk"]["stage"] == "decoder.1.self_attn.weights"
+    assert at.segmented_control(key="layer").value == 1
+
+
 def test_sections_travel_with_their_stages() -> None:
     bones = [Bone("Embedding", ("Tokens",), ("",), (False,), 3.0, "3.00")]
     header, _ = unpack(encode(bones, "note", name="spine"))
