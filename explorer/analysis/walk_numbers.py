@@ -60,7 +60,11 @@ def _bent(made: Made, cap: float | None) -> Made:
 def _masked(cell: Cell) -> Made:
     if not cell.walk.mask(cell.stage)[cell.row, cell.column]:
         return Made(r"-\infty \quad \text{this key may not be looked at}", -math.inf)
-    return _added(cell)
+    if len(cell.stage.reads) > 1:
+        return _added(cell)
+    score = float(cell.read()[cell.column])
+    allowed = rf"s_{{{cell.row}\,{cell.column}}} \text{{, may be looked at}}"
+    return Made(rf"\underbrace{{{bare(score, alone=True)}}}_{{{allowed}}}", score)
 
 
 def _share(cell: Cell) -> Made | None:

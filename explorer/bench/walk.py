@@ -204,7 +204,9 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
         if stage.kind == "weights"
         else "{row}, {column}: {value}",
         unit={"weights": "weight", "probabilities": "chance"}.get(stage.kind, "value"),
-        height=SQUARE_HEIGHT if square else height_of(len(drawn.rows)),
+        height=min(SQUARE_HEIGHT, 54 * len(drawn.rows) + 120)
+        if square
+        else height_of(len(drawn.rows)),
         top=1.0 if shares else None,
         exact=True,
         places=(drawn.rows, drawn.columns),
