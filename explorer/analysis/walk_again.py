@@ -1,8 +1,8 @@
 """Every stage made again from the stages before it, by its formula, in float64.
 
 Nothing of the model's code for these steps is used, only its weights: what the pass had
-and what the formula gives are two ways to the same numbers. Only what heads give beside
-each other is made by `head_outs`, for the rows that are asked for.
+and what the formula gives are two ways to the same numbers (of positions: `walk_positions`).
+Only what heads give beside each other is made by `head_outs`, for the rows that are asked for.
 Of a vocabulary only the rows and columns that are asked for are made.
 Shapes: t tokens, n keys, w width of one head, d width of the model.
 """
@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.walk_line import Stage
+from explorer.analysis.walk_positions import buckets, frequencies, sinusoids, slope
 from explorer.analysis.walk_values import Walk
 from explorer.analysis.written import head_outs
 from models.normalization import LayerNorm, RMSNorm
-from models.positional import PositionalEncoding, sinusoids
+from models.positional import PositionalEncoding
 
 Columns = slice | list[int]
 ALL = slice(None)
@@ -121,13 +122,13 @@ def _embed(one: Again) -> Tensor:
 def _positions(one: Again) -> Tensor:
     places = one.walk.places(one.stage.stack)[one.rows]
     if isinstance(one.module, PositionalEncoding):
-        return sinusoids(places, one.config.d_model, one.config.pairs or "adjacent")
+        return sinusoids(places, one.config.d_model, one.config.pairs == "halves")
     rows: Tensor = one.module.table.weight[places + one.config.position_offset]
     return rows.double()
 
 
 def _segments(one: Again) -> Tensor:
-    return one.module.weight.double()[one.walk.segments()[one.rows]]
+    return one.module.weight.double()[one.walk.segments(one.stage.stack)[one.rows]]
 
 
 def _projected(one: Again) -> Tensor:
@@ -141,13 +142,13 @@ def _projected(one: Again) -> Tensor:
 
 def _turned(one: Again) -> Tensor:
     """Every pair of numbers turned by position × its frequency; the rest is left alone."""
-    positions, x = one.module, one.read()
+    config, x = one.config, one.read()
     places = one.walk.places(one.stage.stack)[one.rows]
-    angles = places[:, None] * positions.frequencies()  # in float32, as the model has them
-    stretch = 1.0 if positions.scaling is None else positions.scaling.attention_factor
+    angles = places[:, None] * frequencies(config)  # in float32, as the model has them
+    stretch = 1.0 if config.rope_scaling is None else config.rope_scaling.attention_factor
     cos, sin = angles.cos().double() * stretch, angles.sin().double() * stretch
-    width = positions.d_head
-    halves = positions.pairs == "halves"
+    width = config.rotary_width
+    halves = config.pairs != "adjacent"
     at = torch.arange(width // 2)
     first, second = (at, at + width // 2) if halves else (2 * at, 2 * at + 1)
     made = x.clone()
@@ -166,8 +167,9 @@ def _bias(one: Again) -> Tensor:
     places, head = one.walk.places(one.stage.stack), one.walk.head
     offsets = places[None, :] - places[one.rows][:, None]
     if one.config.positions == "alibi":
-        return -one.module.slopes()[head].double() * offsets.abs()
-    return one.module.table.weight.double()[one.module.buckets(offsets), head]
+        return -slope(head, one.config.n_heads) * offsets.abs().double()
+    found = buckets(offsets, one.config, causal=one.stage.stack == "decoder")
+    return one.module.table.weight.double()[found, head]
 
 
 def _concat(one: Again) -> Tensor:

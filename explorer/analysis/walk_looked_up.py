@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 
 from explorer.analysis.walk_cell import Cell, Made
+from explorer.analysis.walk_positions import buckets, frequencies, slope
 from explorer.analysis.walk_sum import bare
 from explorer.analysis.written import head_outs
 from models.positional import PositionalEncoding
@@ -48,24 +49,24 @@ def _positioned(cell: Cell) -> Made:
 
 
 def _segment(cell: Cell) -> Made:
-    row = int(cell.walk.segments()[cell.row])
+    row = int(cell.walk.segments(cell.stage.stack)[cell.row])
     found = float(cell.module.weight[row, cell.column])
     return Made(_under(found, rf"S_{{{row},\,{cell.column}}}"), found)
 
 
 def _turned(cell: Cell) -> Made:
     """A pair is turned by position × frequency; numbers beyond the pairs stay as they are."""
-    positions, x, column = cell.module, cell.read(), cell.column
-    width = positions.d_head
+    config, x, column = cell.walk.config, cell.read(), cell.column
+    width = config.rotary_width
     if column >= width:
         return Made(bare(float(x[column]), alone=True), float(x[column]))
-    halves = positions.pairs == "halves"
+    halves = config.pairs != "adjacent"
     pair = column % (width // 2) if halves else column // 2
     is_second = column >= width // 2 if halves else bool(column % 2)
     first, second = (pair, pair + width // 2) if halves else (2 * pair, 2 * pair + 1)
     place = cell.walk.places(cell.stage.stack)[cell.row]
-    angle = place * positions.frequencies()[pair]  # in float32, as the model has it
-    stretch = 1.0 if positions.scaling is None else positions.scaling.attention_factor
+    angle = place * frequencies(config)[pair]  # in float32, as the model has it
+    stretch = 1.0 if config.rope_scaling is None else config.rope_scaling.attention_factor
     cosine, sine = float(angle.cos()), float(angle.sin())
     a, b, turn = float(x[first]), float(x[second]), bare(float(angle), alone=True)
     if is_second:
@@ -81,10 +82,11 @@ def _distance(cell: Cell) -> Made:
     """What ALiBi takes off by distance, or what the table holds for the distance's bucket."""
     places = cell.walk.places(cell.stage.stack)
     offset, head = places[cell.column] - places[cell.row], cell.walk.head
-    if cell.walk.config.positions == "alibi":
-        slope, apart = float(cell.module.slopes()[head]), abs(int(offset))
-        return Made(rf"-{bare(slope)} \cdot {apart}", -slope * apart)
-    bucket = int(cell.module.buckets(offset[None, None])[0, 0])
+    config = cell.walk.config
+    if config.positions == "alibi":
+        falls, apart = slope(head, config.n_heads), abs(int(offset))
+        return Made(rf"-{bare(falls)} \cdot {apart}", -falls * apart)
+    bucket = int(buckets(offset, config, causal=cell.stage.stack == "decoder"))
     found = float(cell.module.table.weight[bucket, head])
     return Made(_under(found, rf"B_{{{bucket},\,{head}}}"), found)
 

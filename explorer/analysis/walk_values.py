@@ -1,7 +1,6 @@
-"""The values of every stage, as the pass had them; and each made again from those before it.
+"""The values of every stage, as the pass had them.
 
 What the trace shows is taken from it; what lies between is made by the model's own module.
-`again` follows the formula in float64, from the values of the stages that a stage reads.
 Shapes are without the batch, and of one head where every head has its own: t tokens,
 n keys, w width of one head, d width of the model.
 """
@@ -102,7 +101,10 @@ class Walk:
         found = self.reading.trace[f"{stack}.positions"]
         return found[self.reading.row] if found.dim() == 2 else found
 
-    def segments(self) -> Tensor:
+    def segments(self, stack: str) -> Tensor:
+        """Which text of a pair every token is of; only an encoder alone is told."""
+        if self.config.kind != "encoder":
+            return torch.zeros_like(self.ids(stack))
         most = max(self.config.n_segments - 1, 0)
         return torch.tensor([min(token.segment, most) for token in self.reading.tokens])
 

@@ -19,10 +19,14 @@ from explorer.analysis.walk_sum import as_sum, in_latex
 from explorer.analysis.walk_values import Walk, recorded
 from explorer.library import Opened
 from explorer.reading import Reading
+from explorer.text import word_tokenizer
+from explorer.text.special import SOURCE
 from models.trace import Trace
 from tests import zoo
 from tests.analysis.test_contributions import CLASSIFIER, found
 from tests.analysis.test_contributions import MODELS as KINDS
+from tests.models.building import shake
+from tests.shelf import WORDS, put
 
 __all__ = ["found"]  # the fixture: a shaken model of every kind, in float64
 
@@ -48,6 +52,29 @@ def worst(of: Reading) -> float:
 
 def test_every_stage_follows_from_those_before_it(found: Reading) -> None:
     assert worst(found) <= EXACT
+
+
+def test_two_stacks_that_know_segments_have_each_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+    text = word_tokenizer(WORDS, SOURCE)
+    put(tmp_path, "two", text, "the cat", kind="encoder-decoder", n_segments=2)
+    opened = library.open_model("two")
+    shake(opened.model.double(), by=0.4)
+    of = reading.fresh_batch(opened, ("the black cat",))[0]
+    assert len(of.source) != len(of.target)
+    assert worst(of) <= EXACT
+    every_cell_is_opened(walked(of))
+
+
+def test_of_a_pair_of_texts_too(tmp_path: Path) -> None:
+    opened = library.opened_from(zoo.bert(tmp_path / "bert"), "bert")
+    of = reading.read(opened, "the cat was good", "the dog")
+    assert set(walked(of).segments("encoder").tolist()) == {0, 1}
+    assert worst(of) <= EXACT
+    every_cell_is_opened(walked(of))
 
 
 def published(folder: Path, name: str) -> Reading:
