@@ -120,10 +120,13 @@ class Branches:
         """Go to a node, as a step; what was undone can still be made again."""
         if node == self.at or not 0 <= node < len(self.nodes):
             return self
-        done, undone = [*self.moves[: self.done], Move(node)], self.moves[self.done :]
-        if _ways([*done, *undone]) > MOST_NODES:
-            done.remove(next(move for move in done if not move.tokens))  # the oldest
-        return Branches((*done, *undone), len(done))
+        moves, done = list(self.moves), self.done
+        ways = [at for at, move in enumerate(moves) if not move.tokens]
+        if len(ways) == MOST_NODES:  # forget the oldest, or what would be made again last
+            forgotten = ways[0] if ways[0] < done else ways[-1]
+            del moves[forgotten]
+            done -= forgotten < done
+        return Branches((*moves[:done], Move(node), *moves[done:]), done + 1)
 
     def follow(self, tokens: Sequence[int], behind: int) -> tuple[int, list[int]]:
         """The node to which what stands there leads, and the tokens that do not stand there."""

@@ -84,6 +84,21 @@ def test_of_many_ways_back_the_oldest_are_forgotten() -> None:
     assert from_text(f"0d5{'.0' * (MOST_NODES + 1)}", KNOWN, ENDS, ROOM) is None
 
 
+def test_one_can_still_go_elsewhere_where_all_the_ways_back_are_undone() -> None:
+    found = Branches().write([5, 6], forced=False)
+    for place in range(MOST_NODES):
+        found = found.stand(place % 2)
+    undone = found
+    for _ in range(MOST_NODES):
+        undone = undone.undo()
+    assert undone.path() == (5, 6)
+    moved = undone.stand(1)
+    assert moved.path() == (5,)
+    assert from_text(str(moved), KNOWN, ENDS, ROOM) == moved
+    assert moved.redo().at == 0, "the way that would have been made again first is still there"
+    assert len(moved.moves) == MOST_NODES + 1
+
+
 def test_what_stands_there_is_followed_and_not_written_again() -> None:
     written = Branches().write([5, 6, 7], forced=False)
     assert written.write([5, 6], forced=True, behind=0) == written.stand(2)

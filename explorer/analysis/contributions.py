@@ -28,9 +28,10 @@ class Contributions:
 
     `heads` has one (layers, h) for every kind of attention that writes into the stream,
     `feed_forward` is (layers,), `embedding` is by what was added there. `constant` is what
-    the weights add whatever is read: every β and bias that no head wrote. `logit` is the
-    pass's own, or where it scored no word what the head makes of its last stream
-    (`in_pass` says which); `difference` is how far the sum is from it.
+    the weights add whatever is read: β of the norms, and the biases of W_O and of the head
+    (those of a feed-forward layer are in its own share). `logit` is the pass's own, or where
+    it scored no word what the head makes of its last stream (`in_pass` says which);
+    `difference` is how far the sum is from it.
     """
 
     heads: dict[str, Tensor]

@@ -70,7 +70,7 @@ def sums(found: Contributions) -> dict[str, float]:
         **{f"embedding: {name}": value for name, value in found.embedding.items()},
         **heads,
         "all feed-forward layers": float(found.feed_forward.sum()),
-        "biases and norms, whatever is read": found.constant,
+        "β of the norms, biases of W_O and the head": found.constant,
         "logit": found.total,
     }
 

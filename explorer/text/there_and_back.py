@@ -7,6 +7,8 @@ from difflib import SequenceMatcher
 from explorer.text.labels import cut, readable
 
 LONGEST = 24
+LOOKED_AT = 50
+"""Words behind the first that differs: matching them costs their square."""
 
 
 def lost(text: str, back: str) -> str:
@@ -18,16 +20,15 @@ def lost(text: str, back: str) -> str:
     if text.casefold() == back.casefold():
         return "Capitals are lost; every letter comes back."
     words, others = text.split(), back.split()
-    first = next(
-        tag
-        for tag in SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
-        if tag[0] != "equal"
-    )
-    _, start, end, begun, ended = first
+    pairs = enumerate(zip(words, others, strict=False))
+    shorter = min(len(words), len(others))
+    start = next((at for at, (word, other) in pairs if word != other), shorter)
+    differ, come = words[start : start + LOOKED_AT], others[start : start + LOOKED_AT]
+    _, _, end, _, ended = SequenceMatcher(None, differ, come, autojunk=False).get_opcodes()[0]
     was, is_now = (
         f"“{cut(readable(' '.join(part)), LONGEST)}”" if part else "nothing"
-        for part in (words[start:end], others[begun:ended])
+        for part in (differ[:end], come[:ended])
     )
-    if not words[start:end]:
+    if not differ[:end]:
         return f"Before word {start + 1}, {is_now} comes back, which was not there."
     return f"The first difference is at word {start + 1}: {was} comes back as {is_now}."

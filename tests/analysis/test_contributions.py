@@ -98,7 +98,7 @@ def test_a_planted_mistake_is_seen_in_the_difference(
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
 def test_of_published_models_too(tmp_path: Path, name: str) -> None:
     opened = library.opened_from(getattr(zoo, name)(tmp_path / name), name)
-    found = reading.read(opened, "5 17 3" if name in ("gpt2", "gpt2") else "the cat was good")
+    found = reading.read(opened, "5 17 3" if name == "gpt2" else "the cat was good")
     for one in all_of(found):
         assert one.difference < 1e-5 * max(1.0, abs(one.logit))
 

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer import learnt
-from explorer.text import TextError
+from explorer.text import TextError, there_and_back
 from explorer.text.learning import BPE, WORDPIECE
 from explorer.text.made_here import MadeHere, after, encoding, of_pieces
 from explorer.text.there_and_back import lost
 from explorer.text.unigram import MOST_LEARNT, UNIGRAM, cuts, learn_unigram
+from tests.watching import watched
 
 TEXT = learnt.shipped(learnt.TRANSLATION)
 SPACES = "Spaces are lost or added; every other character comes back."
@@ -191,6 +192,21 @@ def test_what_is_lost_is_said() -> None:
     assert lost("abc", "ab") == "The first difference is at word 1: “abc” comes back as “ab”."
     assert lost("a b", "a") == "The first difference is at word 2: “b” comes back as nothing."
     assert lost("a", "b a") == "Before word 1, “b” comes back, which was not there."
+    assert lost("a b c", "a c") == "The first difference is at word 2: “b” comes back as nothing."
+    assert lost("a b", "a b c") == "Before word 3, “c” comes back, which was not there."
+
+
+def test_only_few_words_behind_the_first_that_differs_are_matched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matched: list[int] = []
+    matcher = there_and_back.SequenceMatcher
+    tell = watched(matcher, lambda _, one, other, **__: matched.extend((len(one), len(other))))
+    monkeypatch.setattr(there_and_back, "SequenceMatcher", tell)
+    same, rest = ["a", "b"] * 2_000, ["c"] * 4_000
+    said = lost(" ".join([*same, "x", *rest]), " ".join([*same, "y", *rest]))
+    assert said == "The first difference is at word 4001: “x” comes back as “y”."
+    assert max(matched) <= there_and_back.LOOKED_AT
 
 
 @settings(max_examples=60, deadline=None)
