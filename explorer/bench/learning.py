@@ -1,36 +1,24 @@
-"""Learning a tokenizer before one's eyes: what is learnt from, and each rule of its learning."""
+"""Learning a tokenizer before one's eyes: each rule of byte-pair encoding and of WordPiece."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
 from explorer import learnt, session, widgets
 from explorer.bench.stepping import stepper
-from explorer.choices import one_of
 from explorer.components import chips
 from explorer.text import TextError
 from explorer.text.counting import beginning
 from explorer.text.learning import BPE, WORDPIECE, Counted, Learnt, Pair
-from explorer.text.limits import checked
 from explorer.text.made_here import after, encoding, label_of
-from explorer.text.unigram import UNIGRAM
 
-WAYS = (BPE, WORDPIECE, UNIGRAM)
-OWN, FILE = "Words of your own", "A file of your own"
-RULES = ("20", "50", "100", "200", "500", "1000")
-FIRST_RULES = "100"
 BUSY = "Learning from the text: a second for a megabyte"
 EXCERPT = 400
 """Characters of the text that are shown in pieces."""
 
-MOST_BYTES = 4 * learnt.MOST_CHARACTERS
-"""No longer file of UTF-8 can fit; it is refused unread."""
-
 TABLE_HEIGHT = 388
-KEPT_HERE: dict[str, Any] = {"persist_state": "session"}
 
 
 @dataclass(frozen=True)
@@ -42,75 +30,11 @@ class Shown:
     special: bool = False
 
 
-CHOICES = {"learn_from": learnt.SHIPPED[0], "learn_rules": FIRST_RULES, "learn_own": ""}
-
-
-def chosen() -> tuple[str, int]:
-    """The same text and number for a page that does not draw these choices; in its address too."""
-    found = {key: _standing(key, first) for key, first in CHOICES.items()}
-    most = found["learn_rules"] if found["learn_rules"] in RULES else FIRST_RULES
-    name = found["learn_from"]
-    if name == FILE:
-        return str(st.session_state.get("_learn_file", "")), int(most)
-    if name == OWN:
-        return found["learn_own"][: session.TEXT_LIMIT], int(most)
-    return learnt.shipped(name if name in learnt.SHIPPED else learnt.SHIPPED[0]), int(most)
-
-
-def summary() -> str:
-    """What stands behind `chosen`, in one sentence."""
-    name, most = (_standing(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
-    is_known = name in (*learnt.SHIPPED, OWN, FILE)
-    return (
-        f"Learnt here: from “{name if is_known else learnt.SHIPPED[0]}”, at most "
-        f"{most if most in RULES else FIRST_RULES} rules. No tokens are added at the ends; what "
-        "cannot be read is one unknown token."
-    )
-
-
-def _standing(key: str, first: str) -> str:
-    found = str(st.session_state.get(key) or st.query_params.get(key) or first)
-    if found != first and st.query_params.get(key) != found:
-        st.query_params[key] = found
-    return found
-
-
-def source() -> str:
-    """The text that is learnt from; TextError says why it cannot be."""
-    chosen = one_of("Learn from", "learn_from", (*learnt.SHIPPED, OWN, FILE), **KEPT_HERE)
-    if chosen == OWN:
-        return _own()
-    if chosen == FILE:
-        return _file()
-    return learnt.shipped(chosen)
-
-
-def _own() -> str:
-    typed = st.text_area(
-        "Your words",
-        key="learn_own",
-        bind="query-params",
-        persist_state="session",
-        placeholder="Type or paste a text; a longer one can be brought as a file",
-    )
-    if len(str(typed or "")) > session.TEXT_LIMIT:
-        raise TextError(
-            f"Your words have {len(typed):,} characters; {session.TEXT_LIMIT:,} fit into the "
-            "address, so bring a longer text as a file."
-        )
-    return str(typed or "")
-
-
-def most_rules() -> int:
-    return int(one_of("Learn at most", "learn_rules", RULES, FIRST_RULES, **KEPT_HERE))
-
-
-def way() -> str:
-    return one_of("How", "learn_how", WAYS, **KEPT_HERE)
-
-
-def show_rules(found: Learnt, text: str, most: int) -> int:
+def show(text: str, most: int, way: str) -> int:
     """One step of byte-pair encoding or WordPiece: what was merged, and what will be."""
+    with st.spinner(BUSY):
+        found = learnt.rules(text, most, way)
+        found.keep_states()
     names = [f"{step:,} of {len(found.rules):,}" for step in range(len(found.rules) + 1)]
     step = stepper("Rules", "learn_step", names, 0, arrows=True)
     counted = found.after(step)
@@ -253,27 +177,3 @@ def _sentence(found: Learnt, step: int) -> None:
 
 def _name(found: Learnt, number: int) -> str:
     return label_of(found.tokens[number], found.way)
-
-
-def _file() -> str:
-    """The text of a file; it is too long for the address, so a link does not hold it."""
-    st.caption(
-        f"A plain text of at most {learnt.MOST_CHARACTERS:,} characters. "
-        "A link does not hold it: who opens it brings the file again."
-    )
-    brought = st.file_uploader("A text file", key="learn_file")
-    if brought is not None:
-        st.session_state.pop("_learn_file", None)  # what is refused is not kept
-        if brought.size > MOST_BYTES:
-            raise TextError(
-                f"The file has {brought.size:,} bytes; at most {learnt.MOST_CHARACTERS:,} "
-                "characters fit, so bring a part of it."
-            )
-        try:
-            text = brought.getvalue().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise TextError(
-                "The file is not text in UTF-8; save it as plain text in UTF-8 and bring it again."
-            ) from None
-        st.session_state["_learn_file"] = checked(text, learnt.MOST_CHARACTERS)
-    return str(st.session_state.get("_learn_file", ""))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from explorer import learnt, session, shelves, widgets
-from explorer.bench import learning
+from explorer.bench import learning_source
+from explorer.choices import say_vain
 from explorer.components import chips
 from explorer.library import LibraryError
 from explorer.reading import Reading
@@ -76,9 +77,9 @@ def beside(text: str) -> None:
 
 def _beside(text: str) -> None:
     mine = session.choice().model
-    names = [*(HERE + way for way in learning.WAYS), *(n for n in shelves.seen() if n != mine)]
-    chosen = _choose(names)
-    st.caption(learning.summary())
+    here = [HERE + way for way in learning_source.WAYS]
+    chosen = _choose([*here, *(name for name in shelves.seen() if name != mine)], mine)
+    st.caption(learning_source.summary())
     widgets.ways_on("learning")
     for place, name in enumerate((mine, *chosen)):
         try:
@@ -88,15 +89,12 @@ def _beside(text: str) -> None:
             widgets.say(str(error))
 
 
-def _choose(names: Sequence[str]) -> list[str]:
-    """Beside the chosen model's; what the address names in vain is said."""
-    state, usual = st.session_state, list(names[: len(learning.WAYS)])
+def _choose(names: Sequence[str], mine: str) -> list[str]:
+    """Beside the chosen model's; what was wished for and does not stand there is said."""
+    state, usual = st.session_state, list(names[: len(learning_source.WAYS)])
+    wishes = list(state["beside"] if "beside" in state else st.query_params.get_all("beside"))
     if "beside" in state:
-        state["beside"] = [name for name in state["beside"] if name in names]
-    else:
-        for wish in st.query_params.get_all("beside"):
-            if wish not in names:
-                session.say(f"“Beside it” has no “{cut(wish, LONGEST_WISH)}” here.")
+        state["beside"] = [name for name in wishes if name in names]
     picked: list[str] = st.multiselect(
         "Beside it",
         names,
@@ -106,7 +104,26 @@ def _choose(names: Sequence[str]) -> list[str]:
         bind="query-params",
         persist_state="session",
     )
+    if vain := in_vain(wishes, names, mine):
+        state["_vain_beside"] = (mine, picked), " ".join(vain)
+    say_vain("beside", (mine, picked))
     return picked
+
+
+def in_vain(wishes: Sequence[str], names: Sequence[str], mine: str) -> list[str]:
+    """What is wished for and cannot stand beside the chosen model's, in a sentence each."""
+    notes = [
+        f"{wish} is the chosen model now, so its tokenizer stands first."
+        if wish == mine
+        else f"“Beside it” has no “{cut(wish, LONGEST_WISH)}” here."
+        for wish in dict.fromkeys(wishes)
+        if wish not in names
+    ]
+    beyond = [wish for wish in dict.fromkeys(wishes) if wish in names][MOST:]
+    if beyond:
+        left = ", ".join(f"“{cut(wish, LONGEST_WISH)}”" for wish in beyond)
+        notes.append(f"At most {MOST} stand beside it; left out: {left}.")
+    return notes
 
 
 def _one(name: str, text: str, place: int) -> None:
@@ -125,7 +142,7 @@ def back_again(decode: Callable[[list[int]], str], tokens: Sequence[Token], text
 
 def _tokenizer(name: str) -> Reader:
     if name.startswith(HERE):
-        text, most = learning.chosen()
+        text, most = learning_source.chosen()
         return learnt.tokenizer(text, name.removeprefix(HERE), most)
     entry = shelves.seen()[name]
     if entry.config is None:

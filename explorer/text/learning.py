@@ -100,6 +100,12 @@ class Learnt:
         merged_units = merged(units, self.rules[:step], len(self.tokens) + 1)
         return [unit - 1 for unit in merged_units.tolist() if unit]
 
+    def keep_states(self) -> None:
+        """Go through all rules once, so that no step is far from a state that is kept."""
+        last = len(self.rules) // APART * APART
+        if last not in self.states:
+            self._state(last)
+
     def _state(self, step: int) -> Units:
         """All words after so many rules; some of the states on the way there are kept."""
         begun = max(at for at in tuple(self.states) if at <= step)  # others may add to them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import tokenizers
 from tokenizers import Tokenizer as Library
@@ -19,6 +20,9 @@ from explorer.text.unigram import SPLITTER, UNIGRAM, Unigram
 
 MOST_IN_A_WORD = 100
 """WordPiece reads a longer word as unknown."""
+
+LABELS_KEPT = 20_000
+"""A step of learning names a thousand tokens three times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,7 @@ class MadeHere:
         return label_of(self.library.id_to_token(number) or "", self.way)
 
 
+@lru_cache(maxsize=LABELS_KEPT)
 def label_of(token: str, way: str) -> str:
     """A token of one of the three ways with everything visible."""
     if way == BPE:

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from explorer import learnt, library
-from explorer.bench import tokenizers
+from explorer.bench import learning_source, tokenizers
 from explorer.snippets import learning as lines
 from explorer.text.learning import BPE, WORDPIECE
 from explorer.text.made_here import label_of
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("small_models")
 WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 
 
-def inside(page: str = "learning", **address: str) -> AppTest:
+def inside(page: str = "learning", **address: str | list[str]) -> AppTest:
     at = AppTest.from_file(str(SHELL), default_timeout=60)
     for key, value in address.items():
         at.query_params[key] = value
@@ -72,11 +72,6 @@ def test_odd_words_of_ones_own(way: str, own: str) -> None:
     assert "no text to learn from" in text or "tokens long" in text or "pieces, the" in text
 
 
-def test_too_many_words_for_the_address_are_refused() -> None:
-    at = inside(learn_from="Words of your own", learn_own="ab " * 1_000)
-    assert "3,000 characters; 2,000 fit into the address" in said(at)
-
-
 @WAYS
 def test_no_sentence_is_one_sentence(way: str) -> None:
     assert "nothing to read yet" in said(inside(learn_how=way, text=""))
@@ -118,30 +113,76 @@ def test_of_another_model_only_the_tokenizer_is_opened(monkeypatch: pytest.Monke
     assert names == ["letters"]
 
 
-class Brought:
-    """An uploaded file that counts how often it is read."""
+FILE = "A file of your own"
 
-    def __init__(self, content: bytes, size: int = 0) -> None:
-        self.content, self.size, self.read = content, size or len(content), 0
+
+def brought(at: AppTest, content: bytes) -> AppTest:
+    return at.file_uploader(key="learn_file").upload("mine.txt", content).run()
+
+
+class Large:
+    """An upload that would fail if it were read."""
+
+    file_id, size = "large", 200_000_000
 
     def getvalue(self) -> bytes:
-        self.read += 1
-        return self.content
+        raise AssertionError("a file that cannot fit is not read")
 
 
-def test_a_file_is_judged_before_it_is_read_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def bring(file: Brought) -> AppTest:
-        monkeypatch.setattr(st, "file_uploader", lambda *_, **__: file)
-        return inside(learn_from="A file of your own")
-
-    large, long, good = Brought(b"", 200_000_000), Brought(b"a " * 600_000), Brought(b"a b aa")
-    at = bring(large)
+def test_a_file_is_judged_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "file_uploader", lambda *_, **__: Large())
+    at = inside(learn_from=FILE)
     assert "200,000,000 bytes; at most 1,000,000 characters fit" in said(at)
-    assert not large.read
-    at = bring(long)
-    assert "1,200,000 characters; at most 1,000,000 fit" in said(at)
-    assert "_learn_file" not in at.session_state
-    assert bring(good).session_state["_learn_file"] == "a b aa"
+
+
+def test_a_file_that_is_refused_is_not_kept() -> None:
+    at = brought(inside(learn_from=FILE), b"a b aa")
+    assert "tokens long" in said(at)
+    assert "1,200,000 characters; at most 1,000,000 fit" in said(brought(at, b"a " * 600_000))
+    assert learning_source.KEPT not in at.session_state
+    assert "is not text in UTF-8" in said(brought(at, b"\xff\xfe"))
+
+
+def test_a_file_that_is_removed_is_no_longer_learnt_from() -> None:
+    at = brought(inside(learn_from=FILE), b"low low lower")
+    assert "tokens long" in said(at)
+    at.file_uploader(key="learn_file").set_value(None).run()
+    assert "no text to learn from" in said(at)
+    assert learning_source.KEPT not in at.session_state
+
+
+def test_a_file_is_kept_while_another_page_is_looked_at() -> None:
+    at = brought(inside(learn_from=FILE), b"low low lower")
+    at.switch_page("../pages/look/tokens.py").run()
+    at.switch_page("../pages/look/learning.py").run()
+    assert "tokens long" in said(at)
+
+
+def test_a_file_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    really = learning_source._read
+
+    def reads(content: bytes) -> str:
+        read.append(content)
+        return really(content)
+
+    monkeypatch.setattr(learning_source, "_read", reads)
+    at = brought(inside(learn_from=FILE), b"low low lower")
+    at.button(key="learn_step_next").click().run()
+    assert "Rule 1: " in said(at)
+    assert read == [b"low low lower"]
+    brought(at, b"high high")
+    assert read[1:] == [b"high high"]
+
+
+@WAYS
+def test_words_that_are_refused_are_refused_on_both_pages(way: str) -> None:
+    words = {"learn_from": "Words of your own", "learn_own": "ab " * 1_000}
+    refused = "3,000 characters; 2,000 fit into the address"
+    assert refused in said(inside(learn_how=way, **words))
+    at = inside("tokens", beside=f"Learnt here: {way}", **words)
+    assert refused in said(at)
+    assert f"Learnt here: {way} · " not in said(at)
 
 
 def test_the_excerpt_ends_where_a_word_does() -> None:
@@ -161,6 +202,37 @@ def test_what_the_address_of_tokens_asks_for_in_vain_is_replaced() -> None:
     at = inside("tokens", learn_rules="7", learn_from="nowhere", beside="nothing")
     assert "“Beside it” has no “nothing” here." in said(at)
     assert f"from “{learnt.SHIPPED[0]}”, at most 100 rules" in said(at)
+
+
+def test_a_tokenizer_beside_that_becomes_the_chosen_one_is_said() -> None:
+    at = inside("tokens", model="letters", beside=["reverse", "translation"])
+    assert "is the chosen model" not in said(at)
+    at.selectbox(key="model").set_value("reverse").run()
+    note = "reverse is the chosen model now, so its tokenizer stands first."
+    assert note in said(at)
+    assert at.multiselect(key="beside").value == ["translation"]
+    at.text_input(key="text").set_value("12").run()
+    assert note in said(at)
+    at.selectbox(key="model").set_value("letters").run()
+    assert note not in said(at)
+    assert note.replace("reverse", "letters") in said(
+        inside("tokens", model="letters", beside="letters")
+    )
+
+
+def test_more_tokenizers_than_fit_beside_are_said() -> None:
+    names = [
+        *(f"Learnt here: {way}" for way in learning_source.WAYS),
+        "translation",
+        "reviews",
+        "reverse",
+    ]
+    at = inside("tokens", model="letters", beside=[*names, "nothing"])
+    assert "“Beside it” has no “nothing” here." in said(at)
+    assert "left out" not in said(at)
+    assert tokenizers.in_vain([*names, "one", "two"], [*names, "one", "two"], "letters") == [
+        "At most 6 stand beside it; left out: “one”, “two”."
+    ]
 
 
 @pytest.mark.parametrize(

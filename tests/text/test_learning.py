@@ -238,3 +238,13 @@ def test_a_text_that_is_too_long_is_refused() -> None:
         learn("a" * (MAX_CORPUS_CHARACTERS + 1), 10)
     with pytest.raises(TextError, match="half of a character pair"):
         learn("a\ud800", 10)
+
+
+@WAYS
+def test_states_are_kept_on_the_way_to_the_last_rule(way: str) -> None:
+    text = " ".join(map(str, range(3_000)))
+    found, fresh = learn(text, 3 * APART + 7, way), learn(text, 3 * APART + 7, way)
+    found.keep_states()
+    assert sorted(found.states) == [0, APART, 2 * APART, 3 * APART]
+    for step in (0, 1, APART, 2 * APART + 1, len(found.rules)):
+        assert found.after(step) == fresh.after(step)
