@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.analysis.decoding import Stages, chance_at
 from explorer.branches import Branches
-from explorer.kept import kept, size_of
+from explorer.kept import is_kept, kept, size_of
 from explorer.library import Opened
 from explorer.passing import ids_of
 from explorer.reading import Reading, ReadingError, read, unknown
@@ -196,17 +196,19 @@ def log_chances(
 def _log_chances(
     opened: Opened, text: str, found: Branches, known: dict[int, float], report: Report
 ) -> tuple[float, ...]:
-    def make() -> tuple[float, ...]:
-        if not found.done:
-            return (0.0,)
-        before = found.before
-        new = range(len(before.nodes), len(found.nodes))
-        if all(node in known for node in new):
-            earlier = _log_chances(opened, text, before, known, report)
-            return (*earlier, *(known[node] for node in new))
-        return _read_all(_going_on(opened, text), found, report)
+    def of(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
+        return kept(opened, ("chances", text, state.made), make, size_of)
 
-    return kept(opened, ("chances", text, found.made), make, size_of)
+    state = found  # back to the first that is kept, or whose last move has an unknown node
+    while state.done and not is_kept(opened, ("chances", text, state.made)):
+        if any(at not in known for at in range(len(state.before.nodes), len(state.nodes))):
+            break
+        state = state.before
+    first: tuple[float, ...] = (0.0,)
+    if state.done:
+        first = of(state, lambda: _read_all(_going_on(opened, text), state, report))
+    later = (known[at] for at in range(len(state.nodes), len(found.nodes)))
+    return first if state is found else of(found, lambda: (*first, *later))
 
 
 def _read_all(going: GoingOn, found: Branches, report: Report) -> tuple[float, ...]:

@@ -49,6 +49,12 @@ def kept(
     return made
 
 
+def is_kept(opened: Opened, key: Hashable) -> bool:
+    """Whether this is there to be had at once."""
+    with _lock:
+        return (id(opened), key) in _kept
+
+
 def size_of(plain: object) -> int:
     """Bytes of plain data: texts and numbers, in tuples, lists and dataclasses.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from itertools import islice
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import torch
 import explorer.decoding
 from explorer import library
 from explorer.analysis.decoding import draw, stages
-from explorer.branches import Branches
+from explorer.branches import MOST_NODES, Branches, Move
 from explorer.decoding import drawn_on, ends, log_chances, rank, shown, stand, start_of, why_stopped
 from explorer.kept import forget
 from explorer.library import Opened
@@ -143,6 +144,24 @@ def test_one_more_move_costs_no_pass_but_that_on_the_screen(
         found = found.write([token], forced=True)
         standing = stand(opened, text, found.path())
         assert len(log_chances(opened, text, found, standing, found.at, nothing)) == found.at + 1
+
+
+def test_as_many_moves_as_there_may_be_need_no_deeper_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A link with one token a move, all behind the start: the pass on the screen has them all."""
+    opened, text = library.open_model("shakespeare"), "To be"
+    moves = (Move(0, True, (token,)) for token in range(1, MOST_NODES + 1))
+    found = Branches(tuple(moves), MOST_NODES)
+    forget(opened)
+    standing = stand(opened, text, ())
+    monkeypatch.setattr(explorer.decoding, "GoingOn", None)
+    depths = list[int]()
+    kept = watched(explorer.decoding.kept, lambda *_: depths.append(len(inspect.stack(0))))
+    monkeypatch.setattr(explorer.decoding, "kept", kept)
+    given = log_chances(opened, text, found, standing, 0, nothing)
+    assert given == (0.0, *standing.logits.log_softmax(-1)[1 : MOST_NODES + 1].tolist())
+    assert max(depths) - min(depths) < 10
 
 
 @pytest.mark.parametrize("name", ["translation", "shakespeare"])

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from explorer import session, widgets
-from explorer.analysis.changes import has_words
 from explorer.analysis.pairs import strongest
 from explorer.analysis.walk_again import ALL, difference
 from explorer.analysis.walk_formulas import formula, sentence
@@ -26,7 +25,7 @@ from explorer.analysis.walk_view import (
     windows,
     writes,
 )
-from explorer.answers import class_names
+from explorer.answers import option_name
 from explorer.bench import walk_choices as choices
 from explorer.bench import walk_held, walk_tokens
 from explorer.choices import token_names
@@ -142,13 +141,6 @@ def _stage(opened: Opened, walk: Walk, at: choices.At) -> None:
     st.caption(" ".join(said(walk, stage, drawn, at)))
     if stage.part:
         walk_held.ways_on(at.tokens[stage.stack], key_of(walk, at))
-
-
-def option_name(opened: Opened, option: int) -> str:
-    """A token of the vocabulary, or a class."""
-    if has_words(opened.config):
-        return text_of(opened.tokenizer.label(option))
-    return class_names(opened)[option]
 
 
 def named(stage: Stage) -> str:
