@@ -180,16 +180,22 @@ def _column_of(stage: Stage) -> str:
 
 
 def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
-    """The token, and which numbers of its vector, above the picture."""
+    """The token, and which numbers of its vector, above the picture.
+
+    A list that a quick step left out says what it showed once more: that chooses nothing.
+    """
     token, window = f"{row_stack(at.stage)}_token", "walk_numbers"
+    shown = min(at.window, len(cuts) - 1)
 
     def take_token() -> None:
-        st.session_state[SPOKE] = True
-        FOLDED.put(token, str(st.session_state["walk_token"]))
+        if st.session_state["walk_token"] != at.row:
+            st.session_state[SPOKE] = True
+            FOLDED.put(token, str(st.session_state["walk_token"]))
 
     def take_window() -> None:
-        st.session_state[SPOKE] = True
-        FOLDED.put("number", str(NUMBERS * st.session_state[window]))
+        if st.session_state[window] != shown:
+            st.session_state[SPOKE] = True
+            FOLDED.put("number", str(NUMBERS * st.session_state[window]))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(names) > 1:
@@ -203,7 +209,7 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
                 width=320,
             )
         if len(cuts) > 1:
-            st.session_state[window] = min(at.window, len(cuts) - 1)
+            st.session_state[window] = shown
             st.selectbox(
                 "Numbers",
                 range(len(cuts)),

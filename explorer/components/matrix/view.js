@@ -38,17 +38,20 @@ function hideColumn(state, column) {
 
 function lock(state, cell) {
   state.locked = cell;
+  state.awaited = null;
   state.root.querySelector(".spoken").textContent = cell ? words(state, cell) : "Nothing is held";
   tellPage(state, cell ? [cell.row, cell.column] : []);
   overlay(state);
 }
 
-// Hold the cell that the page asks for; true when that is news.
+// Hold the cell that the page asks for; true when that is news. It may come before its picture,
+// and wait for it where it has no place in the old one.
 function hear(state) {
   const choice = state.data.tells && news(state);
   if (!choice) return false;
-  const [row, column] = choice;
-  state.locked = inside(state, {row, column}) ? {row, column} : null;
+  const [row, column] = choice, cell = choice.length ? {row, column} : null;
+  state.locked = inside(state, cell) ? cell : null;
+  state.awaited = state.locked ? null : cell;
   return true;
 }
 
@@ -200,6 +203,7 @@ function show(state) {
     state.tops = topsOf(state);
     state.levels = noLevels();
     state.fresh = false;
+    if (inside(state, state.awaited)) [state.locked, state.awaited] = [state.awaited, null];
     if (!inside(state, state.locked)) state.locked = null;
     if (!inside(state, state.hovered)) state.hovered = null;
   }
