@@ -1,4 +1,4 @@
-"""What is kept of a text that is too long fits, is its beginning, and one token more would not."""
+"""What is kept of a too long text fits and is its beginning; of plain words one more would not."""
 
 from __future__ import annotations
 
@@ -31,9 +31,12 @@ def test_a_beginning_that_fits(text: str, most: int) -> None:
 
 
 def test_as_much_as_fits_of_plain_words() -> None:
-    found = cut(PIECES.encode, "the cat and the hat", "", 5)
+    text = "the cat and the hat"
+    found = cut(PIECES.encode, text, "", 5)
     assert found is not None
     assert len(PIECES.encode(found.kept_text)) == 5
+    more = next(token.end for token in PIECES.encode(text) if token.end > len(found.kept_text))
+    assert len(PIECES.encode(text[:more])) > 5
     assert found.said == f"its first {len(found.kept_text)} characters"
 
 

@@ -54,13 +54,24 @@ def norm(stage: Stage, config: TransformerConfig) -> str:
     made = symbol_of(stage.name, config)
     x = "z" if made == "z" else "x"
     becomes = r"\leftarrow" if made in ("x", "z") else "="
-    eps = f"{config.norm_eps:.0e}".replace("e-0", "e-")
-    power = rf"10^{{{eps.split('e')[1]}}}" if eps.startswith("1e") else three(config.norm_eps)
     if config.norm == "rms":
-        size = rf"\sqrt{{\tfrac{{1}}{{d}}\sum {x}_i^2 + {power}}}"
+        size = rf"\sqrt{{\tfrac{{1}}{{d}}\sum {x}_i^2 + {_eps(config)}}}"
         return rf"{made} {becomes} \gamma \odot \frac{{{x}}}{{{size}}}"
-    size = rf"\sqrt{{\sigma^2 + {power}}}"
+    size = rf"\sqrt{{\sigma^2 + {_eps(config)}}}"
     return rf"{made} {becomes} \gamma \odot \frac{{{x} - \mu}}{{{size}}} + \beta"
+
+
+def _eps(config: TransformerConfig) -> str:
+    eps = f"{config.norm_eps:.0e}".replace("e-0", "e-")
+    is_power = eps.startswith("1e") and float(eps) == config.norm_eps
+    return rf"10^{{{eps.split('e')[1]}}}" if is_power else three(config.norm_eps)
+
+
+def _head_norm(stage: Stage, config: TransformerConfig) -> str:
+    """Of the queries or the keys; both by their root mean square, whatever other norms are."""
+    x = stage.name.split(".")[-1][0]
+    size = rf"\sqrt{{\tfrac{{1}}{{w}}\sum {x}_i^2 + {_eps(config)}}}"
+    return rf"\hat {x} = \gamma \odot \frac{{{x}}}{{{size}}}"
 
 
 def _projected(stage: Stage, config: TransformerConfig) -> str:
@@ -181,10 +192,7 @@ FORMULAS: dict[str, Callable[[Stage, TransformerConfig], str]] = {
     "norm behind": norm,
     "final": norm,
     "projected": _projected,
-    "head norm": lambda *_: (
-        r"\hat q = \gamma \odot \frac{q}{\sqrt{\tfrac{1}{w}\sum q_i^2 + "
-        r"\varepsilon}}"
-    ),
+    "head norm": _head_norm,
     "turned": lambda *_: (
         r"(a, b) \mapsto (a\cos\varphi - b\sin\varphi,\; a\sin\varphi + "
         r"b\cos\varphi), \quad \varphi = t\,\theta_i"

@@ -34,6 +34,18 @@ def test_what_is_not_scaled_is_not_called_scaled() -> None:
     assert formula(scores, config.replace(attention_scale=1.0)) == r"s_{ij} = q_i \cdot k_j"
 
 
+def test_the_norm_of_heads_names_what_is_normed_and_the_models_own_number() -> None:
+    config = paper(11, 11, 8, 2, 1, 8).replace(qk_norm=True, norm_eps=1e-6)
+    for positions in ("sinusoidal", "rotary"):
+        made = config.replace(positions=positions)
+        normed = [stage for stage in stages_of(made) if stage.kind == "head norm"]
+        letters = [formula(stage, made).split()[1] for stage in normed]
+        assert letters == ["q", "k"] * (len(normed) // 2) != []
+        for stage, letter in zip(normed, letters, strict=True):
+            size = rf"\sqrt{{\tfrac{{1}}{{w}}\sum {letter}_i^2 + 10^{{-6}}}}"
+            assert rf"\frac{{{letter}}}{{{size}}}" in formula(stage, made)
+
+
 def test_the_shapes_are_those_of_the_values(found: Reading) -> None:
     walk = walked(found)
     for stage in walk.stages.values():
