@@ -18,7 +18,7 @@ from explorer.reading import Reading, ReadingError, read, unknown
 from explorer.text import TextError, Token
 from explorer.writing import MOST_WRITTEN, ONLY_READS, writes
 from models import TransformerConfig, trace
-from models.generation import Sampling, allowed, choose_from, drawn
+from models.generation import Sampling, allowed_rows, choose_from, drawn
 from models.going_on import GoingOn
 from models.masking import keep_of
 from models.trace import CHEAP_SITES
@@ -90,13 +90,7 @@ def _stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
         passed = trace(opened.model, source, target, **how)
     else:
         passed = trace(opened.model, target, keep=keep, **how)
-    first, later = passed.output[0, :1].float(), passed.output[0, 1:].float()
-    may = torch.cat(
-        (
-            allowed(first, config, first=len(start.begun) == 1),
-            allowed(later, config, first=False),
-        )
-    )
+    may = allowed_rows(passed.output[0].float(), config, first=len(start.begun) == 1)
     written = torch.tensor(list(path), dtype=torch.long)[:, None]
     given = may[:-1].log_softmax(-1).gather(-1, written)[:, 0].tolist()
     rows = (*tokens, NEXT) if start.source else ()

@@ -161,6 +161,13 @@ def allowed(
     return logits.index_fill(-1, banned, -math.inf)
 
 
+def allowed_rows(
+    logits: Float[Tensor, "t v"], config: TransformerConfig, first: bool
+) -> Float[Tensor, "t v"]:
+    """The same of one step after another; `first` says whether the first of them begins."""
+    return torch.cat((allowed(logits[:1], config, first), allowed(logits[1:], config, False)))
+
+
 def choose_from(logits: Float[Tensor, "b v"], sampling: Sampling) -> Float[Tensor, "b v"]:
     """Probabilities to draw from: logits ÷ temperature, softmax, top-k, top-p, renormalised.
 

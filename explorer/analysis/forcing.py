@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from models.cache import KeyValueCache
-from models.generation import allowed
+from models.generation import allowed, allowed_rows
 from models.masking import keep_of
 from models.transformer import Transformer, evaluating
 
@@ -63,12 +63,7 @@ def forced(model: Transformer, source: Tensor | None, target: Tensor, given: int
         keep = torch.ones_like(fed, dtype=torch.bool)
         asked = slice(given - 1, None)
         logits = model.decode(fed, memory, memory_keep, keep, read_at=asked)[0].float()
-        logits = torch.cat(
-            (
-                allowed(logits[:1], config, first=given == 1),
-                allowed(logits[1:], config, first=False),
-            )
-        )
+        logits = allowed_rows(logits, config, first=given == 1)
         cache, unread = KeyValueCache.empty(config.n_layers), target[None, :given]
         free: list[int] = []
         for _ in range(len(target) - given):

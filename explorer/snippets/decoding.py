@@ -10,9 +10,6 @@ from explorer.reading import Reading
 from explorer.snippets.passes import CORE, model_lines, pass_lines, pasted
 from models.generation import Sampling
 
-FIRST = """\
-first = allowed(seen.output[0, :1], model.config, first=True)  # the token it must begin with
-logits = torch.cat((first, logits[1:]))"""
 LOAD = "from models import load_checkpoint"
 
 
@@ -20,13 +17,16 @@ def choice(
     reading: Reading, folder: Path, sampling: Sampling, seed: int, step: int, first: bool
 ) -> str:
     """What is drawn behind everything that stands there; `step` tokens were written before."""
+    prompt = 0 if reading.source else len(reading.tokens) - step
+    if all(token.id != reading.config.pad_id for token in reading.tokens[:prompt]):
+        prompt = 0
     how = ", ".join(
         f"{name}={value}" for name, value in vars(sampling).items() if value is not None
     )
     return pasted(
         [
             *pass_lines(reading, folder)[:-1],
-            _pass_over("target" if reading.source else "ids", bool(reading.source)),
+            *_pass_over("target" if reading.source else "ids", bool(reading.source), prompt),
             f"logits = allowed(seen.output[:, -1], model.config, first={first})",
             f"sampling = Sampling({how})",
             "probabilities = choose_from(logits, sampling)",
@@ -70,22 +70,28 @@ def forcing(start: Start, folder: Path, target: Sequence[int], given: int, has_f
             *([f"source = torch.tensor({source})"] if start.source else []),
             f"target = torch.tensor({[list(target)]})",
             "fed = target[:, :-1]",
-            _pass_over("fed", bool(start.source)),
-            f"logits = allowed(seen.output[0, {given - 1}:], model.config, first=False)",
-            *([FIRST] if has_first else []),
+            *_pass_over("fed", bool(start.source)),
+            f"logits = allowed_rows(seen.output[0, {given - 1}:], model.config, {has_first})",
             f"right = target[0, {given}:]  # the target, one step on",
             "said = logits.argmax(-1)",
             "chances = logits.softmax(-1).gather(-1, right[:, None])[:, 0]",
             "print(said, right, chances)",
         ],
         CORE,
-        "from models.generation import allowed",
+        "from models.generation import allowed_rows",
     )
 
 
-def _pass_over(name: str, has_source: bool) -> str:
-    """What was written counts, also where it is the token that fills up."""
-    keep = f"torch.ones_like({name}, dtype=torch.bool)"
-    if has_source:
-        return f"seen = trace(model, source, {name}, target_keep={keep})"
-    return f"seen = trace(model, {name}, keep={keep})"
+def _pass_over(name: str, has_source: bool, prompt: int = 0) -> list[str]:
+    """What was written counts, also where it is the token that fills up; of a prompt it does not.
+
+    `prompt`: the length of one that has such tokens.
+    """
+    given = f"source, {name}" if has_source else name
+    which = "target_keep" if has_source else "keep"
+    filler = f"keep[:, :{prompt}] = {name}[:, :{prompt}] != model.config.pad_id  # not what fills up"
+    return [
+        f"keep = torch.ones_like({name}, dtype=torch.bool)",
+        *([filler] if prompt else []),
+        f"seen = trace(model, {given}, {which}=keep)",
+    ]
