@@ -20,12 +20,16 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_any_text_is_shown_or_refused(visit: Visit, text: str) -> None:
+    """On every page of the navigation."""
     visitor = visit()
     visitor.open("/tokens?model=shakespeare")
     own = set(visitor.notes.hosts)
     visitor.type(text)
     visitor.rest()
-    for title in ("Attention", "Masks", "At a glance"):
+    links = visitor.page.get_by_test_id("stSidebarNav").get_by_role("link")
+    titles = [title.strip() for title in links.all_inner_texts()]
+    assert {"Attention", "The whole pass", "Museum", "Checkpoints"} <= set(titles)
+    for title in titles:
         visitor.follow(title)
         visitor.no_traceback()
     assert visitor.notes.dialogs == []
