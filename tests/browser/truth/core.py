@@ -27,17 +27,23 @@ SITE = f"decoder.{LAYER}.self_attn"
 
 
 @cache
+def tokenizer() -> Any:
+    return opened_from(FOLDER, "shakespeare").tokenizer
+
+
+@cache
 def ids() -> Tensor:
-    tokens = opened_from(FOLDER, "shakespeare").tokenizer.encode(TEXT)
+    tokens = tokenizer().encode(TEXT)
     return torch.tensor([[token.id for token in tokens]])
 
 
 def labels() -> list[str]:
-    return [token.label for token in opened_from(FOLDER, "shakespeare").tokenizer.encode(TEXT)]
+    return [token.label for token in tokenizer().encode(TEXT)]
 
 
 def label(number: int) -> str:
-    return opened_from(FOLDER, "shakespeare").tokenizer.label(number)
+    name: str = tokenizer().label(number)
+    return name
 
 
 @cache

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from itertools import pairwise
+import re
 
 import torch
 from playwright.sync_api import expect
-from tokenizers.pre_tokenizers import ByteLevel
 
-from explorer import learnt
+from models import trace
+from models.trace import CHEAP_SITES
 from tests.browser.truth import core
 from tests.browser.truth.screen import Claim, bars, cell, grid, rows, said, step_of
 from tests.browser.visiting import Visitor
 
-QUERY, KEY = 7, 6
+QUERY, KEY, NUMBER = 7, 6, 3
+CHOOSES = ("likeness", "heads_off", "head_statistics")
+"""Pictures in which a click chooses a cell."""
+N = r"\(?(−?[\d.]+)\)?"
+PRODUCT = rf"\\underbrace\{{{N} \\cdot {N}\}}_\{{y_\{{(\d+)\}} w_\{{\d+\}}\}}"
+SUM = (
+    rf"{N} = {PRODUCT} \+ {PRODUCT} \+ \\underbrace\{{{N}\}}_\{{([\d,]+)\\text\{{ more\}}\}}"
+    rf" \+ \\underbrace\{{{N}\}}_\{{b\}}"
+)
+"""A number as a sum in LaTeX: two products, the others added up, and the bias."""
 
 
 def a_cell(
     visitor: Visitor, key: str, values: torch.Tensor, query: int, at: int, exact: bool = False
 ) -> Claim:
     """A cell of the picture of these values; `exact` where no codes are sent."""
-    shown, step = cell(visitor, key, query, at), 0.0 if exact else step_of(values)
+    step = 0.0 if exact else step_of(values)
+    shown = cell(visitor, key, query, at, chooses=key in CHOOSES)
     return Claim(f"{key}: row {query}, column {at}", shown, float(values[query, at]), step)
 
 
@@ -53,54 +61,37 @@ def tokens(visitor: Visitor) -> list[Claim]:
     ]
 
 
-def learning(visitor: Visitor) -> list[Claim]:
-    """Neighbours in the text before anything is merged, counted byte by byte."""
-    words = ByteLevel(add_prefix_space=False).pre_tokenize_str(learnt.shipped(learnt.TRANSLATION))
-    counted = Counter(pair for word, _ in words for pair in pairwise(word))
-    (length,) = said(visitor, r"The text is ([\d,]+) tokens long")
-    made = [Claim("tokens of the text", length, sum(len(word) for word, _ in words))]
-    for first, second, _, times in grid(visitor)[:8]:
-        pair = first.replace("␣", "Ġ"), second.replace("␣", "Ġ")
-        made.append(Claim(f"{first} {second}", times, counted[pair]))
-    assert [claim.true for claim in made[1:]] == [n for _, n in counted.most_common(8)]
-    return made
-
-
-def positions(visitor: Visitor) -> list[Claim]:
-    table = torch.tensor([[core.sinusoid(p, d, 128) for d in range(128)] for p in range(48)])
-    return [
-        a_cell(visitor, "positions_table", table, 3, 1),
-        a_cell(visitor, "products", table @ table.mT, 3, 5),
-        Claim("one turn", said(visitor, r"One turn takes ([\d.]+)")[0], 2 * math.pi),
-    ]
-
-
 def attention(visitor: Visitor) -> list[Claim]:
     return [a_cell(visitor, "attention_head", core.weights(), *at) for at in [(7, 6), (4, 1)]]
 
 
-def heads(visitor: Visitor) -> list[Claim]:
-    place, of, value = said(visitor, r"(\d+) of (\d+) by previous, highest first: ([\d.]+)")
-    every = [
-        float(core.weights(layer, head).diagonal(-1).mean())
-        for layer in range(2)
-        for head in range(4)
-    ]
-    mine = every[core.LAYER * 4 + core.HEAD]
-    return [
-        Claim("place", place, 1 + sum(other > mine for other in every)),
-        Claim("heads", of, 8),
-        Claim("previous", value, mine),
-        a_cell(visitor, "found_head", core.weights(), 5, 4),
-    ]
-
-
 def stages(visitor: Visitor) -> list[Claim]:
+    """The held cell in every stage, and where the colours of the others end."""
     visitor.drawn("stages")
-    sentence = visitor.widget("stages").locator(".sentence").first
+    view = visitor.widget("stages")
+    sentence = view.locator(".sentence").first
     expect(sentence).to_contain_text("attends to")
-    shown = sentence.inner_text().rpartition(":")[2]
-    return [Claim("weight of the held cell", shown, float(core.weights()[QUERY, KEY]))]
+    q, k, v = (core.seen()[f"{core.SITE}.{name}"][0, core.HEAD].double() for name in "qkv")
+    held = {
+        "dots": q @ k.mT,
+        "scaled": core.scores(),
+        "logits": core.scores(),
+        "weights": core.weights(),
+        "added": torch.zeros(len(q), len(k)),
+    }
+    made = [Claim("the sentence", sentence.inner_text().rpartition(":")[2], _held(held["weights"]))]
+    for of, values in held.items():
+        now = view.locator(f'.panel[data-of="{of}"] .now').inner_text()
+        made.append(Claim(f"{of}, held", now, _held(values)))
+    ends = {"q": q, "k": k, "v": v, "out": core.weights() @ v, "dots": q @ k.mT}
+    for of, values in ends.items():
+        end = view.locator(f'.panel[data-of="{of}"] .legend span').last.inner_text()
+        made.append(Claim(f"{of}, the largest", end, float(values.abs().max())))
+    return made
+
+
+def _held(values: torch.Tensor) -> float:
+    return float(values[QUERY, KEY])
 
 
 def pairs(visitor: Visitor) -> list[Claim]:
@@ -157,23 +148,47 @@ def walk(visitor: Visitor) -> list[Claim]:
         "decoder.0.resid_post": core.seen()["decoder.0.resid_post"][0],
     }
     for stage, value in values.items():
-        visitor.open(f"/walk?{core.ADDRESS}&stage={stage}")
+        visitor.open(f"/walk?{core.ADDRESS}&stage={stage}&decoder_token={QUERY}&number={NUMBER}")
+        if stage.endswith(".q"):
+            made += _as_a_sum(visitor)
         cells = [(2, 3), (5, 1)]
         made += [a_cell(visitor, "walk_values", value, *cell, exact=True) for cell in cells]
     return made
 
 
-def decoding(visitor: Visitor) -> list[Claim]:
-    visitor.drawn("stages")
-    lines = visitor.widget("stages").locator("tbody tr").all()[:5]
-    best = core.chances().topk(5)
-    made = []
-    for line, index, chance in zip(lines, best.indices, best.values, strict=True):
-        logit, share, *_ = line.locator("td").all_text_contents()
-        name = core.label(int(index))
-        made.append(Claim(f"logit of {name}", logit, float(core.logits()[-1, index])))
-        made.append(Claim(f"chance of {name}", share, float(chance)))
-    return made
+def _as_a_sum(visitor: Visitor) -> list[Claim]:
+    """One number of the query as its sum, and how far the pass is from the formula.
+
+    How far is a matter of rounding, so it is measured in a pass that shows as little as the page's.
+    """
+    block = core.model().last_stack.blocks[core.LAYER]
+    seen = trace(core.model(), core.ids(), sites=CHEAP_SITES)
+    with torch.no_grad():
+        normed = block.self_residual.norm(seen[f"decoder.{core.LAYER}.resid_pre"])[0, QUERY]
+    mine = slice(core.HEAD * 32, (core.HEAD + 1) * 32)
+    w, b = (each.detach()[mine].double() for each in block.self_attn.q_proj.parameters())
+    products = normed.double() * w[NUMBER]
+    most = products.abs().argsort(descending=True)
+    passed = seen[f"{core.SITE}.q"][0, core.HEAD, QUERY].double()
+    apart = float((passed - (normed.double() @ w.mT + b)).abs().max() / passed.abs().max())
+    (shown,) = said(visitor, r"differs by at most (\S+) of its largest number")
+    made = [Claim("pass and formula apart", shown, apart)]
+    text = visitor.page.locator("annotation").last.text_content() or ""
+    read = re.search(SUM, text.replace("-", "−").replace("{,}", ","))
+    assert read is not None, text
+    value, one, by_one, first, two, by_two, second, rest, more, bias = read.groups()
+    assert [int(first), int(second)] == most[:2].tolist()
+    true = {
+        "the number": (value, float(passed[NUMBER])),
+        "first": (one, float(normed[most[0]])),
+        "its weight": (by_one, float(w[NUMBER, most[0]])),
+        "second": (two, float(normed[most[1]])),
+        "the second's weight": (by_two, float(w[NUMBER, most[1]])),
+        "all others": (rest, float(products[most[2:]].sum())),
+        "so many others": (more, len(products) - 2),
+        "bias": (bias, float(b[NUMBER])),
+    }
+    return [*made, *(Claim(f"the sum: {what}", *both) for what, both in true.items())]
 
 
 def writing(visitor: Visitor) -> list[Claim]:

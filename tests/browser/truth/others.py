@@ -57,15 +57,17 @@ def model(name: str) -> Any:
 @cache
 def seen(case: Case) -> Trace:
     """The pass over the text, and over the answer where one is written."""
-    tokenizer = opened_from(ROOT / "models" / "checkpoints" / case.name, case.name).tokenizer
-    source, core = (
-        torch.tensor([[token.id for token in tokenizer.encode(case.text)]]),
-        model(case.name),
-    )
+    source, core = ids(case), model(case.name)
     if core.config.kind != "encoder-decoder":
         return trace(core, source)
     written = core.generate(source, max_length=core.config.max_len, greedy=True)
     return trace(core, source, written[:, :-1])
+
+
+def ids(case: Case) -> Tensor:
+    """What the model reads of the text, (1, t)."""
+    tokenizer = opened_from(ROOT / "models" / "checkpoints" / case.name, case.name).tokenizer
+    return torch.tensor([[token.id for token in tokenizer.encode(case.text)]])
 
 
 def met(case: Case) -> tuple[Tensor, Tensor]:

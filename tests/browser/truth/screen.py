@@ -109,14 +109,51 @@ def grid(visitor: Visitor, nth: int = 0) -> list[list[str]]:
     return [[line[at] for at in sorted(line)] for _, line in sorted(found.items())]
 
 
-def cell(visitor: Visitor, key: str, row: int, column: int) -> str:
-    """What a picture says of one of its cells, walked to with the keys."""
+MOST = 12
+"""So many rows and columns at most have the pictures of which a cell can be chosen."""
+
+
+def cell(visitor: Visitor, key: str, row: int, column: int, chooses: bool = False) -> str:
+    """What a picture says of one of its cells, walked to with the keys.
+
+    Where one `chooses` a cell, the way begins at the one that is chosen, else before the first.
+    """
     visitor.drawn(key)
     canvas = visitor.widget(key).locator("canvas").first
     sentence = visitor.widget(key).locator(".sentence").first
     canvas.focus()
     visitor.page.keyboard.press("Escape")
-    for press in ["ArrowDown"] * (row + 1) + ["ArrowRight"] * column:
+    first = ["ArrowUp"] * MOST + ["ArrowLeft"] * MOST if chooses else ["ArrowDown"]
+    for press in [*first, *["ArrowDown"] * row, *["ArrowRight"] * column]:
         visitor.page.keyboard.press(press)
     expect(sentence).to_contain_text(re.compile(r"\d"))
     return sentence.inner_text().translate(UNSEEN).rpartition(":")[2]
+
+
+def board(visitor: Visitor, key: str) -> list[list[str]]:
+    """A table that is a view of ours: the name of every row and its cells, without their heads."""
+    visitor.drawn(key)
+    read = """view => [...view.querySelectorAll("tbody tr")].map(row => [
+      row.querySelector(".name").textContent,
+      ...[...row.querySelectorAll("td")].map(cell => cell.textContent)])"""
+    found: list[list[str]] = visitor.widget(key).locator(".board").evaluate(read)
+    return [[cell.translate(UNSEEN) for cell in line] for line in found]
+
+
+def notes(visitor: Visitor, key: str) -> list[str]:
+    """What stands under the heads of such a table."""
+    return visitor.widget(key).locator("thead .note").all_text_contents()
+
+
+def nodes(visitor: Visitor, key: str) -> list[tuple[str, str, str]]:
+    """The label and the number of every node of a tree, and what it says when pointed at."""
+    visitor.drawn(key)
+    read = """all => all.map(node => [node.querySelector(".label").textContent,
+      node.querySelector(".number").textContent, node.getAttribute("aria-label")])"""
+    found: list[list[str]] = visitor.widget(key).locator(".node").evaluate_all(read)
+    return [(label, number, told.translate(UNSEEN)) for label, number, told in found]
+
+
+def facts(visitor: Visitor, nth: int = 0) -> dict[str, str]:
+    """A table of names and values."""
+    return {line[0]: line[1] for line in grid(visitor, nth)}

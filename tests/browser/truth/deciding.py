@@ -1,0 +1,218 @@
+"""What the page Decoding shows: the columns of a choice, branches, beams, the forced target."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from tests.browser.truth import core
+from tests.browser.truth.screen import Claim, board, grid, nodes, notes, said
+from tests.browser.visiting import Visitor
+
+TEMPERATURE, TOP_K, TOP_P, SEED = 0.7, 40, 0.8, 3
+BEAMS, LENGTH, ALPHA = 2, 4, 0.6
+
+
+@cache
+def next_logits(*written: int) -> Tensor:
+    """What the model gives behind the text and these tokens."""
+    ids = torch.cat((core.ids(), torch.tensor([written], dtype=torch.long)), 1)
+    with torch.no_grad():
+        logits: Tensor = core.model()(ids)[0, -1].double()
+    return logits
+
+
+def log_chance(*written: int) -> float:
+    """ln of the chance of all these tokens, one behind the other."""
+    return sum(
+        float(next_logits(*written[:at]).log_softmax(-1)[token]) for at, token in enumerate(written)
+    )
+
+
+@cache
+def by_label() -> dict[str, int]:
+    return {core.label(number): number for number in range(core.model().config.vocab_size)}
+
+
+def columns() -> list[Tensor]:
+    """Softmax, temperature, top-k, top-p and the rest brought to 1, each by its definition."""
+    logits = next_logits()
+    tempered = (logits / TEMPERATURE).softmax(-1)
+    kept = torch.where(tempered >= tempered.topk(TOP_K).values[-1], tempered, 0.0)
+    nucleus, held = torch.zeros_like(kept), 0.0
+    for token in kept.argsort(descending=True).tolist():
+        if held >= TOP_P * float(kept.sum()):
+            break
+        nucleus[token] = kept[token]
+        held += float(kept[token])
+    return [logits.softmax(-1), tempered, kept, nucleus, nucleus / nucleus.sum()]
+
+
+def branches() -> tuple[list[list[int]], str]:
+    """Two branches from the start, and the address of one who went back there."""
+    first, second, third, *_ = core.chances().topk(3).indices.tolist()
+    return [[first, second], [third]], f"&branches=0f{first}-{second}.0f{third}.0"
+
+
+def asks() -> str:
+    chosen = f"&temperature={TEMPERATURE}&top_k={TOP_K}&top_p={TOP_P}&seed={SEED}"
+    return f"{chosen}{branches()[1]}"
+
+
+def token_by_token(visitor: Visitor) -> list[Claim]:
+    made = columns()
+    return [*_rows(visitor, made), *_cuts(visitor, made), *_branches(visitor)]
+
+
+def _rows(visitor: Visitor, made: list[Tensor]) -> list[Claim]:
+    """Every row through all columns; what a stage cut off it must have left no chance."""
+    claims, ids, left = [], by_label(), torch.ones(len(made[0]), dtype=torch.bool)
+    for name, *cells in board(visitor, "stages"):
+        if name.endswith(" others"):
+            claims.append(Claim("others", name, int(left.sum())))
+            true = [float(stage[left].sum()) for stage in made]
+        else:
+            left[ids[name]] = False
+            claims.append(Claim(f"logit of {name}", cells[0], float(next_logits()[ids[name]])))
+            true = [float(stage[ids[name]]) for stage in made]
+        for column, (shown, chance) in enumerate(zip(cells[1:], true, strict=True)):
+            text = "0" if shown == "cut" else shown
+            claims.append(Claim(f"column {column} of {name}", text, chance))
+    assert int((~left).sum()) >= 12
+    return claims
+
+
+def _cuts(visitor: Visitor, made: list[Tensor]) -> list[Claim]:
+    _, tempered, kept, nucleus, final = made
+    heads = notes(visitor, "stages")
+    k, p, left = (int((stage > 0).sum()) for stage in (kept, nucleus, final))
+    name, chance = said(visitor, r"Next: (\S+), drawn by seed 3 with probability ([\d.]+)\.\n")
+    by_k, mass_k, by_p, mass_p, rest = said(
+        visitor,
+        r"top-k cuts (\d+) tokens with ([\d.]+); top-p cuts (\d+) tokens with ([\d.]+): "
+        r"(\d+) tokens can be drawn",
+    )
+    gone = float(tempered.sum() - kept.sum()), float(kept.sum() - nucleus.sum())
+    return [
+        Claim("head of top-k", heads[4], gone[0]),
+        Claim("head of top-p", heads[5], gone[1]),
+        Claim("divided by", heads[6], float(nucleus.sum())),
+        Claim("top-k cuts", by_k, len(kept) - k),
+        Claim("top-k cuts a mass", mass_k, gone[0]),
+        Claim("top-p cuts", by_p, k - p),
+        Claim("top-p cuts a mass", mass_p, gone[1]),
+        Claim("left", rest, left),
+        Claim(f"drawn: {name}", chance, float(final[by_label()[name]])),
+    ]
+
+
+def _branches(visitor: Visitor) -> list[Claim]:
+    """The chance of every node, and the sums of the branches."""
+    written, claims = branches()[0], []
+    steps = [line[: at + 1] for line in written for at in range(len(line))]
+    shown = nodes(visitor, "branches_tree")[1:]
+    for path, (label, number, _) in zip(steps, shown, strict=True):
+        assert label == core.label(path[-1])
+        chance = math.exp(log_chance(*path) - log_chance(*path[:-1]))
+        claims.append(Claim(f"node {label}", number, chance))
+    for path, (_, count, total, each) in zip(written, grid(visitor), strict=True):
+        claims.append(Claim(f"tokens of {path}", count, len(path)))
+        claims.append(Claim(f"log-probability of {path}", total, log_chance(*path)))
+        claims.append(Claim(f"of {path}, a token", each, log_chance(*path) / len(path)))
+    return claims
+
+
+def penalty(length: int) -> float:
+    return float(((5 + length) / 6) ** ALPHA)
+
+
+Way = tuple[tuple[int, ...], float]
+"""Tokens behind the text, and the log-probability of all of them."""
+
+
+def searched() -> list[list[Way]]:
+    """The best of every step over all that follows the beams, each with its log-probability."""
+    steps, alive = list[list[Way]](), list[Way]([((), 0.0)])
+    for _ in range(LENGTH):
+        every = [
+            ((*path, token), total + chance)
+            for path, total in alive
+            for token, chance in enumerate(next_logits(*path).log_softmax(-1).tolist())
+        ]
+        steps.append(sorted(every, key=lambda one: -one[1])[: 2 * BEAMS])
+        alive = steps[-1][:BEAMS]
+    return steps
+
+
+def beams(visitor: Visitor) -> list[Claim]:
+    """Every node with its three numbers, and the two texts that were found."""
+    assert core.model().config.eos_id is None, "here no token ends the text"
+    steps, claims = searched(), []
+    flat = [each for step in steps for each in step]
+    for (path, total), (label, number, told) in zip(flat, nodes(visitor, "beam_tree"), strict=True):
+        assert label == core.label(path[-1])
+        fell, by, score = told.partition("log-probability ")[2].replace("= score", "÷").split("÷")
+        what = f"{label} in step {len(path)}"
+        claims += [
+            Claim(f"{what}, number", number, total / penalty(len(path))),
+            Claim(f"{what}, log-probability", fell, total),
+            Claim(f"{what}, divided by", by, penalty(len(path))),
+            Claim(f"{what}, score", score, total / penalty(len(path))),
+        ]
+    for (path, total), line in zip(steps[-1], grid(visitor), strict=False):
+        claims += [
+            Claim("tokens", line[1], len(path)),
+            Claim("log-probability", line[2], total),
+            Claim("divided by", line[3], penalty(len(path))),
+            Claim("score", line[4], total / penalty(len(path))),
+        ]
+    considered, kept = said(visitor, r"; (\d+) tokens were considered, (\d+) kept")
+    return [
+        *claims,
+        Claim("considered", considered, len(flat)),
+        Claim("kept", kept, BEAMS * LENGTH),
+    ]
+
+
+def forcing(visitor: Visitor) -> list[Claim]:
+    """Half of the text is given; each next token of the target, and the model's own instead."""
+    given = (core.ids().shape[1] + 1) // 2
+    target = core.ids()[0, given:]
+    logits = core.logits()[given - 1 : -1]
+    chances = logits.softmax(-1).gather(-1, target[:, None])[:, 0]
+    best, free = logits.argmax(-1), list[int]()
+    with torch.no_grad():
+        for _ in target:
+            ids = torch.cat((core.ids()[:, :given], torch.tensor([free], dtype=torch.long)), 1)
+            free.append(int(core.model()(ids)[0, -1].argmax()))
+    lines = {name: cells for name, *cells in board(visitor, "forcing")}
+    for name, written in {
+        "target out": target.tolist(),
+        "fed the target, it says": best.tolist(),
+        "its own words out": free,
+    }.items():
+        assert lines[name] == [core.label(each) for each in written], name
+    right, count, nats, same = said(
+        visitor,
+        r"Fed the target, (\d+) of (\d+) are right, at ([\d.]+) nats a token\. "
+        r"Fed its own words, .*; (\d+) of \d+ are right",
+    )
+    return [
+        *(
+            Claim(f"chance of step {at}", shown, float(true))
+            for at, (shown, true) in enumerate(
+                zip(lines["its chance of the target"], chances, strict=True), 1
+            )
+        ),
+        Claim("right when fed", right, int((best == target).sum())),
+        Claim("steps", count, len(target)),
+        Claim("nats", nats, -float(chances.log().mean())),
+        Claim(
+            "right of its own",
+            same,
+            sum(a == b for a, b in zip(free, target.tolist(), strict=False)),
+        ),
+    ]

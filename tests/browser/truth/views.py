@@ -1,0 +1,69 @@
+"""Every view of every page, from the pages' own tables: one that is new has no truth, and fails."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote_plus
+
+from explorer import masks
+from explorer.bench import comparing, learning_source, positions
+from explorer.checkpoints import choosing
+from explorer.museum.instruments import INSTRUMENTS
+from tests.source import ROOT
+
+View = tuple[str, str]
+"""A page, and what is chosen on it; nothing on a page that shows one thing."""
+FIND = "Find it"
+
+
+def table(page: str, name: str) -> list[str]:
+    """The keys of a table in a page's own file, which draws when it is imported."""
+    (path,) = ROOT.glob(f"pages/*/{page}.py")
+    for line in ast.parse(path.read_text("utf-8")).body:
+        if not isinstance(line, ast.Assign) or not isinstance(line.value, ast.Dict):
+            continue
+        if any(isinstance(each, ast.Name) and each.id == name for each in line.targets):
+            return [ast.literal_eval(key) for key in line.value.keys if key is not None]
+    raise AssertionError(f"the page {page} has no table {name}")
+
+
+CHOICES: dict[str, tuple[str, Iterable[str]]] = {
+    "attention": ("view", table("attention", "VIEWS")),
+    "decoding": ("way", table("decoding", "WAYS")),
+    "heads": ("side", table("heads", "SIDES")),
+    "museum": ("room", table("museum", "ROOMS")),
+    "edits": ("look", table("edits", "CODE")),
+    "checkpoints": ("show", choosing.VIEWS),
+    "positions": ("lab", positions.VIEWS),
+    "learning": ("learn_how", learning_source.WAYS),
+    "masks": ("example", masks.EXAMPLES),
+    "compare": (
+        "with",
+        (comparing.HEAD, comparing.SENTENCE, comparing.MODEL, comparing.STEP, comparing.EDITED),
+    ),
+}
+"""Under which name a page's views stand in the address, and what they are called."""
+
+
+def pages() -> list[str]:
+    return [path.stem for path in ROOT.glob("pages/*/*.py")]
+
+
+def every() -> dict[View, str]:
+    """All views, each with what an address says to open it."""
+    return {view: asks for page in pages() for view, asks in _of(page)}
+
+
+def _of(page: str) -> Iterator[tuple[View, str]]:
+    if page not in CHOICES:
+        yield (page, ""), ""
+        return
+    key, names = CHOICES[page]
+    for name in names:
+        asks = f"&{key}={quote_plus(name)}"
+        if (page, name) != ("museum", FIND):
+            yield (page, name), asks
+            continue
+        for instrument in INSTRUMENTS:
+            yield (page, f"{name}: {instrument}"), f"{asks}&instrument={quote_plus(instrument)}"
