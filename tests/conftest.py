@@ -12,7 +12,7 @@ import torch
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser import chromium
-from tests.side_by_side import held
+from tests.side_by_side import held, tidy
 
 if not os.environ.get("EXPLORER_MEASURING"):
     # Every shape written in a signature of `models` is checked on every call. A
@@ -28,6 +28,14 @@ torch.set_num_threads(1)
 # On a busy machine any example may wait a moment: pytest's own time limit is the limit.
 hypothesis.settings.register_profile("any pace")
 hypothesis.settings.load_profile("any pace")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Of the process that started the others, when all of them have ended."""
+    others = config.pluginmanager.get_plugin("dsession")
+    manager = getattr(others, "nodemanager", None)
+    if manager is not None:
+        tidy(manager.testrunuid)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -17,6 +17,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 
@@ -27,12 +28,27 @@ from explorer.runs.run import Run
 ROOT = Path(__file__).resolve().parent.parent
 
 
+FIRST_PORT, PORTS, RANGES = 10_000, 500, 40
+"""Below the ports that a system gives away by itself; each process of a run has its own."""
+
+_asked = count()
+
+
+def first_port() -> int:
+    """Where the ports of this process begin; a process that only measures may not take others'."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    place = int(worker) if worker.isdecimal() else os.getpid()
+    return FIRST_PORT + PORTS * (place % RANGES)
+
+
 def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port nobody listens on, and no other server of this process was given lately."""
+    for _ in range(PORTS):
+        port = first_port() + next(_asked) % PORTS
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"all ports from {first_port()} to {first_port() + PORTS - 1} are taken")
 
 
 def wait_until(holds: Callable[[], bool], what: str, seconds: float = 90) -> None:
@@ -111,9 +127,17 @@ class Server:
         assert self.process.poll() is None, f"the server ended at its start:\n{self.log}"
         try:
             with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5) as answer:
-                return bool(answer.status == 200)
+                return bool(answer.status == 200) and self._listens()
         except OSError:
             return False
+
+    def _listens(self) -> bool:
+        """Whether it is this server that answers, and not another that took the port first."""
+        with contextlib.suppress(psutil.Error):
+            known = psutil.Process(self.pid).net_connections("tcp")
+            mine = [each.laddr.port for each in known if each.status == psutil.CONN_LISTEN]
+            return self.port in mine
+        return False
 
     @property
     def pid(self) -> int:

@@ -1,4 +1,8 @@
-"""The views that answer the pointer without the server: matrix, grid, lines, chips."""
+"""The views that answer the pointer without the server; those most pages draw by their names.
+
+Others are asked for where they are: board, cells, inspect, ranked, spine, stages, tree; and
+offline, which is a file to take away.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _pass_over(name: str, has_source: bool, prompt: int = 0) -> list[str]:
     """
     given = f"source, {name}" if has_source else name
     which = "target_keep" if has_source else "keep"
-    filler = f"keep[:, :{prompt}] = {name}[:, :{prompt}] != model.config.pad_id  # not what fills up"
+    filler = f"keep[:, :{prompt}] = {name}[:, :{prompt}] != model.config.pad_id"
     return [
         f"keep = torch.ones_like({name}, dtype=torch.bool)",
         *([filler] if prompt else []),
