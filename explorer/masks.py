@@ -48,9 +48,11 @@ def student() -> Masks:
 
 def of(reading: Reading, part: str, layer: int = 0) -> Masks:
     """The masks of one kind of attention in this reading."""
-    rows, columns = reading.rows(part), reading.columns(part)
-    pad = reading.config.pad_id  # some decoders begin with it
-    keep = torch.tensor([[i == 0 or token.id != pad for i, token in enumerate(columns)]])
+    rows, columns, config = reading.rows(part), reading.columns(part), reading.config
+    answers = part == "decoder.self_attn" and config.kind == "encoder-decoder"
+    begins = answers and config.pad_id == config.bos_id  # it is no filler where an answer begins
+    kept = [(begins and i == 0) or token.id != config.pad_id for i, token in enumerate(columns)]
+    keep = torch.tensor([kept])
     padding = padding_mask(keep)[0, 0].expand(len(rows), -1)
     looks_back = part == "decoder.self_attn"
     causal = causal_mask(len(rows))[0, 0] if looks_back else torch.ones_like(padding)

@@ -100,7 +100,10 @@ def masks(shown: Masks, made: Pictures | None) -> None:
         under: dict[str, Any] = {"allowed": shown.both}
         _masked(shown, what, made.scores, "scores", **signed)
         _masked(shown, "The same under the mask", made.scores, "masked", **signed, **under)
-        title = "Weights: each row sums to 1"
+        blind = not shown.both.any(-1).all()
+        title = "Weights: each row sums to 1" + (
+            ", but for those that see nothing" if blind else ""
+        )
         _masked(shown, title, made.weights, "weights", top=1.0, **under)
 
 

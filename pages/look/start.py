@@ -25,7 +25,9 @@ with beside:
     widgets.ways_on("tokens", "positions", "attention", "masks", "train")
 
 expected = opened.expectation if is_expected_in(opened, at.part) else ""
-st.text(f"{expected or words.explanation} Every row adds up to one.")
+blind = not reading.mask(at.part, at.layer).any(-1).all()
+sums = "Every row adds up to one" + (", but for rows that see nothing." if blind else ".")
+st.text(f"{expected or words.explanation} {sums}")
 place = first_place(opened, changes.tokens_read(reading))
 head = at.part, at.layer, at.head
 widgets.code(
