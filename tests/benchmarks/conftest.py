@@ -30,8 +30,9 @@ FIGURE = "figure"
 class Measured(pytest.Item):
     """Stands in the report for a benchmark that a second pytest runs.
 
-    It asks for no fixture, so no server and no browser of this process runs beside
-    the ones that are measured.
+    It asks for no fixture, so no server and no browser of this process is started for it, and
+    no test of another process runs meanwhile. What may remain are servers and browsers that
+    tests of all processes share: they wait, with no page of the app open.
     """
 
     def runtest(self) -> None:

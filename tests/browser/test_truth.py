@@ -139,11 +139,18 @@ def opened(visitor: Visitor, name: str) -> list[Claim]:
 
 
 @pytest.fixture(scope="module")
-def visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
+def one(browser: Browser, server: Server) -> Iterator[Visitor]:
     """One browser for all pages: each is opened anew, but what it is made of comes only once."""
-    one = Visitor(browser, server.url)
+    made = Visitor(browser, server.url)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visitor(one: Visitor) -> Iterator[Visitor]:
+    """Its page is left after each test: a page that stays open asks on beside a benchmark."""
     yield one
-    one.close()
+    one.page.goto("about:blank")
 
 
 def faults(claims: list[Claim]) -> list[str]:
