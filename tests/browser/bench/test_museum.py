@@ -13,6 +13,7 @@ from explorer.museum.exhibits import EXHIBITS, FINDABLE, Exhibit
 from explorer.museum.instruments import INSTRUMENTS
 from models.mistakes import MISTAKES
 from tests.browser.visiting import Visitor
+from tests.served import wait_until
 
 TEXT = "the black cat sleeps"
 ADDRESS = f"/museum?model=translation&text={TEXT.replace(' ', '+')}"
@@ -72,13 +73,18 @@ def test_a_mistake_is_switched_off_and_on(visitor: Visitor, right: Case) -> None
     visitor.choose("Exhibit", EXHIBITS[4].label)
     telling = given_away(EXHIBITS[4], right)
     shows(page, telling)
-    visitor.drawn("museum_wrong")
+    visitor.rest()
     broken = visitor.picture("museum_wrong")
     page.get_by_text("Make the mistake").click()
     shows(page, "The mistake is not made")
     number = telling.rsplit(" ", 1)[1]
     shows(page, f"Swapped slices, {number.removesuffix('.')} against {number}")
-    assert visitor.picture("museum_wrong") == visitor.picture("museum_right") != broken
+    visitor.rest()
+    wait_until(
+        lambda: visitor.picture("museum_wrong") == visitor.picture("museum_right"),
+        "two equal pictures",
+    )
+    assert visitor.picture("museum_wrong") != broken
     visitor.asks(mistake="false")
     page.reload()
     shows(page, "The mistake is not made")
