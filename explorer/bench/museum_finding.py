@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from explorer.bench.asked_number import whole
 from explorer.choices import one_of
 from explorer.museum.exhibits import FINDABLE, Exhibit
 from explorer.museum.instruments import INSTRUMENTS
+from explorer.snippets import museum as snippets
 from models.mistakes import MISTAKES
 
 LARGEST_SEED = 9999
@@ -28,13 +30,16 @@ WHAT = (
 )
 
 
-def show() -> None:
-    """One question: the instruments on the left, the answer on the right."""
+def show() -> Callable[[], str] | None:
+    """One question: the instruments on the left, the answer on the right; its lines.
+
+    Until it is settled they are those of the right run, or they would tell the answer.
+    """
     opened = session.opened()
     fitting = [e for e in FINDABLE if MISTAKES[e.name].misfit(opened.config) is None]
     if not fitting:
         session.say(NOTHING)
-        return
+        return None
     reading = session.reading_of_text()
     widgets.notes(reading.notes)
     st.text(WHAT.format(count=len(fitting)))
@@ -59,6 +64,9 @@ def show() -> None:
         museum.given_away(hidden, wrong, right)
         for head, each in (("The run with the mistake", wrong), ("As it should be", right)):
             st.text(f"{head}: {each.said}")
+    made = hidden.name if _is_settled(key) else ""
+    folder, look = session.folder(), museum.look_of(opened)
+    return lambda: snippets.both_runs(name, made, reading, folder, look)
 
 
 def order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:

@@ -19,7 +19,7 @@ from models.mistakes import MISTAKES
 folder = {folder!r}{hint}
 opened = opened_from(Path(folder), "model")
 right = case_of(opened, read(opened, {text!r}, {pair!r}), {look!r})
-{made}for run in ({first}, right):
+{made}for run in {runs}:
     print(INSTRUMENTS[{sign!r}](run).said)
 """
 MADE = "wrong = right.of(MISTAKES[{mistake!r}].make(opened.model))\n"
@@ -52,7 +52,7 @@ def both_runs(
         pair=reading.pair,
         look=look,
         made=MADE.format(mistake=mistake) if mistake else "",
-        first="wrong" if mistake else "right",
+        runs="(wrong, right)" if mistake else "(right,)",
         sign=sign,
     )
 

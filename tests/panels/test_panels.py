@@ -13,9 +13,8 @@ from explorer.library import runs_root
 from explorer.numbers import three
 from explorer.runs.run import create
 from explorer.runs.worker import advance
-from tests import apps, zoo
+from tests import zoo
 from tests.panels.pasting import Panel, panel
-from tests.source import ROOT
 
 OURS = ("translation", "letters", "reviews", "reverse")
 PUBLISHED = ("bert", "gpt2", "t5")
@@ -238,13 +237,3 @@ def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
     assert len(page.made["values"]) == 1
     page.made["values"] = page.made["values"][:, columns]
     page.shows("walk_values", "values")
-
-
-@pytest.mark.parametrize("page", sorted(ROOT.glob("pages/*/*.py")), ids=lambda page: page.stem)
-def test_every_page_has_lines_to_paste(page: Path, small_models: Path) -> None:
-    at = apps.page(f"{page.parent.name}/{page.stem}", model="letters", part="Decoder")
-    at.session_state["code"] = True
-    at.run()
-    assert not at.exception
-    assert "Run this in the folder of the README:" in [caption.value for caption in at.caption]
-    assert "import" in at.code[0].value
