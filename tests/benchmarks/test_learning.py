@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,10 @@ def made_up() -> str:
     words = [
         "".join(draw.choices(syllables, k=draw.choice((1, 1, 2, 2, 3)))) for _ in range(20_000)
     ]
-    chances = [1 / (rank + 3) for rank in range(len(words))]
+    sums = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
     lines = []
     for length in range(0, SIZE, 40):
-        line = draw.choices(words, chances, k=7 + length % 3)
+        line = draw.choices(words, cum_weights=sums, k=7 + length % 3)
         line[0] = line[0].capitalize()
         lines.append(" ".join(line) + draw.choice((".", ",", "?", "\n", "'s one")))
     return "\n".join(lines)[:SIZE]
