@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
+import torch
 from playwright.sync_api import Browser
 
-from models import load_checkpoint
+from models import load_checkpoint, trace
 from tests.browser.truth import (
     changing,
     core,
@@ -31,9 +32,24 @@ from tests.browser.visiting import Visitor
 from tests.served import Server
 from tests.source import ROOT
 
+OTHER = "To have, or not to have"
+
 
 def compare(visitor: Visitor) -> list[Claim]:
     first, second = core.weights(), core.weights(1, 3)
+    bits = said(visitor, r"Their rows are ([\d.]+) bits apart")[0]
+    return [
+        Claim("bits apart", bits, core.apart(first, second)),
+        a_cell(visitor, "map_second", second, 5, 2),
+        a_cell(visitor, "map_difference", second - first, 7, 6),
+    ]
+
+
+def compare_sentences(visitor: Visitor) -> list[Claim]:
+    """The same head over another sentence of as many tokens."""
+    ids = torch.tensor([[token.id for token in core.tokenizer().encode(OTHER)]])
+    assert ids.shape == core.ids().shape
+    first, second = core.weights(), placing.weights_of(trace(core.model(), ids))
     bits = said(visitor, r"Their rows are ([\d.]+) bits apart")[0]
     return [
         Claim("bits apart", bits, core.apart(first, second)),
@@ -83,6 +99,10 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("edits", "Every head"): (changing.every_head, ""),
     ("edits", "Faithfulness"): (changing.faithfulness, ""),
     ("compare", "Another head"): (compare, ""),
+    ("compare", "Another sentence"): (
+        compare_sentences,
+        f"&other_text={OTHER.replace(' ', '+')}",
+    ),
     ("museum", "Exhibits"): (finding.exhibits, ""),
     ("museum", "The systems"): (finding.systems, ""),
     **{
@@ -105,7 +125,6 @@ NOT_READ_YET = {
     ("attention", "Tokens"),
     ("masks", "I am a student"),
     ("masks", "A padded batch"),
-    ("compare", "Another sentence"),
     ("compare", "Another model"),
     ("compare", "A training step"),
     ("compare", "Your edits"),
