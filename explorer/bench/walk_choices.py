@@ -182,15 +182,17 @@ def _column_of(stage: Stage) -> str:
 def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
     """The token, and which numbers of its vector, above the picture.
 
-    A list that a quick step left out says what it showed once more: that chooses nothing.
+    A list that a quick step left out says what it showed once more: that chooses nothing. The
+    tokens of each text are a list of their own, for the same reason.
     """
     token, window = f"{row_stack(at.stage)}_token", "walk_numbers"
+    listed = f"walk_{token}"
     shown = min(at.window, len(cuts) - 1)
 
     def take_token() -> None:
-        if st.session_state["walk_token"] != at.row:
+        if st.session_state[listed] != at.row:
             st.session_state[SPOKE] = True
-            FOLDED.put(token, str(st.session_state["walk_token"]))
+            FOLDED.put(token, str(st.session_state[listed]))
 
     def take_window() -> None:
         if st.session_state[window] != shown:
@@ -199,12 +201,12 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(names) > 1:
-            st.session_state["walk_token"] = at.row
+            st.session_state[listed] = at.row
             st.selectbox(
                 "Token: reads / writes" if BETWEEN in names[0] else "Token",
                 range(len(names)),
                 format_func=names.__getitem__,
-                key="walk_token",
+                key=listed,
                 on_change=take_token,
                 width=320,
             )

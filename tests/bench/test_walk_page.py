@@ -82,7 +82,7 @@ def test_what_is_said_of_the_address_goes_when_it_is_no_longer_so() -> None:
     at.selectbox(key="walk_numbers").select(1).run()
     assert vain in said(at)
     assert "There is no number" not in said(at)
-    at.selectbox(key="walk_token").select(0).run()
+    at.selectbox(key="walk_decoder_token").select(0).run()
     assert "There is no" not in said(at)
 
 
@@ -148,7 +148,7 @@ def test_numbers_are_sent_in_single_precision() -> None:
 
 def test_a_token_and_numbers_are_chosen() -> None:
     at = apps.page(PAGE, model="letters", stage="decoder.embed")
-    at.selectbox(key="walk_token").select(0).run()
+    at.selectbox(key="walk_decoder_token").select(0).run()
     at.selectbox(key="walk_numbers").select(1).run()
     assert at.session_state["_folded_walk"]["decoder_token"] == "0"
     assert at.session_state["_folded_walk"]["number"] == "12"
@@ -230,7 +230,7 @@ def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> 
     both = [f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.written, strict=True)]
     assert picture(at)["rows"] == both
     assert picture(at)["words"]["row"] == "reads / writes"
-    assert at.selectbox(key="walk_token").options[-1].endswith(both[-1])
+    assert at.selectbox(key="walk_decoder_token").options[-1].endswith(both[-1])
     narrow = apps.page(PAGE, model="translation", stage="decoder.0.resid_post", decoder_token="0")
     assert picture(narrow)["rows"] == [token.label for token in of.target[:16]]
     assert picture(narrow)["words"]["row"] == "reads"
