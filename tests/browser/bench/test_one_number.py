@@ -233,10 +233,6 @@ def test_one_number_from_the_typed_letters_to_the_probability(
                 expect(table).to_contain_text(rf"E_{{{ids[row]},\,{NUMBER}}}")
             if title == "q · k" and "key_token" not in visitor.query():
                 reader.hold(row, of.key, key_token=str(of.key))
-            if name.endswith("cross_attn.products"):
-                # Quick steps over the source's keys and values may let go of its word.
-                key = of.rows["encoder"]
-                reader.hold(row, key, encoder_token=str(key))
             reader.says(name, reads)
     if "head.pooled" in of.made:
         reader.go_to("Pooled", "head.pooled")
