@@ -25,7 +25,11 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
     follow(key, default)
     state, asked = st.session_state, st.query_params.get(key)
     if asked and asked not in options and not asked.isspace():
-        _note(label, key, asked, default)
+        meant = [each for each in options if _means(asked, each)]
+        if not meant:
+            _note(label, key, asked, default)
+        elif key not in state:
+            state[key] = meant[0]
     if state.get(key, default) not in options:
         state[key] = default
     how |= {"key": key, "bind": "query-params"}
@@ -123,6 +127,11 @@ def bring(key: str, place: int) -> None:
 def token_names(tokens: Sequence[Label]) -> list[str]:
     """What tokens are called where one is chosen: their place, and their label in short."""
     return [f"{place} · {cut(text_of(each), LONGEST_TOKEN)}" for place, each in enumerate(tokens)]
+
+
+def _means(asked: str, option: str) -> bool:
+    """Whether it is the option in other letters, or its number: learned, or 2 of “2 · …”."""
+    return asked.casefold() in (option.casefold(), option.partition(" · ")[0])
 
 
 def _note(label: str, key: str, asked: str, shown: str) -> None:

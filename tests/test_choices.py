@@ -14,6 +14,14 @@ def few() -> None:
     st.caption(one_of("Colour", "colour", ("red", "green"), "green"))
 
 
+def titled() -> None:
+    import streamlit as st
+
+    from explorer.choices import one_of
+
+    st.caption(one_of("Colour", "colour", ("green", "red", "2 · Red"), "green"))
+
+
 def following() -> None:
     import streamlit as st
 
@@ -84,6 +92,13 @@ def test_what_is_not_among_the_few_is_said_until_something_else_is_chosen() -> N
     assert said(at.run()) == said(at)
     at.segmented_control(key="colour").set_value("red").run()
     assert said(at) == []
+
+
+@pytest.mark.parametrize("asked", ["RED", "2", "2 · Red"])
+def test_one_of_the_few_may_be_asked_for_in_other_letters_or_by_its_number(asked: str) -> None:
+    at = opened(titled, colour=asked)
+    assert (at.caption[0].value, said(at)) == ("2 · Red" if "2" in asked else "red", [])
+    assert said(at.run()) == []
 
 
 def test_a_token_that_nobody_chose_follows_the_default() -> None:

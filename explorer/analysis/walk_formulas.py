@@ -27,6 +27,8 @@ def formula(stage: Stage, config: TransformerConfig) -> str:
 
 def sentence(stage: Stage, config: TransformerConfig) -> str:
     """What happens there."""
+    if stage.kind == "pooled":
+        return POOLED[config.pooling]
     if stage.kind == "scores" and config.scale == 1:
         return UNSCALED if config.attention_cap is None else BENT
     return SENTENCES[stage.kind]
@@ -216,6 +218,13 @@ FORMULAS: dict[str, Callable[[Stage, TransformerConfig], str]] = {
 }
 UNSCALED = "This model scales nothing: the products themselves are the scores."
 BENT = "This model scales nothing; large products are bent towards a bound."
+POOLED = {
+    "first": "The first token's vector stands for the whole text and all others end here: what "
+    "they had to say came to it through attention.",
+    "last": "The last token's vector stands for the whole text and all others end here: what "
+    "they had to say came to it through attention.",
+    "mean": "The mean of all tokens' vectors stands for the whole text.",
+}
 SENTENCES = {
     "tokens": "What the model reads: one number for each token.",
     "embed": "Each number picks its row of the embedding table.",
@@ -239,7 +248,6 @@ SENTENCES = {
     "add": "What was computed is added to the stream.",
     "activation": "Number by number; small or negative ones are held back.",
     "transform": "One more layer before the words.",
-    "pooled": "One vector for the whole text.",
     "class hidden": "The hidden layer of the head.",
     "class logits": "One number for each class.",
     "logits": "One number for each token of the vocabulary.",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 
 from explorer.analysis.walk_cell import Cell, Made
+from explorer.analysis.walk_formulas import symbol_read
 from explorer.analysis.walk_positions import buckets, frequencies, slope
 from explorer.analysis.walk_sum import bare
 from explorer.analysis.written import head_outs
@@ -108,7 +109,9 @@ def _pooled(cell: Cell) -> Made:
         summed = _under(total, rf"{count} \text{{ tokens, summed}}")
         return Made(rf"\frac{{{summed}}}{{{count}}}", total / count)
     place = places[0 if config.pooling == "first" else -1]
-    return Made(_under(float(x[place]), rf"x_{{{place}}}"), float(x[place]))
+    return Made(
+        _under(float(x[place]), rf"{symbol_read(cell.stage, config)}_{{{place}}}"), float(x[place])
+    )
 
 
 LOOKED_UP: dict[str, Callable[[Cell], Made | None]] = {

@@ -76,9 +76,11 @@ def _share(cell: Cell) -> Made | None:
     raised = (logits - largest).exp()
     logit = float(logits[cell.column])
     power = f"{bare(logit, alone=True)} - {bare(largest)}" if math.isfinite(logit) else r"-\infty"
-    total = float(raised.sum())
-    below = rf"\underbrace{{{bare(total)}}}_{{\text{{the same, summed}}}}"
-    return Made(rf"\frac{{e^{{{power}}}}}{{{below}}}", float(raised[cell.column]) / total)
+    own, total = float(raised[cell.column]), float(raised.sum())
+    if len(raised) == 1:
+        return Made(rf"\frac{{e^{{{power}}}}}{{e^{{{power}}}}}", 1.0)
+    others = rf"\underbrace{{{bare(total - own)}}}_{{\text{{the others, summed}}}}"
+    return Made(rf"\frac{{e^{{{power}}}}}{{e^{{{power}}} + {others}}}", own / total)
 
 
 def _normed(cell: Cell) -> Made | None:

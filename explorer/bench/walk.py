@@ -261,7 +261,9 @@ def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
         count = walk.config.n_heads if "heads" in stage.chain[-1] else walk.config.kv_heads
         head = walk.head_of(stage, count)
         of = "heads" if count == walk.config.n_heads else "heads of keys and values"
-        lines.append(f"Head {head} of {count} {of}; for another, scroll the sidebar to “Head”.")
+        lines.append(
+            f"Head {head} of the {of} 0 to {count - 1}; for another, scroll the sidebar to “Head”."
+        )
     if drawn.width > len(drawn.columns):
         what = {"key": "keys", "option": "options", "number": "numbers"}[columns_are(stage)]
         best = "the largest of the chosen token, then the largest of every other row"

@@ -80,7 +80,7 @@ def chosen(reading: Reading) -> At:
         found = whole(wish, counts[stack])
         tokens[stack] = last if found is None else found
         if wish and found is None:
-            vain[name] = f"There is no token {cut(wish, LONGEST_WISH)} here; showing {last}."
+            vain[name] = f"There is no token “{cut(wish, LONGEST_WISH)}” here; showing {last}."
     columns = {}
     if asked.get("encoder_token") and "encoder" in tokens:
         columns["encoder_token"] = tokens["encoder"]
@@ -89,7 +89,7 @@ def chosen(reading: Reading) -> At:
         if (found := whole(wish)) is not None:
             columns[name] = found
         elif wish:
-            vain[name] = f"There is no {kind} {cut(wish, LONGEST_WISH)} here; showing {usual}."
+            vain[name] = f"There is no {kind} “{cut(wish, LONGEST_WISH)}” here; showing {usual}."
     at = At(made, names.index(stage), tokens, columns)
     FOLDED.settle(
         {

@@ -15,7 +15,10 @@ widgets.opening(
 reading = session.reading_of_text()
 shown = lenses.show(session.opened(), reading)
 widgets.notes(reading.notes)
-widgets.notes(["Only the last row was trained to be read like this: early ones may say little."])
+if shown is not None:
+    widgets.notes(
+        ["Only the last row was trained to be read like this: early ones may say little."]
+    )
 widgets.code(
     lens.lens,
     lens.streams,

@@ -75,10 +75,10 @@ def test_a_token_with_a_zero_before_it_is_there() -> None:
 
 
 def test_what_is_said_of_the_address_goes_when_it_is_no_longer_so() -> None:
-    stage, vain = "decoder.embed", "There is no token 999 here"
+    stage, vain = "decoder.embed", "There is no token “999” here"
     at = apps.page(PAGE, model="letters", stage=stage, decoder_token="999", number="x")
     assert vain in said(at)
-    assert "There is no number x here" in said(at)
+    assert "There is no number “x” here" in said(at)
     at.selectbox(key="walk_numbers").select(1).run()
     assert vain in said(at)
     assert "There is no number" not in said(at)
@@ -89,7 +89,7 @@ def test_what_is_said_of_the_address_goes_when_it_is_no_longer_so() -> None:
 @pytest.mark.parametrize("change", [{"text": "aab"}, {"model": "translation"}])
 def test_another_text_or_model_ends_what_was_said_of_a_token(change: dict[str, str]) -> None:
     at = apps.page(PAGE, model="letters", stage="decoder.0.mlp.out", decoder_token="999")
-    assert "There is no token 999 here" in said(at)
+    assert "There is no token “999” here" in said(at)
     for key, value in change.items():
         at.session_state[key] = value
     at.run()
@@ -100,7 +100,7 @@ def test_another_text_or_model_ends_what_was_said_of_a_token(change: dict[str, s
 def test_a_vain_key_is_replaced_by_the_one_that_is_looked_at_most() -> None:
     stage = "decoder.1.self_attn.weights"
     at = apps.page(PAGE, model="letters", stage=stage, key_token="x", decoder_token="3")
-    assert "There is no key x here; showing the one that is looked at most." in said(at)
+    assert "There is no key “x” here; showing the one that is looked at most." in said(at)
 
 
 def test_one_token_and_a_number_beyond_the_width() -> None:

@@ -203,7 +203,7 @@ def test_bad_wishes_in_the_address_are_said(visitor: Visitor) -> None:
     expect(
         page.get_by_text("This model has no stage “encoder.5.x”; showing Tokens.")
     ).to_be_visible()
-    expect(page.get_by_text("There is no token 999 here")).to_be_visible()
+    expect(page.get_by_text("There is no token “999” here")).to_be_visible()
 
 
 def test_the_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> None:
