@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any
 
 import streamlit as st
@@ -147,6 +148,18 @@ def ways_on(*names: str) -> None:
         page = st.session_state.get("_pages", {}).get(name)
         if page is not None:
             st.page_link(page, label=WAYS[name], icon=":material/arrow_forward:")
+
+
+def lead_to(page: Any, **asked: str) -> None:
+    """To another page at once, with what is chosen once for every page still in the address.
+
+    Streamlit empties the address on the way, and does not write there what was chosen before.
+    So it is chosen anew.
+    """
+    state = st.session_state
+    chosen = {each.name: state[each.name] for each in fields(session.Choice) if each.name in state}
+    state["_look_next"] = chosen | state.get("_look_next", {})
+    st.switch_page(page, query_params=asked)  # None would refuse bound ones
 
 
 def code(

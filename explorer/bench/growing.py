@@ -49,7 +49,7 @@ def must_write(opened: Opened) -> None:
             args=("stage", last),
         )
         if clicked:
-            st.switch_page(page, query_params={})  # None would refuse bound ones
+            widgets.lead_to(page)
     st.stop()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer import describe, library, session, shelves
+from explorer import describe, library, session, shelves, widgets
 from explorer.choices import one_of
 from explorer.library import LibraryError
 from explorer.museum import systems
@@ -141,4 +141,4 @@ def _trains(system: System) -> None:
     pages = st.session_state.get("_pages", {})
     clicked = st.button(f"Train one like it: {system.task}", key="train_system", on_click=wish)
     if clicked and "train" in pages:
-        st.switch_page(pages["train"], query_params={"task": system.task})
+        widgets.lead_to(pages["train"], task=system.task)

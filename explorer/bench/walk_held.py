@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer import session
+from explorer import session, widgets
 from explorer.analysis.walk_line import Stage
 from explorer.asked import whole
 from explorer.bench import held
@@ -74,7 +74,7 @@ def way_here(found: Held) -> None:
         args=(found,),
     )
     if clicked:
-        st.switch_page(page, query_params={})  # None would refuse bound ones
+        widgets.lead_to(page)
 
 
 def _lead(found: Held) -> None:
@@ -106,4 +106,4 @@ def ways_on(query: int, key: int) -> None:
                 args=(pair,),
             )
             if clicked:
-                st.switch_page(pages[name], query_params={})
+                widgets.lead_to(pages[name])

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer import session
+from explorer import session, widgets
 from explorer.library import runs_root
 from explorer.runs.run import Run, RunError, all_runs, named
 from explorer.training import words
@@ -90,7 +90,7 @@ def open_elsewhere(run: Run) -> None:
         args=(run.name,),
     )
     if chosen and "attention" in pages:
-        st.switch_page(pages["attention"], query_params={})  # None would refuse bound ones
+        widgets.lead_to(pages["attention"])
 
 
 def _said(run: Run, made: Mapping[str, Any]) -> str:
