@@ -13,7 +13,8 @@ from tokenizers import decoders, models, pre_tokenizers
 from explorer.text.labels import bytes_of, readable, readable_bytes
 from explorer.text.learning import BPE, GOES_ON, NORMALIZER, UNKNOWN, Learnt
 from explorer.text.limits import checked
-from explorer.text.stepper import MAX_STEPPED_CHARACTERS, Piece, Step, steps
+from explorer.text.step import TYPED, Piece, Step
+from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
 from explorer.text.token import Token
 from explorer.text.tokenizer import Tokenizer
 from explorer.text.unigram import SPLITTER, UNIGRAM, Unigram
@@ -98,7 +99,7 @@ def encoding(tokenizer: MadeHere, text: str) -> tuple[Step, ...]:
 
 def _longest_first(tokenizer: MadeHere, text: str) -> Iterator[Step]:
     """WordPiece: each word from its beginning, always the longest piece that is there."""
-    yield Step("The text as it was typed.", (Piece(readable(text), 0, len(text)),))
+    yield Step(TYPED, (Piece(readable(text), 0, len(text)),))
     whole = tokenizers.PreTokenizedString(text)
     whole.normalize(NORMALIZER.normalize)
     pre_tokenizers.BertPreTokenizer().pre_tokenize(whole)

@@ -8,7 +8,7 @@ the library encodes. Splitting is the library's own; the merges are done in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tokenizers import PreTokenizedString, Regex
 from tokenizers.pre_tokenizers import PreTokenizer, Split
@@ -16,49 +16,34 @@ from tokenizers.pre_tokenizers import PreTokenizer, Split
 from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
 from explorer.text.limits import checked
 from explorer.text.merging import Unit, merges, ranks_of
+from explorer.text.published import PublishedTokenizer
+from explorer.text.step import AROUND, TYPED, Piece, Step
+from explorer.text.token import AnyTokenizer
 from explorer.text.tokenizer import Tokenizer
 
 MAX_STEPPED_CHARACTERS = 1_000
 """Longest text that is taken apart step by step: the pieces grow with its square."""
 
-OTHERS_STEPS = (
-    "The steps are shown for the tokenizers made here; of this model's own there are the tokens, "
-    "their numbers and where they come from."
-)
 
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of the text: `text[start:end]`, how to show it, its number once it has one.
-
-    `changed` marks what the step just made.
-    """
-
-    label: str
-    start: int
-    end: int
-    id: int | None = None
-    special: bool = False
-    changed: bool = False
-
-
-@dataclass(frozen=True)
-class Step:
-    """The text after one step, and what was done; `rank` is the merge rule's number."""
-
-    action: str
-    pieces: tuple[Piece, ...]
-    rank: int | None = None
-
-
-def steps(tokenizer: Tokenizer, text: str) -> tuple[Step, ...]:
+def steps(tokenizer: AnyTokenizer, text: str) -> tuple[Step, ...]:
     """Every step from the typed text to the tokens that the model reads."""
     checked(text, MAX_STEPPED_CHARACTERS)
-    return tuple(_steps(tokenizer, text))
+    if isinstance(tokenizer, PublishedTokenizer):
+        return tokenizer.steps(text)
+    if isinstance(tokenizer, Tokenizer):
+        return tuple(_steps(tokenizer, text))
+    return tuple(_numbers(tokenizer, text))
+
+
+def _numbers(tokenizer: AnyTokenizer, text: str) -> Iterator[Step]:
+    """A model without a tokenizer: its tokens are typed as their numbers."""
+    yield Step(TYPED, (Piece(readable(text), 0, len(text)),))
+    typed = [Piece(t.label, t.start, t.end, t.id, changed=True) for t in tokenizer.encode(text)]
+    yield Step("Each word is the number of a token.", tuple(typed))
 
 
 def _steps(tokenizer: Tokenizer, text: str) -> Iterator[Step]:
-    yield Step("The text as it was typed.", (Piece(readable(text), 0, len(text)),))
+    yield Step(TYPED, (Piece(readable(text), 0, len(text)),))
     if tokenizer.lowercase:
         lowered = tokenizer.library.normalizer.normalize_str(text)
         piece = Piece(readable(lowered), 0, len(text), changed=lowered != text)
@@ -69,7 +54,7 @@ def _steps(tokenizer: Tokenizer, text: str) -> Iterator[Step]:
         yield from _look_up_steps(tokenizer, text)
     tokens = tokenizer.encode(text)
     whole = tuple(Piece(t.label, t.start, t.end, t.id, t.special, t.special) for t in tokens)
-    yield Step("Add the special tokens that the model reads around the text.", whole)
+    yield Step(AROUND, whole)
 
 
 def _look_up_steps(tokenizer: Tokenizer, text: str) -> Iterator[Step]:

@@ -7,7 +7,7 @@ from explorer.bench import tokenizers
 from explorer.bench.stepping import stepper
 from explorer.components import chips
 from explorer.snippets import looking
-from explorer.text import OTHERS_STEPS, TextError, Tokenizer, steps
+from explorer.text import TextError, Tokenizer, steps
 
 widgets.opening(
     "Tokens",
@@ -15,7 +15,7 @@ widgets.opening(
     "and every piece has a number in the model's vocabulary.",
 )
 reading = session.reading_of_text()
-tokenizer = session.opened().tokenizer
+tokenizer, chosen = session.opened().tokenizer, session.choice()
 
 KINDS = {
     "characters": "One token for each character: a small vocabulary, long sentences.",
@@ -34,8 +34,6 @@ widgets.notes(reading.notes)
 
 st.subheader("Step by step", anchor=False)
 try:
-    if not isinstance(tokenizer, Tokenizer):
-        raise TextError(OTHERS_STEPS)
     found = steps(tokenizer, reading.text)
 except TextError as error:
     widgets.say(str(error))
@@ -44,12 +42,13 @@ else:
     at = stepper("Step", "step", names, 0, arrows=True)
     step = found[at]
     st.text(step.action)
+    if chosen.pair:
+        st.caption("These are the steps of the first sentence alone.")
     changed = [index for index, piece in enumerate(step.pieces) if piece.changed]
     chips(step.pieces, key="tokens_step", highlight=changed)
 
 tokenizers.one_by_one(reading)
 tokenizers.beside(reading.text)
-chosen = session.choice()
 widgets.code(
     Tokenizer.encode,
     steps,

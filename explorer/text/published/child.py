@@ -53,6 +53,8 @@ def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, 
     match request["do"]:
         case "encode":
             return lambda: engine.encode(request["text"], request["pair"])
+        case "steps":
+            return lambda: engine.steps(request["text"])
         case "decode":
             return lambda: {"text": engine.decode(request["ids"])}
         case "labels":

@@ -14,6 +14,7 @@ from explorer.text.published.checks import check, type_of
 from explorer.text.published.engine import Read, Special, free, short, special_of, wire
 from explorer.text.published.prepared import prepare
 from explorer.text.published.roles import Roles
+from explorer.text.published.steps import LibrarySteps
 
 WORD_START = "▁"
 _KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}
@@ -25,6 +26,7 @@ class LibraryEngine:
     def __init__(self, stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> None:
         check(stored)
         self._kind = _kind(stored)
+        rules = stored["model"].get("merges")
         prepared = prepare(stored, roles, more)
         text = json.dumps(prepared.stored)
         try:
@@ -48,6 +50,7 @@ class LibraryEngine:
         vocabulary = prepared.stored["model"]["vocab"]
         largest = len(vocabulary) - 1 if isinstance(vocabulary, list) else max(vocabulary.values())
         self._size = max([largest, *added]) + 1
+        self._steps = LibrarySteps(self, library, self._kind, rules, prepared.renamed)
 
     def facts(self) -> dict[str, Any]:
         normalizer = self._library.normalizer
@@ -61,7 +64,18 @@ class LibraryEngine:
         }
 
     def encode(self, text: str, pair: str | None) -> dict[str, Any]:
-        read = self._library.encode(text, pair)
+        return self._wired(self._library.encode(text, pair), text, pair)
+
+    def spoken(self, text: str) -> dict[str, Any]:
+        """The tokens of the text without those around it."""
+        return self._wired(self._library.encode(text, add_special_tokens=False), text)
+
+    def steps(self, text: str) -> dict[str, Any]:
+        return self._steps.of(text)
+
+    def _wired(
+        self, read: tokenizers.Encoding, text: str, pair: str | None = None
+    ) -> dict[str, Any]:
         tokens = [
             Read(number, *span, of=None if special else of or 0, segment=segment)
             for number, span, special, of, segment in zip(
@@ -88,11 +102,15 @@ class LibraryEngine:
             return free(token_id)
         if token_id in self._added:
             return short(readable(token))
+        return short(self.written(token))
+
+    def written(self, token: str) -> str:
+        """How to show a token of the model, or what is not one yet."""
         if self._kind == "bytes" and byte_alphabet().keys() >= set(token):
-            return short(readable_bytes(bytes_of(token)))
+            return readable_bytes(bytes_of(token))
         if self._kind == "sentencepiece":
             token = token.replace(WORD_START, " ")
-        return short(readable(token))
+        return readable(token)
 
     def id_of(self, entry: str) -> int | None:
         for number, text in self._special.texts.items():

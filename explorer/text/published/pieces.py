@@ -17,6 +17,8 @@ from explorer.text.published.engine import Read, Special, free, short, wire
 from explorer.text.published.numbering import Numbering, numbering_of
 from explorer.text.published.reading import Files, bytes_of
 from explorer.text.published.roles import Roles
+from explorer.text.published.stepping import Collected
+from explorer.text.step import TYPED
 
 WORD_START = "▁"
 
@@ -66,6 +68,14 @@ class PieceEngine:
                 of = 0 if item == "$A" else 1
                 tokens += self._typed(pair or "" if of else text, of)
         return wire(tokens, [text, pair or ""], self, self._special)
+
+    def steps(self, text: str) -> dict[str, Any]:
+        """The library does not say how it cuts: the text, its pieces, and what is read."""
+        found = Collected(text)
+        found.add(TYPED, [(readable(text), 0, len(text), None, False)])
+        spoken = wire(self._typed(text, 0), [text], self, self._special)
+        found.tokens("Cut into the pieces that sentencepiece finds.", spoken)
+        return found.answer(self.encode(text, None))
 
     def decode(self, ids: Sequence[int]) -> str:
         pieces = [self._numbering.written(number) for number in ids if self._is_text(number)]

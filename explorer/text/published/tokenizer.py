@@ -10,6 +10,8 @@ from explorer.text.limits import TextError, checked
 from explorer.text.published.files import Source, find
 from explorer.text.published.keep import KEEP
 from explorer.text.published.process import Fault
+from explorer.text.published.stepping import received
+from explorer.text.step import Step
 from explorer.text.token import Token
 
 READING_SECONDS = 0.9
@@ -50,6 +52,7 @@ class PublishedTokenizer:
         self.sep_id = roles.get("sep")
         self.mask_id = roles.get("mask")
         self._labels: dict[int, str] = {}
+        self._stepped: tuple[str, tuple[Step, ...]] = ("", ())
 
     def id_of(self, entry: str) -> int:
         found = self._ask({"do": "id", "entry": checked(entry)})["id"]
@@ -70,6 +73,14 @@ class PublishedTokenizer:
 
     def ids(self, text: str, pair: str | None = None) -> list[int]:
         return list(self._encoded(text, pair)["ids"])
+
+    def steps(self, text: str) -> tuple[Step, ...]:
+        """Every step from the typed text to `encode`; the last text's are kept to walk in."""
+        kept, found = self._stepped
+        if kept != text or not found:
+            found = received(self._ask({"do": "steps", "text": checked(text)}))
+            self._stepped = (text, found)
+        return found
 
     def decode(self, ids: list[int]) -> str:
         """The text of these tokens, in the target language where there are two vocabularies."""
@@ -104,9 +115,8 @@ class PublishedTokenizer:
             with KEEP.child(self._source) as child:
                 answer: dict[str, Any] = child.ask(request, READING_SECONDS)
         except Fault as error:
-            raise TextError(
-                f"The tokenizer cannot read this text: {error}; try another one."
-            ) from None
+            way_out = "" if ";" in str(error) else "; try another one"
+            raise TextError(f"The tokenizer cannot read this text: {error}{way_out}.") from None
         return answer
 
 

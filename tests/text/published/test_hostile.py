@@ -15,8 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
-from explorer.text import TextError, open_published
+from explorer.text import TextError, open_published, steps
 from explorer.text.published.keep import MOST
+from explorer.text.published.stepping import MOST_PLACES
 from tests.text.published.bombs import BPE, ENDLESS, REFUSED, words
 from tests.text.published.conftest import Made, children
 
@@ -83,6 +84,28 @@ def test_a_file_that_never_ends_is_ended(tmp_path: Path, case: str) -> None:
         else:
             assert case != "words without end"
             assert len(tokens) <= len(TEXT)
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_the_steps_of_a_file_that_never_ends_are_ended(tmp_path: Path, case: str) -> None:
+    written(tmp_path, "tokenizer.json", ENDLESS[case])
+    for text in (TEXT, "a" * 1_000):
+        with soon():
+            try:
+                taken = steps(open_published(tmp_path, "gpt2"), text)
+            except TextError as error:
+                one_sentence(str(error))
+            else:
+                assert sum(len(step.pieces) for step in taken) <= MOST_PLACES
+
+
+def test_a_text_that_grows_has_no_steps_without_end(tmp_path: Path) -> None:
+    grows = {"type": "Replace", "pattern": {"String": "a"}, "content": "ab" * 1_000}
+    parts: dict[str, Any] = {"pre_tokenizer": None, "model": BPE}
+    written(tmp_path, "tokenizer.json", words(normalizer=grows, **parts))
+    with soon(), pytest.raises(TextError) as caught:
+        steps(open_published(tmp_path, "gpt2"), "a" * 1_000)
+    one_sentence(str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,263 @@
+"""How the `tokenizers` library takes a text apart, one step at a time.
+
+The splitting and the smallest units are the library's own: it encodes with a model that
+merges nothing. Only the merges are done here, and where their end is not what the
+library makes of the text they are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+import tokenizers
+from tokenizers import models
+
+from explorer.text.labels import readable
+from explorer.text.limits import TextError
+from explorer.text.merging import Merge, Ranks, Unit, merges
+from explorer.text.published.engine import short
+from explorer.text.published.stepping import TOO_MANY, Collected, Row, rows_of
+from explorer.text.step import TYPED
+
+MOST_RULES = 300_000
+MOST_UNITS = 1_500
+"""Characters or bytes that are merged one by one: the work grows with their square."""
+
+OWN = "The library's own tokens."
+UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
+"""Stands for no letter that was seen; letters are numbered from here, where no token is."""
+
+
+class Steps(Protocol):
+    """What takes the text apart needs of its engine."""
+
+    def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
+    def spoken(self, text: str) -> dict[str, Any]:
+        """The tokens of the text without those around it."""
+
+    def label(self, token_id: int) -> str: ...
+    def written(self, token: str) -> str:
+        """How to show a part that may have no number."""
+
+
+Words = list[list[Unit]]
+
+
+class LibrarySteps:
+    """The steps of one tokenizer of the library; `rules` are its merges as its file has them."""
+
+    def __init__(
+        self,
+        engine: Steps,
+        library: tokenizers.Tokenizer,
+        kind: str,
+        rules: Sequence[Any] | None,
+        renamed: Iterable[str],
+    ) -> None:
+        self._engine, self._library, self._kind = engine, library, kind
+        self._rules = [] if rules is None or len(rules) > MOST_RULES else rules
+        self._renamed = frozenset(renamed)
+        added = library.get_added_tokens_decoder()
+        self._added = {number: token.content for number, token in added.items()}
+
+    def of(self, text: str) -> dict[str, Any]:
+        """Every step from the typed text to what the model reads, for the wire."""
+        found = Collected(text)
+        found.add(TYPED, [(readable(text), 0, len(text), None, False)])
+        plain = self._library.encode(text, add_special_tokens=False)
+        words = self._words(text)
+        if self._library.normalizer is not None and self._added.keys().isdisjoint(plain.ids):
+            normal = self._library.normalizer.normalize_str(text)
+            if normal != text:
+                row = (self._engine.written(normal), 0, len(text), None, False)
+                found.add("Normalise it: every text is written in one way.", [row], [0])
+        if len(words) > 1:
+            unit = "characters" if self._kind == "characters" else "words"
+            found.add(
+                f"Split into {unit}; no token reaches over two of them.",
+                [self._whole(word) for word in words],
+            )
+        model = self._library.model
+        spoken = self._engine.spoken(text)
+        if isinstance(model, models.BPE):
+            self._merge(found, text, words, self._tokens(plain), spoken)
+        elif isinstance(model, models.WordPiece):
+            self._longest_first(found, words, plain.word_ids, spoken)
+        elif isinstance(model, models.Unigram):
+            found.tokens("Cut each word in the likeliest way.", spoken)
+        else:
+            found.tokens("Look each one up in the vocabulary.", spoken)
+        return found.answer(self._engine.encode(text, None))
+
+    def _words(self, text: str) -> Words:
+        """The library's own words, added tokens among them, as their characters."""
+        whole = tokenizers.PreTokenizedString(text)
+        if self._library.normalizer is not None:
+            whole.normalize(self._library.normalizer.normalize)
+        seen = set(text) | {c for part, _, _ in whole.get_splits() for c in part}
+        if self._library.pre_tokenizer is not None:
+            self._library.pre_tokenizer.pre_tokenize(whole)
+        seen |= {c for part, _, _ in whole.get_splits() for c in part}
+        letters = {c: number for number, c in enumerate(sorted(seen | {UNKNOWN}), NO_TOKENS)}
+        return self._units(text, models.BPE(vocab=letters, merges=[], unk_token=UNKNOWN))
+
+    def _units(self, text: str, model: models.Model) -> Words:
+        """What the library makes of the text with another model, word by word."""
+        own = self._library.model
+        self._library.model = model
+        try:
+            made = self._library.encode(text, add_special_tokens=False)
+        finally:
+            self._library.model = own
+        found = zip(made.word_ids, self._tokens(made), made.offsets, strict=True)
+        return [
+            [Unit(token, *span) for _, token, span in word]
+            for _, word in groupby(found, key=lambda unit: unit[0])
+        ]
+
+    def _tokens(self, made: tokenizers.Encoding) -> list[str]:
+        """What was made; an added token without the spaces that it took with it."""
+        found = zip(made.ids, made.tokens, strict=True)
+        return [self._added.get(number, token) for number, token in found]
+
+    def _whole(self, word: list[Unit]) -> Row:
+        label = self._engine.written("".join(unit.token for unit in word))
+        return label, min(u.start for u in word), max(u.end for u in word), None, False
+
+    def _unit(self, unit: Unit) -> Row:
+        number = self._library.token_to_id(unit.token)
+        shown = self._engine.written(unit.token) if number is None else self._engine.label(number)
+        return shown, unit.start, unit.end, number, False
+
+    def _merge(
+        self,
+        found: Collected,
+        text: str,
+        words: Words,
+        tokens: list[str],
+        spoken: dict[str, Any],
+    ) -> None:
+        units = self._units(text, self._without_rules(words))
+        if sum(map(len, units)) > MOST_UNITS:
+            raise TextError(TOO_MANY)
+        taken: list[Merge] = list(merges(units, self._ranks(units)))
+        end = taken[-1].words if taken else units
+        if [unit.token for word in end for unit in word] != tokens:
+            found.tokens(OWN, spoken)
+            return
+        special = {row[3] for row in rows_of(spoken) if row[4]}
+
+        def shown(unit: Unit) -> Row:
+            label, start, end, number, _ = self._unit(unit)
+            return label, start, end, number, number in special
+
+        found.units(self._beginning(), units, shown)
+        for merge in taken:
+            left, right = (short(self._engine.written(token)) for token in merge.pair)
+            action = f"Merge {left} and {right} (rule {merge.rank + 1:,})."
+            found.units(action, merge.words, shown, merge.made, merge.rank)
+
+    def _beginning(self) -> str:
+        model: Any = self._library.model
+        if self._kind == "bytes":
+            action = "Write each character as its bytes"
+        else:
+            action = "Write each word as its characters"
+            if model.byte_fallback:
+                action += ", one that the vocabulary has not as its bytes"
+        if model.ignore_merges:
+            action += "; a word that the vocabulary has whole is taken as it is"
+        return f"{action}."
+
+    def _without_rules(self, words: Words) -> models.BPE:
+        """The same model without its merges, and of its vocabulary what these words can need."""
+        model: Any = self._library.model
+        before, behind = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
+        letters = {unit.token for word in words for unit in word}
+        needed = letters | {before + c for c in letters} | {c + behind for c in letters}
+        needed |= {before + c + behind for c in letters}
+        needed |= {"".join(unit.token for unit in word) for word in words}
+        needed |= {f"<0x{byte:02X}>" for byte in range(256)} | {model.unk_token or ""}
+        known = {entry: model.token_to_id(entry) for entry in needed}
+        options = {
+            name: value
+            for name in ("unk_token", "continuing_subword_prefix", "end_of_word_suffix")
+            if (value := getattr(model, name)) is not None
+        }
+        return models.BPE(
+            vocab={entry: number for entry, number in known.items() if number is not None},
+            merges=[],
+            fuse_unk=model.fuse_unk,
+            byte_fallback=model.byte_fallback,
+            ignore_merges=model.ignore_merges,
+            **options,
+        )
+
+    def _ranks(self, words: Words) -> Ranks:
+        """The rules that these words can meet, by their place in the file."""
+        letters = {c for word in words for unit in word for c in unit.token}
+        rules = [rule for rule in self._rules if not str(rule[:8]).startswith("#version")]
+        ranks: Ranks = {}
+        for rank, rule in enumerate(rules):
+            if isinstance(rule, str) and not letters.issuperset(rule.replace(" ", "")):
+                continue
+            left, right = rule.split(" ") if isinstance(rule, str) else rule
+            if letters.issuperset(left) and letters.issuperset(right):
+                ranks[left, right] = rank
+        if self._renamed:
+            return {pair: rank for pair, rank in ranks.items() if not self._is_renamed(*pair)}
+        return ranks
+
+    def _is_renamed(self, left: str, right: str) -> bool:
+        return not self._renamed.isdisjoint((left, right, left + right))
+
+    def _longest_first(
+        self,
+        found: Collected,
+        words: Words,
+        word_of: Sequence[int | None],
+        spoken: dict[str, Any],
+    ) -> None:
+        """WordPiece: first what is whole in the vocabulary, then every other word."""
+        made = groupby(zip(word_of, rows_of(spoken), strict=True), key=lambda token: token[0])
+        cut = [[row for _, row in rows] for _, rows in made]
+        if len(cut) != len(words):
+            found.tokens(OWN, spoken)
+            return
+        waiting = [[self._whole(word)] for word in words]
+        model: Any = self._library.model
+        unknown = model.token_to_id(model.unk_token)
+        typed = ["".join(unit.token for unit in word) for word in words]
+        later = [
+            place
+            for place, rows in enumerate(cut)
+            if len(rows) > 1 or (rows[0][3] == unknown and typed[place] != model.unk_token)
+        ]
+        whole = [place for place in range(len(cut)) if place not in set(later)]
+        for place in whole:
+            waiting[place] = cut[place]
+        if whole:
+            action = "Take every word that the vocabulary has whole."
+            found.add(action, [row for rows in waiting for row in rows], whole)
+        for place in later:
+            action = self._said(words[place], waiting[place][0][0], cut[place])
+            waiting[place] = cut[place]
+            first = sum(map(len, waiting[:place]))
+            changed = range(first, first + len(cut[place]))
+            found.add(action, [row for rows in waiting for row in rows], changed)
+
+    def _said(self, word: list[Unit], label: str, rows: list[Row]) -> str:
+        model: Any = self._library.model
+        if len(rows) > 1:
+            parts = ", then ".join(f"“{row[0]}”" for row in rows)
+            return (
+                short(f"“{short(label)}” is taken as {parts}")
+                + ": each time the longest piece that the vocabulary has."
+            )
+        if len(word) > model.max_input_chars_per_word:
+            reason = f"has more than {model.max_input_chars_per_word:,} characters"
+        else:
+            reason = "cannot be written in pieces of the vocabulary"
+        return f"“{short(label)}” {reason}, so it becomes {rows[0][0]}."

@@ -1,0 +1,215 @@
+"""A published tokenizer's steps: the library's own parts, its merges in its order, its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+import transformers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tokenizers import models, normalizers, pre_tokenizers, trainers
+
+from explorer.text import PublishedTokenizer, Step, TextError, open_published, steps
+from explorer.text.published import steps as taking
+from explorer.text.published.stepping import NONE_AROUND
+from explorer.text.step import AROUND
+from tests.text.published.bombs import BPE, words
+from tests.text.published.conftest import Made
+from tests.text.published.making import CORPUS, FOLDERS, TEXTS
+
+SAVED = ("llama", "gemma", "xlm-roberta", "t5", "bert")
+"""Folders that are also read from the tokenizer.json of the reference library."""
+
+LIKELY = st.lists(
+    st.sampled_from(
+        ["the", " ", "cat", "sat", "🙂", "\n", "東京", "e\u0301", "A", "qx", "▁", "<s>"]
+    )
+)
+BOUNDED = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+Opened = Callable[[str], PublishedTokenizer]
+
+
+@pytest.fixture(scope="session")
+def opened(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    """The folder's tokenizer; `llama.json` is the one that the reference saves for it."""
+
+    @cache
+    def find(name: str) -> PublishedTokenizer:
+        kind = name.removesuffix(".json")
+        folder = made(kind)
+        if kind != name:
+            reference = getattr(transformers, FOLDERS[kind][1]).from_pretrained(folder)
+            folder = tmp_path_factory.mktemp("saved")
+            reference.save_pretrained(folder)
+        return open_published(folder, FOLDERS[kind][0])
+
+    return find
+
+
+ALL = pytest.mark.parametrize("name", [*FOLDERS, *[f"{name}.json" for name in SAVED]])
+FEW = pytest.mark.parametrize("name", ["gpt2", "bert", "llama.json", "t5.json", "marian"])
+
+
+def assert_ends_in_the_encoding(tokenizer: PublishedTokenizer, text: str) -> tuple[Step, ...]:
+    taken = steps(tokenizer, text)
+    tokens = [(t.id, t.label, t.start, t.end, t.special) for t in tokenizer.encode(text)]
+    shown = [[(p.id, p.label, p.start, p.end, p.special) for p in s.pieces] for s in taken]
+    assert shown[-1] == tokens
+    # All that the last step adds is what stands around: the steps before came there themselves.
+    spoken = [token for token in tokens if not token[4] or token[3] > token[2]]
+    assert shown[-2] == spoken or not spoken
+    assert taken[-1].action == (AROUND if len(spoken) < len(tokens) else NONE_AROUND)
+    assert all(0 <= p.start <= p.end <= len(text) for step in taken for p in step.pieces)
+    return taken
+
+
+@ALL
+def test_the_texts(opened: Opened, name: str) -> None:
+    for text in TEXTS:
+        taken = assert_ends_in_the_encoding(opened(name), text)
+        assert taken[0].action == "The text as it was typed."
+        assert taking.OWN not in [step.action for step in taken]
+
+
+@FEW
+@BOUNDED
+@given(text=st.text(max_size=60))
+def test_any_text(opened: Opened, name: str, text: str) -> None:
+    assert_ends_in_the_encoding(opened(name), text)
+
+
+@FEW
+@BOUNDED
+@given(parts=LIKELY)
+def test_texts_the_tokenizer_knows_well(opened: Opened, name: str, parts: list[str]) -> None:
+    assert_ends_in_the_encoding(opened(name), "".join(parts)[:200])
+
+
+@pytest.mark.parametrize("name", ["gpt2", "qwen2", "llama.json"])
+def test_each_merge_is_what_the_library_makes_of_the_rules_up_to_it(
+    opened: Opened, name: str
+) -> None:
+    """A library that has only the rules up to this one makes exactly this step."""
+    tokenizer, text = opened(name), "the cat sat on the mat, 東 the dog"
+    stored = whole(tokenizer)
+    merging = [step for step in steps(tokenizer, text) if step.rank is not None]
+    assert len(merging) > 9
+    assert [step.rank for step in merging] == sorted(step.rank or 0 for step in merging)
+    for step in merging[:: len(merging) // 8]:
+        assert step.rank is not None
+        rules = stored["model"]["merges"]
+        fewer = stored | {"model": stored["model"] | {"merges": rules[: step.rank + 1]}}
+        library = tokenizers.Tokenizer.from_str(json.dumps(fewer))
+        expected = library.encode(text, add_special_tokens=False).ids
+        assert [piece.id for piece in step.pieces] == expected, step.action
+        left, right = rules[step.rank]
+        made = [piece.label for piece in step.pieces if piece.changed]
+        assert made == [tokenizer.label(tokenizer.id_of(left + right))] * len(made) != []
+
+
+def whole(tokenizer: PublishedTokenizer) -> dict[str, Any]:
+    """What the reference library writes of the same folder."""
+    folder = tokenizer._source.folder
+    named = next(name for name in ("GPT2", "Qwen2", "Llama") if name.lower() in _config(folder))
+    reference = getattr(transformers, f"{named}Tokenizer").from_pretrained(folder)
+    found: dict[str, Any] = json.loads(reference.backend_tokenizer.to_str())
+    found["model"]["merges"] = [
+        rule.split(" ") if isinstance(rule, str) else rule for rule in found["model"]["merges"]
+    ]
+    return found
+
+
+def _config(folder: Path) -> str:
+    said = (folder / "tokenizer_config.json").read_text("utf-8")
+    return (said + folder.name).lower()
+
+
+def test_a_word_piece_says_how_each_word_is_cut(tmp_path: Path) -> None:
+    listed = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "play", "the", "##ing", "##in", "##g"]
+    (tmp_path / "vocab.txt").write_text("\n".join(listed), "utf-8")
+    tokenizer = open_published(tmp_path, "bert")
+    actions = [step.action for step in steps(tokenizer, "The playing owl")]
+    assert actions == [
+        "The text as it was typed.",
+        "Normalise it: every text is written in one way.",
+        "Split into words; no token reaches over two of them.",
+        "Take every word that the vocabulary has whole.",
+        "“playing” is taken as “play”, then “##ing”: each time the longest piece that the "
+        "vocabulary has.",
+        "“owl” cannot be written in pieces of the vocabulary, so it becomes [UNK].",
+        AROUND,
+    ]
+    typed = [step.action for step in steps(tokenizer, "[MASK] the")]
+    assert typed[2:] == ["Take every word that the vocabulary has whole.", AROUND]
+    too_long = [step.action for step in steps(tokenizer, "a" * 120)]
+    assert too_long[1].endswith(" has more than 100 characters, so it becomes [UNK].")
+
+
+def test_a_typed_mask_is_never_taken_apart(opened: Opened) -> None:
+    for name, mask in (("bert", "[MASK]"), ("roberta", "<mask>"), ("xlm-roberta", "<mask>")):
+        assert_ends_in_the_encoding(opened(name), f"the {mask} sat")
+
+
+def written(folder: Path, model: dict[str, Any], **parts: Any) -> PublishedTokenizer:
+    (folder / "tokenizer.json").write_text(words(model=model, **parts), "utf-8")
+    return open_published(folder, "gpt2")
+
+
+def test_words_that_are_taken_whole_are_not_merged(tmp_path: Path) -> None:
+    """`ignore_merges`: no rule makes `abb`, yet it is in the vocabulary and so is read whole."""
+    vocabulary = {"a": 0, "b": 1, "ab": 2, "abb": 3}
+    tokenizer = written(tmp_path, BPE | {"vocab": vocabulary, "ignore_merges": True})
+    taken = assert_ends_in_the_encoding(tokenizer, "abb ab aba")
+    assert "taken as it is" in taken[2].action
+    assert [p.label for p in taken[2].pieces] == ["abb", "ab", "a", "b", "a"]
+
+
+def test_what_is_not_the_librarys_end_is_not_shown(tmp_path: Path) -> None:
+    """A prefix inside words changes what a rule makes, which is not done here."""
+    vocabulary = {"a": 0, "b": 1, "##b": 2, "ab": 3}
+    model = BPE | {"continuing_subword_prefix": "##", "vocab": vocabulary, "merges": [["a", "##b"]]}
+    taken = assert_ends_in_the_encoding(written(tmp_path, model), "ab ab")
+    assert taken[-2].action == taking.OWN
+    assert not any(step.rank is not None for step in taken)
+
+
+def test_the_rules_are_numbered_as_in_the_file(tmp_path: Path) -> None:
+    """A rule that makes a special token is out of reach; the next keeps its number."""
+    model = BPE | {"vocab": {"a": 0, "b": 1, "aa": 2, "ab": 3}, "merges": ["a a", "a b"]}
+    token = {"id": 2, "content": "aa", "special": True}
+    taken = assert_ends_in_the_encoding(written(tmp_path, model, added_tokens=[token]), "aab")
+    assert [step.rank for step in taken if step.rank is not None] == [1]
+    assert "Merge a and b (rule 2)." in [step.action for step in taken]
+
+
+def test_other_models(tmp_path: Path) -> None:
+    library = tokenizers.Tokenizer(models.Unigram())
+    library.normalizer = normalizers.Lowercase()
+    library.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=80, unk_token="<unk>", show_progress=False)
+    library.train_from_iterator(CORPUS, trainer)
+    library.save(str(tmp_path / "tokenizer.json"))
+    taken = assert_ends_in_the_encoding(open_published(tmp_path, "t5"), "The cat sat")
+    assert [step.action.split(";")[0].split(":")[0] for step in taken[1:-1]] == [
+        "Normalise it",
+        "Split into words",
+        "Cut each word in the likeliest way.",
+    ]
+
+
+def test_a_text_too_long(opened: Opened) -> None:
+    assert steps(opened("gpt2"), "the cat sat " * 80)
+    with pytest.raises(TextError, match="1,001 characters"):
+        steps(opened("gpt2"), "a" * 1_001)
+    with pytest.raises(TextError, match=r"too many steps to show; shorten it\.$"):
+        steps(opened("gpt2"), "東" * 600)
+    with pytest.raises(TextError, match="half of a character pair"):
+        steps(opened("bert"), "\udc00")
