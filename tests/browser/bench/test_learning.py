@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlencode
 
 from playwright.sync_api import FilePayload, Locator, expect
 
 from explorer import learnt, library
+from explorer.text import open_published, steps
 from explorer.text.learning import BPE, WORDPIECE, Learnt
 from explorer.text.made_here import MadeHere, after, label_of, of_pieces
 from explorer.text.there_and_back import lost
 from explorer.text.unigram import UNIGRAM
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
+from tests.served import Server
 
 SENTENCE = "the black cat does not see the white house"
 TEXT = learnt.shipped(learnt.TRANSLATION)
@@ -149,3 +152,15 @@ def test_bad_choices_in_the_address_are_said(visitor: Visitor) -> None:
     visitor.open("/learning?" + urlencode({"learn_from": "A file of your own"}))
     page.locator("input[type=file]").set_input_files(long)
     expect(page.get_by_text("5,000,000 bytes; at most 1,000,000 characters fit")).to_be_visible()
+
+
+def test_the_merges_of_a_published_tokenizer_of_its_own(visitor: Visitor, server: Server) -> None:
+    """Every step on the screen is one that the folder's own tokenizer gives."""
+    folder = Path(server.extra["EXPLORER_MODELS"]) / "long-gpt2"
+    taken = steps(open_published(folder, "gpt2"), "the cat sat")
+    merge = next(place for place, step in enumerate(taken) if step.rank is not None)
+    page = visitor.open(f"/tokens?model=long-gpt2&text=the+cat+sat&step={merge}")
+    for step in taken[merge : merge + 2]:
+        expect(page.get_by_text(step.action, exact=True)).to_be_visible()
+        expect(chips(visitor, "tokens_step")).to_have_text([p.label for p in step.pieces])
+        page.get_by_role("button", name="Next").first.click()
