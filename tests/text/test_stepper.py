@@ -18,6 +18,7 @@ from explorer.text import (
     steps,
     word_tokenizer,
 )
+from explorer.text.numbers import Numbers
 
 CORPUS = "the cat sat on the mat. the dog saw the cat; the dog sat.\n" * 20
 
@@ -101,3 +102,13 @@ def test_the_stepper_is_bounded() -> None:
         steps(TOKENIZERS[0], "a" * (MAX_STEPPED_CHARACTERS + 1))
     with pytest.raises(TextError, match="half of a character pair"):
         steps(TOKENIZERS[0], "\udc00")
+
+
+def test_numbers_that_are_typed_have_their_steps() -> None:
+    """A folder without a tokenizer is read by the numbers themselves."""
+    taken = steps(Numbers(50), "5 17 3")
+    assert [(piece.id, piece.start, piece.end) for piece in taken[-1].pieces] == [
+        (5, 0, 1),
+        (17, 2, 4),
+        (3, 5, 6),
+    ]
