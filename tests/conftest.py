@@ -12,7 +12,7 @@ import torch
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser import chromium
-from tests.side_by_side import held, tidy
+from tests.side_by_side import FIGURE, held, tidy
 
 if not os.environ.get("EXPLORER_MEASURING"):
     # Every shape written in a signature of `models` is checked on every call. A
@@ -26,7 +26,7 @@ if not os.environ.get("EXPLORER_MEASURING"):
 torch.set_num_threads(1)
 
 # On a busy machine any example may wait a moment: pytest's own time limit is the limit.
-hypothesis.settings.register_profile("any pace")
+hypothesis.settings.register_profile("any pace", deadline=None)
 hypothesis.settings.load_profile("any pace")
 
 
@@ -36,6 +36,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     manager = getattr(others, "nodemanager", None)
     if manager is not None:
         tidy(manager.testrunuid)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the benchmarks measured; here, for the process that started the others collects none."""
+    reports = terminalreporter.getreports("passed")
+    figures = [
+        str(value)
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == FIGURE and report.when == "call"
+    ]
+    if figures:
+        terminalreporter.section("figures")
+        for line in figures:
+            terminalreporter.line(line.strip().lstrip("."))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
 """The same in all processes of a run of the tests; empty where there is only one."""
+FIGURE = "figure"
+"""What a benchmark's figure is called in the report, which may come from another process."""
 
 
 def name_of(run: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.withheld import Withheld
+from tests.side_by_side import FIGURE
 
 HERE = Path(__file__).parent
 MEASURING = "EXPLORER_MEASURING"
@@ -23,8 +24,6 @@ LARGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """Large tensors on large pages, as app.py asks torch for."""
 
 ATTEMPTS = 3
-FIGURE = "figure"
-"""What a figure is called in the report, which may come from another process."""
 
 
 class Measured(pytest.Item):
@@ -81,17 +80,3 @@ def _measured(item: pytest.Item) -> pytest.Item:
     stand_in: pytest.Item = Measured.from_parent(item.parent, name=item.name)
     stand_in.own_markers.extend(item.own_markers)
     return stand_in
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = terminalreporter.getreports("passed")
-    figures = [
-        str(value)
-        for report in reports
-        for name, value in getattr(report, "user_properties", ())
-        if name == FIGURE and report.when == "call"
-    ]
-    if figures:
-        terminalreporter.section("figures")
-        for line in figures:
-            terminalreporter.line(line.strip().lstrip("."))
