@@ -3,7 +3,8 @@
 A real browser and the whole page with a file of a megabyte and a thousand rules: the arrow key
 goes to the server, the step is counted, its tables, the excerpt and the sentence are made and
 sent, and the browser draws them. As in `test_clicks`, the clicks on a bare Streamlit page tell
-how fast the machine is now. What the server needs for a step is taken beside it.
+how fast the machine is now. What the server needs for a step is held; the browser's share, which
+is mostly Streamlit's and the machine's, is reported.
 """
 
 from __future__ import annotations
@@ -21,13 +22,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.bench.learning_source import FILE
 from tests import apps
 from tests.benchmarks.figure import milliseconds, quantile, report
-from tests.benchmarks.test_clicks import (
-    BARE,
-    BARE_P50,
-    P50_BAR,
-    P95_BAR,
-    clicks_on_a_bare_page,
-)
+from tests.benchmarks.test_clicks import BARE, clicks_on_a_bare_page
 from tests.benchmarks.test_learning import RULES, TEXTS
 from tests.browser.visiting import Visitor
 from tests.served import Server
@@ -131,16 +126,11 @@ def test_one_step_of_the_page(browser: Browser, tmp_path: Path) -> None:
             bare += clicks_on_a_bare_page(browser, nothing)
             taken += steps(browser, server, make())
         assert not server.tracebacks
-    p50, p95 = quantile(taken, 0.5), quantile(taken, 0.95)
-    bare_p50 = quantile(bare, 0.5)
-    slower = max(1.0, bare_p50 / BARE_P50)
-    said = f", on a machine {slower:.1f} times slower than a free one" if slower > 1 else ""
+    p50, bare_p50 = quantile(taken, 0.5), quantile(bare, 0.5)
     report(
         f"one step of learning in the running app, key to rest, {len(taken)} steps",
-        f"p50 {milliseconds(p50)}, p95 {milliseconds(p95)}, most {milliseconds(max(taken))}, "
-        f"{p50 / bare_p50:.1f} ×{said}",
+        f"p50 {milliseconds(p50)}, p95 {milliseconds(quantile(taken, 0.95))}, "
+        f"most {milliseconds(max(taken))}, {p50 / bare_p50:.1f} ×",
         f"p50 {milliseconds(bare_p50)} of a bare Streamlit page",
-        f"p50 {milliseconds(P50_BAR)}, p95 {milliseconds(P95_BAR)}, as of a step of the whole pass",
+        "none: reported",
     )
-    assert p50 <= P50_BAR * slower
-    assert p95 <= P95_BAR * slower
