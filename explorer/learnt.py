@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 from itertools import islice
+from operator import itemgetter
 from threading import Lock
 
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
 
 from explorer.kept import size_of
 from explorer.source import ROOT
@@ -39,11 +40,6 @@ KEPT = 24
 BYTES_KEPT = 100_000_000
 """Of all rules together, with the texts; what is larger alone is learnt anew each time."""
 
-_kept: LRUCache[tuple[str, int, str], tuple[Learnt, int]] = LRUCache(
-    BYTES_KEPT, getsizeof=lambda pair: pair[1]
-)
-_lock = Lock()
-
 
 @cache
 def shipped(name: str) -> str:
@@ -57,17 +53,15 @@ def shipped(name: str) -> str:
 
 def rules(text: str, most: int, way: str = BPE) -> Learnt:
     """Rules of this text; TextError says in a sentence why there are none."""
-    key = (text, most, way)
-    with _lock:
-        if key in _kept:
-            return _kept[key][0]
+    return _rules(text, most, way)[0]
+
+
+@cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), lock=Lock())
+def _rules(text: str, most: int, way: str) -> tuple[Learnt, int]:
+    """With the bytes that they hold."""
     _refuse_giants(checked(text, MOST_CHARACTERS), way)
     made = learn(text, most, way)
-    held = bytes_of(text, made)
-    with _lock:
-        if held <= BYTES_KEPT:
-            _kept[key] = (made, held)
-    return made
+    return made, bytes_of(text, made)
 
 
 def bytes_of(text: str, made: Learnt) -> int:

@@ -30,10 +30,10 @@ class Cell:
 
     def read(self, at: int = 0) -> Tensor:
         """The same row of a stage that this one reads."""
-        return self.whole(at)[self.row]
+        return self.whole(at)[self.row].double()
 
     def whole(self, at: int = 0) -> Tensor:
-        return self.walk[self.stage.reads[at]].detach().double()
+        return self.walk[self.stage.reads[at]].detach()
 
     @property
     def module(self) -> Any:

@@ -13,14 +13,10 @@ import torch
 
 from explorer.analysis.walk_cell import Cell, Made
 from explorer.analysis.walk_formulas import symbol_read
+from explorer.analysis.walk_latex import bare, under
 from explorer.analysis.walk_positions import buckets, frequencies, slope
-from explorer.analysis.walk_sum import bare
 from explorer.analysis.written import head_outs
 from models.positional import PositionalEncoding
-
-
-def _under(value: float, what: str, alone: bool = True) -> str:
-    return rf"\underbrace{{{bare(value, alone=alone)}}}_{{{what}}}"
 
 
 def _embedded(cell: Cell) -> Made:
@@ -28,8 +24,8 @@ def _embedded(cell: Cell) -> Made:
     found = float(cell.module.weight[token, cell.column])
     place = rf"E_{{{token},\,{cell.column}}}"
     if not config.scale_embedding:
-        return Made(_under(found, place), found)
-    scaled = rf"\sqrt{{{config.d_model}}} \cdot {_under(found, place, alone=False)}"
+        return Made(under(bare(found, alone=True), place), found)
+    scaled = rf"\sqrt{{{config.d_model}}} \cdot {under(bare(found), place)}"
     return Made(scaled, math.sqrt(config.d_model) * found)
 
 
@@ -38,7 +34,7 @@ def _positioned(cell: Cell) -> Made:
     if not isinstance(cell.module, PositionalEncoding):
         row = place + cell.walk.config.position_offset
         found = float(cell.module.table.weight[row, cell.column])
-        return Made(_under(found, rf"P_{{{row},\,{cell.column}}}"), found)
+        return Made(under(bare(found, alone=True), rf"P_{{{row},\,{cell.column}}}"), found)
     width = cell.walk.config.d_model
     if cell.walk.config.pairs == "halves":
         second, pair = divmod(cell.column, (width + 1) // 2)
@@ -52,7 +48,7 @@ def _positioned(cell: Cell) -> Made:
 def _segment(cell: Cell) -> Made:
     row = int(cell.walk.segments(cell.stage.stack)[cell.row])
     found = float(cell.module.weight[row, cell.column])
-    return Made(_under(found, rf"S_{{{row},\,{cell.column}}}"), found)
+    return Made(under(bare(found, alone=True), rf"S_{{{row},\,{cell.column}}}"), found)
 
 
 def _turned(cell: Cell) -> Made:
@@ -89,7 +85,7 @@ def _distance(cell: Cell) -> Made:
         return Made(rf"-{bare(falls)} \cdot {apart}", -falls * apart)
     bucket = int(buckets(offset, config, causal=cell.stage.stack == "decoder"))
     found = float(cell.module.table.weight[bucket, head])
-    return Made(_under(found, rf"B_{{{bucket},\,{head}}}"), found)
+    return Made(under(bare(found, alone=True), rf"B_{{{bucket},\,{head}}}"), found)
 
 
 def _joined(cell: Cell) -> Made:
@@ -97,21 +93,20 @@ def _joined(cell: Cell) -> Made:
     head, at = divmod(cell.column, cell.walk.config.head_width)
     part = cell.stage.name.removesuffix(".concat")
     found = float(head_outs(cell.walk.reading, part, torch.tensor([cell.row]))[head, 0, at])
-    return Made(_under(found, rf"o^{{({head})}}_{{{at}}}"), found)
+    return Made(under(bare(found, alone=True), rf"o^{{({head})}}_{{{at}}}"), found)
 
 
 def _pooled(cell: Cell) -> Made:
-    config, x = cell.walk.config, cell.whole()[:, cell.column]
+    config, x = cell.walk.config, cell.whole()[:, cell.column].double()
     ids = cell.walk.ids(cell.stage.stack)
     places = [at for at in range(len(x)) if config.pad_id is None or int(ids[at]) != config.pad_id]
     if config.pooling == "mean":
         total, count = float(x[places].sum()), len(places)
-        summed = _under(total, rf"{count} \text{{ tokens, summed}}")
+        summed = under(bare(total, alone=True), rf"{count} \text{{ tokens, summed}}")
         return Made(rf"\frac{{{summed}}}{{{count}}}", total / count)
     place = places[0 if config.pooling == "first" else -1]
-    return Made(
-        _under(float(x[place]), rf"{symbol_read(cell.stage, config)}_{{{place}}}"), float(x[place])
-    )
+    found, symbol = float(x[place]), symbol_read(cell.stage, config)
+    return Made(under(bare(found, alone=True), rf"{symbol}_{{{place}}}"), found)
 
 
 LOOKED_UP: dict[str, Callable[[Cell], Made | None]] = {

@@ -15,9 +15,10 @@ from torch import Tensor
 
 from explorer.analysis.walk_again import activation, bend, linear
 from explorer.analysis.walk_cell import Cell, Made
+from explorer.analysis.walk_latex import bare, under
 from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_looked_up import LOOKED_UP
-from explorer.analysis.walk_sum import bare, factors
+from explorer.analysis.walk_sum import factors
 from explorer.analysis.walk_values import Walk
 from explorer.numbers import three
 from models.normalization import LayerNorm, RMSNorm
@@ -64,7 +65,7 @@ def _masked(cell: Cell) -> Made:
         return _added(cell)
     score = float(cell.read()[cell.column])
     allowed = rf"s_{{{cell.row}\,{cell.column}}} \text{{, may be looked at}}"
-    return Made(rf"\underbrace{{{bare(score, alone=True)}}}_{{{allowed}}}", score)
+    return Made(under(bare(score, alone=True), allowed), score)
 
 
 def _share(cell: Cell) -> Made | None:
@@ -79,7 +80,7 @@ def _share(cell: Cell) -> Made | None:
     own, total = float(raised[cell.column]), float(raised.sum())
     if len(raised) == 1:
         return Made(rf"\frac{{e^{{{power}}}}}{{e^{{{power}}}}}", 1.0)
-    others = rf"\underbrace{{{bare(total - own)}}}_{{\text{{the others, summed}}}}"
+    others = under(bare(total - own), r"\text{the others, summed}")
     return Made(rf"\frac{{e^{{{power}}}}}{{e^{{{power}}} + {others}}}", own / total)
 
 

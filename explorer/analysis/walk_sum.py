@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.walk_formulas import symbol_read
+from explorer.analysis.walk_latex import bare, under
 from explorer.analysis.walk_line import Stage
 from explorer.analysis.walk_values import Walk
-from explorer.numbers import three
 from models import TransformerConfig
 
 TERMS = 2
@@ -71,25 +71,14 @@ def in_latex(found: Sum, stage: Stage, config: TransformerConfig, value: float) 
     """The value as its sum, each number to three digits and with what it is under it."""
     x, w = SYMBOLS.get(stage.kind) or (symbol_read(stage, config), "w")
     parts = [
-        _under(rf"{bare(left)} \cdot {bare(right)}", rf"{x}_{{{at}}} {w}_{{{at}}}")
+        under(rf"{bare(left)} \cdot {bare(right)}", rf"{x}_{{{at}}} {w}_{{{at}}}")
         for at, left, right in found.terms
     ]
     if found.others:
-        parts.append(_under(bare(found.rest), rf"{found.others:,}\text{{ more}}"))
+        parts.append(under(bare(found.rest), rf"{found.others:,}\text{{ more}}"))
     if found.bias is not None:
-        parts.append(_under(bare(found.bias), "b"))
+        parts.append(under(bare(found.bias), "b"))
     return rf"\small {bare(value, alone=True)} = " + " + ".join(parts)
-
-
-def _under(text: str, what: str) -> str:
-    return rf"\underbrace{{{text}}}_{{{what}}}"
-
-
-def bare(value: float, alone: bool = False) -> str:
-    """A number in LaTeX; in brackets where it is negative and does not stand alone."""
-    digits, _, power = three(value).replace("−", "-").replace(",", "{,}").partition("e")
-    made = digits + (rf" \cdot 10^{{{power}}}" if power else "")
-    return f"({made})" if value < 0 and not alone else made
 
 
 def _read(walk: Walk, stage: Stage, at: int = 0) -> Tensor:

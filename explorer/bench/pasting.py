@@ -7,9 +7,8 @@ import streamlit as st
 from explorer import session
 from explorer.analysis.faithfulness import STEPS
 from explorer.analysis.walk import stages_of
-from explorer.asked import whole as number
 from explorer.bench.grid_of_changes import OFF, PATCHED, THIS_HEAD
-from explorer.bench.walk_choices import FOLDED
+from explorer.bench.walk_choices import FOLDED, token_of
 from explorer.edits_in_core import Misfit, same_length
 from explorer.library import Opened
 from explorer.reading import Reading
@@ -55,7 +54,5 @@ def stage(reading: Reading) -> str:
     name = str(FOLDED.texts().get("stage") or "")
     shown = made.get(name, next(iter(made.values())))
     stack = reading.config.stacks[-1]
-    count = len(reading.source if stack == "encoder" else reading.target)
-    wish = FOLDED.texts().get(f"{stack}_token", "")
-    token = count - 1 if (found := number(wish, count)) is None else found
+    token = token_of(stack, len(reading.source if stack == "encoder" else reading.target))
     return whole.stage(reading, session.folder(), shown, session.choice().head, token)

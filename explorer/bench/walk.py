@@ -196,9 +196,7 @@ def _matrix(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:
         if stage.kind == "weights"
         else "{row}, {column}: {value}",
         unit={"weights": "weight", "probabilities": "chance"}.get(stage.kind, "value"),
-        height=min(SQUARE_HEIGHT, 54 * len(drawn.rows) + 120)
-        if square
-        else height_of(len(drawn.rows)),
+        height=height_of(len(drawn.rows), square),
         top=1.0 if shares else None,
         exact=True,
         places=(drawn.rows, drawn.columns),
@@ -247,8 +245,10 @@ def _cell_in_numbers(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> No
         st.latex(equation(made, value))
 
 
-def height_of(rows: int) -> int:
-    """Room for so many rows whose numbers can be read."""
+def height_of(rows: int, square: bool) -> int:
+    """Room for so many rows whose numbers can be read; cells of a square are as wide as high."""
+    if square:
+        return min(SQUARE_HEIGHT, 54 * rows + 120)
     return min(MATRIX_HEIGHT, 40 * max(rows, 2) + 118)
 
 

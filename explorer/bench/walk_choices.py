@@ -77,9 +77,8 @@ def chosen(reading: Reading) -> At:
     for stack in reading.config.stacks:
         name, last = f"{stack}_token", counts[stack] - 1
         wish = str(asked.get(name) or "")
-        found = whole(wish, counts[stack])
-        tokens[stack] = last if found is None else found
-        if wish and found is None:
+        tokens[stack] = token_of(stack, counts[stack])
+        if wish and whole(wish, counts[stack]) is None:
             vain[name] = f"There is no token “{cut(wish, LONGEST_WISH)}” here; showing {last}."
     columns = {}
     if asked.get("encoder_token") and "encoder" in tokens:
@@ -110,6 +109,12 @@ def chosen(reading: Reading) -> At:
         st.session_state["_look_next"] = look
         st.rerun()
     return at
+
+
+def token_of(stack: str, count: int) -> int:
+    """The chosen token of a stack that reads so many, the last where none or no such is chosen."""
+    found = whole(FOLDED.texts().get(f"{stack}_token", ""), count)
+    return count - 1 if found is None else found
 
 
 def move(at: At, place: int) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import Any
 
 import pytest
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,9 +79,8 @@ def test_white_space_without_a_word_is_refused_at_once_where_it_is_one(space: st
 
 
 def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: LRUCache[Any, Any] = LRUCache(200_000, getsizeof=lambda pair: pair[1])
-    monkeypatch.setattr(learnt, "_kept", kept)
-    monkeypatch.setattr(learnt, "BYTES_KEPT", 200_000)
+    kept: LRUCache[Any, Any] = LRUCache(200_000, getsizeof=itemgetter(1))
+    monkeypatch.setattr(learnt, "_rules", cached(kept)(learnt._rules.__wrapped__))
     small = learnt.rules("low low lower", 20)
     assert learnt.rules("low low lower", 20) is small
     long = "low " * 50_000

@@ -17,7 +17,7 @@ from explorer.text.published.engine import Read, Special, free, short, wire
 from explorer.text.published.numbering import Numbering, numbering_of
 from explorer.text.published.reading import Files, bytes_of
 from explorer.text.published.roles import Roles
-from explorer.text.published.stepping import Collected
+from explorer.text.published.wire_of_steps import Collected
 from explorer.text.step import TYPED
 
 WORD_START = "▁"

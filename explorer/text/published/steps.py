@@ -18,7 +18,7 @@ from explorer.text.labels import readable
 from explorer.text.limits import TextError
 from explorer.text.merging import Merge, Ranks, Unit, merges
 from explorer.text.published.engine import short
-from explorer.text.published.stepping import TOO_MANY, Collected, Row, rows_of
+from explorer.text.published.wire_of_steps import TOO_MANY, Collected, Row, rows_of
 from explorer.text.step import TYPED
 
 MOST_RULES = 300_000

@@ -10,7 +10,7 @@ from explorer.text.limits import TextError, checked
 from explorer.text.published.files import Source, find
 from explorer.text.published.keep import KEEP
 from explorer.text.published.process import Fault
-from explorer.text.published.stepping import received
+from explorer.text.published.wire_of_steps import received
 from explorer.text.step import Step
 from explorer.text.token import Token
 

@@ -17,7 +17,7 @@ import pytest
 
 from explorer.text import TextError, open_published, steps
 from explorer.text.published.keep import MOST
-from explorer.text.published.stepping import MOST_PLACES
+from explorer.text.published.wire_of_steps import MOST_PLACES
 from tests.text.published.bombs import BPE, ENDLESS, REFUSED, words
 from tests.text.published.conftest import Made, children
 

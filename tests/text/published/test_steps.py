@@ -17,7 +17,7 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from explorer.text import PublishedTokenizer, Step, TextError, open_published, steps
 from explorer.text.published import steps as taking
-from explorer.text.published.stepping import NONE_AROUND
+from explorer.text.published.wire_of_steps import NONE_AROUND
 from explorer.text.step import AROUND
 from tests.text.published.bombs import BPE, words
 from tests.text.published.conftest import Made
