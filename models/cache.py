@@ -24,7 +24,7 @@ class Growing:
     def read(self) -> Float[Tensor, "b g k d"]:
         if self.room is None:
             raise LookupError("The cache is empty: run a pass with it first.")
-        return self.room[:, :, : self.length]
+        return self.room.narrow(2, 0, self.length)
 
     def append(self, new: Float[Tensor, "b g t d"]) -> Float[Tensor, "b g k d"]:
         """Everything so far, the new ones included."""
@@ -36,7 +36,7 @@ class Growing:
                 held = self.read()
                 self.room = new.new_empty(*new.shape[:2], 2 * end, new.shape[3])
                 self.room[:, :, :begin] = held
-            self.room[:, :, begin:end] = new
+            self.room.narrow(2, begin, new.shape[2]).copy_(new)
         self.length = end
         return self.read()
 

@@ -214,8 +214,8 @@ def check_depth(config: TransformerConfig, weights: Weights) -> None:
 def read_weights(found: Inspection, model: Transformer) -> None:
     """Copy the numbers of the files into a model that was built without any.
 
-    A matrix keeps the order in memory that it has in the file: turned ones (GPT-2) are
-    faster to multiply a single token with.
+    A matrix keeps the order in memory that it has in the file, unless its rows are the
+    longer side: a single token is multiplied faster where what lies together is long.
     """
     # As `to_empty` does, whose way from meta tensors imports a computer algebra system.
     model._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype))
@@ -225,7 +225,12 @@ def read_weights(found: Inspection, model: Transformer) -> None:
             layout = found.layouts[name]
             targets = [ours[our] for our in layout.ours]
             for target, part in zip(targets, layout.split(theirs, targets), strict=True):
-                target.data = part.to(target.dtype, copy=True)
+                order = torch.contiguous_format if _is_wide(part) else torch.preserve_format
+                target.data = part.to(target.dtype, copy=True, memory_format=order)
+
+
+def _is_wide(matrix: Tensor) -> bool:
+    return matrix.dim() == 2 and matrix.shape[1] > matrix.shape[0]
 
 
 def _numbers(found: Inspection) -> Iterator[tuple[str, Tensor]]:

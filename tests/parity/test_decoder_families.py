@@ -9,7 +9,7 @@ import pytest
 
 from tests.parity.comparing import is_the_reference
 from tests.parity.decoders import BLOOM, GPT2, GPTJ, GROUPED, NEO, OPT, SIZES, WINDOW, decoder
-from tests.parity.families import Case
+from tests.parity.families import Case, open_pair
 
 BY_LAYER = ["full_attention", "sliding_attention", "full_attention"]
 CLASSES: dict[str, Any] = {"head": "ForSequenceClassification", "num_labels": 5}
@@ -118,3 +118,11 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_is_the_reference(case: Case, tmp_path: Path) -> None:
     is_the_reference(case, tmp_path)
+
+
+def test_a_turned_file_keeps_its_order_but_for_wide_matrices(tmp_path: Path) -> None:
+    opened = open_pair(CASES[0], tmp_path).ours.model.decoder
+    assert opened is not None
+    turned, wide = (getattr(opened.blocks[0].mlp, name) for name in ("up_proj", "down_proj"))
+    assert not turned.weight.is_contiguous()
+    assert wide.weight.is_contiguous()
