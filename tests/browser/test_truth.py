@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from urllib.parse import quote_plus
 
 import pytest
-import torch
 from playwright.sync_api import Browser
 
-from models import load_checkpoint, trace
+from explorer.runs.worker import work
+from models import load_checkpoint
 from tests.browser.truth import (
+    beside,
     changing,
     core,
     deciding,
@@ -25,37 +27,12 @@ from tests.browser.truth import (
     views,
     weighing,
 )
-from tests.browser.truth.looking import a_cell
 from tests.browser.truth.screen import Claim, said
 from tests.browser.truth.views import View
 from tests.browser.visiting import Visitor
+from tests.runs.making import tiny_run
 from tests.served import Server
 from tests.source import ROOT
-
-OTHER = "To have, or not to have"
-
-
-def compare(visitor: Visitor) -> list[Claim]:
-    first, second = core.weights(), core.weights(1, 3)
-    bits = said(visitor, r"Their rows are ([\d.]+) bits apart")[0]
-    return [
-        Claim("bits apart", bits, core.apart(first, second)),
-        a_cell(visitor, "map_second", second, 5, 2),
-        a_cell(visitor, "map_difference", second - first, 7, 6),
-    ]
-
-
-def compare_sentences(visitor: Visitor) -> list[Claim]:
-    """The same head over another sentence of as many tokens."""
-    ids = torch.tensor([[token.id for token in core.tokenizer().encode(OTHER)]])
-    assert ids.shape == core.ids().shape
-    first, second = core.weights(), placing.weights_of(trace(core.model(), ids))
-    bits = said(visitor, r"Their rows are ([\d.]+) bits apart")[0]
-    return [
-        Claim("bits apart", bits, core.apart(first, second)),
-        a_cell(visitor, "map_second", second, 5, 2),
-        a_cell(visitor, "map_difference", second - first, 7, 6),
-    ]
 
 
 def train(visitor: Visitor) -> list[Claim]:
@@ -79,6 +56,8 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("positions", "Longer than trained"): (placing.longer, "&scheme=Sinusoidal&times=2+×"),
     ("positions", "A doubled exponent"): (placing.doubled, "&scheme=Sinusoidal"),
     ("attention", "Matrix"): (looking.attention, ""),
+    ("attention", "Lines"): (looking.lines, ""),
+    ("attention", "Tokens"): (looking.two_way, ""),
     ("heads", "Finder"): (mixing.finder, "&metric=Previous"),
     ("heads", "Likeness"): (mixing.likeness, ""),
     ("heads", "Rollout"): (mixing.rollout, ""),
@@ -94,15 +73,16 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
         f"&beams={deciding.BEAMS}&length={deciding.LENGTH}&alpha={deciding.ALPHA}",
     ),
     ("decoding", "Teacher forcing"): (deciding.forcing, ""),
+    ("masks", "I am a student"): (looking.student, ""),
     ("masks", "Your sentence"): (looking.masks, ""),
+    ("masks", "A padded batch"): (looking.padded, ""),
     ("edits", "Maps"): (changing.maps, ""),
     ("edits", "Every head"): (changing.every_head, ""),
     ("edits", "Faithfulness"): (changing.faithfulness, ""),
-    ("compare", "Another head"): (compare, ""),
-    ("compare", "Another sentence"): (
-        compare_sentences,
-        f"&other_text={OTHER.replace(' ', '+')}",
-    ),
+    ("compare", "Another head"): (beside.head, ""),
+    ("compare", "Another sentence"): (beside.sentence, beside.ASKS_SENTENCE),
+    ("compare", "Another model"): (beside.model, beside.ASKS_MODEL),
+    ("compare", "Your edits"): (beside.edits, beside.ASKS_EDITS),
     ("museum", "Exhibits"): (finding.exhibits, ""),
     ("museum", "The systems"): (finding.systems, ""),
     **{
@@ -120,16 +100,8 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("checkpoints", "Heads"): (weighing.heads, ""),
     ("checkpoints", "Doctor"): (weighing.doctor, ""),
 }
-NOT_READ_YET = {
-    ("attention", "Lines"),
-    ("attention", "Tokens"),
-    ("masks", "I am a student"),
-    ("masks", "A padded batch"),
-    ("compare", "Another model"),
-    ("compare", "A training step"),
-    ("compare", "Your edits"),
-}
-"""Views whose numbers no test reads in the browser: here they stand, so that it is known."""
+OF_A_RUN = ("compare", "A training step")
+"""Offered only where a training lies beside the model, so it has a test of its own."""
 
 
 def address(view: View, asks: str) -> str:
@@ -183,10 +155,19 @@ def test_every_number_is_the_model_s(visitor: Visitor, page: str) -> None:
     assert faults(claims) == []
 
 
+def test_a_training_step_is_the_step_s(visitor: Visitor, server: Server) -> None:
+    run = tiny_run(server.runs)
+    work(run.folder)
+    visitor.open(f"/compare?with={quote_plus(OF_A_RUN[1])}&{beside.asks_step(run)}")
+    visitor.no_traceback()
+    claims = beside.step(visitor, run)
+    assert claims
+    assert faults(claims) == []
+
+
 def test_no_view_is_left_out() -> None:
-    """What the pages' own tables offer is read here, or named as not read."""
-    assert set(views.every()) == set(TRUTHS) | NOT_READ_YET
-    assert not set(TRUTHS) & NOT_READ_YET
+    """What the pages' own tables offer is read here."""
+    assert set(views.every()) == {*TRUTHS, OF_A_RUN}
     assert set(views.CHOICES) <= set(views.pages())
 
 

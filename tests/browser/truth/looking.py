@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import torch
@@ -10,7 +11,7 @@ from playwright.sync_api import expect
 from models import trace
 from models.trace import CHEAP_SITES
 from tests.browser.truth import core
-from tests.browser.truth.screen import Claim, bars, cell, grid, rows, said, step_of
+from tests.browser.truth.screen import Claim, bars, cell, grid, rows, said, step_of, walked_to
 from tests.browser.visiting import Visitor
 
 QUERY, KEY, NUMBER = 7, 6, 3
@@ -63,6 +64,45 @@ def tokens(visitor: Visitor) -> list[Claim]:
 
 def attention(visitor: Visitor) -> list[Claim]:
     return [a_cell(visitor, "attention_head", core.weights(), *at) for at in [(7, 6), (4, 1)]]
+
+
+def lines(visitor: Visitor) -> list[Claim]:
+    """The strongest line of a query, and of a key: the chosen head alone is drawn."""
+    visitor.drawn("attention_lines")
+    view, weights = visitor.widget("attention_lines"), core.weights()
+    made = []
+    for turn, at, held in [("ArrowLeft", QUERY, weights[QUERY]), ("ArrowRight", 2, weights[:, 2])]:
+        view.locator(".stage").focus()
+        for press in ["Escape", turn, *["ArrowDown"] * at]:
+            visitor.page.keyboard.press(press)
+        sentence = view.locator(".sentence")
+        expect(sentence).to_contain_text(core.labels()[at])
+        strongest, _, head = sentence.inner_text().rpartition(":")[2].partition(", head ")
+        assert int(head) == core.HEAD
+        other = core.labels()[int(held.argmax())]
+        assert other in sentence.inner_text()
+        made.append(Claim(f"{turn} {at}: {other}", strongest, float(held.max()), step_of(weights)))
+    return made
+
+
+def two_way(visitor: Visitor) -> list[Claim]:
+    """Whom a token looks at most and who looks at it most, each with its place and its weight."""
+    visitor.drawn("attention_tokens")
+    view, weights = visitor.widget("attention_tokens"), core.weights()
+    view.locator(f'.chip[data-side="0"][data-at="{KEY}"]').hover()
+    expect(view.locator(".sentence")).to_contain_text(f"is token {KEY} of {len(weights)}")
+    made = []
+    for half, values in [("above", weights[KEY]), ("below", weights[:, KEY])]:
+        partners = view.locator(f".{half} .said .partner")
+        places = [int(place) for place in partners.locator(".place").all_inner_texts()]
+        shown = partners.locator(".value").all_inner_texts()
+        assert places == values.argsort(descending=True).tolist()[: len(places)]
+        made += [
+            Claim(f"{half}: {place}", value, float(values[place]), step_of(weights))
+            for place, value in zip(places, shown, strict=True)
+        ]
+    assert len(made) > 3
+    return made
 
 
 def stages(visitor: Visitor) -> list[Claim]:
@@ -200,3 +240,37 @@ def masks(visitor: Visitor) -> list[Claim]:
         a_cell(visitor, "scores", core.scores(), 2, 5),
         a_cell(visitor, "weights", core.weights(), 7, 6),
     ]
+
+
+def padded(visitor: Visitor) -> list[Claim]:
+    """The sentence's beginning, filled up to its length: nobody looks at filler."""
+    beginning = core.tokenizer().encode("To be, or")
+    ids = torch.zeros_like(core.ids())
+    assert core.model().config.pad_id == 0
+    ids[0, : len(beginning)] = torch.tensor([token.id for token in beginning])
+    q, k = (trace(core.model(), ids)[f"{core.SITE}.{name}"][0, core.HEAD].double() for name in "qk")
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    may_not = torch.ones_like(scores).triu(1).bool() | (ids == 0)
+    weights = scores.masked_fill(may_not, -math.inf).softmax(-1)
+    return [
+        a_cell(visitor, "scores", scores, 2, 6),
+        a_cell(visitor, "weights", weights, 3, 1),
+        a_cell(visitor, "weights", weights, 7, 2),
+        *_looked_at(visitor, "mask_both", ~may_not),
+    ]
+
+
+def student(visitor: Visitor) -> list[Claim]:
+    """The handout's example is no pass: its five words look at themselves and back."""
+    return _looked_at(visitor, "mask_both", torch.ones(5, 5).tril().bool())
+
+
+def _looked_at(visitor: Visitor, key: str, mask: torch.Tensor) -> list[Claim]:
+    """What a picture of a mask says of some cells; 1 stands for "may look", 0 for "may not"."""
+    made = []
+    for row, column in [(1, 0), (2, 2), (1, 3), (4, 4), (0, 4)]:
+        told = walked_to(visitor, key, row, column)
+        expect(told).to_contain_text(" may ")
+        may = "0" if " may not look at " in told.inner_text() else "1"
+        made.append(Claim(f"{key}: row {row}, column {column}", may, int(mask[row, column])))
+    return made

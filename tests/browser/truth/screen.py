@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 from torch import Tensor
 
 from tests.browser.visiting import Visitor
@@ -113,19 +113,23 @@ MOST = 12
 """So many rows and columns at most have the pictures of which a cell can be chosen."""
 
 
-def cell(visitor: Visitor, key: str, row: int, column: int, chooses: bool = False) -> str:
-    """What a picture says of one of its cells, walked to with the keys.
+def walked_to(visitor: Visitor, key: str, row: int, column: int, chooses: bool = False) -> Locator:
+    """The sentence of a picture at one of its cells, walked to with the keys.
 
     Where one `chooses` a cell, the way begins at the one that is chosen, else before the first.
     """
     visitor.drawn(key)
-    canvas = visitor.widget(key).locator("canvas").first
-    sentence = visitor.widget(key).locator(".sentence").first
-    canvas.focus()
+    visitor.widget(key).locator("canvas").first.focus()
     visitor.page.keyboard.press("Escape")
     first = ["ArrowUp"] * MOST + ["ArrowLeft"] * MOST if chooses else ["ArrowDown"]
     for press in [*first, *["ArrowDown"] * row, *["ArrowRight"] * column]:
         visitor.page.keyboard.press(press)
+    return visitor.widget(key).locator(".sentence").first
+
+
+def cell(visitor: Visitor, key: str, row: int, column: int, chooses: bool = False) -> str:
+    """What a picture says of one of its cells."""
+    sentence = walked_to(visitor, key, row, column, chooses)
     expect(sentence).to_contain_text(re.compile(r"\d"))
     return sentence.inner_text().translate(UNSEEN).rpartition(":")[2]
 
