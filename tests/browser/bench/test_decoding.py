@@ -111,7 +111,7 @@ def test_temperature_top_k_top_p_with_live_bars(
 @pytest.mark.parametrize("name", ["translation", "gpt2"])
 def test_force_a_token_branch_and_undo(visitor: Visitor, name: str) -> None:
     page = visitor.open(address(name))
-    page.get_by_role("button", name="Draw").click()
+    visitor.widget("draw").get_by_role("button").click()
     wait_until(lambda: "branches" in visitor.query(), "what was drawn in the address")
     drawn = visitor.query()["branches"]
     expect(nodes(visitor, "branches_tree")).to_have_count(2)
@@ -202,11 +202,11 @@ def test_teacher_forcing_beside_free_running(visitor: Visitor, published: dict[s
 def test_cross_attention_grows_as_it_writes(visitor: Visitor) -> None:
     page = visitor.open(address("translation", part="Cross"))
     before = visitor.picture("decoded_head")
-    page.get_by_role("button", name="Draw").click()
+    visitor.widget("draw").get_by_role("button").click()
     wait_until(lambda: visitor.picture("decoded_head") != before, "one more row", 30)
     page.get_by_role("button", name="Write on").click()
     expect(page.get_by_text("Stopped: </s> ends the text.")).to_be_visible()
-    expect(page.get_by_role("button", name="Draw")).to_be_disabled()
+    expect(visitor.widget("draw").get_by_role("button")).to_be_disabled()
 
 
 def test_a_model_that_only_reads_has_a_way_out(visitor: Visitor) -> None:
