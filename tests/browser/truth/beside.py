@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from urllib.parse import quote_plus
 
@@ -13,7 +12,7 @@ from explorer.library import opened_from
 from explorer.runs.run import Run
 from models import load_checkpoint, trace
 from models.interventions import Scale
-from tests.browser.truth import core, placing
+from tests.browser.truth import core
 from tests.browser.truth.looking import a_cell
 from tests.browser.truth.screen import Claim, said
 from tests.browser.visiting import Visitor
@@ -47,12 +46,13 @@ def sentence(visitor: Visitor) -> list[Claim]:
     """The same head over another sentence of as many tokens."""
     ids = torch.tensor([[token.id for token in core.tokenizer().encode(OTHER)]])
     assert ids.shape == core.ids().shape
-    return _maps(visitor, core.weights(), placing.weights_of(trace(core.model(), ids)))
+    other = core.scores_of(trace(core.model(), ids))
+    return _maps(visitor, core.weights(), core.looking_back(other))
 
 
 def edits(visitor: Visitor) -> list[Claim]:
     """A head below is taken away, which moves the queries and keys of the chosen one."""
-    return _maps(visitor, core.weights(), placing.weights_of(core.seen(OFF)))
+    return _maps(visitor, core.weights(), core.looking_back(core.scores_of(core.seen(OFF))))
 
 
 def model(visitor: Visitor) -> list[Claim]:
@@ -77,8 +77,5 @@ def _of(folder: Path, text: str, site: str, head: int) -> Tensor:
     model = load_checkpoint(folder).model
     ids = torch.tensor([[t.id for t in opened_from(folder, folder.name).tokenizer.encode(text)]])
     seen = trace(model, *[ids] * len(model.config.stacks))
-    q, k = (seen[f"{site}.{name}"][0, head].double() for name in "qk")
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if site.startswith("decoder"):
-        scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -math.inf)
-    return scores.softmax(-1)
+    scores = core.scores_of(seen, site, head)
+    return core.looking_back(scores) if site.startswith("decoder") else scores.softmax(-1)

@@ -56,17 +56,24 @@ def seen(*edits: Scale) -> Trace:
     return trace(model(), ids(), edits=edits)
 
 
-def scores(layer: int = LAYER, head: int = HEAD) -> Tensor:
-    """q·k / √d of every pair, before any mask."""
-    q, k = (seen()[f"decoder.{layer}.self_attn.{name}"][0, head].double() for name in "qk")
+def scores_of(passed: Trace, site: str = SITE, head: int = HEAD) -> Tensor:
+    """q·k / √d of every pair of one head, before any mask."""
+    q, k = (passed[f"{site}.{name}"][0, head].double() for name in "qk")
     return q @ k.mT / math.sqrt(q.shape[-1])
 
 
+def looking_back(scores: Tensor) -> Tensor:
+    """The softmax over the keys up to the query."""
+    ahead = torch.ones_like(scores).triu(1).bool()
+    return scores.masked_fill(ahead, -math.inf).softmax(-1)
+
+
+def scores(layer: int = LAYER, head: int = HEAD) -> Tensor:
+    return scores_of(seen(), f"decoder.{layer}.self_attn", head)
+
+
 def weights(layer: int = LAYER, head: int = HEAD) -> Tensor:
-    """The softmax of the scores over the keys up to the query."""
-    made = scores(layer, head)
-    ahead = torch.ones_like(made).triu(1).bool()
-    return made.masked_fill(ahead, -math.inf).softmax(-1)
+    return looking_back(scores(layer, head))
 
 
 def logits(*edits: Scale) -> Tensor:
@@ -137,6 +144,5 @@ def reversing(folder: Path, word: str, head: int) -> float:
     source = torch.tensor([[token.id for token in tokenizer.encode(word)]])
     written = model.generate(source, max_length=len(word) + 1, greedy=True)
     passed = trace(model, source, written[:, :-1])
-    q, k = (passed[f"decoder.0.cross_attn.{name}"][0, head].double() for name in "qk")
-    found = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+    found = scores_of(passed, "decoder.0.cross_attn", head).softmax(-1)
     return float(torch.stack([found[i, len(word) - 1 - i] for i in range(len(word))]).mean())

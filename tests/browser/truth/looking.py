@@ -11,7 +11,17 @@ from playwright.sync_api import expect
 from models import trace
 from models.trace import CHEAP_SITES
 from tests.browser.truth import core
-from tests.browser.truth.screen import Claim, bars, cell, grid, rows, said, step_of, walked_to
+from tests.browser.truth.screen import (
+    Claim,
+    bars,
+    cell,
+    grid,
+    painted,
+    rows,
+    said,
+    step_of,
+    walked_to,
+)
 from tests.browser.visiting import Visitor
 
 QUERY, KEY, NUMBER = 7, 6, 3
@@ -75,6 +85,7 @@ def lines(visitor: Visitor) -> list[Claim]:
         view.locator(".stage").focus()
         for press in ["Escape", turn, *["ArrowDown"] * at]:
             visitor.page.keyboard.press(press)
+        painted(visitor)
         sentence = view.locator(".sentence")
         expect(sentence).to_contain_text(core.labels()[at])
         strongest, _, head = sentence.inner_text().rpartition(":")[2].partition(", head ")
@@ -248,8 +259,7 @@ def padded(visitor: Visitor) -> list[Claim]:
     ids = torch.zeros_like(core.ids())
     assert core.model().config.pad_id == 0
     ids[0, : len(beginning)] = torch.tensor([token.id for token in beginning])
-    q, k = (trace(core.model(), ids)[f"{core.SITE}.{name}"][0, core.HEAD].double() for name in "qk")
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    scores = core.scores_of(trace(core.model(), ids))
     may_not = torch.ones_like(scores).triu(1).bool() | (ids == 0)
     weights = scores.masked_fill(may_not, -math.inf).softmax(-1)
     return [

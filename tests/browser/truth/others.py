@@ -13,6 +13,7 @@ from torch import Tensor
 from explorer.library import opened_from
 from models import load_checkpoint, trace
 from models.trace import Trace
+from tests.browser.truth import core
 from tests.browser.truth.looking import a_cell
 from tests.browser.truth.screen import Claim, bars, grid, rows
 from tests.browser.visiting import Visitor
@@ -57,11 +58,11 @@ def model(name: str) -> Any:
 @cache
 def seen(case: Case) -> Trace:
     """The pass over the text, and over the answer where one is written."""
-    source, core = ids(case), model(case.name)
-    if core.config.kind != "encoder-decoder":
-        return trace(core, source)
-    written = core.generate(source, max_length=core.config.max_len, greedy=True)
-    return trace(core, source, written[:, :-1])
+    source, reader = ids(case), model(case.name)
+    if reader.config.kind != "encoder-decoder":
+        return trace(reader, source)
+    written = reader.generate(source, max_length=reader.config.max_len, greedy=True)
+    return trace(reader, source, written[:, :-1])
 
 
 def ids(case: Case) -> Tensor:
@@ -77,9 +78,7 @@ def met(case: Case) -> tuple[Tensor, Tensor]:
 
 
 def scores(case: Case) -> Tensor:
-    q, k = met(case)
-    made: Tensor = q @ k.mT / q.shape[-1] ** 0.5
-    return made
+    return core.scores_of(seen(case), case.site, case.head)
 
 
 def weights(case: Case) -> Tensor:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
 
 from models import Transformer, trace
-from models.trace import Trace
 from tests.browser.truth import core
 from tests.browser.truth.looking import a_cell
 from tests.browser.truth.screen import Claim, grid, rows, said
@@ -27,13 +25,6 @@ def scheme(visitor: Visitor) -> list[Claim]:
     ]
 
 
-def weights_of(passed: Trace) -> Tensor:
-    """The chosen head's weights in another pass, from its queries and keys."""
-    q, k = (passed[f"{core.SITE}.{name}"][0, core.HEAD].double() for name in "qk")
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -math.inf).softmax(-1)
-
-
 def order(visitor: Visitor) -> list[Claim]:
     """All but the start token backwards, passed, and every token put back where it stood."""
     count = core.ids().shape[1]
@@ -41,7 +32,7 @@ def order(visitor: Visitor) -> list[Claim]:
     passed = trace(core.model(), core.ids()[:, places])
     before, after = core.seen()[LAST][0].double(), passed[LAST][0, places].double()
     changes = 100 * (after - before).norm(dim=-1) / before.norm(dim=-1)
-    moved = weights_of(passed)[places][:, places]
+    moved = core.looking_back(core.scores_of(passed))[places][:, places]
     made = [
         Claim("the largest change", said(visitor, r"change by up to ([\d.]+) %")[0], max(changes)),
         a_cell(visitor, "order_map_0", core.weights(), 7, 6),
@@ -78,7 +69,7 @@ def longer(visitor: Visitor) -> list[Claim]:
     learnt = dict(core.model().named_parameters())
     assert not model.load_state_dict(learnt, strict=False).unexpected_keys
     passed = trace(model.eval(), ids)
-    keys = torch.special.entr(weights_of(passed)).sum(-1).exp()
+    keys = torch.special.entr(core.looking_back(core.scores_of(passed))).sum(-1).exp()
     logits = passed.output[0].double().log_softmax(-1)
     nats = -logits[:-1].gather(-1, ids[0, 1:, None])[:, 0]
     claims = []

@@ -113,6 +113,13 @@ MOST = 12
 """So many rows and columns at most have the pictures of which a cell can be chosen."""
 
 
+def painted(visitor: Visitor) -> None:
+    """Wait for the frame after the next: what the last key asked for is drawn by then."""
+    visitor.page.evaluate(
+        "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+
+
 def walked_to(visitor: Visitor, key: str, row: int, column: int, chooses: bool = False) -> Locator:
     """The sentence of a picture at one of its cells, walked to with the keys.
 
@@ -124,6 +131,7 @@ def walked_to(visitor: Visitor, key: str, row: int, column: int, chooses: bool =
     first = ["ArrowUp"] * MOST + ["ArrowLeft"] * MOST if chooses else ["ArrowDown"]
     for press in [*first, *["ArrowDown"] * row, *["ArrowRight"] * column]:
         visitor.page.keyboard.press(press)
+    painted(visitor)
     return visitor.widget(key).locator(".sentence").first
 
 
