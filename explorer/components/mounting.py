@@ -74,11 +74,15 @@ class Drawn:
 def begin(remember: bool) -> None:
     """A page begins: nothing is drawn yet. What it draws is remembered only if it is asked for."""
     st.session_state["_drawn_views"] = {} if remember else None
+    st.session_state["_code_on_page"] = set()
 
 
 def drawn() -> list[Drawn]:
     """What this run of the page has drawn so far, in order."""
     return list((st.session_state.get("_drawn_views") or {}).values())
+
+
+_VIEWS: Final[dict[str, View]] = {}
 
 
 class View:
@@ -90,6 +94,7 @@ class View:
         stub = slim_js(read(HERE / "stub.js"))
         self._picture = component(f"explorer_{name}", html=html, css=css, js=stub)
         self._code = component(f"explorer_{name}_code", html=NOTHING, js=code(name))
+        _VIEWS[name] = self
 
     def __call__(
         self,
@@ -113,8 +118,14 @@ class View:
             result = self._picture(key=key, data=data, height=height, **callbacks)
             if choice is not NO_CHOICE:
                 _CHOICE(key=f"{key}-choice", data=[key, choice])
-            self._code(key=f"{key}-code")
+            if self._kind not in st.session_state.get("_code_on_page", ()):
+                self._code(key=f"{key}-code")
         return result
+
+    def mount_code(self) -> None:
+        """The code alone, for all of this kind that this run of the page draws from here on."""
+        self._code(key=f"code-of-{self._kind}")
+        st.session_state["_code_on_page"].add(self._kind)
 
     def drawn(self, key: str, data: bytes, height: int | str, choice: object) -> Drawn:
         """What a run keeps of this view for those who take it away."""
@@ -124,6 +135,12 @@ class View:
 def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:
     mount: Callable[..., Any] = st.components.v2.component(name, html=html, css=css, js=js)
     return mount
+
+
+def mount_code(kinds: Sequence[str]) -> None:
+    """The code of these kinds of views, here and once."""
+    for kind in kinds:
+        _VIEWS[kind].mount_code()
 
 
 NOTHING = '<span style="display:none"></span>'

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer import session
+from explorer.components.alone import alone
 from explorer.figures.learning import HEIGHT, MOST_POINTS, held_out, loss, thinned
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
@@ -33,7 +34,7 @@ def show(run: Run) -> None:
     except RunError as error:
         session.say(str(error))
         return
-    st.fragment(_look, run_every=EVERY if is_active else None)(run, is_active)
+    alone("matrix", every=EVERY if is_active else None)(_look)(run, is_active)
 
 
 def _look(run: Run, was_active: bool) -> None:

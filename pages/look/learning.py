@@ -4,6 +4,7 @@ import streamlit as st
 
 from explorer import widgets
 from explorer.bench import learning, learning_pieces, learning_source
+from explorer.components.alone import alone
 from explorer.snippets import learning as snippets
 from explorer.text import TextError
 from explorer.text.learning import Learnt
@@ -18,7 +19,7 @@ widgets.opening(
 )
 
 
-@st.fragment
+@alone("chips")
 @turn()
 def here(text: str, how: str, most: int) -> None:
     """All that a step draws anew."""

@@ -1,11 +1,10 @@
 """The whole pass: every stage of the chosen model in order, with its formula and its values."""
 
-import streamlit as st
-
 from explorer import session, widgets
 from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_values import recorded
 from explorer.bench import pasting, walk
+from explorer.components.alone import alone
 from explorer.turns import turn
 
 widgets.opening(
@@ -14,7 +13,7 @@ widgets.opening(
 )
 
 
-@st.fragment
+@alone("spine", "matrix", "chips")
 @turn()
 def here() -> None:
     """All that a step draws anew."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.visiting import Visitor
@@ -16,6 +17,24 @@ CLICK_AROUND = """async ([views, clicks, pauses]) => {
     await new Promise((resume) => setTimeout(resume, pauses[click % pauses.length]));
   }
 }"""
+CLICK_ON = """async ([clicks, pause]) => {
+  for (let click = 0; click < clicks; click++) {
+    const buttons = [...document.querySelectorAll('[data-testid="stMain"] button')];
+    buttons.find((button) => button.innerText.trim().startsWith("Next"))?.click();
+    await new Promise((resume) => setTimeout(resume, pause));
+  }
+}"""
+
+
+def whole(visitor: Visitor, server: Server) -> None:
+    """Nothing was lost: neither the page, nor the server it hears of."""
+    visitor.rest()
+    expect(visitor.page.get_by_test_id("stApp")).to_have_attribute(
+        "data-test-connection-state", "CONNECTED"
+    )
+    visitor.no_traceback()
+    assert not visitor.notes.errors, visitor.notes.errors
+    assert not server.tracebacks
 
 
 def test_a_page_outlives_quick_clicks(visitor: Visitor, server: Server) -> None:
@@ -23,10 +42,17 @@ def test_a_page_outlives_quick_clicks(visitor: Visitor, server: Server) -> None:
     visitor.drawn()
     # Ends on “Tokens”, as the last of every three; the pauses fall before, in and after a run.
     page.evaluate(CLICK_AROUND, [VIEWS, 300, [0, 5, 20, 60, 120, 40, 10]])
-    visitor.rest()
-    expect(page.get_by_test_id("stApp")).to_have_attribute(
-        "data-test-connection-state", "CONNECTED"
-    )
+    whole(visitor, server)
     visitor.asks(view=VIEWS[-1])
-    visitor.no_traceback()
-    assert not server.tracebacks
+
+
+@pytest.mark.parametrize("address", ["/learning?model=translation", "/walk?model=shakespeare"])
+def test_a_part_drawn_alone_outlives_quick_steps(
+    visitor: Visitor, server: Server, address: str
+) -> None:
+    """What waits of a drawing that is not wanted any more names places that the next lacks."""
+    for pause in (5, 10, 10, 15, 20, 25, 30, 35):
+        page = visitor.open(address)
+        expect(page.get_by_role("button", name="Next").first).to_be_enabled()
+        page.evaluate(CLICK_ON, [12, pause])
+        whole(visitor, server)

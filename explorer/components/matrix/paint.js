@@ -244,7 +244,9 @@ function legend(state) {
     parts.push(...ends(state, bar).map(part => typeof part === "string" ? element("span", "", part) : part));
   }
   if (state.codes.some((_, i) => blank(state, i))) {
-    parts.push(element("span", "swatch off"), element("span", "", data.words.absent ?? "may not look"));
+    const absent = element("span", "absent");
+    absent.append(element("span", "swatch off"), data.words.absent ?? "may not look");
+    parts.push(absent);
   }
   box.replaceChildren(...parts);
 
