@@ -35,8 +35,9 @@ def alone(
 
         @wraps(draw)
         def with_code(*args: P.args, **kwargs: P.kwargs) -> None:
-            mounting.mount_code(kinds)
-            fragment(*args, **kwargs)
+            with st.container(gap=None):  # the code takes no room
+                mounting.mount_code(kinds)
+                fragment(*args, **kwargs)
 
         return with_code
 
