@@ -52,7 +52,7 @@ def every_head(opened: Opened, reading: Reading, passed: Edited, place: int) -> 
     with st.container(horizontal=True):
         way = one_of("Every head is", "heads_are", (OFF, PATCHED))
         number = one_of("Number", "number", (KL, LOGIT))
-        click = one_of("A click", "click", (OPENS, ABLATES))
+        one_of("A click", "click", (OPENS, ABLATES))
     text, instead = "", None
     if way == PATCHED:
         text = _another_sentence()
@@ -78,7 +78,8 @@ def every_head(opened: Opened, reading: Reading, passed: Edited, place: int) -> 
 
     def pick(layer: int, head: int) -> None:
         session.look_at(layer, head)
-        if click == ABLATES:
+        # Chosen perhaps since this was drawn: the server may hear of both at once.
+        if st.session_state["click"] == ABLATES:
             changing.add(AblateHead(at.part, layer, head))
 
     drawn, numbers = widgets.side_by_side(6, 4)

@@ -17,6 +17,16 @@ CLICK_AROUND = """async ([views, clicks, pauses]) => {
     await new Promise((resume) => setTimeout(resume, pauses[click % pauses.length]));
   }
 }"""
+CHOOSE_AND_CLICK = """(canvas, [name, row, column]) => {
+  const options = [...document.querySelectorAll('[data-testid="stMain"] [role="radio"]')];
+  options.find((option) => option.innerText.trim() === name).click();
+  const [left, top, wide, high] = canvas.closest("[data-cells]").dataset.cells.split(" ");
+  const box = canvas.getBoundingClientRect();
+  canvas.dispatchEvent(new MouseEvent("click", {
+    clientX: box.left + +left + wide * (column + 0.4),
+    clientY: box.top + +top + high * (row + 0.4),
+  }));
+}"""
 CLICK_ON = """async ([clicks, pause]) => {
   for (let click = 0; click < clicks; click++) {
     const buttons = [...document.querySelectorAll('[data-testid="stMain"] button')];
@@ -56,3 +66,13 @@ def test_a_part_drawn_alone_outlives_quick_steps(
         expect(page.get_by_role("button", name="Next").first).to_be_enabled()
         page.evaluate(CLICK_ON, [12, pause])
         whole(visitor, server)
+
+
+def test_a_click_does_what_was_chosen_just_before(visitor: Visitor, server: Server) -> None:
+    """The server may hear of both at once, with no drawing of the page between them."""
+    visitor.open("/edits?model=shakespeare&text=To+be&look=Every+head")
+    visitor.drawn("heads_off")
+    canvas = visitor.widget("heads_off").locator("canvas")
+    canvas.evaluate(CHOOSE_AND_CLICK, ["Ablates the head", 0, 2])
+    expect(visitor.widget("edits_made").get_by_text("Layer 0, head 2 to zero")).to_be_visible()
+    whole(visitor, server)
