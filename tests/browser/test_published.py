@@ -56,6 +56,7 @@ def opens(visitor: Visitor, name: str) -> None:
     visitor.no_traceback()
 
 
+@pytest.mark.bench  # ten seconds of a machine that does nothing else meanwhile
 def test_a_newcomer_sees_the_heads_of_a_folder_within_ten_seconds(
     browser: Browser, folder: Path, tmp_path: Path
 ) -> None:

@@ -54,9 +54,10 @@ def test_the_lines_view_draws_the_chosen_head(visitor: Visitor) -> None:
 
 def test_a_reload_and_a_link_give_the_same_view(visitor: Visitor, visit: Visit) -> None:
     visitor.open("/attention")
+    before = visitor.picture(HEAD)
     visitor.type(SENTENCE)
     visitor.asks(text=SENTENCE)
-    visitor.rest()
+    wait_until(lambda: visitor.picture(HEAD) != before, "the head over the typed sentence")
     seen = visitor.picture(HEAD)
     visitor.page.reload()
     visitor.rest()

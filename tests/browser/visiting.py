@@ -25,6 +25,12 @@ document.addEventListener("securitypolicyviolation", (event) =>
   window.policyViolations.push(`${event.violatedDirective}: ${event.blockedURI}`));
 """
 expect.set_options(timeout=30_000)  # what is waited for may be slow, what never comes still fails
+PAINTED_WITH_FONTS = """
+async canvas => {
+  await document.fonts.ready;
+  await new Promise(requestAnimationFrame);
+  return canvas.toDataURL();
+}"""
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
@@ -110,14 +116,17 @@ class Visitor:
         painted.wait_for(state="visible", timeout=60_000)
 
     def picture(self, key: str) -> str:
-        """What is painted on the canvas under this key, as the browser would save it."""
+        """What is painted on the canvas under this key, as the browser would save it.
+
+        With its fonts: a view may be painted before they are there, and is painted again.
+        """
         self.drawn(key)
         canvas = self.widget(key).locator("canvas").first
-        url: str = canvas.evaluate("canvas => canvas.toDataURL()")
+        url: str = canvas.evaluate(PAINTED_WITH_FONTS)
         return url
 
     def shows(self, key: str, picture: str) -> None:
-        """Wait until this is painted under this key; a first paint may come before its fonts."""
+        """Wait until this is painted under this key."""
         wait_until(lambda: self.picture(key) == picture, f"the same picture under {key}", 30)
 
     def pick(self, key: str, *, layer: int, head: int) -> None:

@@ -56,13 +56,6 @@ def says(visitor: Visitor, words: str | re.Pattern[str]) -> None:
     expect(visitor.page.get_by_test_id("stMain").get_by_text(words).first).to_be_visible()
 
 
-def settled(visitor: Visitor) -> str:
-    """The picture of the head once its fonts are there: it is painted again with them."""
-    visitor.drawn(HEAD)
-    visitor.page.evaluate("document.fonts.ready.then(() => new Promise(requestAnimationFrame))")
-    return visitor.picture(HEAD)
-
-
 def changes(visitor: Visitor, before: str, key: str = HEAD) -> None:
     wait_until(lambda: visitor.picture(key) != before, "another picture")
 
@@ -72,7 +65,7 @@ def test_hide_sinks_and_renormalise_removed_mass_printed(
     visitor: Visitor, visit: Visit, address: str
 ) -> None:
     visitor.open(address)
-    before = settled(visitor)
+    before = visitor.picture(HEAD)
     adjust(visitor)
     switch(visitor, "hide_first")
     says(visitor, re.compile(r"Hidden: 1 key, with \d+ % of the weight \(mean over rows\)"))
@@ -89,7 +82,7 @@ def test_hide_sinks_and_renormalise_removed_mass_printed(
 @BOTH
 def test_a_click_on_a_key_hides_it_and_a_second_shows_it(visitor: Visitor, address: str) -> None:
     visitor.open(address)
-    before = settled(visitor)
+    before = visitor.picture(HEAD)
     canvas(visitor).click(position=place(visitor, -0.8, 1))
     says(visitor, "1 key hidden")
     assert visitor.query()["hide"].startswith("1 ")
@@ -104,7 +97,7 @@ def test_a_click_on_a_key_hides_it_and_a_second_shows_it(visitor: Visitor, addre
 @BOTH
 def test_mean_and_max_of_heads(visitor: Visitor, address: str) -> None:
     visitor.open(address)
-    before = settled(visitor)
+    before = visitor.picture(HEAD)
     adjust(visitor)
     take(visitor, "heads", "Mean")
     says(visitor, "Layer 0, mean of 4 heads")
