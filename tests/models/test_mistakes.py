@@ -1,4 +1,4 @@
-"""Every mistake of the documents, made on purpose: the numbers that give it away, to the digit."""
+"""Every mistake of the documents, made on purpose: the numbers that give it away."""
 
 from __future__ import annotations
 
