@@ -58,20 +58,26 @@ def test_a_stub_that_does_not_start_is_passed_over(bare: list[list[str]], tmp_pa
     assert chromium.find() == path
 
 
-def test_debians_package_is_installed(
-    bare: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("offered", [chromium.SHELL, "chromium"])
+def test_the_systems_package_is_installed(
+    offered: str, bare: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Debian has the one without windows too, Ubuntu the whole one only."""
     put(tmp_path, "apt-get")
 
     def install(command: list[str]) -> bool:
         bare.append(command)
-        if "install" in command and "chromium" in command:
-            put(tmp_path, "chromium")
+        if "install" in command and command[-1] != offered:
+            return False
+        if "install" in command:
+            put(tmp_path, offered)
         return True
 
     monkeypatch.setattr(chromium, "run", install)
-    assert chromium.ensure() == str(tmp_path / "chromium")
-    assert [command[2:4] for command in bare] == [["apt-get", "update"], ["apt-get", "install"]]
+    assert chromium.ensure() == str(tmp_path / offered)
+    wanted = ["update", *dict.fromkeys([chromium.SHELL, offered])]
+    assert [command[-1] for command in bare] == wanted
+    assert all(command[2] == "apt-get" for command in bare)
 
 
 def test_without_rights_playwrights_own_is_installed(
