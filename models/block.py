@@ -53,9 +53,14 @@ class Residual(nn.Module):
         layer: Callable[[Tensor], Tensor],
         reads: Float[Tensor, "b t d"] | None = None,
     ) -> Float[Tensor, "b t d"]:
+        out = layer(self.entering(x if reads is None else reads))
         if self.where == "post":
-            return self.norm(x + self.dropout(layer(x)))
-        return x + self.dropout(self.out_norm(layer(self.norm(x if reads is None else reads))))
+            return self.norm(x + self.dropout(out))
+        return x + self.dropout(self.out_norm(out))
+
+    def entering(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        """What the sub-layer is given of the stream."""
+        return x if self.where == "post" else self.norm(x)
 
 
 def build_attention(config: TransformerConfig) -> MultiHeadAttention:
@@ -128,3 +133,10 @@ class Block(nn.Module):
             reads = before if self.parallel else None
             x = self.mlp_residual(x, lambda x: self.mlp(x, tap.at("mlp")), reads)
         return tap("resid_post", x)
+
+    def remember(
+        self, x: Float[Tensor, "b t d"], rotate: Rotation | None, cache: BlockCache
+    ) -> None:
+        """Keys and values of these tokens into the cache: all that later ones need of them."""
+        reads = self.self_residual.entering(x)
+        self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)

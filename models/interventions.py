@@ -61,22 +61,20 @@ class Mean:
 class Without:
     """Row i of the batch goes on without head `heads[i]`: many ablations in one pass (b, h, t, d).
 
-    `mean` gives that head its mean over positions in place of zero. The first rows, as many
-    as `after` says, are left as they are.
+    `mean` gives that head its mean over positions in place of zero.
     """
 
     site: str
     heads: tuple[int, ...]
     mean: bool = False
-    after: int = 0
 
     def __call__(self, value: Tensor) -> Tensor:
-        if value.dim() != 4 or len(value) != self.after + len(self.heads):
+        if value.dim() != 4 or len(value) != len(self.heads):
             shape = tuple(value.shape)
             raise EditError(f"{self.site} {shape} is no batch of {len(self.heads)} over heads.")
         for head in self.heads:
             check_index("head", head, value.shape[1], self.site)
-        row, head_of = torch.arange(self.after, len(value)), torch.tensor(self.heads)
+        row, head_of = torch.arange(len(value)), torch.tensor(self.heads)
         changed = value.clone()
         changed[row, head_of] = value[row, head_of].mean(-2, keepdim=True) if self.mean else 0.0
         return changed
@@ -86,23 +84,21 @@ class Without:
 class FromOther:
     """Row i of the batch goes on with `value`, another pass's, in head `heads[i]` (b, h, t, d).
 
-    `value` holds every head of that pass (h, t, d): many patches in one pass. The first
-    rows, as many as `after` says, are left as they are.
+    `value` holds every head of that pass (h, t, d): many patches in one pass.
     """
 
     site: str
     heads: tuple[int, ...]
     value: Tensor
-    after: int = 0
 
     def __call__(self, value: Tensor) -> Tensor:
-        rows = self.after + len(self.heads)
+        rows = len(self.heads)
         if value.dim() != 4 or len(value) != rows or value.shape[1:] != self.value.shape:
             ours, theirs = tuple(self.value.shape), tuple(value.shape)
             raise EditError(f"{self.site} {theirs} is no batch of {len(self.heads)} over {ours}.")
         for head in self.heads:
             check_index("head", head, value.shape[1], self.site)
-        row, head_of = torch.arange(self.after, len(value)), torch.tensor(self.heads)
+        row, head_of = torch.arange(len(value)), torch.tensor(self.heads)
         changed = value.clone()
         changed[row, head_of] = self.value[head_of].to(value.dtype)
         return changed

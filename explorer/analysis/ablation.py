@@ -1,24 +1,28 @@
 """Every head of a layer switched off or patched, many at a time, from where the passes part.
 
 Up to the layer all these passes are one, and it is recorded: its stream goes on as a
-batch with one row per ablation. So 144 heads cost about half of 144 passes in
-arithmetic, and less in time, since a batch fills the processor better than one row.
+batch with one row per ablation. Of the last layer only the position that is read is
+passed, where no other looks back on it. So 144 heads cost less than half of 144 passes
+in arithmetic, and less in time, since a batch fills the processor better than one row.
 The edits of the recorded pass are made again in what is passed anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from explorer.parts import site
 from models import Transformer
-from models.block import Surroundings
+from models.block import Block, Surroundings
+from models.cache import BlockCache
+from models.heads import LanguageModelHead
 from models.interventions import Edit, FromOther, Without
 from models.masking import keep_of, padding_mask
+from models.tap import NO_TAP, Tap
 from models.trace import Recorder, Trace
 from models.transformer import Stack, evaluating
 
@@ -57,11 +61,9 @@ def without_heads(
     return parted(model, passed, given, part, layer, place, heads, switched_off, edits=edits)
 
 
-def _off(part: str, layer: int, heads: range, instead: Tensor | None, after: int = 0) -> Edit:
+def _off(part: str, layer: int, heads: range, instead: Tensor | None) -> Edit:
     at, which = f"{site(part, layer)}.head_out", tuple(heads)
-    if instead is None:
-        return Without(at, which, after=after)
-    return FromOther(at, which, instead, after)
+    return Without(at, which) if instead is None else FromOther(at, which, instead)
 
 
 def parted(
@@ -89,9 +91,8 @@ def parted(
     with evaluating(model):
         for first in range(0, count, at_once):
             rows = range(first, min(count, first + at_once))
-            tap = Recorder((), [*edits, edit_of(rows)])
-            layers = range(layer, layer + 1)
-            found.append(_one_batch(model, passed, given, part, layers, place, len(rows), tap))
+            parting = {layer: edit_of(rows)}
+            found.append(_one_batch(model, passed, given, part, parting, place, len(rows), edits))
             report(rows.stop / count)
     return found[0] if len(found) == 1 else torch.cat(found)  # a copy is not free
 
@@ -141,10 +142,10 @@ def _one_batch(
     passed: Trace,
     given: Given,
     part: str,
-    layers: range,
+    parting: Mapping[int, Edit],
     place: int,
     rows: int,
-    tap: Recorder,
+    edits: Sequence[Edit],
 ) -> Tensor:
     """Logits of passes that part at these layers, so many (`rows`) at each, in their order."""
     config, name, read_at = model.config, part.split(".")[0], slice(place, place + 1)
@@ -156,13 +157,16 @@ def _one_batch(
     memory_keep = keeps[0] if two_stacks else None
     memory = passed["memory"] if two_stacks and name == "decoder" else None
     keep = keeps[-1] if name == "decoder" else keeps[0]
-    x = _blocks(getattr(model, name), name, passed, layers, rows, keep, memory, memory_keep, tap)
-    rows = len(x)
+    stack: Stack = getattr(model, name)
+    at_place = name == "decoder" and isinstance(model.head, LanguageModelHead) and not edits
+    begun = _Begun(name, stack, passed[f"{name}.positions"], keep, memory, memory_keep)
+    x = begun.passed(passed, parting, rows, edits, place if at_place else None)
     if two_stacks and name == "encoder":
+        rows, tap = len(x), Recorder((), edits)
         target = given[1].expand(rows, -1)
         out = model.decode(target, x, _times(rows, memory_keep), read_at=read_at, tap=tap)
     else:
-        out = model.read(x, _times(rows, keep), read_at)
+        out = model.read(x, _times(len(x), keep), slice(None) if at_place else read_at)
     return out[:, 0] if out.dim() == 3 else out
 
 
@@ -170,39 +174,81 @@ def _times(rows: int, keep: Tensor | None) -> Tensor | None:
     return None if keep is None else keep.expand(rows, -1)
 
 
-def _blocks(
-    stack: Stack,
-    name: str,
-    passed: Trace,
-    joining: range,
-    rows: int,
-    keep: Tensor | None,
-    memory: Tensor | None,
-    memory_keep: Tensor | None,
-    tap: Recorder,
-) -> Tensor:
-    """The stream at the end of its stack, (layers × rows, t, d_model).
+@dataclass(frozen=True, eq=False)
+class _Begun:
+    """A stack in the middle of a recorded pass, whose text and memory have one row."""
 
-    At each of the layers of `joining` so many rows join those that parted before. Masks are
-    as they were before any edit, which the tap makes again.
-    """
-    enters = passed[f"{name}.{joining.start}.resid_pre"]
-    here = passed[f"{name}.positions"]
-    around = Surroundings(
-        masks=stack.self_masks(enters, 0, keep),
-        bias=stack.positions.bias(here, here),
-        rotate=stack.positions.rotation(here),
-        memory_mask=None if memory_keep is None else padding_mask(memory_keep),
-    )
-    x = enters[:0]
-    for layer in range(joining.start, len(stack.blocks)):
-        if layer in joining:
-            x = torch.cat((x, passed[f"{name}.{layer}.resid_pre"].expand(rows, -1, -1)))
-            if memory is not None:
-                around = replace(around, memory=memory.expand(len(x), -1, -1))
-        x = stack.blocks[layer](x, around, None, tap.at(name).at(str(layer)))
-    normed: Tensor = stack.norm(x)
-    return normed
+    name: str
+    stack: Stack
+    here: Tensor
+    keep: Tensor | None
+    memory: Tensor | None
+    memory_keep: Tensor | None
+
+    def passed(
+        self,
+        passed: Trace,
+        parting: Mapping[int, Edit],
+        rows: int,
+        edits: Sequence[Edit],
+        read: int | None,
+    ) -> Tensor:
+        """The stream at the end, (layers × rows, t, d_model); (…, 1, d_model) where one is read.
+
+        At each layer of `parting` so many rows join those that parted before.
+        """
+        unparted, first, last = Recorder((), edits), min(parting), len(self.stack.blocks) - 1
+        enters = passed[f"{self.name}.{first}.resid_pre"]
+        around = self.around(enters)
+        x = enters[:0]
+        for layer in range(first, last + 1):
+            at = read if layer == last else None
+            went = []
+            if len(x):
+                on = self.block(layer, x, around, unparted) if at is None else self.last_of(x, at)
+                went.append(on)
+            if layer in parting:
+                joins = passed[f"{self.name}.{layer}.resid_pre"].expand(rows, -1, -1)
+                parted = self.block(layer, joins, around, Recorder((), [*edits, parting[layer]]))
+                went.append(parted if at is None else parted[:, at : at + 1])
+            x = torch.cat(went) if len(went) > 1 else went[0]
+        normed: Tensor = self.stack.norm(x)
+        return normed
+
+    def around(self, x: Tensor, past: int = 0) -> Surroundings:
+        """What these tokens, which follow so many, see before any edit, which a tap makes again."""
+        seen = past + x.shape[1]
+        here, positions = self.here[..., past:seen], self.stack.positions
+        keep = None if self.keep is None else self.keep[:, :seen]
+        return Surroundings(
+            masks=self.stack.self_masks(x, past, keep),
+            bias=positions.bias(here, self.here[..., :seen]),
+            rotate=positions.rotation(here),
+            memory=self.memory,
+            memory_mask=None if self.memory_keep is None else padding_mask(self.memory_keep),
+        )
+
+    def block(
+        self,
+        layer: int,
+        x: Tensor,
+        around: Surroundings,
+        tap: Tap = NO_TAP,
+        cache: BlockCache | None = None,
+    ) -> Tensor:
+        if self.memory is not None:
+            around = replace(around, memory=self.memory.expand(len(x), -1, -1))
+        block: Block = self.stack.blocks[layer]
+        out: Tensor = block(x, around, cache, tap.at(self.name).at(str(layer)))
+        return out
+
+    def last_of(self, x: Tensor, place: int) -> Tensor:
+        """What the last block makes of one position, which sees those before it alone."""
+        cache, last = BlockCache(), len(self.stack.blocks) - 1
+        rotate = self.stack.positions.rotation(self.here[..., :place])
+        self.stack.blocks[last].remember(x[:, :place], rotate, cache)
+        one = x[:, place : place + 1]
+        return self.block(last, one, self.around(one, place), cache=cache)
 
 
 def every_head(
@@ -228,11 +274,10 @@ def every_head(
         if len(group) == 1:
             yield without_heads(model, passed, given, part, first, place, edits, others[0])
             continue
-        off = [
-            _off(part, layer, range(heads), other, after=nth * heads)
-            for nth, (layer, other) in enumerate(zip(group, others, strict=True))
-        ]
-        tap = Recorder((), [*edits, *off])
+        off = {
+            layer: _off(part, layer, range(heads), other)
+            for layer, other in zip(group, others, strict=True)
+        }
         with evaluating(model):
-            found = _one_batch(model, passed, given, part, group, place, heads, tap)
+            found = _one_batch(model, passed, given, part, off, place, heads, edits)
         yield from found.split(heads)
