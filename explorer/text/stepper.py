@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from tokenizers import PreTokenizedString, Regex
 from tokenizers.pre_tokenizers import PreTokenizer, Split
@@ -109,6 +110,7 @@ def _pieces(
             yield Piece(_label(unit.token), unit.start, unit.end, token_id, changed=changed)
 
 
+@lru_cache(maxsize=4096)
 def _label(token: str) -> str:
     return readable_bytes(bytes_of(token))
 
