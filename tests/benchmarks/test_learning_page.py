@@ -2,9 +2,9 @@
 
 A real browser and the whole page with a file of a megabyte and a thousand rules: the arrow key
 goes to the server, the step is counted, its tables, the excerpt and the sentence are made and
-sent, and the browser draws them. As in `test_clicks`, the clicks on a bare Streamlit page tell
-how fast the machine is now. What the server needs for a step is held; the browser's share, which
-is mostly Streamlit's and the machine's, is reported.
+sent, and the browser draws them. As in `test_clicks`, a bare Streamlit page tells how fast the
+machine is now. What the server needs for a step is held; the browser's share, which is mostly
+Streamlit's and the machine's, is reported.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from tests.browser.visiting import Visitor
 from tests.served import Server
 
 STEP_BAR, RUNS = 0.100, 4
+BARE_RUN = 0.006
+"""Seconds of the bare page's script, p50, while nobody else uses the machine."""
 STEPS = 20
 """Of the first rules, and as many of the last."""
 
@@ -89,6 +91,14 @@ def seconds_of_run(at: AppTest, step: int) -> float:
     return taken
 
 
+def seconds_of_a_bare_run(at: AppTest, turn: int) -> float:
+    begun = time.perf_counter()
+    at.get("button_group")[0].set_value(str(turn % 2)).run()
+    taken = time.perf_counter() - begun
+    assert at.text[-1].value == f"head {turn % 2}"
+    return taken
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_script_of_one_step(name: str) -> None:
     """The whole page anew by the wall clock, more than the fragment that a step draws.
@@ -98,15 +108,20 @@ def test_the_script_of_one_step(name: str) -> None:
     text = TEXTS[name]()
     at = apps.page("look/learning", learn_from=FILE, learn_rules=str(RULES))
     at.file_uploader(key="learn_file").upload("mine.txt", text.encode()).run()
-    spent = [min(seconds_of_run(at, step) for _ in range(RUNS)) for step in jumps(RULES)]
-    slowest = max(spent)
+    bare_page, spent, bare = AppTest.from_string(BARE).run(), [], []
+    for turn, step in enumerate(jumps(RULES)):
+        spent.append(min(seconds_of_run(at, step) for _ in range(RUNS)))
+        bare.append(min(seconds_of_a_bare_run(bare_page, turn) for _ in range(RUNS)))
+    slowest, bare_p50 = max(spent), quantile(bare, 0.5)
+    slower = max(1.0, bare_p50 / BARE_RUN)
     report(
         f"the script of a step of learning, {len(text) / 1e6:.1f} MB ({name}), {len(spent)} steps",
         f"p50 {milliseconds(quantile(spent, 0.5))}, slowest {milliseconds(slowest)}",
-        "nothing",
+        f"p50 {1000 * bare_p50:.1f} ms of a bare page's script, "
+        f"on a machine {slower:.1f} times slower than a free one",
         f"{milliseconds(STEP_BAR)} every step",
     )
-    assert slowest <= STEP_BAR
+    assert slowest <= STEP_BAR * slower
 
 
 def jumps(last: int) -> Iterator[int]:
