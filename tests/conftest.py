@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
+import jaxtyping
 import pytest
 import torch
 from playwright.sync_api import Browser, sync_playwright
@@ -15,7 +16,7 @@ from tests.browser import chromium
 from tests.side_by_side import FIGURE, held, tidy
 
 if not os.environ.get("EXPLORER_MEASURING"):
-    # Every shape written in a signature of `models` is checked on every call. A
+    # Every shape written in a signature of `models` can be checked on every call. A
     # benchmark runs in a process of its own without this (tests/benchmarks/conftest.py).
     from jaxtyping import install_import_hook
 
@@ -24,6 +25,8 @@ if not os.environ.get("EXPLORER_MEASURING"):
     install_import_hook("models", f"{checking.__name__}.check")
 
 torch.set_num_threads(1)
+
+CORE = Path(__file__).parent / "models"
 
 # On a busy machine any example may wait a moment: pytest's own time limit is the limit.
 hypothesis.settings.register_profile("any pace", deadline=None)
@@ -58,6 +61,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """A benchmark has the machine alone; its waiting is outside of every time limit."""
     with held("machine", alone=item.get_closest_marker("bench") is not None):
         return (yield)
+
+
+@pytest.fixture(autouse=True)
+def _shapes_checked(request: pytest.FixtureRequest) -> None:
+    """In the core's own tests: a check takes longer than the small passes of all others."""
+    jaxtyping.config.update("jaxtyping_disable", not request.path.is_relative_to(CORE))
 
 
 @pytest.fixture(scope="session")

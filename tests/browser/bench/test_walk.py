@@ -190,6 +190,7 @@ def test_a_cell_chooses_its_token_and_the_lengths_follow(visitor: Visitor) -> No
     visitor.choose("Token", "1 ·")
     visitor.asks(decoder_token="1")
     expect(lengths.nth(1)).to_have_text(length(1))
+    visitor.rest()
     canvas = visitor.widget("walk_values").locator("canvas")
     canvas.focus()
     canvas.press("ArrowDown")
