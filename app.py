@@ -106,8 +106,7 @@ class WarmUp:
             session.warm_up()
             from explorer.runs.cluster import cluster
 
-            self.cluster = cluster()
-            self.cluster.start()
+            self.cluster = cluster()  # started by the first who sees a form to train with
         except Exception:
             log.exception("The warm-up ended early.")
         # Nothing that was loaded is garbage: do not search through it after every run.

@@ -26,7 +26,7 @@ if not os.environ.get("EXPLORER_MEASURING"):
 
 torch.set_num_threads(1)
 
-CORE = Path(__file__).parent / "models"
+CORE, RUNS = (Path(__file__).parent / name for name in ("models", "runs"))
 
 # On a busy machine any example may wait a moment: pytest's own time limit is the limit.
 hypothesis.settings.register_profile("any pace", deadline=None)
@@ -67,6 +67,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def _shapes_checked(request: pytest.FixtureRequest) -> None:
     """In the core's own tests: a check takes longer than the small passes of all others."""
     jaxtyping.config.update("jaxtyping_disable", not request.path.is_relative_to(CORE))
+
+
+@pytest.fixture(autouse=True)
+def _no_processes_that_train(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is drawn in a test's own process starts none; a server's does."""
+    if not request.path.is_relative_to(RUNS):
+        monkeypatch.setattr("explorer.runs.cluster.Cluster.start", lambda cluster: None)
 
 
 @pytest.fixture(scope="session")

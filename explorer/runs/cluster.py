@@ -1,12 +1,13 @@
 """The processes that train: a Dask cluster of this machine's own, or any by its address.
 
 With `DASK_ADDRESS` set the runs train there; its workers must see the folder of
-the runs under the same path. Otherwise the first server starts a local cluster
-and leaves its address in a file of the runs folder, where the next one finds
-it: a server that was killed takes no run with it. The processes are Dask's
-`SubprocessCluster`, since `LocalCluster` would run the app's script again in
-each of them. They listen on 127.0.0.1 only; as Dask has it, whoever has an
-account on this machine could send them work.
+the runs under the same path. Otherwise the first server on which somebody sees
+the form to train with starts a local cluster and leaves its address in a file of
+the runs folder, where the next one finds it: a server that was killed takes no
+run with it. The processes are Dask's `SubprocessCluster`, since `LocalCluster`
+would run the app's script again in each of them. They listen
+on 127.0.0.1 only; as Dask has it, whoever has an account on this machine could
+send them work.
 """
 
 from __future__ import annotations
@@ -45,16 +46,20 @@ class Cluster:
         self.given_address = address or os.environ.get("DASK_ADDRESS") or None
         self._file = self.root / ".cluster.json"
         self._guard = threading.RLock()
+        self._starting = threading.Lock()
+        self._starter: threading.Thread | None = None
         self._client: Client | None = None
         self._started: Any = None
         self._is_closed = False
         self._sent: dict[str, Future] = {}
 
     def start(self) -> threading.Thread:
-        """Attach or start without keeping anybody waiting; a fault shows when a run is sent."""
-        thread = threading.Thread(target=self._try_to_connect, name="cluster", daemon=True)
-        thread.start()
-        return thread
+        """Attach or start, once, and keep nobody waiting; a fault shows when a run is sent."""
+        with self._starting:
+            if self._starter is None:
+                self._starter = threading.Thread(target=self._try_to_connect, daemon=True)
+                self._starter.start()
+            return self._starter
 
     def connect(self) -> Client:
         """The living connection: the one there is, or a new one to a cluster found or started."""

@@ -28,7 +28,11 @@ MOST_PASTED = 200_000
 
 
 def form() -> Task | None:
-    """Draw the form; the task that is chosen, or None while its text is missing."""
+    """Draw the form; the task that is chosen, or None while its text is missing.
+
+    Whoever sees it may train soon, so the processes that do are started meanwhile.
+    """
+    cluster().start()
     st.session_state["_spec_asked_for"] = None
     name = st.selectbox("Task", [*TASKS, *GIVEN], key="task", bind="query-params")
     known = TASKS.get(name) or GIVEN[name]

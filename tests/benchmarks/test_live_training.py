@@ -88,8 +88,9 @@ def page_processes(server: Server) -> list[psutil.Process]:
     return [psutil.Process(server.pid), *browsers]
 
 
-def endless_run(runs: Path) -> Run:
+def endless_run(visitor: Visitor, runs: Path) -> Run:
     """A training that goes on until it is told to stop, on the server's own cluster."""
+    visitor.open("/train")
     wait_until(lambda: (runs / ".cluster.json").exists(), "the training cluster")
     task = TASKS["reverse"]
     run = create(runs, RunSpec("reverse", task.model, task.training.replace(steps=1_000_000)))
@@ -107,9 +108,9 @@ def test_live_training_with_the_page_open(browser: Browser, server: Server) -> N
     machine count for nothing in them. Steps by the clock, which the bar is about, are
     printed always and asserted where the machine was quiet enough for them to mean it.
     """
-    run = endless_run(server.runs)
-    worker = worker_of(run)
     visitor = Visitor(browser, server.url)
+    run = endless_run(visitor, server.runs)
+    worker = worker_of(run)
     opened: list[Pace] = []
     closed: list[Pace] = []
     for turn in range(ROUNDS):

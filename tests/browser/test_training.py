@@ -60,6 +60,15 @@ def has_every_step(run: Run) -> None:
     assert len(steps) == steps[-1] - steps[0] + 1
 
 
+def test_who_does_not_train_has_no_processes_for_it(trainee: Visitor, fresh_server: Server) -> None:
+    trainee.open("/attention")
+    trainee.drawn("attention_head")
+    alone = fresh_server.leftovers()
+    assert [process.pid for process in alone] == [fresh_server.pid]
+    trainee.follow("Train")
+    wait_until(lambda: len(fresh_server.leftovers()) > 1, "the processes that train")
+
+
 def test_reverse_is_trained_to_the_end_and_opened(trainee: Visitor, fresh_server: Server) -> None:
     run = start(trainee, fresh_server.runs, "reverse")
     shows(trainee, run)

@@ -24,6 +24,10 @@ class Desk:
 
     def __init__(self) -> None:
         self.sent: list[str] = []
+        self.starts = 0
+
+    def start(self) -> None:
+        self.starts += 1
 
     def submit(self, run: Run) -> None:
         self.sent.append(run.name)
@@ -62,6 +66,7 @@ def press(at: AppTest, key: str) -> AppTest:
 
 def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path: Path) -> None:
     at = page()
+    assert desk.starts, "the processes are started while the form is read"
     at.number_input(key="reverse_layers").set_value(2)
     at.number_input(key="reverse_lr").set_value(0.002)
     at.selectbox(key="reverse_norm").set_value("rms")
