@@ -106,7 +106,9 @@ class WarmUp:
             session.warm_up()
             from explorer.runs.cluster import cluster
 
-            self.cluster = cluster()  # started by the first who sees a form to train with
+            self.cluster = cluster()
+            if self.cluster.was_left:  # otherwise the first who sees a form to train with starts it
+                self.cluster.start()
         except Exception:
             log.exception("The warm-up ended early.")
         # Nothing that was loaded is garbage: do not search through it after every run.

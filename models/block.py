@@ -139,4 +139,4 @@ class Block(nn.Module):
     ) -> None:
         """Keys and values of these tokens into the cache: all that later ones need of them."""
         reads = self.self_residual.entering(x)
-        self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)
+        self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)  # which appends them

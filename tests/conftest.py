@@ -1,4 +1,4 @@
-"""What every test starts from: shapes are checked, and torch keeps to one thread."""
+"""What every test starts from: torch keeps to one thread, and the core's shapes are checked."""
 
 from __future__ import annotations
 
@@ -64,9 +64,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.fixture(autouse=True)
-def _shapes_checked(request: pytest.FixtureRequest) -> None:
+def _shapes_checked(request: pytest.FixtureRequest) -> Iterator[None]:
     """In the core's own tests: a check takes longer than the small passes of all others."""
     jaxtyping.config.update("jaxtyping_disable", not request.path.is_relative_to(CORE))
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +76,8 @@ def _no_processes_that_train(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page that is drawn in a test's own process starts none; a server's does."""
-    if not request.path.is_relative_to(RUNS):
+    draws_no_page = request.path.is_relative_to(CORE) or request.node.get_closest_marker("bench")
+    if not (draws_no_page or request.path.is_relative_to(RUNS)):
         monkeypatch.setattr("explorer.runs.cluster.Cluster.start", lambda cluster: None)
 
 

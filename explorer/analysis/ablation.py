@@ -1,8 +1,8 @@
 """Every head of a layer switched off or patched, many at a time, from where the passes part.
 
 Up to the layer all these passes are one, and it is recorded: its stream goes on as a
-batch with one row per ablation. Of the last layer only the position that is read is
-passed, where no other looks back on it. So 144 heads cost less than half of 144 passes
+batch with one row per ablation. Of a decoder's last layer only the position that is
+read is passed. So 144 heads cost less than half of 144 passes
 in arithmetic, and less in time, since a batch fills the processor better than one row.
 The edits of the recorded pass are made again in what is passed anew.
 """
@@ -81,10 +81,10 @@ def parted(
 ) -> Tensor:
     """Logits (count, options) of `count` passes that part at this layer, each by its own edit.
 
-    `edit_of(rows)` is the edit of a batch with these rows, made after the `edits` of the
-    recorded pass. `widest` is how many numbers a row takes in the layer where that is more
-    than the feed-forward needs. `report` is told after every batch which share of the
-    passes is done.
+    `edit_of(rows)` is the edit of a batch with these rows, at a site of this layer, made
+    after the `edits` of the recorded pass. `widest` is how many numbers a row takes in the
+    layer where that is more than the feed-forward needs. `report` is told after every batch
+    which share of the passes is done.
     """
     at_once = _rows_at_once(model, passed, given, f"{site(part, layer)}.q", widest, edits)
     found = []
@@ -158,9 +158,9 @@ def _one_batch(
     memory = passed["memory"] if two_stacks and name == "decoder" else None
     keep = keeps[-1] if name == "decoder" else keeps[0]
     stack: Stack = getattr(model, name)
-    at_place = name == "decoder" and isinstance(model.head, LanguageModelHead) and not edits
-    begun = _Begun(name, stack, passed[f"{name}.positions"], keep, memory, memory_keep)
-    x = begun.passed(passed, parting, rows, edits, place if at_place else None)
+    at_place = _is_read_at_one_place(model, name, edits)
+    middle = _Middle(name, stack, passed[f"{name}.positions"], keep, memory, memory_keep)
+    x = middle.run(passed, parting, rows, edits, place if at_place else None)
     if two_stacks and name == "encoder":
         rows, tap = len(x), Recorder((), edits)
         target = given[1].expand(rows, -1)
@@ -170,12 +170,17 @@ def _one_batch(
     return out[:, 0] if out.dim() == 3 else out
 
 
+def _is_read_at_one_place(model: Transformer, name: str, edits: Sequence[Edit]) -> bool:
+    """Whether the last layer may pass one position: edits name values of all positions."""
+    return name == "decoder" and isinstance(model.head, LanguageModelHead) and not edits
+
+
 def _times(rows: int, keep: Tensor | None) -> Tensor | None:
     return None if keep is None else keep.expand(rows, -1)
 
 
 @dataclass(frozen=True, eq=False)
-class _Begun:
+class _Middle:
     """A stack in the middle of a recorded pass, whose text and memory have one row."""
 
     name: str
@@ -185,7 +190,7 @@ class _Begun:
     memory: Tensor | None
     memory_keep: Tensor | None
 
-    def passed(
+    def run(
         self,
         passed: Trace,
         parting: Mapping[int, Edit],
@@ -202,16 +207,19 @@ class _Begun:
         around = self.around(enters)
         x = enters[:0]
         for layer in range(first, last + 1):
-            at = read if layer == last else None
-            went = []
+            place = read if layer == last else None
+            streams = []
             if len(x):
-                on = self.block(layer, x, around, unparted) if at is None else self.last_of(x, at)
-                went.append(on)
+                streams.append(
+                    self.block(layer, x, around, unparted)
+                    if place is None
+                    else self.last_of(x, place)
+                )
             if layer in parting:
                 joins = passed[f"{self.name}.{layer}.resid_pre"].expand(rows, -1, -1)
-                parted = self.block(layer, joins, around, Recorder((), [*edits, parting[layer]]))
-                went.append(parted if at is None else parted[:, at : at + 1])
-            x = torch.cat(went) if len(went) > 1 else went[0]
+                joined = self.block(layer, joins, around, Recorder((), [*edits, parting[layer]]))
+                streams.append(joined if place is None else joined[:, place : place + 1])
+            x = torch.cat(streams) if len(streams) > 1 else streams[0]
         normed: Tensor = self.stack.norm(x)
         return normed
 
@@ -224,7 +232,6 @@ class _Begun:
             masks=self.stack.self_masks(x, past, keep),
             bias=positions.bias(here, self.here[..., :seen]),
             rotate=positions.rotation(here),
-            memory=self.memory,
             memory_mask=None if self.memory_keep is None else padding_mask(self.memory_keep),
         )
 
@@ -243,7 +250,7 @@ class _Begun:
         return out
 
     def last_of(self, x: Tensor, place: int) -> Tensor:
-        """What the last block makes of one position, which sees those before it alone."""
+        """What the last block makes of one position, which sees itself and those before it."""
         cache, last = BlockCache(), len(self.stack.blocks) - 1
         rotate = self.stack.positions.rotation(self.here[..., :place])
         self.stack.blocks[last].remember(x[:, :place], rotate, cache)

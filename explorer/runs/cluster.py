@@ -54,9 +54,12 @@ class Cluster:
         self._sent: dict[str, Future] = {}
 
     def start(self) -> threading.Thread:
-        """Attach or start, once, and keep nobody waiting; a fault shows when a run is sent."""
+        """Attach or start, and keep nobody waiting; a fault shows when a run is sent.
+
+        Where it is up, or on its way, nothing is done.
+        """
         with self._starting:
-            if self._starter is None:
+            if self._starter is None or not (self._starter.is_alive() or self.is_up):
                 self._starter = threading.Thread(target=self._try_to_connect, daemon=True)
                 self._starter.start()
             return self._starter
@@ -78,6 +81,11 @@ class Cluster:
         future = client.submit(_entry(str(ROOT)), str(run.folder), key=key, pure=False)
         fire_and_forget(future)
         self._sent[run.name] = future
+
+    @property
+    def was_left(self) -> bool:
+        """Whether another server, perhaps one that was killed, has left its processes here."""
+        return self._file.exists()
 
     @property
     def is_up(self) -> bool:

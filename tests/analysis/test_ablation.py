@@ -56,6 +56,37 @@ def test_many_at_a_time_is_one_by_one(
                 torch.testing.assert_close(found[layer][head], alone, atol=1e-5, rtol=1e-5)
 
 
+ONE_PLACE = {
+    **{
+        positions: config_of("decoder", n_layers=3, positions=positions, windows=(0, 2, 2))
+        for positions in ("sinusoidal", "learned", "rotary", "alibi", "relative")
+    },
+    "post": config_of("decoder", norm_position="post"),
+    "parallel": config_of("decoder", positions="rotary", parallel=True, n_kv_heads=1),
+    "cross": config_of("encoder-decoder", norm_position="sandwich", positions="relative"),
+    "counted padding": config_of("decoder", n_layers=3, count_padding=True),
+}
+
+
+@pytest.mark.parametrize("padded", [(), (0, 1), (-1,)], ids=["whole", "begins", "ends"])
+@pytest.mark.parametrize("config", ONE_PLACE.values(), ids=ONE_PLACE.keys())
+def test_the_last_layer_passes_one_place(
+    config: TransformerConfig, padded: tuple[int, ...]
+) -> None:
+    """All heads of all layers in one batch, read at the first, a middle and the last token."""
+    model, given = shaken(config, torch.float32), inputs_of(config, batch=1)
+    for place in padded:
+        given[-1][:, place] = config.pad_id or 0
+    passed = trace(model, *given, sites=CHEAP_SITES)
+    places = [at for at in (0, 2, given[-1].shape[1] - 1) if given[-1][0, at]]
+    for part, place in product(parts(config), places):
+        found = list(every_head(model, passed, given, part.name, part.layers, place))
+        for layer, head in product(range(part.layers), range(part.heads)):
+            off = Scale(f"{site(part.name, layer)}.head_out", head=head)
+            alone = trace(model, *given, sites=("logits",), edits=[off]).output[0, place]
+            torch.testing.assert_close(found[layer][head], alone, atol=1e-5, rtol=1e-5)
+
+
 EDITED = {
     **{kind: config_of(kind) for kind in ("encoder", "decoder", "encoder-decoder")},
     "windows": config_of("decoder", n_layers=3, windows=(2, 0, 2)),

@@ -20,8 +20,9 @@ BAR = ARITHMETIC / TWICE
 
 Where a processor has its full speed with one row already (one without AVX-512, say), no way of
 doing this arithmetic meets the bar: there it is later by what the batch is short of twice,
-which is measured beside, with nothing of ours but the model's matrices.
+which is measured beside, with nothing of ours but the model's matrices; at most a third later.
 """
+LATEST = BAR * 4 / 3
 ROWS = 24
 EQUAL = 1e-5
 PART = "decoder.self_attn"
@@ -67,7 +68,7 @@ def test_every_head_at_once() -> None:
     ]
     measured = ratio(at_once, one_by_one, rounds=5)
     share, gain = measured.times / heads, gain_of_a_batch(model)
-    bar = max(BAR, ARITHMETIC / gain)
+    bar = min(max(BAR, ARITHMETIC / gain), LATEST)
     report(
         f"{heads} heads ablated at once, {published.TITLE}, {TOKENS} tokens",
         f"{milliseconds(measured.first)}, {share:.2f} × of one pass per head, "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models.cache import KeyValueCache, LayerCache
+from models.block import Surroundings
+from models.cache import BlockCache, KeyValueCache, LayerCache
 from tests.models.building import config_of, inputs_of, keep_of_lengths, shaken
 from tests.models.grid import WRITERS
 
@@ -47,3 +48,25 @@ def test_reading_in_pieces_is_reading_at_once(
         read += size
         logits.append(model.decode(piece, memory, memory_keep, keep[:, :read], cache))
     torch.testing.assert_close(torch.cat(logits, 1)[keep], at_once[keep], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("norm_position", ["pre", "post", "sandwich"])
+@pytest.mark.parametrize("place", [0, 3, 5])
+def test_a_last_block_needs_only_what_is_remembered(norm_position: str, place: int) -> None:
+    """One token, after the keys and values of those before it: its row of the whole block."""
+    config = config_of("decoder", positions="rotary", norm_position=norm_position, n_kv_heads=1)
+    model = shaken(config)
+    assert model.decoder is not None
+    stack, x = model.decoder, torch.randn(2, 6, config.d_model, dtype=torch.float64)
+    block = stack.blocks[-1]
+
+    def around(begin: int, end: int) -> Surroundings:
+        here = torch.arange(begin, end)
+        masks = stack.self_masks(x[:, begin:end], begin, None)
+        return Surroundings(masks=masks, rotate=stack.positions.rotation(here))
+
+    cache = BlockCache()
+    block.remember(x[:, :place], around(0, place).rotate, cache)
+    assert cache.self_attn.length == place
+    one = block(x[:, place : place + 1], around(place, place + 1), cache)
+    torch.testing.assert_close(one[:, 0], block(x, around(0, 6))[:, place], rtol=0, atol=1e-10)
