@@ -245,15 +245,19 @@ class _Middle:
     ) -> Tensor:
         if self.memory is not None:
             around = replace(around, memory=self.memory.expand(len(x), -1, -1))
-        block: Block = self.stack.blocks[layer]
-        out: Tensor = block(x, around, cache, tap.at(self.name).at(str(layer)))
+        out: Tensor = self.block_at(layer)(x, around, cache, tap.at(self.name).at(str(layer)))
         return out
+
+    def block_at(self, layer: int) -> Block:
+        found = self.stack.blocks[layer]
+        assert isinstance(found, Block)
+        return found
 
     def last_of(self, x: Tensor, place: int) -> Tensor:
         """What the last block makes of one position, which sees itself and those before it."""
         cache, last = BlockCache(), len(self.stack.blocks) - 1
         rotate = self.stack.positions.rotation(self.here[..., :place])
-        self.stack.blocks[last].remember(x[:, :place], rotate, cache)
+        self.block_at(last).remember(x[:, :place], rotate, cache)
         one = x[:, place : place + 1]
         return self.block(last, one, self.around(one, place), cache=cache)
 

@@ -95,7 +95,7 @@ def seconds_of_run(at: AppTest, step: int) -> float:
 
 def seconds_of_a_bare_run(at: AppTest, turn: int) -> float:
     begun = time.perf_counter()
-    at.get("button_group")[0].set_value(str(turn % 2)).run()
+    at.segmented_control[0].set_value(str(turn % 2)).run()
     taken = time.perf_counter() - begun
     assert at.text[-1].value == f"head {turn % 2}"
     return taken

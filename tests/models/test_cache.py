@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models.block import Surroundings
+from models.block import Block, Surroundings
 from models.cache import BlockCache, KeyValueCache, LayerCache
 from tests.models.building import config_of, inputs_of, keep_of_lengths, shaken
 from tests.models.grid import WRITERS
@@ -59,6 +59,7 @@ def test_a_last_block_needs_only_what_is_remembered(norm_position: str, place: i
     assert model.decoder is not None
     stack, x = model.decoder, torch.randn(2, 6, config.d_model, dtype=torch.float64)
     block = stack.blocks[-1]
+    assert isinstance(block, Block)
 
     def around(begin: int, end: int) -> Surroundings:
         here = torch.arange(begin, end)

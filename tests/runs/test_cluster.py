@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,19 +23,6 @@ from tests.served import ROOT, processes_of, wait_until, worker_of
 pytestmark = pytest.mark.timeout(300)
 
 ENDLESS = 1_000_000
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of runs whose processes can be found by it, and are gone afterwards."""
-    root = tmp_path / "runs"
-    monkeypatch.setenv("EXPLORER_RUNS", str(root))
-    monkeypatch.delenv("DASK_ADDRESS", raising=False)
-    yield root
-    left = processes_of(root)
-    for process in left:
-        process.kill()
-    psutil.wait_procs(left, 10)
 
 
 def wait_for_step(run: Run, step: int) -> None:
@@ -278,19 +264,3 @@ def test_an_address_where_nobody_answers_is_one_sentence(
     assert not cluster.has(run)
     cluster.close()
     assert named(root, run.name).status().state == "waiting"
-
-
-def test_starting_keeps_nobody_waiting(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connecting, go_on = threading.Event(), threading.Event()
-
-    def connect(self: Cluster) -> None:
-        connecting.set()
-        go_on.wait(10)
-
-    monkeypatch.setattr(Cluster, "connect", connect)
-    thread = Cluster(root).start()
-    assert connecting.wait(10)
-    assert thread.is_alive()
-    assert thread.daemon
-    go_on.set()
-    thread.join(10)
