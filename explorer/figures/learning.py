@@ -19,9 +19,14 @@ Point = tuple[int, float]
 
 def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
     """At most that many points: each the mean of its neighbours, at the step of the last."""
-    size = -(-len(points) // most) if points else 1
+    size = together(points, most)
     groups = [points[start : start + size] for start in range(0, len(points), size)]
     return [(group[-1][0], sum(value for _, value in group) / len(group)) for group in groups]
+
+
+def together(points: Sequence[Point], most: int = MOST_POINTS) -> int:
+    """How many neighbours become one point where there are more than `most`."""
+    return max(1, -(-len(points) // most))
 
 
 def loss(steps: int, highest: float | None = None, *, run: str | None = None) -> Spec:

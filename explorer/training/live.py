@@ -1,19 +1,24 @@
 """A run as it goes on: how far, how fast, its curves, and its attention as it forms.
 
-It looks at the run's folder once a second. Nothing here trains or waits: a page that
-is reloaded, left or closed changes nothing, and comes back to the same run.
+It looks at the run's folder once a second, and less often on a machine that looks slowly:
+drawing takes the browser several times as long as it takes us, and where there are two
+cores the training pays for it. Nothing here trains or waits: a page that is reloaded, left
+or closed changes nothing, and comes back to the same run.
 """
 
 from __future__ import annotations
 
 import math
+import time
+from collections import deque
 from collections.abc import Sequence
+from statistics import median
 
 import streamlit as st
 
 from explorer import session
 from explorer.components.alone import alone
-from explorer.figures.learning import HEIGHT, MOST_POINTS, held_out, loss, thinned
+from explorer.figures.learning import HEIGHT, MOST_POINTS, held_out, loss, thinned, together
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run, RunError
@@ -24,26 +29,46 @@ from explorer.training import words
 from explorer.training.standing import status_of
 from explorer.training.watching import watch
 
-EVERY = 1.0
+EVERY, SELDOM = 1.0, 3.0
+"""Seconds from one look to the next, and where looks are slow."""
+SLOW = 0.05
+"""Seconds on a core that a slow look takes here."""
+LAST = 5
+"""Looks that say whether looks are slow: the first of all is no measure of those to come."""
 
 
 def show(run: Run) -> None:
     """The run on screen; it follows by itself while there is something to follow."""
     try:
-        is_active = status_of(run).is_active
+        every = _every(status_of(run))
     except RunError as error:
         session.say(str(error))
         return
-    alone("matrix", every=EVERY if is_active else None)(_look)(run, is_active)
+    alone("matrix", every=every)(_look)(run, every)
 
 
-def _look(run: Run, was_active: bool) -> None:
+def _every(status: Status) -> float | None:
+    """Seconds until the next look; None where there is nothing left to follow."""
+    if not status.is_active:
+        return None
+    took = _took()
+    return SELDOM if len(took) == LAST and median(took) > SLOW else EVERY
+
+
+@st.cache_resource
+def _took() -> deque[float]:
+    """What anybody's last looks took, in seconds on a core: it is the machine that is slow."""
+    return deque(maxlen=LAST)
+
+
+def _look(run: Run, every: float | None) -> None:
+    begun = time.thread_time()
     try:
         spec, status = run.spec, status_of(run)
     except RunError as error:
         session.say(str(error))
         return
-    if status.is_active != was_active:
+    if _every(status) != every:
         st.rerun()  # the whole page, which decides anew whether to go on looking
     _buttons(run, status)
     st.progress(status.share, text=words.progress(status))
@@ -54,21 +79,23 @@ def _look(run: Run, was_active: bool) -> None:
         return
     _curves(run, spec, status, task)
     watch(run, task)
+    _took().append(time.thread_time() - begun)
 
 
 def _curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     """The loss and the held-out figure so far, on axes that stand still."""
     metrics = _metrics(run)
+    losses, values = metrics.losses(), metrics.values()
     left, right = st.columns(2)
     left.vega_lite_chart(
-        _table("loss", thinned(metrics.losses())),
+        _table("loss", thinned(losses)),
         loss(status.steps, math.log(spec.model.vocab_size)),
         height=HEIGHT,
         width="stretch",
         key="loss_curve",
     )
     right.vega_lite_chart(
-        _table("value", metrics.values()[-MOST_POINTS:]),
+        _table("value", values[-MOST_POINTS:]),
         held_out(
             status.measure or "held out",
             status.steps,
@@ -79,6 +106,10 @@ def _curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
         width="stretch",
         key="held_out_curve",
     )
+    if len(losses) > MOST_POINTS:
+        left.caption(f"Each point is the mean of {together(losses)} updates.")
+    if len(values) > MOST_POINTS:
+        right.caption(f"The last {MOST_POINTS} of {len(values):,} measurements.")
 
 
 def _table(name: str, points: Sequence[tuple[int, float]]) -> dict[str, list[float]]:

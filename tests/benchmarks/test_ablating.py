@@ -66,7 +66,7 @@ def test_every_head_at_once() -> None:
         for layer in range(published.LAYERS)
         for head in (0, 5, 11)
     ]
-    measured = ratio(at_once, one_by_one, rounds=5)
+    measured = ratio(at_once, one_by_one, rounds=4)
     share, gain = measured.times / heads, gain_of_a_batch(model)
     bar = min(max(BAR, ARITHMETIC / gain), LATEST)
     report(

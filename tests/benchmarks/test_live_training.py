@@ -18,13 +18,15 @@ from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, create
 from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
+from explorer.training.live import EVERY, LAST, SELDOM
 from tests.benchmarks.figure import report
 from tests.browser.visiting import Visitor
 from tests.served import Server, wait_until, worker_of
 
 BAR = 0.9
-ROUNDS = 6
-SECONDS = 4.0
+ROUNDS = 5
+SECONDS = 2 * SELDOM
+"""As many looks in every measurement, wherever it begins between two."""
 SETTLE = 1.5
 GOAL = 0.99
 QUIET = 0.3
@@ -111,6 +113,9 @@ def test_live_training_with_the_page_open(browser: Browser, server: Server) -> N
     visitor = Visitor(browser, server.url)
     run = endless_run(visitor, server.runs)
     worker = worker_of(run)
+    visitor.open(f"/train?run={run.name}")
+    visitor.drawn("watched")
+    time.sleep((LAST + 1) * EVERY)  # the server has seen then how long a look takes here
     opened: list[Pace] = []
     closed: list[Pace] = []
     for turn in range(ROUNDS):

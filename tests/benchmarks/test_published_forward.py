@@ -17,6 +17,10 @@ from tests.benchmarks.ratio import ratio
 ALL_WEIGHTS_BAR = 1.05
 PAGE_BARS = {128: 0.85, 512: 0.75}
 ONE_HEAD_BAR, ONE_HEAD_EQUAL = 0.002, 1e-6
+PLAIN_HEAD = 0.001
+"""Seconds that a plain product and softmax of the same sizes take where nobody else is busy."""
+SLOWEST = 2.0
+"""The bar is later by as much as those take longer, and by no more than this."""
 EVERYTHING_BAR = 0.9
 WRITING_BAR = 1.0
 LOOKING_BAR = 1 / 4
@@ -64,21 +68,28 @@ def test_one_head_is_derived() -> None:
     model, ids = published.ours(), published.ids(512)
     cheap = trace(model, ids, sites=CHEAP_SITES, read_at=LAST)
     watched = trace(model, ids, sites=("*.weights",), read_at=LAST)
-    spent, differences = [], []
+    q, k = torch.randn(2, published.HEADS, 512, 64)
+    spent, plain, differences = [], [], []
     for layer in range(published.LAYERS):
         for head in range(published.HEADS):
             begun = time.process_time()
             derived = cheap.weights(f"decoder.{layer}.self_attn", head=head)
-            spent.append(time.process_time() - begun)
+            ended = time.process_time()
+            (q[head] @ k[head].mT).softmax(-1)
+            plain.append(time.process_time() - ended)
+            spent.append(ended - begun)
             seen = watched.weights(f"decoder.{layer}.self_attn", head=head)
             differences.append(float((derived - seen).abs().max()))
+    slower = min(max(1.0, median(plain) / PLAIN_HEAD), SLOWEST)
     report(
         f"one head's weights derived, {published.TITLE}, 512 tokens",
-        f"{median(spent) * 1000:.2f} ms, off by {max(differences):.1g} at most",
-        "a pass that keeps all weights",
+        f"{median(spent) * 1000:.2f} ms, off by {max(differences):.1g} at most, on a machine "
+        f"{slower:.1f} times slower than a free one",
+        f"{median(plain) * 1000:.2f} ms of a plain product and its softmax, and a pass that "
+        "keeps all weights",
         f"{ONE_HEAD_BAR * 1000:g} ms, {ONE_HEAD_EQUAL:g}",
     )
-    assert median(spent) <= ONE_HEAD_BAR
+    assert median(spent) <= ONE_HEAD_BAR * slower
     assert max(differences) <= ONE_HEAD_EQUAL
 
 
@@ -104,7 +115,7 @@ def test_everything_recorded(tokens: int) -> None:
     def ours() -> object:
         return trace(model, ids)
 
-    measured = ratio(ours, theirs, rounds=15)
+    measured = ratio(ours, theirs, rounds=11)
     memory = published.peak_bytes(ours), published.peak_bytes(theirs)
     report(
         f"everything recorded, {published.TITLE}, {tokens} tokens",
@@ -131,7 +142,7 @@ def test_writing() -> None:
         return model.generate(prompt, max_length=64, temperature=0)
 
     assert torch.equal(ours(), theirs())
-    measured = ratio(ours, theirs, rounds=15)
+    measured = ratio(ours, theirs, rounds=9)
     report(
         f"64 tokens generated with the cache, {published.TITLE}",
         f"{milliseconds(measured.first)}, {measured}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, all_runs
 from explorer.runs.worker import work
 from explorer.tasks import TASKS
+from explorer.training import live
 from tests.runs.making import tiny_run
 from tests.served import ROOT
 
@@ -135,6 +137,38 @@ def test_a_run_that_waits_or_trains_is_shown_without_being_asked_for(
     run = tiny_run(tmp_path)
     desk.submit(run)
     assert "reverse-1** · waiting for a free worker" in said(page())
+
+
+def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    desk.submit(run)
+    took = live._took()
+    took.clear()
+    waiting = run.status()
+    assert live._every(waiting) == live.EVERY, "no look yet"
+    took.extend([9.0, 9.0])
+    assert live._every(waiting) == live.EVERY, "the first looks are no measure"
+    page(run=run.name)
+    assert len(took) == 3, "the page counts its look"
+    took.extend([live.SLOW / 2] * live.LAST)
+    assert live._every(waiting) == live.EVERY
+    took.extend([live.SLOW * 2] * live.LAST)
+    assert live._every(waiting) == live.SELDOM
+    assert not page(run=run.name).exception
+    work(run.folder)
+    assert live._every(run.status()) is None
+    took.clear()
+
+
+def test_a_long_curve_says_what_a_point_is(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    desk.submit(run)
+    assert "Each point" not in said(page(run=run.name))
+    lines = [json.dumps({"step": at, "loss": 1.0, "value": 0.5}) for at in range(1, 602)]
+    (run.folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    text = said(page(run=run.name))
+    assert "Each point is the mean of 3 updates." in text
+    assert "The last 300 of 601 measurements." in text
 
 
 def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_path: Path) -> None:
