@@ -1,7 +1,7 @@
 """A few runs of pages at a time: many at once only take the interpreter from each other.
 
 A fragment that is drawn alone is not within the run of its page, so it takes a turn of its own
-(`@turn()` under `@st.fragment`). Only the curves of a training take none: once a second they
+(`@turn()` under `@st.fragment`). Only the curves of a training take none: again and again they
 read a few lines of a file, and they would stand still behind the passes of others.
 """
 

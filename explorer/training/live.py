@@ -107,7 +107,7 @@ def _curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
         key="held_out_curve",
     )
     if len(losses) > MOST_POINTS:
-        left.caption(f"Each point is the mean of {together(losses)} updates.")
+        left.caption(f"Each point is the mean of up to {together(losses)} updates.")
     if len(values) > MOST_POINTS:
         right.caption(f"The last {MOST_POINTS} of {len(values):,} measurements.")
 

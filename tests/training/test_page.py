@@ -167,7 +167,7 @@ def test_a_long_curve_says_what_a_point_is(desk: Desk, tmp_path: Path) -> None:
     lines = [json.dumps({"step": at, "loss": 1.0, "value": 0.5}) for at in range(1, 602)]
     (run.folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     text = said(page(run=run.name))
-    assert "Each point is the mean of 3 updates." in text
+    assert "Each point is the mean of up to 3 updates." in text
     assert "The last 300 of 601 measurements." in text
 
 
