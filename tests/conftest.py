@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -19,10 +20,14 @@ if not os.environ.get("EXPLORER_MEASURING"):
     # Every shape written in a signature of `models` can be checked on every call. A
     # benchmark runs in a process of its own without this (tests/benchmarks/conftest.py).
     from jaxtyping import install_import_hook
+    from streamlit.components.v2 import manifest_scanner
 
     from tests import checking
 
     install_import_hook("models", f"{checking.__name__}.check")
+
+    # Every AppTest looks for components in all installed packages, which stay the same.
+    manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 torch.set_num_threads(1)
 

@@ -21,14 +21,22 @@ class Ratio:
         return f"{self.times:.2f} ×"
 
 
+FEWEST, ENOUGH = 3, 20.0
+"""Work that takes long is its own average: after so many rounds and seconds it is measured."""
+
+
 def ratio(first: Callable[[], object], second: Callable[[], object], rounds: int = 7) -> Ratio:
     """Time both, the order turned around every round, after one round that does not count.
+
+    So many rounds, or as few as `FEWEST` where they take more than `ENOUGH` seconds.
 
     Time is the processor's: a neighbour on a busy machine does not count. So both must
     keep to threads of their own process, as many on one side as on the other.
     """
-    pairs = []
+    pairs: list[tuple[float, float]] = []
     for turn in range(rounds + 1):
+        if turn > FEWEST and sum(map(sum, pairs)) > ENOUGH:
+            break
         sides = [first, second] if turn % 2 else [second, first]
         spent = {id(side): seconds_of(side) for side in sides}
         pairs.append((spent[id(first)], spent[id(second)]))

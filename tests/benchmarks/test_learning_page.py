@@ -32,7 +32,7 @@ BARE_RUN = 0.006
 """Seconds of the bare page's script, p50, while nobody else uses the machine."""
 SLOWEST = 2.0
 """No machine is so much slower that the bar would be later still."""
-STEPS = 20
+STEPS = 10
 """Of the first rules, and as many of the last."""
 
 LISTEN = """() => {

@@ -24,7 +24,7 @@ from tests.browser.visiting import Visitor
 from tests.served import Server, wait_until, worker_of
 
 BAR = 0.9
-ROUNDS = 5
+ROUNDS = 3
 SECONDS = 2 * SELDOM
 """As many looks in every measurement, wherever it begins between two."""
 SETTLE = 1.5

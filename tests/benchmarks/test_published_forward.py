@@ -142,7 +142,7 @@ def test_writing() -> None:
         return model.generate(prompt, max_length=64, temperature=0)
 
     assert torch.equal(ours(), theirs())
-    measured = ratio(ours, theirs, rounds=9)
+    measured = ratio(ours, theirs)
     report(
         f"64 tokens generated with the cache, {published.TITLE}",
         f"{milliseconds(measured.first)}, {measured}",
