@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from beartype import BeartypeConf, beartype
+from jaxtyping import config
 
 AS_TYPED = BeartypeConf(is_pep484_tower=True)
 """An int passes for a float, as it does for every static checker."""
@@ -14,7 +15,12 @@ JUDGED_BY_FAULT = ("TransformerConfig.__init__", "TrainConfig.__init__")
 
 
 def check(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with every argument and result compared with its annotation."""
-    if function.__qualname__ in JUDGED_BY_FAULT:
+    """The function, with every argument and result compared with its annotation.
+
+    One that is defined within another is made anew at every call of that one, which takes
+    longer than a small pass: so where nothing is checked, it is left as it is.
+    """
+    name = function.__qualname__
+    if name in JUDGED_BY_FAULT or ("<locals>" in name and config.jaxtyping_disable):
         return function
     return beartype(conf=AS_TYPED)(function)

@@ -13,7 +13,7 @@ from tests.benchmarks.figure import milliseconds, report
 from tests.source import ROOT
 
 BAR = 0.5
-ROUNDS = 3
+ROUNDS = 2
 ONE_THREAD = "import sys, torch; torch.set_num_threads(1); "
 OURS = ONE_THREAD + "from models import load_checkpoint; load_checkpoint(sys.argv[1])"
 THEIRS = ONE_THREAD + (
