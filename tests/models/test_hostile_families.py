@@ -44,8 +44,8 @@ WRONG: tuple[Any, ...] = (
     {"rope_type": "yarn"},
     {"type": "llama3", "factor": 1e-300},
     {"rope_type": "longrope", "short_factor": [1], "long_factor": "1"},
-    [0] * 300,
-    {str(i): str(i) for i in range(300)},
+    [0] * 3_000,
+    {str(i): str(i) for i in range(3_000)},
 )
 
 
