@@ -1,9 +1,9 @@
-"""What every test starts from: torch keeps to one thread, and the core's shapes are checked."""
+"""What every test starts from, how thorough the run is, and what each folder of tests took."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -11,61 +11,67 @@ import hypothesis
 import jaxtyping
 import pytest
 import torch
+from filelock import FileLock
+from jaxtyping import install_import_hook
 from playwright.sync_api import Browser, sync_playwright
+from streamlit.components.v2 import manifest_scanner
 
+from tests import checking
 from tests.browser import chromium
-from tests.side_by_side import FIGURE, held, tidy
 
-if not os.environ.get("EXPLORER_MEASURING"):
-    # Every shape written in a signature of `models` can be checked on every call. A
-    # benchmark runs in a process of its own without this (tests/benchmarks/conftest.py).
-    from jaxtyping import install_import_hook
-    from streamlit.components.v2 import manifest_scanner
+# Every shape written in a signature of `models` can be checked on every call.
+install_import_hook("models", f"{checking.__name__}.check")
 
-    from tests import checking
-
-    install_import_hook("models", f"{checking.__name__}.check")
-
-    # Every AppTest looks for components in all installed packages, which stay the same.
-    manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+# Every AppTest looks for components in all installed packages, which stay the same.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 torch.set_num_threads(1)
 
-CORE, RUNS = (Path(__file__).parent / name for name in ("models", "runs"))
+TESTS = Path(__file__).parent
+CORE, RUNS = TESTS / "models", TESTS / "runs"
 
-# On a busy machine any example may wait a moment: pytest's own time limit is the limit.
-hypothesis.settings.register_profile("any pace", deadline=None)
-hypothesis.settings.load_profile("any pace")
+# No deadline: an example may wait on a busy machine. The quick run draws the same examples
+# every time, so what passes once passes again; the thorough one looks for new ones.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20, derandomize=True)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1_000)
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Of the process that started the others, when all of them have ended."""
-    others = config.pluginmanager.get_plugin("dsession")
-    manager = getattr(others, "nodemanager", None)
-    if manager is not None:
-        tidy(manager.testrunuid)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="whole grids instead of pairs, and a thousand examples instead of twenty",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    thorough = config.getoption("--thorough")
+    hypothesis.settings.load_profile("thorough" if thorough else "quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest files begin first; what only the thorough run needs is left out of others."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+    if config.getoption("--thorough"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the benchmarks measured; here, for the process that started the others collects none."""
-    reports = terminalreporter.getreports("passed")
-    figures = [
-        str(value)
-        for report in reports
-        for name, value in getattr(report, "user_properties", ())
-        if name == FIGURE and report.when == "call"
-    ]
-    if figures:
-        terminalreporter.section("figures")
-        for line in figures:
-            terminalreporter.line(line.strip().lstrip("."))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """A benchmark has the machine alone; its waiting is outside of every time limit."""
-    with held("machine", alone=item.get_closest_marker("bench") is not None):
-        return (yield)
+    """Seconds of all processes together, by folder."""
+    seconds: dict[str, float] = defaultdict(float)
+    cases: dict[str, int] = defaultdict(int)
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        folder = Path(report.nodeid.partition("::")[0]).parent.as_posix()
+        seconds[folder] += report.duration
+        cases[folder] += report.when == "call"
+    if seconds:
+        terminalreporter.section("seconds by folder, both processes together")
+        for folder in sorted(seconds, key=lambda folder: -seconds[folder]):
+            terminalreporter.line(f"{seconds[folder]:8.1f} s {cases[folder]:6,} cases  {folder}")
 
 
 @pytest.fixture(autouse=True)
@@ -81,8 +87,7 @@ def _no_processes_that_train(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page that is drawn in a test's own process starts none; a server's does."""
-    draws_no_page = request.path.is_relative_to(CORE) or request.node.get_closest_marker("bench")
-    if not (draws_no_page or request.path.is_relative_to(RUNS)):
+    if not (request.path.is_relative_to(CORE) or request.path.is_relative_to(RUNS)):
         monkeypatch.setattr("explorer.runs.cluster.Cluster.start", lambda cluster: None)
 
 
@@ -102,10 +107,19 @@ def small_models(_small_models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the whole session; fails in one sentence where there is none."""
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small models as the reference library saves them; nobody may change them."""
+    from tests import zoo
+
+    return zoo.zoo(tmp_path_factory.mktemp("zoo"))
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One Chromium for each process; fails in one sentence where there is none."""
+    shared = tmp_path_factory.getbasetemp().parent  # of all processes of this run
     try:
-        with held("chromium", alone=True):
+        with FileLock(shared / "chromium.lock"):  # one process installs it, the others wait
             path = chromium.ensure()
     except chromium.NoChromium as error:
         pytest.fail(str(error), pytrace=False)

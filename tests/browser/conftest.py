@@ -1,26 +1,29 @@
-"""A Chromium, a running app, and visitors; everything is closed again at the end."""
+"""One running app and one browser for all tests of a process; everything is closed at the end."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
+from explorer.text import character_tokenizer
+from explorer.text.special import DECODER
+from tests import zoo
 from tests.browser.visiting import Visitor
 from tests.served import Server
+from tests.shelf import put
 
 HERE = Path(__file__).parent
+NEEDS_NONE = ("test_chromium.py",)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(HERE) and item.path.name != "test_chromium.py":
+        if item.path.is_relative_to(HERE) and item.path.name not in NEEDS_NONE:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.flaky(reruns=1))  # the summary names each that needed it
-            if not item.get_closest_marker("timeout"):
-                item.add_marker(pytest.mark.timeout(300))
 
 
 def serve(folder: Path, **env: str) -> Iterator[Server]:
@@ -32,16 +35,46 @@ def serve(folder: Path, **env: str) -> Iterator[Server]:
         assert not server.leftovers()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One running app for the tests of a file."""
-    yield from serve(tmp_path_factory.mktemp("served") / "runs")
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, published: Path) -> Iterator[Server]:
+    """The app beside bert, gpt2, t5 and torn as the reference library saves them.
+
+    With them one of ours and one published that read 2,048 tokens: long, and long-gpt2.
+    """
+    longer = tmp_path_factory.mktemp("long")
+    zoo.long_gpt2(longer / "long-gpt2")
+    letters = character_tokenizer("abcdefghijklmnopqrstuvwxyz .", DECODER)
+    put(longer, "long", letters, "a bc", kind="decoder", n_layers=2, n_heads=4, max_len=2_048)
+    yield from serve(
+        tmp_path_factory.mktemp("served") / "runs",
+        EXPLORER_MODELS=os.pathsep.join(map(str, (published, longer))),
+        EXPLORER_FREE_PATH="1",
+        HF_HUB_OFFLINE="1",
+    )
 
 
 @pytest.fixture
 def fresh_server(tmp_path: Path) -> Iterator[Server]:
-    """A running app nobody has visited yet."""
+    """A running app nobody has visited yet, for what is done to servers."""
     yield from serve(tmp_path / "runs")
+
+
+@pytest.fixture(scope="session")
+def _tab(browser: Browser, server: Server) -> Iterator[Visitor]:
+    """One tab for all tests: what the app is made of is fetched once."""
+    visitor = Visitor(browser, server.url)
+    yield visitor
+    visitor.close()
+
+
+@pytest.fixture
+def visitor(_tab: Visitor, server: Server) -> Iterator[Visitor]:
+    """A visitor who has opened nothing yet; whatever the test does, nothing may go wrong."""
+    _tab.begin()
+    yield _tab
+    _tab.no_mishap()
+    _tab.leave()
+    assert not server.tracebacks, server.tracebacks[0]
 
 
 Visit = Callable[..., Visitor]
@@ -49,7 +82,7 @@ Visit = Callable[..., Visitor]
 
 @pytest.fixture
 def visit(browser: Browser, server: Server) -> Iterator[Visit]:
-    """Makes visitors of the file's server."""
+    """Makes further visitors, each with a browser of their own: a friend, a wide screen, the dark."""
     visitors: list[Visitor] = []
 
     def arrive(url: str = server.url, **how: object) -> Visitor:
@@ -58,10 +91,5 @@ def visit(browser: Browser, server: Server) -> Iterator[Visit]:
 
     yield arrive
     for visitor in visitors:
+        visitor.no_mishap()
         visitor.close()
-
-
-@pytest.fixture
-def visitor(visit: Visit) -> Visitor:
-    """One visitor of the file's server."""
-    return visit()

@@ -80,11 +80,20 @@ class Visitor:
         self.context.set_default_timeout(60_000)
         self.context.add_init_script(NOTE_VIOLATIONS)
         self.context.on("request", lambda request: self.notes.asked(request.url))
-        self.context.on("console", self.notes.said)
+        self.context.on("console", lambda message: self.notes.said(message))
         self.context.on("weberror", lambda error: self.notes.errors.append(str(error.error)))
-        self.context.on("dialog", self.notes.interrupted)
+        self.context.on("dialog", lambda dialog: self.notes.interrupted(dialog))
         self.page: Page = self.context.new_page()
         self.page.on("websocket", lambda socket: self.notes.asked(socket.url))
+
+    def begin(self) -> None:
+        """As somebody who just came: with nothing noted, and the pointer out of the way."""
+        self.notes = Notes()
+        self.page.mouse.move(0, 0)
+
+    def leave(self) -> None:
+        """Close the page: one that stays open asks on, beside what comes next."""
+        self.page.goto("about:blank")
 
     def open(self, address: str = "/") -> Page:
         """Go to an address of the app and wait until it is drawn."""
@@ -178,10 +187,14 @@ class Visitor:
         """What the app drew under this key."""
         return self.page.locator(f".st-key-{key}")
 
-    def violations(self) -> list[str]:
-        """What the content security policy has stopped on this page."""
-        found: list[str] = self.page.evaluate("window.policyViolations")
-        return found
+    def no_mishap(self) -> None:
+        """No traceback, no error of a script, no dialog, nothing asked of another host."""
+        self.no_traceback()
+        stopped: list[str] = self.page.evaluate("window.policyViolations ?? []")
+        assert stopped == [], "the content security policy stopped what the page wanted"
+        assert self.notes.errors == []
+        assert self.notes.dialogs == []
+        assert self.notes.hosts <= {urlsplit(self.url).netloc}
 
     def no_traceback(self) -> None:
         """The page shows no traceback and no message of a failed script."""
