@@ -29,8 +29,13 @@ def python_files(*rooms: str) -> list[Path]:
     return [path for path in python if not rooms or path.parts[0] in rooms]
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Every module this file imports, by its full dotted name; also inside functions."""
+    return frozenset(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,13 +1,15 @@
-"""The house stands as designed: which room may know which, and what lies where."""
+"""The house stands as designed: which room may know which, what lies where, what is never written.
+
+Each rule is one test, and its failure names every file that breaks it.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-
-import pytest
 
 from tests.source import ROOT, files, imports, python_files
 
@@ -22,88 +24,65 @@ MAY_KNOW = {
 }
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping"}
 ABOUT_THE_SCREEN = {
-    "shell.py",
-    "session.py",
-    "shelves.py",
-    "tables.py",
-    "waiting.py",
-    "widgets.py",
-    "choices.py",
-    "cutting.py",
-    "head_table.py",
-    "components",
-    "training",
-    "checkpoints",
-    "bench",
+    *("shell.py", "session.py", "shelves.py", "tables.py", "waiting.py", "widgets.py"),
+    *("choices.py", "cutting.py", "head_table.py"),
+    *("components", "training", "checkpoints", "bench"),
 }
 TOP = {
-    ".ci",
-    ".gitattributes",
-    ".gitignore",
-    ".streamlit",
-    "LICENSE",
-    "README.md",
-    "app.py",
-    "docs",
-    "explorer",
-    "models",
-    "pages",
-    "pyproject.toml",
-    "requirements-dev.txt",
-    "requirements.txt",
-    "tests",
+    *(".ci", ".gitattributes", ".gitignore", ".streamlit", "LICENSE", "README.md", "app.py"),
+    *("docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),
+    *("requirements.txt", "tests"),
 }
-LONGEST_FILE = 300
+MARKUP, CODE = "text from outside would become markup", "text from outside would become code"
 NEVER_IN_PYTHON = {
     r"\btorch\.load\b": "pickled weights run code",
     r"^\s*(import|from) pickle\b": "pickles run code",
-    r"unsafe_allow": "text from outside would become markup",
-    r"\bst\.html\(": "text from outside would become markup",
-    r"(?<![.\w])(eval|exec)\(": "text from outside would become code",
+    r"unsafe_allow": MARKUP,
+    r"\bst\.html\(": MARKUP,
+    r"(?<![.\w])(eval|exec)\(": CODE,
 }
 NEVER_IN_A_BROWSER = {
-    r"\b(inner|outer)HTML\b": "text from outside would become markup",
-    r"\binsertAdjacentHTML\b": "text from outside would become markup",
-    r"\bdocument\.write\b": "text from outside would become markup",
-    r"\beval\(|\bnew Function\b": "text from outside would become code",
+    r"\b(inner|outer)HTML\b": MARKUP,
+    r"\binsertAdjacentHTML\b": MARKUP,
+    r"\bdocument\.write\b": MARKUP,
+    r"\beval\(|\bnew Function\b": CODE,
     r"https?://(?!www\.w3\.org/)": "nothing is fetched from outside",
 }
 
-APP = python_files("app.py", "pages", "explorer", "models")
-BROWSER = [path for path in files() if path.suffix in {".js", ".css", ".html"}]
+
+def known(path: Path) -> set[str]:
+    """The top-level packages that a file imports."""
+    return {module.partition(".")[0] for module in imports(path)}
 
 
-def name(path: Path) -> str:
-    return path.as_posix()
+def written(paths: Iterable[Path], never: dict[str, str]) -> list[str]:
+    """Every file that holds what is never to be written, and why not."""
+    return [
+        f"{path}: {pattern}: {reason}"
+        for path in paths
+        for pattern, reason in never.items()
+        if re.search(pattern, (ROOT / path).read_text("utf-8"), re.MULTILINE)
+    ]
 
 
-@pytest.mark.parametrize("path", python_files(), ids=name)
-def test_imports_run_one_way(path: Path) -> None:
-    known = {module.partition(".")[0] for module in imports(path)} & ROOMS
-    assert known <= MAY_KNOW[path.parts[0]]
+def test_imports_run_one_way() -> None:
+    against = {path: known(path) & ROOMS - MAY_KNOW[path.parts[0]] for path in python_files()}
+    assert {path: rooms for path, rooms in against.items() if rooms} == {}
 
 
-@pytest.mark.parametrize("path", python_files("models"), ids=name)
-def test_the_core_needs_little(path: Path) -> None:
-    known = {module.partition(".")[0] for module in imports(path)} - {"models"}
-    assert known - set(sys.stdlib_module_names) <= CORE_KNOWS
+def test_the_core_needs_little() -> None:
+    little = CORE_KNOWS | {"models"} | set(sys.stdlib_module_names)
+    against = {path: known(path) - little for path in python_files("models")}
+    assert {path: packages for path, packages in against.items() if packages} == {}
 
 
-@pytest.mark.parametrize("path", python_files("explorer"), ids=name)
-def test_few_files_know_the_screen(path: Path) -> None:
-    if path.parts[1] not in ABOUT_THE_SCREEN:
-        assert not any(module.partition(".")[0] == "streamlit" for module in imports(path))
+def test_few_files_know_the_screen() -> None:
+    others = [path for path in python_files("explorer") if path.parts[1] not in ABOUT_THE_SCREEN]
+    assert [path for path in others if "streamlit" in known(path)] == []
 
 
 def test_the_root_holds_what_was_agreed() -> None:
     assert {path.parts[0] for path in files()} <= TOP
-
-
-@pytest.mark.parametrize(
-    "path", [path for path in files() if path.suffix in {".py", ".js", ".css"}], ids=name
-)
-def test_a_file_can_be_read_in_one_sitting(path: Path) -> None:
-    assert len((ROOT / path).read_text("utf-8").splitlines()) <= LONGEST_FILE
 
 
 def test_an_address_belongs_to_one_page() -> None:
@@ -111,18 +90,12 @@ def test_an_address_belongs_to_one_page() -> None:
     assert [name for name, times in names.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("path", APP, ids=name)
-def test_nothing_dangerous_is_written(path: Path) -> None:
-    text = (ROOT / path).read_text("utf-8")
-    for pattern, reason in NEVER_IN_PYTHON.items():
-        assert not re.search(pattern, text, re.MULTILINE), f"{pattern}: {reason}"
-
-
-@pytest.mark.parametrize("path", BROWSER, ids=name)
-def test_nothing_dangerous_reaches_the_browser(path: Path) -> None:
-    text = (ROOT / path).read_text("utf-8")
-    for pattern, reason in NEVER_IN_A_BROWSER.items():
-        assert not re.search(pattern, text), f"{pattern}: {reason}"
+def test_nothing_dangerous_is_written() -> None:
+    app = python_files("app.py", "pages", "explorer", "models")
+    browser = [path for path in files() if path.suffix in {".js", ".css", ".html"}]
+    assert app
+    assert browser
+    assert written(app, NEVER_IN_PYTHON) + written(browser, NEVER_IN_A_BROWSER) == []
 
 
 def test_shipped_models_are_small() -> None:
@@ -132,3 +105,15 @@ def test_shipped_models_are_small() -> None:
             sizes[path.parts[2]] += (ROOT / path).stat().st_size
     assert max(sizes.values(), default=0) <= 8_000_000
     assert sizes.total() <= 20_000_000
+
+
+def test_tests_wait_for_states_and_measure_no_time() -> None:
+    """Sleeping makes a test slow on a quick machine and wrong on a slow one."""
+    clock = {
+        r"\btime\.sleep\(|wait_for_timeout\(": "wait for a state",
+        r"\bperf_counter\(|\bprocess_time\(": "measured by tests/benchmarks",
+        r"pytest\.mark\.(flaky|xfail)": "a test that fails is mended",
+    }
+    tests = [path for path in python_files("tests") if path.parts[1] != "benchmarks"]
+    allowed = {Path("tests/served.py"), Path("tests/test_house.py")}
+    assert written([path for path in tests if path not in allowed], clock) == []

@@ -1,46 +1,30 @@
-"""Processes that run the tests side by side keep out of each other's way, and leave nothing."""
+"""Servers of tests that run side by side keep out of each other's way."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests import served, side_by_side
+from tests import served
 from tests.served import PORTS, Server, first_port, free_port
 
 
-def locks() -> list[Path]:
-    return list(Path(tempfile.gettempdir()).glob(f"{side_by_side.name_of('these')}-*"))
-
-
-def test_the_locks_of_a_run_go_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "RUN", "these")
-    with side_by_side.held("machine", alone=True):
-        assert len(locks()) == 1
-    side_by_side.tidy("others")
-    assert len(locks()) == 1
-    side_by_side.tidy("these")
-    assert not locks()
-
-
-def test_two_processes_share_no_port(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_share_no_port_and_one_gives_none_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ranges = []
     for worker in ("gw0", "gw1"):
         monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)
-        assert first_port() <= free_port() < first_port() + PORTS
+        given = [free_port() for _ in range(25)]
+        assert len({*given}) == len(given)
         ranges.append({*range(first_port(), first_port() + PORTS)})
+        assert {*given} <= ranges[-1]
     assert not ranges[0] & ranges[1]
-
-
-def test_one_process_gives_no_port_twice() -> None:
-    given = [free_port() for _ in range(50)]
-    assert len({*given}) == len(given)
 
 
 class Well(BaseHTTPRequestHandler):
@@ -61,7 +45,7 @@ def test_a_server_whose_port_another_took_is_not_taken_for_it(tmp_path: Path) ->
     server = Server(tmp_path / "runs")
     server.port = other.server_port
     server.url = f"http://127.0.0.1:{server.port}"
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as starting:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as starting:
         server.process = starting
         try:
             assert not server._answers()
