@@ -124,6 +124,52 @@ class Visitor:
         painted = self.page.locator(f"{place}[data-painted]").first
         painted.wait_for(state="visible", timeout=60_000)
 
+    def cell(self, key: str, row: float, column: float) -> tuple[Locator, Position]:
+        """The canvas of the view under this key, and the middle of one of its cells on it."""
+        self.drawn(key)
+        view = self.widget(key).locator("[data-cells]").first
+        left, top, *sizes = map(float, str(view.get_attribute("data-cells")).split())
+        at = Position(x=left + (column + 0.5) * sizes[0], y=top + (row + 0.5) * sizes[-1])
+        return view.locator("canvas").first, at
+
+    def point(self, key: str, row: float, column: float) -> Locator:
+        """Move the pointer over a cell; the sentence that the view says of it."""
+        canvas, at = self.cell(key, row, column)
+        canvas.hover(position=at)
+        return self.widget(key).locator(".sentence").first
+
+    def click(self, key: str, row: float, column: float) -> None:
+        """Click a cell of the view under this key."""
+        canvas, at = self.cell(key, row, column)
+        canvas.click(position=at)
+
+    def away(self) -> None:
+        """Move the pointer off everything."""
+        self.page.mouse.move(0, 0)
+
+    def says(self, words: str | re.Pattern[str]) -> None:
+        """Wait until the page says this."""
+        expect(self.page.get_by_test_id("stMain").get_by_text(words).first).to_be_visible()
+
+    def turn_to(self, name: str) -> None:
+        """Choose one of a few by its name, beside or above the figure."""
+        main = self.page.get_by_test_id("stMain")
+        main.get_by_role("radio", name=name, exact=True).first.click()
+        self.rest()
+
+    def press(self, name: str) -> None:
+        """Press the button of this name and wait until the page rests."""
+        self.rest()
+        self.page.get_by_role("button", name=name, exact=True).click()
+        self.rest()
+
+    def fill(self, label: str, text: str) -> None:
+        """Type into a field of the page."""
+        field = self.page.get_by_label(label, exact=True)
+        field.fill(text)
+        field.press("Enter")
+        self.rest()
+
     def picture(self, key: str) -> str:
         """What is painted on the canvas under this key, as the browser would save it.
 
@@ -133,6 +179,11 @@ class Visitor:
         canvas = self.widget(key).locator("canvas").first
         url: str = canvas.evaluate(PAINTED_WITH_FONTS)
         return url
+
+    def changed(self, key: str, before: str) -> str:
+        """Wait until something else is painted under this key; what it is."""
+        wait_until(lambda: self.picture(key) != before, f"another picture under {key}", 30)
+        return self.picture(key)
 
     def shows(self, key: str, picture: str) -> None:
         """Wait until this is painted under this key."""
