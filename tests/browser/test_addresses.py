@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import Visit

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
-from torch.nn.functional import gelu
 
 
 class Plain(dict[str, Tensor]):
@@ -46,9 +44,6 @@ class Plain(dict[str, Tensor]):
         if self.how.get("waves"):
             added = waves(*x.shape)
             x = self.put(f"{name}.sum", x + self.put(f"{name}.pos_embed", added))
-        elif f"{name}.positions" in self.weights:
-            added = self.weights[f"{name}.positions"][: len(ids)]
-            x = self.put(f"{name}.sum", x + self.put(f"{name}.pos_embed", added))
         layer = 0
         while f"{name}.blocks.{layer}.mlp.up_proj.weight" in self.weights:
             x = self.block(name, layer, x, memory)
@@ -66,8 +61,7 @@ class Plain(dict[str, Tensor]):
             out = self.attention(f"{name}.cross_attn", f"{at}.cross_attn", normed, memory, False)
             x = self.put(f"{at}.resid_cross", x + out)
         up = self.linear(f"{name}.mlp.up_proj", self.norm(f"{name}.mlp_residual.norm", x))
-        hidden = gelu(up, approximate="tanh") if self.how.get("gelu") else up.clamp(min=0)
-        self.put(f"{at}.mlp.hidden", hidden)
+        hidden = self.put(f"{at}.mlp.hidden", up.clamp(min=0))
         out = self.put(f"{at}.mlp.out", self.linear(f"{name}.mlp.down_proj", hidden))
         return self.put(f"{at}.resid_post", x + out)
 
@@ -132,35 +126,3 @@ def judged(folder: Path, words: str, head: int) -> tuple[list[int], Plain]:
     made = Plain(load_file(folder / "model.safetensors"), 2, head)
     pooled = made.put("head.pooled", made.stack("encoder", ids)[:1])
     return ids, made.answer(made.linear("head.out", pooled))
-
-
-def continued(folder: Path, ids: list[int], head: int) -> Plain:
-    """The pass of a GPT-2 as it is published: its matrices lie on their side, the last is tied."""
-    held = load_file(folder / "model.safetensors")
-    weights = {name.removeprefix("transformer."): value for name, value in held.items()}
-    named = {
-        "decoder.embedding.weight": weights["wte.weight"],
-        "decoder.positions": weights["wpe.weight"],
-    }
-    of_block: dict[str, Callable[[Tensor], dict[str, Tensor]]] = {
-        "ln_1": lambda x: {"self_residual.norm": x},
-        "ln_2": lambda x: {"mlp_residual.norm": x},
-        "attn.c_attn": lambda x: {
-            f"self_attn.{letter}_proj": part
-            for letter, part in zip("qkv", x.chunk(3, -1), strict=True)
-        },
-        "attn.c_proj": lambda x: {"self_attn.o_proj": x},
-        "mlp.c_fc": lambda x: {"mlp.up_proj": x},
-        "mlp.c_proj": lambda x: {"mlp.down_proj": x},
-    }
-    for name, value in weights.items():
-        part, _, kind = name.rpartition(".")
-        if name.startswith("h."):
-            _, layer, inside = part.split(".", 2)
-            for other, one in of_block[inside](value).items():
-                named[f"decoder.blocks.{layer}.{other}.{kind}"] = one.T if one.dim() == 2 else one
-        elif part == "ln_f":
-            named[f"decoder.norm.{kind}"] = value
-    made = Plain(named, 3, head, gelu=True)
-    last = made.stack("decoder", ids)
-    return made.answer(last @ made.weights["decoder.embedding.weight"].T)

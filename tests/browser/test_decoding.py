@@ -1,47 +1,27 @@
-"""Decoding by hand: choose, force, branch, undo, search with beams, feed the right answer."""
+"""Decoding and Writing by hand: force, branch, undo, beams, teacher forcing; a text that grows."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 import torch
 from playwright.sync_api import Locator, expect
 
 from explorer import library
 from explorer.analysis.forcing import forced
 from explorer.decoding import stand, start_of
-from explorer.library import Opened
 from explorer.numbers import three
 from explorer.passing import ids_of
 from explorer.right_answer import target_of
 from models.beam_search import beam_search
 from models.generation import Sampling, choose_from
-from tests import zoo
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
-TEXTS = {"translation": "the black cat sleeps", "shakespeare": "To be", "gpt2": "5 17 3"}
-TEXTS["t5"] = "the cat"
+TEXTS = {"translation": "the black cat sleeps", "shakespeare": "To be"}
 
 
 READ = """view => [...view.querySelectorAll("tbody tr")].map(row => [
   row.querySelector(".name").textContent,
   ...[...row.querySelectorAll("td")].map(cell => cell.textContent)])"""
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same folders that the app was started with: they are made from the same seed."""
-    folder = tmp_path_factory.mktemp("published")
-    return {"gpt2": zoo.gpt2(folder / "gpt2"), "t5": zoo.t5(folder / "t5")}
-
-
-def opened(name: str, published: dict[str, Path]) -> Opened:
-    if name not in published:
-        return library.open_model(name)
-    found = library.entries(brought=[published[name]])
-    return library.open_entry(next(each for each in found if each.folder == published[name]))
 
 
 def address(name: str, **choices: str) -> str:
@@ -61,29 +41,21 @@ def nodes(visitor: Visitor, key: str) -> Locator:
     return visitor.widget(key).locator(".node")
 
 
-def set_number(visitor: Visitor, label: str, value: str) -> None:
-    field = visitor.page.get_by_label(label, exact=True)
-    field.fill(value)
-    field.press("Enter")
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_temperature_top_k_top_p_with_live_bars(
-    visitor: Visitor, name: str, published: dict[str, Path]
-) -> None:
+def test_temperature_top_k_top_p_with_live_bars(visitor: Visitor) -> None:
+    name = "shakespeare"
     page = visitor.open(address(name))
     slider = page.get_by_role("slider", name="Temperature")
     for _ in range(10):
         slider.press("ArrowLeft")
     visitor.asks(temperature="0.5")
-    set_number(visitor, "Top-k", "4")
+    visitor.fill("Top-k", "4")
     visitor.asks(top_k="4")
     slider = page.get_by_role("slider", name="Top-p")
     for _ in range(30):
         slider.press("ArrowLeft")
     visitor.asks(top_p="0.7")
     visitor.rest()
-    model = opened(name, published)
+    model = library.open_model(name)
     logits = stand(model, TEXTS[name], ()).logits
     cool = choose_from(logits[None], Sampling(0.5))[0]
     final = choose_from(logits[None], Sampling(0.5, 4, 0.7))[0]
@@ -108,9 +80,8 @@ def test_temperature_top_k_top_p_with_live_bars(
     expect(page.get_by_text("top-k cuts")).to_be_visible()
 
 
-@pytest.mark.parametrize("name", ["translation", "gpt2"])
-def test_force_a_token_branch_and_undo(visitor: Visitor, name: str) -> None:
-    page = visitor.open(address(name))
+def test_force_a_token_branch_and_undo(visitor: Visitor) -> None:
+    page = visitor.open(address("translation"))
     visitor.widget("draw").get_by_role("button").click()
     wait_until(lambda: "branches" in visitor.query(), "what was drawn in the address")
     drawn = visitor.query()["branches"]
@@ -157,12 +128,12 @@ def test_the_tree_follows_what_is_written_down_and_says_the_temperature(visitor:
     expect(page.get_by_text("“Seed” goes from 0 to 9,999, not “inf”; it is 0.")).to_be_visible()
 
 
-@pytest.mark.parametrize("name", ["translation", "t5", "shakespeare"])
-def test_beam_tree(visitor: Visitor, name: str, published: dict[str, Path]) -> None:
+def test_beam_tree(visitor: Visitor) -> None:
     """Every token that was considered stands there with its score; one of them is gone on from."""
+    name = "translation"
     page = visitor.open(address(name, length="5"))
     page.get_by_role("radio", name="Beam search").click()
-    model = opened(name, published)
+    model = library.open_model(name)
     start = start_of(model, TEXTS[name])
     prompt = ids_of([start.source or start.begun])
     found = beam_search(model.model, prompt, beams=4, max_length=5, alpha=0.6)
@@ -177,14 +148,14 @@ def test_beam_tree(visitor: Visitor, name: str, published: dict[str, Path]) -> N
     expect(page.get_by_role("radio", name="Token by token")).to_be_checked()
 
 
-def test_teacher_forcing_beside_free_running(visitor: Visitor, published: dict[str, Path]) -> None:
+def test_teacher_forcing_beside_free_running(visitor: Visitor) -> None:
     page = visitor.open(address("translation", way="Teacher+forcing"))
     expect(page.get_by_text("By the rules of the task")).to_be_visible()
     field = page.get_by_label("The right answer", exact=True)
     field.fill("le chat blanc dort")
     field.press("Enter")
     expect(page.get_by_text("it departs at step 3")).to_be_visible()
-    model = opened("translation", published)
+    model = library.open_model("translation")
     text, answer = TEXTS["translation"], "le chat blanc dort"
     target = target_of(model, text, answer)
     own = forced(model.model, ids_of([start_of(model, text).source]), torch.tensor(target), given=1)
@@ -220,3 +191,15 @@ def test_a_model_that_only_reads_has_a_way_out(visitor: Visitor) -> None:
     visitor.titled("The whole pass")
     visitor.asks(stage="probabilities", model="negation")
     expect(page.get_by_text("Softmax · Encoder, answer")).to_be_visible()
+
+
+def test_a_generated_sentence_grows_its_maps_token_by_token(visitor: Visitor) -> None:
+    page = visitor.open("/writing?model=shakespeare&text=To+be&length=4")
+    seen = [visitor.picture("written_head")]
+    for step in range(1, 4):
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("slider", name="Step")).to_have_value(str(step))
+        wait_until(lambda: visitor.picture("written_head") not in seen, "a larger map", 30)
+        seen.append(visitor.picture("written_head"))
+    page.get_by_role("button", name="Back").click()
+    visitor.shows("written_head", seen[-2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -13,10 +15,16 @@ from explorer.text.learning import BPE, WORDPIECE, Learnt
 from explorer.text.made_here import MadeHere, after, label_of, of_pieces
 from explorer.text.there_and_back import lost
 from explorer.text.unigram import UNIGRAM
-from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
 from tests.served import Server
 
+CLICK_ON = """async clicks => {
+  for (let click = 0; click < clicks; click++) {
+    const buttons = [...document.querySelectorAll('[data-testid="stMain"] button')];
+    buttons.find((button) => button.innerText.trim().startsWith("Next"))?.click();
+    await new Promise(requestAnimationFrame);
+  }
+}"""
 SENTENCE = "the black cat does not see the white house"
 TEXT = learnt.shipped(learnt.TRANSLATION)
 
@@ -79,8 +87,7 @@ def test_tokenizer_merge_stepper_joined_to_a_model(visitor: Visitor) -> None:
     visitor.asks(learn_rules="50")
 
 
-def test_the_tie_rule_and_the_textbooks_score_of_wordpiece(visit: Visit) -> None:
-    visitor = visit(dark=True)
+def test_the_tie_rule_and_the_textbooks_score_of_wordpiece(visitor: Visitor) -> None:
     own = "ab ab ab ac ac ac xy"
     asked = {"learn_how": WORDPIECE, "learn_from": "Words of your own", "learn_own": own}
     page = visitor.open("/learning?" + urlencode(asked))
@@ -154,9 +161,23 @@ def test_bad_choices_in_the_address_are_said(visitor: Visitor) -> None:
     expect(page.get_by_text("5,000,000 bytes; at most 1,000,000 characters fit")).to_be_visible()
 
 
-def test_the_merges_of_a_published_tokenizer_of_its_own(visitor: Visitor, server: Server) -> None:
-    """Every step on the screen is one that the folder's own tokenizer gives."""
-    folder = Path(server.extra["EXPLORER_MODELS"]) / "long-gpt2"
+def test_the_tokens_of_a_published_tokenizer_are_read_and_merged_step_by_step(
+    visitor: Visitor, server: Server
+) -> None:
+    """An emoji is its bytes; every step on the screen is one that the folder's tokenizer gives."""
+    page = visitor.open("/tokens?model=long-gpt2&text=to+be")
+    visitor.type("to é🙂")
+    visitor.asks(text="to é🙂")
+    said = visitor.widget("tokens_read").locator(".sentence")
+    pieces = chips(visitor, "tokens_read").filter(has_text=re.compile("^<0x"))
+    expect(pieces.nth(3)).to_be_visible()
+    chips(visitor, "tokens_read").filter(has_text=re.compile("^(to|t)$")).first.hover()
+    expect(said).to_contain_text(re.compile(r"is token \d+ of \d+ · id \d+ · characters? 0"))
+    expect(said).to_contain_text("bytes 74")
+    pieces.last.hover()
+    expect(said).to_contain_text("bytes f0 9f 99 82")
+    expect(visitor.widget("tokens_read").locator(".text .on")).to_have_text("🙂")
+    (folder,) = Path(server.extra["EXPLORER_MODELS"].split(os.pathsep)[1]).glob("long-gpt2")
     taken = steps(open_published(folder, "gpt2"), "the cat sat")
     merge = next(place for place, step in enumerate(taken) if step.rank is not None)
     page = visitor.open(f"/tokens?model=long-gpt2&text=the+cat+sat&step={merge}")
@@ -164,3 +185,14 @@ def test_the_merges_of_a_published_tokenizer_of_its_own(visitor: Visitor, server
         expect(page.get_by_text(step.action, exact=True)).to_be_visible()
         expect(chips(visitor, "tokens_step")).to_have_text([p.label for p in step.pieces])
         page.get_by_role("button", name="Next").first.click()
+
+
+def test_quick_steps_end_where_they_lead(visitor: Visitor) -> None:
+    """Clicks that come while the last one is being answered; no part of the page is lost."""
+    page = visitor.open("/learning?model=translation")
+    expect(page.get_by_role("button", name="Next").first).to_be_enabled()
+    page.evaluate(CLICK_ON, 12)
+    visitor.rest()
+    expect(page.get_by_test_id("stApp")).to_have_attribute(
+        "data-test-connection-state", "CONNECTED"
+    )

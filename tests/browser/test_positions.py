@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 import torch
 from playwright.sync_api import expect
 
 from explorer import library, reading
-from explorer.analysis.positions import backwards, longer, moved, right_and_doubled, swapped
-from explorer.bench.positions_doubled import lines
+from explorer.analysis.positions import backwards, moved, swapped
 from explorer.library import Opened
 from explorer.numbers import three
 from explorer.reading import Reading
 from models.positional import sinusoids
-from tests import zoo
 from tests.browser.visiting import Visitor
 
 NAMES = ("Sinusoidal", "Learned", "Rotary", "Relative", "ALiBi", "None")
@@ -24,13 +19,6 @@ NAMES = ("Sinusoidal", "Learned", "Rotary", "Relative", "ALiBi", "None")
 def read(model: str, text: str) -> tuple[Opened, Reading]:
     opened = library.open_model(model)
     return opened, reading.read(opened, text)
-
-
-def trained(model: str) -> torch.Tensor:
-    """The trained numbers of the encoder's positions."""
-    return dict(library.open_model(model).model.named_parameters())[
-        "encoder.positions.table.weight"
-    ].detach()
 
 
 def test_positional_encodings_compare_six_schemes_of_ours(visitor: Visitor) -> None:
@@ -73,51 +61,6 @@ def test_the_pair_and_the_position_are_in_the_link(visitor: Visitor) -> None:
     expect(page.get_by_text("not “900”; it is 3.")).to_be_visible()
 
 
-@pytest.fixture
-def _published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same models that the server has, for this process."""
-    zoo.bert(tmp_path / "bert")
-    zoo.t5(tmp_path / "t5")
-    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
-
-
-@pytest.mark.usefixtures("_published")
-def test_the_learned_positions_and_the_buckets_are_the_published_models_own(
-    visitor: Visitor,
-) -> None:
-    page = visitor.open("/positions?model=bert")
-    expect(page.get_by_text("This is the chosen model's own scheme.")).to_be_visible()
-    visitor.drawn("positions_table")
-    table = visitor.widget("positions_table")
-    table.locator("canvas").focus()
-    page.keyboard.press("ArrowDown")
-    found = trained("bert")[0, 0]
-    expect(table.locator(".sentence")).to_contain_text(three(float(found)))
-    page.get_by_role("radio", name="Longer than trained").click()
-    expect(page.get_by_text("The table has 64 rows, so 64 tokens fit")).to_be_visible()
-    page = visitor.open("/positions?model=t5&part=Encoder&head=1")
-    visitor.drawn("products")
-    matrix = visitor.widget("products")
-    matrix.locator("canvas").focus()
-    page.keyboard.press("ArrowDown")
-    bias = trained("t5")[0, 1]
-    expect(matrix.locator(".sentence")).to_contain_text(three(float(bias)))
-
-
-def test_the_doubled_exponent_is_given_away_by_its_numbers(visitor: Visitor) -> None:
-    page = visitor.open("/positions?model=shakespeare&lab=A+doubled+exponent")
-    cells = page.get_by_test_id("stTable").get_by_role("cell")
-    for value in ("0.8415 0.5403 0.8219 0.5697", "0.8415 0.5697 0.8020 0.6234"):
-        expect(cells.filter(has_text=value)).to_be_visible()
-    for value in ("102 of 512", "307 of 512", "1.36"):
-        expect(cells.filter(has_text=value)).to_be_visible()
-    page.get_by_role("radio", name="This model's width").click()
-    visitor.asks(width="This model's width")
-    for found in right_and_doubled(128, 60, 5):
-        still = dict(lines(found))["dimensions that barely move"]
-        expect(cells.filter(has_text=still)).to_be_visible()
-
-
 def test_without_positions_a_permuted_sentence_changes_nothing(visitor: Visitor) -> None:
     text = "the food was not very good"
     page = visitor.open("/positions?model=negation&lab=Another+order&text=" + text)
@@ -155,21 +98,6 @@ def test_swapped_tokens_and_an_own_order_of_a_causal_model(visitor: Visitor) -> 
     expect(page.get_by_text(f"the last vectors change by up to {change} %")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["Sinusoidal", "ALiBi"])
-def test_longer_than_trained_is_really_passed(visitor: Visitor, scheme: str) -> None:
-    text = "To be, or not to be"
-    address = f"/positions?model=shakespeare&layer=0&head=2&lab=Longer+than+trained&text={text}"
-    page = visitor.open(f"{address}&scheme={scheme}")
-    expect(page.get_by_text("128 tokens in one pass; the model is made for 64")).to_be_visible()
-    opened, found = read("shakespeare", text)
-    name = scheme.lower()
-    result = longer(opened, found, 128, name, "decoder.self_attn", 0, 2)
-    assert result.nats is not None
-    inside, beyond = result.halves(result.nats)
-    said = f"On average {three(inside)} nats up to position 63, {three(beyond)} beyond"
-    expect(page.get_by_text(said)).to_be_visible()
-
-
 def test_an_odd_width_of_sinusoids_has_its_place(visitor: Visitor) -> None:
     page = visitor.open("/positions?model=shakespeare")
     page.get_by_role("radio", name="An odd width, 7").click()
@@ -184,9 +112,3 @@ def test_an_odd_width_of_sinusoids_has_its_place(visitor: Visitor) -> None:
         page.keyboard.press(key)
     value = float(sinusoids(torch.arange(2), 7)[1, 6])
     expect(table.locator(".sentence")).to_contain_text(f"Position 1, dimension 6: {value:.4f}")
-
-
-def test_a_longer_source_is_the_encoders(visitor: Visitor) -> None:
-    page = visitor.open("/positions?model=translation&lab=Longer+than+trained")
-    expect(page.get_by_text("looks at: layer 0, head 1 · Encoder")).to_be_visible()
-    expect(page.get_by_text("Cross, chosen in the sidebar")).to_be_visible()

@@ -1,4 +1,4 @@
-"""One number followed by hand from the typed letters to the probability, on three kinds of model.
+"""One number followed by hand from the typed letters to the probability, on two kinds of model.
 
 At every join what the screen says is held against `plain_pass`, which the app has no part in.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.bench.plain_pass import Plain, continued, judged, translated
+from tests.browser.plain_pass import Plain, judged, translated
 from tests.browser.visiting import Visitor
-from tests.served import ROOT, Server, wait_until
+from tests.served import ROOT, wait_until
 
 CHECKPOINTS = ROOT / "models" / "checkpoints"
 HEAD, NUMBER = 1, 5
@@ -58,24 +57,17 @@ class Followed:
         return int(weights.topk(2).indices[1])
 
 
-def translation(_: Path) -> Followed:
+def translation() -> Followed:
     text = "the white cat does not see the black house"
     source, target, made = translated(CHECKPOINTS / "translation", text, HEAD)
     ids = {"encoder": source, "decoder": target}
     return Followed("translation", text, made, ids, {"encoder": 2, "decoder": 3}, "ne")
 
 
-def classifier(_: Path) -> Followed:
+def classifier() -> Followed:
     text = "the food was not good"
     ids, made = judged(CHECKPOINTS / "negation", text, HEAD)
     return Followed("negation", text, made, {"encoder": ids}, {"encoder": 4}, "negative")
-
-
-def published(folder: Path) -> Followed:
-    ids = [5, 17, 3, 40]
-    made = continued(folder / "gpt2", ids, HEAD)
-    answer = str(int(made["logits"][2].argmax()))
-    return Followed("gpt2", "5 17 3 40", made, {"decoder": ids}, {"decoder": 2}, answer)
 
 
 def joins(made: Plain, stack: str) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -205,11 +197,13 @@ class Reader:
             raise AssertionError(f"{error}: {said}, {equation.text_content()}") from None
 
 
-@pytest.mark.parametrize("follow", [translation, classifier, published], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "follow", [translation, pytest.param(classifier, marks=pytest.mark.thorough)]
+)
 def test_one_number_from_the_typed_letters_to_the_probability(
-    visitor: Visitor, server: Server, follow: Callable[[Path], Followed]
+    visitor: Visitor, follow: Callable[[], Followed]
 ) -> None:
-    of = follow(Path(server.extra["EXPLORER_MODELS"]))
+    of = follow()
     page = visitor.open(f"/walk?model={of.model}&head={HEAD}")
     visitor.drawn("spine")
     visitor.type(of.text)
