@@ -82,7 +82,7 @@ Visit = Callable[..., Visitor]
 
 @pytest.fixture
 def visit(browser: Browser, server: Server) -> Iterator[Visit]:
-    """Makes further visitors, each with a browser of their own: a friend, a wide screen, the dark."""
+    """Makes further visitors with a browser of their own: a friend, a wide screen, the dark."""
     visitors: list[Visitor] = []
 
     def arrive(url: str = server.url, **how: object) -> Visitor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -17,6 +19,15 @@ from tests.served import wait_until
 
 TEXT = "the black cat sleeps"
 ADDRESS = f"/museum?model=translation&text={TEXT.replace(' ', '+')}"
+STOP_AT_ONCE = """() => {
+  const main = document.querySelector('[data-testid="stMain"]');
+  new MutationObserver((_, observer) => {
+    const stop = [...main.querySelectorAll("button")].find(each => each.innerText.trim() === "Stop");
+    if (!stop || !/Step \\d+ of 60/.test(main.innerText)) return;
+    observer.disconnect();
+    stop.click();
+  }).observe(main, {childList: true, subtree: true, characterData: true});
+}"""
 SIZES = {
     "lecture handout": "93,322,496",
     "notebook tutorial": "44,127,755",
@@ -24,15 +35,6 @@ SIZES = {
     "web tutorial, classifier": "389,218",
     "paper": "93,322,496",
 }
-
-
-NUMBERS = {
-    1: ("0.8415 0.5697 0.8020 0.6234", "307", "1.36"),
-    5: ("30,193,163", "44,127,755"),
-    9: ("0.333 0.333 0.333", "NaN NaN NaN"),
-    11: ("398,272", "520,064"),
-}
-"""Of the documents' own configurations, by the number of the exhibit."""
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +63,6 @@ def test_tutorials_mistakes_as_exhibits(visitor: Visitor, right: Case) -> None:
         shows(page, exhibit.right[:40])
         if exhibit.sign:
             shows(page, given_away(exhibit, right))
-        tables = page.get_by_test_id("stTable")
-        for one in NUMBERS.get(exhibit.number, ()):
-            expect(tables.filter(has_text=one).first).to_be_visible()
         visitor.no_traceback()
     visitor.asks(exhibit=EXHIBITS[-1].label)
 
@@ -88,16 +87,6 @@ def test_a_mistake_is_switched_off_and_on(visitor: Visitor, right: Case) -> None
     visitor.asks(mistake="false")
     page.reload()
     shows(page, "The mistake is not made")
-
-
-@pytest.mark.parametrize(("first", "model"), [(0, "gpt2"), (1, "t5"), (2, "bert")])
-def test_a_published_model_makes_mistakes_too(visitor: Visitor, first: int, model: str) -> None:
-    """A third of them each; what it cannot have, another model makes, and the page says which."""
-    page = visitor.open(f"/museum?model={model}")
-    for exhibit in FINDABLE[first::3]:
-        visitor.choose("Exhibit", exhibit.label)
-        shows(page, f"What gives it away: {exhibit.sign}")
-        visitor.no_traceback()
 
 
 def test_find_it(visitor: Visitor, right: Case) -> None:
@@ -126,13 +115,15 @@ def test_find_it(visitor: Visitor, right: Case) -> None:
 
 
 def test_two_trainings_are_shown_and_stopped(visitor: Visitor) -> None:
+    """Stopped by the page itself at the first step it shows: a hand might come too late."""
     page = visitor.open("/museum?model=negation")
-    visitor.choose("Exhibit", EXHIBITS[7].label)
+    visitor.choose("Exhibit", EXHIBITS[11].label)
+    visitor.rest()
+    page.evaluate(STOP_AT_ONCE)
     page.get_by_role("button", name="Train both").click()
-    shows(page, "of 60")
-    page.get_by_role("button", name="Stop").click()
-    shows(page, "Loss at step")
     expect(page.get_by_role("button", name="Train both again")).to_be_visible()
+    step = page.get_by_text(re.compile(r"^Accuracy at step \d+:")).inner_text()
+    assert int(re.findall(r"\d+", step)[0]) < 60
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from explorer.runs.run import Run
@@ -19,17 +17,12 @@ LONG_TASK = "sort"
 """A task that trains long enough to be interrupted."""
 
 
-@pytest.fixture
-def trainee(browser: Browser, fresh_server: Server) -> Iterator[Visitor]:
-    """A visitor with a server, and a cluster, of their own."""
-    visitor = Visitor(browser, fresh_server.url)
-    yield visitor
-    visitor.close()
-
-
-def start(visitor: Visitor, runs: Path, task: str) -> Run:
+def start(visitor: Visitor, runs: Path, task: str, steps: int | None = None) -> Run:
     """Pick the task in the address, press the button, and wait for the first steps."""
     visitor.open(f"/train?task={task}")
+    if steps is not None:
+        visitor.page.get_by_text(re.compile("^Optimizer · ")).click()
+        visitor.fill("Steps", str(steps))
     visitor.widget("start_training").get_by_role("button").click()
     run = Run(runs / f"{task}-1")
     wait_until(lambda: run.folder.exists() and run.status().step > 0, "the first step")
@@ -60,105 +53,84 @@ def has_every_step(run: Run) -> None:
     assert len(steps) == steps[-1] - steps[0] + 1
 
 
-def test_who_does_not_train_has_no_processes_for_it(trainee: Visitor, fresh_server: Server) -> None:
-    trainee.open("/attention")
-    trainee.drawn("attention_head")
-    alone = fresh_server.leftovers()
-    assert [process.pid for process in alone] == [fresh_server.pid]
-    trainee.follow("Train")
-    wait_until(lambda: len(fresh_server.leftovers()) > 1, "the processes that train")
+def test_a_run_is_watched_interrupted_finished_and_opened(
+    browser: Browser, fresh_server: Server
+) -> None:
+    """Through a reload, other pages, a pause, single steps and a stop, no step is lost."""
+    visitor = Visitor(browser, fresh_server.url)
+    visitor.open("/attention")
+    visitor.drawn("attention_head")
+    alone = [process.pid for process in fresh_server.leftovers()]
+    assert alone == [fresh_server.pid], "who does not train has no processes for it"
 
-
-def test_reverse_is_trained_to_the_end_and_opened(trainee: Visitor, fresh_server: Server) -> None:
-    run = start(trainee, fresh_server.runs, "reverse")
-    shows(trainee, run)
-    wait_until(lambda: run.status().state == DONE, "the end of the run", 240)
-    assert (run.status().value or 0) >= 0.99
-    press(trainee, "open_run")
-    trainee.titled("Attention")
-    trainee.asks(model=run.name)
-    trainee.rest()
-    trainee.drawn("attention_head")
-    trainee.no_traceback()
-    trainee.follow("Checkpoints")
-    expect(trainee.page.get_by_text(run.name).first).to_be_visible()
-
-
-def test_a_reload_and_a_page_change_lose_nothing(trainee: Visitor, fresh_server: Server) -> None:
-    run = start(trainee, fresh_server.runs, LONG_TASK)
-    trainee.page.reload()
-    trainee.rest()
-    shows(trainee, run, TRAINING)
-    trainee.follow("Attention")
-    trainee.drawn()
+    run = start(visitor, fresh_server.runs, LONG_TASK)
+    visitor.page.reload()
+    visitor.rest()
+    shows(visitor, run, TRAINING)
+    visitor.follow("Attention")
+    visitor.drawn()
     steps_on(run)
-    trainee.follow("Train")
-    shows(trainee, run, TRAINING)
-    steps_on(run)
-    press(trainee, "stop")
-    wait_until(lambda: run.status().state == STOPPED, "the end of the run")
-    shows(trainee, run, STOPPED)
-    has_every_step(run)
-    trainee.no_traceback()
-
-
-def test_pause_step_and_go_on(trainee: Visitor, fresh_server: Server) -> None:
-    run = start(trainee, fresh_server.runs, LONG_TASK)
-    press(trainee, "pause")
+    visitor.follow("Train")
+    shows(visitor, run, TRAINING)
+    press(visitor, "pause")
     wait_until(lambda: run.status().state == PAUSED, "the pause")
-    shows(trainee, run, PAUSED)
+    shows(visitor, run, PAUSED)
     before = run.status().step
-    press(trainee, "step")
+    press(visitor, "step")
     wait_until(lambda: run.status().step == before + 1, "one step")
     wait_until(lambda: run.status().state == PAUSED, "the pause again")
-    shows(trainee, run, PAUSED)
-    press(trainee, "resume")
+    shows(visitor, run, PAUSED)
+    press(visitor, "resume")
     steps_on(run)
-    press(trainee, "stop")
+    press(visitor, "stop")
     wait_until(lambda: run.status().state == STOPPED, "the end of the run")
+    shows(visitor, run, STOPPED)
     has_every_step(run)
 
+    run = start(visitor, fresh_server.runs, "reverse", steps=40)
+    shows(visitor, run)
+    wait_until(lambda: run.status().state == DONE, "the end of the run")
+    assert run.status().step == 40
+    press(visitor, "open_run")
+    visitor.titled("Attention")
+    visitor.asks(model=run.name)
+    visitor.rest()
+    visitor.drawn("attention_head")
+    visitor.follow("Checkpoints")
+    expect(visitor.page.get_by_text(run.name).first).to_be_visible()
+    visitor.no_mishap()
+    visitor.close()
 
-def test_a_killed_server_takes_no_run_with_it(browser: Browser, tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    first, second = Server(runs), Server(runs)
+
+def test_a_killed_server_takes_no_run_with_it_and_an_orderly_end_leaves_no_process(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Killed while it trains, then another ended by Ctrl-C, then a third by the system."""
+    servers = [Server(tmp_path / "runs") for _ in range(3)]
     try:
+        first, *later = servers
         first.start().wait()
         visitor = Visitor(browser, first.url)
-        run = start(visitor, runs, LONG_TASK)
+        run = start(visitor, first.runs, LONG_TASK)
         first.kill()
         visitor.close()
         steps_on(run)
-
-        second.start().wait()
-        visitor = Visitor(browser, second.url)
-        visitor.open("/train")
-        shows(visitor, run, TRAINING)
-        steps_on(run)
-        press(visitor, "stop")
-        wait_until(lambda: run.status().state == STOPPED, "the end of the run")
-        visitor.no_traceback()
-        visitor.close()
+        for server, how in zip(later, (signal.SIGINT, signal.SIGTERM), strict=True):
+            server.start().wait()
+            visitor = Visitor(browser, server.url)
+            visitor.open(f"/train?run={run.name}")
+            shows(visitor, run)
+            if run.status().state != TRAINING:  # the one before it was ended in good order
+                press(visitor, "resume")
+            wait_until(lambda: run.status().state == TRAINING, "the run to go on")
+            steps_on(run)
+            visitor.no_mishap()
+            server.stop(how)
+            visitor.close()
+            wait_until(lambda server=server: not server.leftovers(), "the end of every process")  # type: ignore[misc]
+            assert not server.tracebacks, server.tracebacks[0]
+            assert run.status().can_resume
         has_every_step(run)
-        second.stop()
-        assert not second.tracebacks, second.tracebacks[0]
-        wait_until(lambda: not second.leftovers(), "the end of every process", 20)
     finally:
-        first.clear()
-        second.clear()
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "terminated"])
-def test_an_orderly_stop_leaves_no_process(browser: Browser, tmp_path: Path, how: int) -> None:
-    server = Server(tmp_path / "runs")
-    try:
-        server.start().wait()
-        visitor = Visitor(browser, server.url)
-        run = start(visitor, server.runs, LONG_TASK)
-        server.stop(how)
-        visitor.close()
-        wait_until(lambda: not server.leftovers(), "the end of every process", 20)
-        assert not server.tracebacks, server.tracebacks[0]
-        assert run.status().can_resume
-    finally:
-        server.clear()
+        for server in servers:
+            server.clear()
