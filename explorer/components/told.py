@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import streamlit as st
+
 Place = tuple[int, int]
 """A row and a column, or a side (0 for rows, 1 for columns) and what stands there."""
+
+
+def event(key: str, name: str) -> Any:
+    """What the view under this key has just told; None where it is not drawn any more.
+
+    A click that leads to another view may overtake the last event of the one before it.
+    """
+    return st.session_state.get(key, {}).get(name)
 
 
 def place(value: Any, count: int) -> int | None:

@@ -70,11 +70,13 @@ def _tab(browser: Browser, server: Server) -> Iterator[Visitor]:
 @pytest.fixture
 def visitor(_tab: Visitor, server: Server) -> Iterator[Visitor]:
     """A visitor who has opened nothing yet; whatever the test does, nothing may go wrong."""
+    before = len(server.tracebacks)
     _tab.begin()
     yield _tab
+    mishaps = server.tracebacks[before:]
+    assert not mishaps, mishaps[0]
     _tab.no_mishap()
     _tab.leave()
-    assert not server.tracebacks, server.tracebacks[0]
 
 
 Visit = Callable[..., Visitor]

@@ -31,6 +31,18 @@ async canvas => {
   await new Promise(requestAnimationFrame);
   return canvas.toDataURL();
 }"""
+LISTEN = """() => {
+  window.answered = false;
+  new MutationObserver((_, watching) => {
+    const app = document.querySelector('[data-testid="stApp"]');
+    if (app?.dataset.testScriptState !== "notRunning") return;
+    watching.disconnect();
+    window.answered = true;
+  }).observe(document, {
+    subtree: true, attributes: true, attributeFilter: ["data-test-script-state"],
+  });
+}"""
+"""Set before a click: a run of the script that ends at once would not be noticed by looking."""
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
@@ -155,6 +167,14 @@ class Visitor:
         """Choose one of a few by its name, beside or above the figure."""
         main = self.page.get_by_test_id("stMain")
         main.get_by_role("radio", name=name, exact=True).first.click()
+        self.rest()
+
+    def other_view(self, key: str, name: str) -> None:
+        """Choose a view that is not shown yet, and wait until nothing is left of the one before."""
+        self.rest()
+        self.page.evaluate(LISTEN)
+        self.widget(key).get_by_role("radio", name=name, exact=True).click()
+        self.page.wait_for_function("window.answered", polling=20)
         self.rest()
 
     def press(self, name: str) -> None:

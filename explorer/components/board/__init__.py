@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import streamlit as st
-
 from explorer.components import told, wire
 from explorer.components.labels import Label, text_of
 from explorer.components.mounting import View
@@ -88,7 +86,7 @@ def board(
     """
 
     def hand_over() -> None:
-        place = told.place(st.session_state[key].get("picked"), len(rows))
+        place = told.place(told.event(key, "picked"), len(rows))
         if place is not None and rows[place].pickable and on_pick:
             on_pick(place)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import streamlit as st
 from torch import Tensor
 
 from explorer.components import told, wire
@@ -55,7 +54,7 @@ def cells(
     """
 
     def hand_over() -> None:
-        picked = told.cell(st.session_state[key].get("picked"), *values.shape)
+        picked = told.cell(told.event(key, "picked"), *values.shape)
         if picked:
             on_pick(*picked)
 

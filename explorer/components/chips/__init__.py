@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import streamlit as st
-
 from explorer.components import told, wire
 from explorer.components.labels import Label, specials, texts
 from explorer.components.mounting import View
@@ -47,7 +45,7 @@ def chips(
     """
 
     def hand_over() -> None:
-        picked = told.place(st.session_state[key].get("picked"), len(tokens))
+        picked = told.place(told.event(key, "picked"), len(tokens))
         if picked is not None and on_pick:
             on_pick(picked)
 

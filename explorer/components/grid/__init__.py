@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import streamlit as st
 import torch
 from torch import Tensor
 
@@ -50,7 +49,7 @@ def grid(
     layers, heads, queries, keys = small.shape
 
     def hand_over() -> None:
-        picked = told.cell(st.session_state[key].get("picked"), layers, heads)
+        picked = told.cell(told.event(key, "picked"), layers, heads)
         if picked and on_pick:
             on_pick(*picked)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import streamlit as st
 from torch import Tensor
 
 from explorer.components import told, wire
@@ -65,7 +64,7 @@ def inspect(
     """
 
     def hold() -> None:
-        said = st.session_state[key].get("chosen")
+        said = told.event(key, "chosen")
         token = told.on_a_side(said, len(rows), len(columns))
         if on_hold and (token or said == []):
             on_hold(token)

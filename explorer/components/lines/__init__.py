@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import streamlit as st
 from torch import Tensor
 
 from explorer.components import told, wire
@@ -68,7 +67,7 @@ def lines(
     """
 
     def choose() -> None:
-        said = st.session_state[key].get("chosen")
+        said = told.event(key, "chosen")
         heads = said.get("drawn") if isinstance(said, dict) else None
         if not on_choice or not isinstance(heads, list) or not heads:
             return

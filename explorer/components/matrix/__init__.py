@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import streamlit as st
 import torch
 from torch import Tensor
 
@@ -85,12 +84,12 @@ def matrix(
     """
 
     def hand_over() -> None:
-        column = told.place(st.session_state[key].get("hidden"), len(columns))
+        column = told.place(told.event(key, "hidden"), len(columns))
         if on_hide and column is not None:
             on_hide(column)
 
     def hold() -> None:
-        said = st.session_state[key].get("chosen")
+        said = told.event(key, "chosen")
         cell = told.cell(said, len(rows), len(columns))
         if on_hold and (cell or said == []):
             on_hold(cell)

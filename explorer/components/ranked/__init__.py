@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.components import wire
+from explorer.components import told, wire
 from explorer.components.mounting import View
 
 HTML = """
@@ -54,7 +53,7 @@ def ranked(
     """
 
     def hand_over() -> None:
-        picked = checked(st.session_state[key].get("picked"), items)
+        picked = checked(told.event(key, "picked"), items)
         if picked:
             on_pick(*picked)
 

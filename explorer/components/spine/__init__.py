@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
 from explorer.components import told, wire
 from explorer.components.mounting import View
 
@@ -55,7 +53,7 @@ def spine(
     count = sum(len(bone.stages) for bone in bones)
 
     def hand_over() -> None:
-        chosen = told.cell(st.session_state[key].get("chosen"), 1, count)
+        chosen = told.cell(told.event(key, "chosen"), 1, count)
         if chosen:
             on_move(chosen[1])
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import streamlit as st
 from torch import Tensor
 
 from explorer.components import told, wire
@@ -80,7 +79,7 @@ def stages(
     """
 
     def hold() -> None:
-        said = st.session_state[key].get("chosen")
+        said = told.event(key, "chosen")
         cell = told.cell(said, len(rows), len(columns))
         if cell or said == []:
             on_hold(cell)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import streamlit as st
-
 from explorer.components import told, wire
 from explorer.components.labels import Label, text_of
 from explorer.components.mounting import View
@@ -60,7 +58,7 @@ def tree(
     """
 
     def hand_over() -> None:
-        place = told.place(st.session_state[key].get("picked"), len(nodes))
+        place = told.place(told.event(key, "picked"), len(nodes))
         if place is not None and on_pick:
             on_pick(place)
 

@@ -21,9 +21,9 @@ DRAWS = 8
 
 
 def maps(visitor: Visitor) -> list[Claim]:
-    visitor.page.get_by_role("button", name="Ablate layer 1, head 2").click()
-    expect(visitor.page.get_by_text("Nothing is changed yet")).to_have_count(0)
-    visitor.rest()
+    visitor.press("Ablate layer 1, head 2")
+    expect(visitor.widget("edits_made").get_by_text("head 2 to zero")).to_be_visible()
+    wait_until(lambda: facts(visitor)["KL here"] != "0 nats", "the numbers of the edited pass", 30)
     shown = facts(visitor)
     before, after = core.logits(), core.logits(OFF)
     best = int(before[-1].argmax())

@@ -93,6 +93,7 @@ def lines(visitor: Visitor) -> list[Claim]:
         other = core.labels()[int(held.argmax())]
         assert other in sentence.inner_text()
         made.append(Claim(f"{turn} {at}: {other}", strongest, float(held.max()), step_of(weights)))
+        visitor.page.keyboard.press("Escape")
     return made
 
 

@@ -91,9 +91,9 @@ def rows(visitor: Visitor, nth: int = 0) -> list[list[str]]:
     """The cells of a table that is part of the page."""
     table = visitor.page.get_by_test_id("stTable").nth(nth)
     expect(table).to_be_visible()
-    lines = table.locator("tr").all()
-    cells = [[each.strip() for each in line.locator("td, th").all_inner_texts()] for line in lines]
-    return [[cell for cell in line if cell] for line in cells]
+    read = "all => all.map(row => [...row.querySelectorAll('td, th')].map(cell => cell.innerText))"
+    lines = [[cell.strip() for cell in row] for row in table.locator("tr").evaluate_all(read)]
+    return [[cell for cell in line if cell] for line in lines]
 
 
 def grid(visitor: Visitor, nth: int = 0) -> list[list[str]]:
@@ -101,11 +101,13 @@ def grid(visitor: Visitor, nth: int = 0) -> list[list[str]]:
     frame = visitor.page.get_by_test_id("stDataFrame").nth(nth)
     cells = frame.locator('[data-testid^="glide-cell-"]')
     cells.first.wait_for(state="attached")
+    painted(visitor)
+    read = "all => all.map(cell => [cell.dataset.testid, cell.textContent])"
     found: dict[int, dict[int, str]] = {}
-    for cell in cells.all():
-        column, row = map(int, str(cell.get_attribute("data-testid")).split("-")[2:])
+    for name, text in cells.evaluate_all(read):
+        column, row = map(int, name.split("-")[2:])
         if row >= 0:
-            found.setdefault(row, {})[column] = (cell.text_content() or "").translate(UNSEEN)
+            found.setdefault(row, {})[column] = text.translate(UNSEEN)
     return [[line[at] for at in sorted(line)] for _, line in sorted(found.items())]
 
 
