@@ -174,7 +174,7 @@ class Visitor:
         self.rest()
         self.page.evaluate(LISTEN)
         self.widget(key).get_by_role("radio", name=name, exact=True).click()
-        self.page.wait_for_function("window.answered", polling=20)
+        wait_until(lambda: bool(self.page.evaluate("window.answered")), f"an answer to {name}")
         self.rest()
 
     def press(self, name: str) -> None:
