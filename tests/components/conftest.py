@@ -29,25 +29,32 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         assert not server.tracebacks, server.tracebacks[0]
 
 
+@pytest.fixture(scope="session")
+def _tab(browser: Browser, demos: Server) -> Iterator[Visitor]:
+    """One tab for all demos, and one in the dark: what they are made of is fetched once."""
+    visitor = Visitor(browser, demos.url)
+    yield visitor
+    visitor.close()
+
+
 OpenDemo = Callable[..., Page]
 
 
 @pytest.fixture
-def open_demo(browser: Browser, demos: Server) -> Iterator[OpenDemo]:
+def open_demo(browser: Browser, demos: Server, _tab: Visitor) -> Iterator[OpenDemo]:
     """Opens one demo and waits until its view is painted; nothing may go wrong meanwhile."""
-    visitors: list[Visitor] = []
+    visitors = [_tab]
+    _tab.begin()
 
     def arrive(name: str, show: str, **how: object) -> Page:
-        visitor = Visitor(browser, demos.url, **how)  # type: ignore[arg-type]
-        visitors.append(visitor)
-        page = visitor.page
+        if how:  # another size, or the dark
+            visitors.append(Visitor(browser, demos.url, **how))  # type: ignore[arg-type]
+        page = visitors[-1].page
         page.goto(f"{demos.url}/demo_{name}?show={show}")
         page.locator(f".view.{name}[data-painted]").first.wait_for(state="attached")
         return page
 
     yield arrive
     for visitor in visitors:
-        notes = visitor.notes
-        visitor.close()
-        assert not notes.errors, notes.errors
-        assert not notes.dialogs, notes.dialogs
+        visitor.no_mishap()
+        (visitor.leave if visitor is _tab else visitor.close)()
