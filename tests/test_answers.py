@@ -16,6 +16,7 @@ from explorer.library import Opened
 from explorer.reading import ReadingError, read, read_batch
 from models import trace
 from tests import zoo
+from tests.grids import grid
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +66,11 @@ def test_without_a_mask_it_is_said_how_to_put_one(bert: Opened) -> None:
     assert answer.note == "Put [MASK] in place of a word to see what it expects."
 
 
-@pytest.mark.parametrize("pair", ["", "the dog [MASK] good"])
-@pytest.mark.parametrize("text", ["the [MASK] is good", "[MASK]", "a [MASK] and a [MASK] ."])
+@grid(
+    "pair, text",
+    ["", "the dog [MASK] good"],
+    ["the [MASK] is good", "[MASK]", "a [MASK] and a [MASK] ."],
+)
 def test_what_is_expected_behind_the_first_mask(bert: Opened, text: str, pair: str) -> None:
     answer = read(bert, text, pair).answer
     at = masks_in(bert, bert.tokenizer.encode(text, pair or None))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.grids import grid
+
 
 def few() -> None:
     import streamlit as st
@@ -134,8 +136,7 @@ def test_a_token_that_is_not_there_is_said_and_replaced(word: str) -> None:
 NUMBERS = ("place", "seed", "heat", "step")
 
 
-@pytest.mark.parametrize("asked", ["31", "x", "inf", "9" * 5_000], ids=len)
-@pytest.mark.parametrize("at", range(len(NUMBERS)), ids=NUMBERS)
+@grid("asked, at", ["31", "x", "inf", "9" * 5_000], range(len(NUMBERS)))
 def test_every_number_that_there_is_not_is_said_alike(at: int, asked: str) -> None:
     page = opened(numbered, **{NUMBERS[at]: asked})
     assert page.caption[at].value == "3"
@@ -150,8 +151,7 @@ def test_every_number_that_there_is_not_is_said_alike(at: int, asked: str) -> No
     assert (said(page) == []) == (at == 0)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("asked", ["0", "7", "30"])
+@grid("name, asked", NUMBERS, ["0", "7", "30"])
 def test_a_number_that_there_is_is_shown(name: str, asked: str) -> None:
     page = opened(numbered, **{name: asked})
     assert page.caption[NUMBERS.index(name)].value == asked

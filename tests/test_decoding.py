@@ -22,6 +22,7 @@ from explorer.reading import ReadingError
 from explorer.right_answer import right_answer, target_of
 from models.generation import Sampling, allowed, generate
 from tests import zoo
+from tests.grids import grid
 from tests.watching import watched
 
 SHIPPED = ("translation", "shakespeare", "reverse", "induction")
@@ -51,8 +52,7 @@ def by_itself(opened: Opened, text: str, sampling: Sampling, seed: int, most: in
     return [int(step.ids) for step in steps]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+@grid("name, sampling", SHIPPED, SAMPLINGS)
 def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
     name: str, sampling: Sampling
 ) -> None:
@@ -164,8 +164,7 @@ def test_as_many_moves_as_there_may_be_need_no_deeper_calls(
     assert max(depths) - min(depths) < 10
 
 
-@pytest.mark.parametrize("name", ["translation", "shakespeare"])
-@pytest.mark.parametrize("sampling", SAMPLINGS[:3], ids=str)
+@grid("name, sampling", ["translation", "shakespeare"], SAMPLINGS[:3])
 def test_writing_on_is_drawing_one_by_one_and_records_nothing(
     name: str, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from explorer import describe, library, parameters
 from explorer.library import LibraryError
 from explorer.tasks import TASKS
+from tests.grids import grid
 from tests.shelf import NAMES, shelf
 
 
@@ -65,8 +66,11 @@ def test_a_config_that_is_no_model_is_said_and_the_rest_goes_on(folder: Path, co
     assert library.open_model("translation")
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
-@pytest.mark.parametrize("content", [None, b"", b"nonsense", b"\xff" * 100])
+@grid(
+    "file, content",
+    ["model.safetensors", "tokenizer.json"],
+    [None, b"", b"nonsense", b"\xff" * 100],
+)
 def test_a_damaged_file_is_one_sentence(folder: Path, file: str, content: bytes | None) -> None:
     path = folder / "reviews" / file
     path.unlink() if content is None else path.write_bytes(content)

@@ -14,6 +14,7 @@ from hypothesis import strategies as some
 
 from explorer.figures.paper import on_paper
 from explorer.taken import Taken, as_csv, as_json, as_npz
+from tests.grids import grid
 
 WORDS = ("␣the", "=1+1", "$a$", "<b>", "日", "\n", "", 'a,"b"')
 
@@ -68,9 +69,9 @@ def test_npz_needs_no_pickle() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("kind", ["png", "svg"])
-@pytest.mark.parametrize(
-    "picture",
+@grid(
+    "kind, picture",
+    ["png", "svg"],
     [
         taken(),
         taken(1, 1),
@@ -80,7 +81,6 @@ def test_npz_needs_no_pickle() -> None:
         taken(4, 4, scale="diverging", allowed=CAUSAL),
         Taken(torch.full((2, 2), torch.nan), ("a", "b"), ("a", "b"), "nothing"),
     ],
-    ids=["usual", "one cell", "wide", "large", "all forbidden", "differences", "no numbers"],
 )
 def test_every_picture_can_be_printed(picture: Taken, kind: str) -> None:
     file = on_paper(picture, kind)

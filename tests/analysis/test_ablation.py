@@ -22,6 +22,7 @@ from models.interventions import (
     Without,
 )
 from models.trace import CHEAP_SITES
+from tests.grids import grid
 from tests.models.building import config_of, inputs_of, shaken
 from tests.models.grid import ODDITIES
 
@@ -68,8 +69,7 @@ ONE_PLACE = {
 }
 
 
-@pytest.mark.parametrize("padded", [(), (0, 1), (-1,)], ids=["whole", "begins", "ends"])
-@pytest.mark.parametrize("config", ONE_PLACE.values(), ids=ONE_PLACE.keys())
+@grid("padded, config", [(), (0, 1), (-1,)], ONE_PLACE.values())
 def test_the_last_layer_passes_one_place(
     config: TransformerConfig, padded: tuple[int, ...]
 ) -> None:

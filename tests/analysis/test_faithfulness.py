@@ -15,6 +15,7 @@ from explorer.parts import parts, site
 from models import TransformerConfig, trace
 from models.interventions import Edit, Scale, SetCell
 from models.trace import CHEAP_SITES, Trace
+from tests.grids import grid
 from tests.models.building import config_of, inputs_of, shaken
 
 CONFIGS = {
@@ -107,8 +108,7 @@ def test_a_head_that_looks_at_nothing_has_no_edges(monkeypatch: pytest.MonkeyPat
         faithfulness(model, passed, (ids,), "decoder.self_attn", 0, 0, 0, passed.output[0, 0])
 
 
-@pytest.mark.parametrize("limit", ["MOST_EDGES", "MOST_WEIGHTS", "MOST"])
-@pytest.mark.parametrize("head", [0, None])
+@grid("limit, head", ["MOST_EDGES", "MOST_WEIGHTS", "MOST"], [0, None])
 def test_what_is_too_much_is_refused_before_weights_are_made(
     limit: str, head: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

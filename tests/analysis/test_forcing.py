@@ -10,6 +10,7 @@ import torch
 from explorer.analysis.forcing import forced
 from models import Transformer, TransformerConfig
 from models.generation import generate
+from tests.grids import grid
 from tests.models.building import shake
 
 END = 1
@@ -25,8 +26,7 @@ def model(kind: str) -> Transformer:
     return shake(Transformer(config, seed=1), by=0.6).eval()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("given", [1, 3])
+@grid("kind, given", KINDS, [1, 3])
 def test_both_ways_are_the_models_own(kind: str, given: int) -> None:
     made, target = model(kind), torch.tensor([0, 5, 6, 7, 3, 2, END])
     source = SOURCE if kind == "encoder-decoder" else None

@@ -27,6 +27,7 @@ from explorer.reading import Reading
 from explorer.text import word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models.positional import sinusoids
+from tests.grids import grid
 from tests.models.building import shake
 from tests.shelf import WORDS, put
 
@@ -194,8 +195,11 @@ def test_special_tokens_stay_where_they_are(made: Any) -> None:
 # ---- longer than trained --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["sinusoidal", "rotary", "relative", "alibi", "none"])
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "encoder-decoder"])
+@grid(
+    "scheme, kind",
+    ["sinusoidal", "rotary", "relative", "alibi", "none"],
+    ["encoder", "decoder", "encoder-decoder"],
+)
 def test_a_text_beyond_the_trained_length_is_really_passed(
     made: Any, kind: str, scheme: str
 ) -> None:

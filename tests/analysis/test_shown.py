@@ -23,6 +23,7 @@ from explorer.text import Token, word_tokenizer
 from explorer.text.special import DECODER
 from models import trace
 from tests import zoo
+from tests.grids import grid
 from tests.shelf import WORDS, put, shelf
 
 
@@ -61,8 +62,7 @@ def test_a_plain_look_is_the_head_itself(readings: dict[str, Reading], name: str
             assert not made.cut.any()
 
 
-@pytest.mark.parametrize("name", ["translation", "letters", "grouped"])
-@pytest.mark.parametrize("of", ["mean", "max"])
+@grid("name, of", ["translation", "letters", "grouped"], ["mean", "max"])
 def test_heads_combined_are_those_of_the_layer(
     readings: dict[str, Reading], name: str, of: str
 ) -> None:
@@ -74,8 +74,7 @@ def test_heads_combined_are_those_of_the_layer(
         assert torch.allclose(made.values, by_hand, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["translation", "letters", "grouped"])
-@pytest.mark.parametrize("of", ["mean", "max"])
+@grid("name, of", ["translation", "letters", "grouped"], ["mean", "max"])
 def test_heads_of_all_layers_are_combined(readings: dict[str, Reading], name: str, of: str) -> None:
     reading = readings[name]
     for part in reading.parts:

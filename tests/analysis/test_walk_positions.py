@@ -18,22 +18,25 @@ from models import TransformerConfig, positional
 from models.positional import AlibiPositions, RelativePositions, RotaryPositions
 from models.rope_scaling import RopeScaling
 from tests.analysis.test_walk import EXACT, walked
+from tests.grids import grid
 from tests.shelf import WORDS, put
 
 PLACES = torch.arange(0, 5_000, 7)
 
 
-@pytest.mark.parametrize("width", [1, 7, 16, 512])
-@pytest.mark.parametrize("pairs", ["adjacent", "halves"])
+@grid("width, pairs", [1, 7, 16, 512], ["adjacent", "halves"])
 def test_sinusoids(width: int, pairs: str) -> None:
     mine = sinusoids(PLACES, width, pairs == "halves")
     theirs = positional.sinusoids(PLACES, width, pairs)
     torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("width", [2, 24, 128])
-@pytest.mark.parametrize("theta", [10_000.0, 500_000.0, 1e6])
-@pytest.mark.parametrize("kind", [None, "linear", "llama3", "yarn"])
+@grid(
+    "width, theta, kind",
+    [2, 24, 128],
+    [10_000.0, 500_000.0, 1e6],
+    [None, "linear", "llama3", "yarn"],
+)
 def test_frequencies(width: int, theta: float, kind: str | None) -> None:
     scaling = None if kind is None else RopeScaling(kind=kind, factor=4.0)
     config = TransformerConfig(
@@ -76,8 +79,7 @@ MISTAKES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("scheme", MISTAKES)
-@pytest.mark.parametrize("planted", [False, True])
+@grid("scheme, planted", MISTAKES, [False, True])
 def test_a_mistake_in_the_models_positions_is_seen(
     scheme: str, planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from explorer.text.literal import literal
 from explorer.text.special import DECODER
 from tests import apps, zoo
 from tests.apps import said, taken, views
+from tests.grids import grid
 from tests.runs.making import tiny_run
 from tests.shelf import NAMES, WORDS, put
 
@@ -31,8 +32,7 @@ def page(compared_with: str = HEAD, **address: str) -> AppTest:
     return apps.page("change/compare", **{"with": compared_with, **address})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("model", NAMES)
+@grid("kind, model", KINDS, NAMES)
 def test_every_kind_of_other_side_on_every_kind_of_model(model: str, kind: str) -> None:
     at = page(model=model, compared_with=kind)
     assert views(at) >= {"map_first", "map_second"}

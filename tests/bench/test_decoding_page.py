@@ -17,6 +17,7 @@ from explorer.text import word_tokenizer
 from explorer.text.special import DECODER, SOURCE
 from models.generation import Sampling, choose_from
 from tests.apps import page, said, views
+from tests.grids import grid
 from tests.shelf import NAMES, WORDS, put
 from tests.watching import watched
 
@@ -42,14 +43,12 @@ def branches(at: AppTest) -> str:
     return "".join(at.query_params.get("branches", [""]))
 
 
-@pytest.mark.parametrize("model", WRITES)
-@pytest.mark.parametrize("way", WAYS)
+@grid("model, way", WRITES, WAYS)
 def test_every_way_is_drawn(model: str, way: str) -> None:
     assert MADE[way] in views(page("look/decoding", model=model, way=way))
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("model", [name for name in NAMES if name not in WRITES])
+@grid("way, model", WAYS, [name for name in NAMES if name not in WRITES])
 def test_a_model_that_only_reads_says_so(model: str, way: str) -> None:
     at = page("look/decoding", model=model, way=way)
     assert "This model only reads: choose one that writes" in said(at)
@@ -154,8 +153,7 @@ def test_a_bad_number_in_the_address_is_said(key: str, bad: str, sentence: str) 
     assert sentence in said(page("look/decoding", model="letters", **{key: bad}))
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("model", WRITES)
+@grid("way, model", WAYS, WRITES)
 def test_a_text_of_one_token_and_one_that_is_too_long(model: str, way: str) -> None:
     for text in ("t", "the", "word " * 300, ""):
         at = page("look/decoding", model=model, way=way, text=text)

@@ -17,6 +17,7 @@ from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
 from tests import apps
 from tests.apps import said, views
+from tests.grids import grid
 from tests.shelf import NAMES, WORDS, put
 
 SIDES = ("Finder", "Likeness", "Rollout", "Flow")
@@ -35,15 +36,13 @@ def page(**address: str) -> AppTest:
     return apps.page("look/heads", **address)
 
 
-@pytest.mark.parametrize("model", NAMES)
-@pytest.mark.parametrize("side", SIDES)
+@grid("model, side", NAMES, SIDES)
 def test_every_side_of_every_kind_of_model(side: str, model: str) -> None:
     part = {"part": "Encoder"} if model == "translation" else {}
     assert VIEWS[side] <= views(page(side=side, model=model, **part))
 
 
-@pytest.mark.parametrize("side", ["Finder", "Likeness"])
-@pytest.mark.parametrize("part", ["Decoder", "Cross"])
+@grid("side, part", ["Finder", "Likeness"], ["Decoder", "Cross"])
 def test_heads_of_a_decoder_and_of_cross_attention(side: str, part: str) -> None:
     assert VIEWS[side] <= views(page(side=side, model="translation", part=part))
 

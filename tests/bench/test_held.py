@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.bench import held
 from explorer.bench.held import Held
 from tests import apps
+from tests.grids import grid
 
 GROUPS = ((0,), (1, 2), (3,))
 
@@ -94,8 +95,7 @@ def test_a_text_that_does_not_reach_what_is_held_lets_it_go() -> None:
     assert "“held”" not in said(at)
 
 
-@pytest.mark.parametrize("view", ["Matrix", "Lines", "Tokens"])
-@pytest.mark.parametrize("part", ["Encoder", "Decoder", "Cross"])
+@grid("view, part", ["Matrix", "Lines", "Tokens"], ["Encoder", "Decoder", "Cross"])
 def test_every_attention_holds_a_cell(view: str, part: str) -> None:
     at = page(model="translation", part=part, view=view, held="q1k2", words="true")
     assert at.session_state["_folded_held"] == {"held": "q1k2"}

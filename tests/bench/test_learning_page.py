@@ -18,6 +18,7 @@ from explorer.snippets import learning as lines
 from explorer.text.learning import BPE, WORDPIECE
 from explorer.text.made_here import label_of
 from explorer.text.unigram import UNIGRAM
+from tests.grids import grid
 
 ROOT = Path(__file__).resolve().parents[2]
 SHELL = ROOT / "explorer" / "shell.py"
@@ -263,8 +264,7 @@ def test_learning_that_ends_before_its_limit_says_why() -> None:
     assert "though" not in said(inside(learn_from=learnt.README, learn_rules="20"))
 
 
-@pytest.mark.parametrize("way", [BPE, WORDPIECE])
-@pytest.mark.parametrize("name", learnt.SHIPPED)
+@grid("way, name", [BPE, WORDPIECE], learnt.SHIPPED)
 def test_learning_ends_early_only_where_every_word_is_one_token(name: str, way: str) -> None:
     found = learnt.rules(learnt.shipped(name), 1_000, way)
     is_early = len(found.rules) < 1_000

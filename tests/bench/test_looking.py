@@ -17,6 +17,7 @@ from explorer.choices import token_names
 from explorer.reading import Reading, read
 from tests import zoo
 from tests.apps import taken
+from tests.grids import grid
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -110,8 +111,7 @@ def test_everything_is_undone_by_one_button() -> None:
     assert "The head as the pass left it" in said(at)
 
 
-@pytest.mark.parametrize("view", ["Matrix", "Lines"])
-@pytest.mark.parametrize("heads", ["This head", "Mean", "Max"])
+@grid("view, heads", ["Matrix", "Lines"], ["This head", "Mean", "Max"])
 def test_lines_and_matrix_take_every_look(view: str, heads: str) -> None:
     look = {"weighting": "Value length", "mass": "60", "words": "true", "hide_special": "true"}
     at = page(view=view, heads=heads, **look)

@@ -23,6 +23,7 @@ from explorer.museum.instruments import INSTRUMENTS
 from explorer.numbers import three
 from models.mistakes import MISTAKES
 from models.mistakes.attention import FILLS
+from tests.grids import grid
 from tests.shelf import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,8 +61,7 @@ def case_as_shown(name: str) -> Case:
     return replace(right, look=first_look(right.opened))
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda e: str(e.number))
-@pytest.mark.parametrize("model", NAMES)
+@grid("exhibit, model", EXHIBITS, NAMES)
 def test_every_exhibit_on_every_kind_of_model(model: str, exhibit: Exhibit) -> None:
     at = inside(model=model, exhibit=exhibit.label)
     assert not at.exception
@@ -176,8 +176,7 @@ def test_two_trainings_side_by_side(exhibit: int, monkeypatch: pytest.MonkeyPatc
         assert re.search(r"away: an accuracy of \S+ on the batch just learned, of \S+ on", said(at))
 
 
-@pytest.mark.parametrize("model", NAMES)
-@pytest.mark.parametrize("instrument", INSTRUMENTS)
+@grid("model, instrument", NAMES, INSTRUMENTS)
 def test_every_instrument_in_the_hunt(model: str, instrument: str) -> None:
     at = inside(model=model, room="Find it", instrument=instrument)
     assert not at.exception

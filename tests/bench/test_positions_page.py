@@ -21,6 +21,7 @@ from explorer.text.literal import literal
 from explorer.text.special import DECODER
 from models.config import POSITIONS
 from tests.apps import page, said, views
+from tests.grids import grid
 from tests.shelf import NAMES, WORDS, put
 
 POSITIONS_PAGE = "look/positions"
@@ -41,16 +42,14 @@ def shelf_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return make
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("model", NAMES)
+@grid("view, model", VIEWS, NAMES)
 def test_every_kind_of_model_has_every_view(model: str, view: str) -> None:
     assert "This is the chosen model's own scheme." in said(
         page(POSITIONS_PAGE, model=model, lab=view)
     )
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("scheme", POSITIONS)
+@grid("view, scheme", VIEWS, POSITIONS)
 def test_every_scheme_of_a_model_that_has_it_has_every_view(
     shelf_of: Any, scheme: str, view: str
 ) -> None:
@@ -61,8 +60,7 @@ def test_every_scheme_of_a_model_that_has_it_has_every_view(
     assert "no such trained positions" not in said(at)
 
 
-@pytest.mark.parametrize("view", [ORDER, LONGER])
-@pytest.mark.parametrize("scheme", ["Learned", "Relative"])
+@grid("view, scheme", [ORDER, LONGER], ["Learned", "Relative"])
 def test_trained_numbers_of_another_model_are_not_made_up(scheme: str, view: str) -> None:
     at = page(POSITIONS_PAGE, model="letters", scheme=scheme, lab=view)
     assert "These positions are trained numbers, and this model has none" in said(at)

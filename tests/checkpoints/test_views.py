@@ -20,6 +20,7 @@ from explorer.numbers import megabytes, three
 from models import Transformer, TransformerConfig
 from tests import apps
 from tests.apps import said, views
+from tests.grids import grid
 from tests.shelf import NAMES, shelf
 
 WEIGHTS = "model.safetensors"
@@ -60,16 +61,14 @@ def change(folder: Path, **tensors: torch.Tensor | None) -> None:
     save_file(kept, folder / WEIGHTS)
 
 
-@pytest.mark.parametrize("model", NAMES)
-@pytest.mark.parametrize("view", VIEWS)
+@grid("model, view", NAMES, VIEWS)
 def test_every_view_of_every_kind_of_model(folder: Path, view: str, model: str) -> None:
     at = page(model=model, show=view)
     assert at.session_state["show"] == view
     assert at.session_state["model"] == model
 
 
-@pytest.mark.parametrize("part", ["Encoder", "Decoder", "Cross"])
-@pytest.mark.parametrize("view", ["Weights", "Spectra", "Heads"])
+@grid("part, view", ["Encoder", "Decoder", "Cross"], ["Weights", "Spectra", "Heads"])
 def test_the_views_follow_the_sidebar(folder: Path, view: str, part: str) -> None:
     at = page(model="translation", show=view, part=part)
     stack = "encoder" if part == "Encoder" else "decoder"

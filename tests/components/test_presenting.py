@@ -6,11 +6,11 @@ import gc
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import pytest
 import streamlit.components.v2.presentation as streamlit_presentation
 from streamlit.components.v2.bidi_component import main as streamlit_components
 
 from explorer.components import matrix, presenting  # noqa: F401  (a view installs it)
+from tests.grids import grid
 
 
 class States(dict[str, Any]):
@@ -30,8 +30,7 @@ FIRED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("fired", FIRED)
-@pytest.mark.parametrize("state", [{}, {"kept": 7}, None, "no mapping"])
+@grid("fired, state", FIRED, [{}, {"kept": 7}, None, "no mapping"])
 def test_a_view_reads_as_streamlit_reads_it(state: object, fired: list[Any] | None) -> None:
     session: Any = SimpleNamespace(_new_widget_state=States(events=fired))
     ours = presenting.presenter("events", "view")(state, session)

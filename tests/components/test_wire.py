@@ -12,6 +12,7 @@ from playwright.sync_api import Browser
 
 from explorer.components import wire
 from explorer.components.mounting import HERE, read, slim_js
+from tests.grids import grid
 
 SEEDS = range(12)
 
@@ -34,8 +35,7 @@ def test_a_weight_comes_back_to_half_a_ten_thousandth(seed: int) -> None:
     assert ((back > 0) == (sent.numpy() > 0)).all(), "small is not none"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("low", [-30.0, 0.0, 2.0])
+@grid("seed, low", SEEDS, [-30.0, 0.0, 2.0])
 def test_any_range_comes_back_to_its_step_and_zero_exactly(seed: int, low: float) -> None:
     random = torch.Generator().manual_seed(seed)
     sent = low + (seed + 2) * 10 * torch.rand(9, 7, generator=random, dtype=torch.float64)

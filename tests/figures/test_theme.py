@@ -12,6 +12,7 @@ import pytest
 from explorer.figures import theme
 from explorer.figures.frame import MIDDLE
 from explorer.figures.oklab import channels, from_lch, linear, to_lch
+from tests.grids import grid
 from tests.source import ROOT
 
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -48,8 +49,7 @@ def test_the_pages_theme_has_these_colours(mode: str) -> None:
     assert page["chartDivergingColors"] == theme.ten(colours.diverging)
 
 
-@pytest.mark.parametrize("mode", theme.MODES)
-@pytest.mark.parametrize("ramp", ["sequential", "negative", "positive"])
+@grid("mode, ramp", theme.MODES, ["sequential", "negative", "positive"])
 def test_equal_steps_look_equal(mode: str, ramp: str) -> None:
     stops = getattr(theme.palette(mode), ramp)
     assert stops[0] == theme.palette(mode).background

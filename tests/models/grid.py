@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
 
 from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling
+from tests.grids import grid
 from tests.models.building import config_of
 
-GRID = pytest.mark.parametrize(
-    ("kind", "positions", "norm", "norm_position"),
-    list(product(KINDS, POSITIONS, NORMS, NORM_POSITIONS)),
-    ids=str,
-)
-KINDS_AND_POSITIONS = pytest.mark.parametrize(
-    ("kind", "positions"), list(product(KINDS, POSITIONS)), ids=str
-)
-WRITERS = pytest.mark.parametrize(
-    ("kind", "positions"),
-    list(product(("decoder", "encoder-decoder"), POSITIONS)),
-    ids=str,
-)
+KINDS_AND_POSITIONS = grid("kind, positions", KINDS, POSITIONS, pairs=False)
+WRITERS = grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS, pairs=False)
+GRID = grid("kind, positions, norm, norm_position", KINDS, POSITIONS, NORMS, NORM_POSITIONS)
 
 YARN = RopeScaling("yarn", factor=4.0, original_len=16, attention_factor=1.2)
 ODDITIES = {
@@ -55,4 +44,12 @@ ODDITIES = {
     ),
 }
 """Configs that leave parts out, share them or give them unusual sizes."""
-EVERY_ODDITY = pytest.mark.parametrize("config", ODDITIES.values(), ids=ODDITIES.keys())
+FEW = ("encoder-decoder", "classifier", "tied", "one table for both stacks", "stretched")
+ODD_MODELS = pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(config, id=name, marks=[] if name in FEW else pytest.mark.thorough)
+        for name, config in ODDITIES.items()
+    ],
+)
+"""Each as a case; a few of them, in which other code runs, unless the run is thorough."""

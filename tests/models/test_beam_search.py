@@ -11,6 +11,7 @@ import torch
 from models import Transformer, TransformerConfig
 from models.beam_search import Beams, beam_search, beam_steps, length_penalty
 from models.generation import written
+from tests.grids import grid
 from tests.models.building import shake
 from tests.watching import watched
 
@@ -52,9 +53,7 @@ def everything(made: Transformer, alpha: float) -> dict[tuple[int, ...], float]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
-@pytest.mark.parametrize("seed", range(3))
+@grid("kind, alpha, seed", ["decoder", "encoder-decoder"], [0.0, 0.6], range(3))
 def test_enough_beams_find_the_best_of_all(kind: str, alpha: float, seed: int) -> None:
     made = model(kind, seed)
     found = beam_search(made, PROMPT, beams=125, max_length=LENGTH, alpha=alpha)
@@ -65,9 +64,12 @@ def test_enough_beams_find_the_best_of_all(kind: str, alpha: float, seed: int) -
         assert found.nodes[place].score == pytest.approx(scores[tuple(found.path(place))], abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
-@pytest.mark.parametrize("beams", [1, 2])
-@pytest.mark.parametrize("how", [{"max_length": 4}, {"max_length": 50}])
+@grid(
+    "kind, beams, how",
+    ["decoder", "encoder-decoder"],
+    [1, 2],
+    [{"max_length": 4}, {"max_length": 50}],
+)
 def test_what_stands_at_the_end_competes_with_as_many_ended_texts(
     kind: str, beams: int, how: dict[str, int]
 ) -> None:

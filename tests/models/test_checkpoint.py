@@ -17,15 +17,16 @@ from models import Transformer, load_checkpoint, save_checkpoint
 from models.checkpoint import CheckpointError, load_state, peek
 from models.config import TransformerConfig
 from models.training import OPTIMIZERS, TrainConfig, TrainState, train
+from tests.grids import grid
 from tests.models.building import SMALL, inputs_of, shake, shaken
-from tests.models.grid import EVERY_ODDITY
+from tests.models.grid import ODD_MODELS
 from tests.models.test_training import assert_equal_weights, batch_at, weights
 from tests.source import ROOT
 
 FOUR_FILES = {"config.json", "model.safetensors", "run.json", "tokenizer.json"}
 
 
-@EVERY_ODDITY
+@ODD_MODELS
 def test_round_trip(config: TransformerConfig, tmp_path: Path) -> None:
     model = shaken(config, torch.float32)
     run = {"task": "reverse", "goal": 0.99, "data": {"by": "Ada 🙂"}}
@@ -98,8 +99,7 @@ def test_a_save_that_fails_leaves_the_old_one(
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+@grid("optimizer, schedule", OPTIMIZERS, ["constant", "cosine"])
 def test_resuming_is_going_on_bit_for_bit(optimizer: str, schedule: str, tmp_path: Path) -> None:
     config = TrainConfig(steps=8, warmup=2, optimizer=optimizer, schedule=schedule, seed=7)
     straight, stopped = (Transformer(SMALL.replace(dropout=0.3)) for _ in range(2))

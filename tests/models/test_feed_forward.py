@@ -9,6 +9,7 @@ from torch import Tensor
 
 from models.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
 from models.trace import Recorder
+from tests.grids import grid
 from tests.models.building import shake
 
 X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(1))
@@ -25,9 +26,7 @@ def test_activations(activation: str) -> None:
     torch.testing.assert_close(ACTIVATION_FUNCTIONS[activation](X), FORMULAS[activation](X))
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("gated", [True, False])
-@pytest.mark.parametrize("activation", ACTIVATION_FUNCTIONS)
+@grid("bias, gated, activation", [True, False], [True, False], ACTIVATION_FUNCTIONS)
 def test_formula(activation: str, gated: bool, bias: bool) -> None:
     layer = shake(FeedForward(12, 20, activation, gated, bias))
     up, down, gate = layer.up_proj, layer.down_proj, layer.gate_proj

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from models.config import POSITIONS
 from models.generation import (
     Sampling,
     Step,
@@ -17,10 +18,14 @@ from models.generation import (
     keep_top_p,
 )
 from models.transformer import Transformer
+from tests.grids import grid
 from tests.models.building import config_of, ids_of, keep_of_lengths, shake, shaken
 from tests.models.grid import WRITERS
 
 close = torch.testing.assert_close
+
+
+KINDS = ("decoder", "encoder-decoder")
 
 
 def writer(kind: str = "decoder", **changes: Any) -> Transformer:
@@ -31,8 +36,7 @@ def written(steps: list[Step]) -> Tensor:
     return torch.stack([step.ids for step in steps], 1)
 
 
-@pytest.mark.parametrize("greedy", [True, False], ids=["greedy", "drawn"])
-@WRITERS
+@grid("kind, positions, greedy", KINDS, POSITIONS, [True, False])
 def test_the_cache_changes_nothing(kind: str, positions: str, greedy: bool) -> None:
     model = writer(kind, positions=positions, n_kv_heads=1)
     prompt, keep = ids_of(3, 4), keep_of_lengths([4, 1, 3], 4, "left")
@@ -119,8 +123,7 @@ def test_an_encoder_decoder_begins_with_its_start_token() -> None:
         assert (ids[:, 0] == start).all()
 
 
-@pytest.mark.parametrize("use_cache", [True, False])
-@WRITERS
+@grid("kind, use_cache, positions", KINDS, [True, False], POSITIONS, pairs=False)
 def test_writing_stops_where_positions_end(kind: str, positions: str, use_cache: bool) -> None:
     model = writer(kind, positions=positions, max_len=7)
     steps = list(generate(model, ids_of(2, 5), max_length=50, use_cache=use_cache))

@@ -8,14 +8,14 @@ import torch
 from models import Transformer, TransformerConfig
 from models.going_on import GoingOn
 from models.positional import POSITIONS
+from tests.grids import grid
 from tests.models.building import shake
 
 PAD, PROMPT = 8, torch.tensor([[8, 2, 3, 4]])
 """It begins with padding, which nobody looks at."""
 
 
-@pytest.mark.parametrize("positions", sorted(POSITIONS))
-@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+@grid("positions, kind", sorted(POSITIONS), ["decoder", "encoder-decoder"])
 def test_rows_that_are_taken_and_read_are_those_of_a_whole_pass(kind: str, positions: str) -> None:
     config = TransformerConfig(
         kind=kind, positions=positions, n_layers=2, vocab_size=9, d_model=16, n_heads=4,

@@ -7,6 +7,7 @@ import torch
 
 from models.heads import ClassifierHead, first_kept, mean_of_kept
 from models.transformer import Transformer
+from tests.grids import grid
 from tests.models.building import SMALL, ids_of, keep_of_lengths, shake, shaken
 
 X = torch.randn(3, 5, 12, generator=torch.Generator().manual_seed(1))
@@ -35,8 +36,7 @@ def test_a_text_of_padding_has_a_mean_of_zeros() -> None:
     assert first_kept(X, nothing).isfinite().all()
 
 
-@pytest.mark.parametrize("width", [None, 8])
-@pytest.mark.parametrize("pooling", ["first", "mean"])
+@grid("width, pooling", [None, 8], ["first", "mean"])
 def test_classifier(pooling: str, width: int | None) -> None:
     config = SMALL.replace(
         kind="encoder", head="classifier", pooling=pooling, d_classifier=width, n_classes=4

@@ -34,7 +34,7 @@ from tests.models.hostile import (
     with_number,
     with_tensor,
 )
-from tests.models.opening import Opener, refused
+from tests.models.opening import Opener, all_refused, refused
 
 WTE, NORM, BIAS = "transformer.wte.weight", "transformer.ln_f.weight", "transformer.ln_f.bias"
 VALID = "in no valid way"
@@ -228,10 +228,8 @@ ALL = {
 }
 
 
-@pytest.mark.parametrize(("damage", "words"), ALL.values(), ids=ALL)
-def test_is_refused(damage: Damage, words: str, gpt2: Path, opener: Opener) -> None:
-    damage(gpt2)
-    assert words in refused(opener, gpt2)
+def test_hostile_weights_are_refused(gpt2: Path, opener: Opener) -> None:
+    assert all_refused(opener, gpt2, ALL) == []
 
 
 def test_a_model_that_is_larger_than_the_machine(gpt2: Path, opener: Opener) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from models.config import TransformerConfig
 from models.transformer import Transformer
-from tests.models.grid import EVERY_ODDITY, ODDITIES
+from tests.models.grid import ODD_MODELS, ODDITIES
 
 
 def differing(one: Transformer, other: Transformer) -> list[str]:
@@ -16,7 +16,7 @@ def differing(one: Transformer, other: Transformer) -> list[str]:
     return [name for (name, mine), theirs in pairs if not torch.equal(mine, theirs)]
 
 
-@EVERY_ODDITY
+@ODD_MODELS
 def test_the_seed_decides(config: TransformerConfig) -> None:
     one = Transformer(config, seed=5)
     torch.rand(3)
@@ -26,7 +26,7 @@ def test_the_seed_decides(config: TransformerConfig) -> None:
     assert set(differing(one, Transformer(config, seed=6))) == matrices
 
 
-@EVERY_ODDITY
+@ODD_MODELS
 def test_nothing_is_left_as_memory_held_it(
     config: TransformerConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,7 +49,7 @@ def test_the_poison_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(parameter.isnan().any() for parameter in model.parameters())
 
 
-@EVERY_ODDITY
+@ODD_MODELS
 def test_the_global_random_state_is_left_alone(config: TransformerConfig) -> None:
     before = torch.get_rng_state()
     Transformer(config)

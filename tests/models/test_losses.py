@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import nn
 
 from models.losses import IGNORE, cross_entropy, label_smoothing
+from tests.grids import grid
 
 GENERATOR = torch.Generator().manual_seed(1)
 LOGITS = torch.randn(3, 5, 11, generator=GENERATOR)
@@ -14,8 +14,7 @@ LABELS = torch.randint(11, (3, 5), generator=GENERATOR)
 PADDED = LABELS.masked_fill(torch.rand(3, 5, generator=GENERATOR) < 0.4, IGNORE)
 
 
-@pytest.mark.parametrize("labels", [LABELS, PADDED], ids=["all", "some ignored"])
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.9])
+@grid("labels, alpha", [LABELS, PADDED], [0.0, 0.1, 0.9])
 def test_losses_are_torchs(alpha: float, labels: torch.Tensor) -> None:
     theirs = nn.CrossEntropyLoss(label_smoothing=alpha, ignore_index=IGNORE)
     expected = theirs(LOGITS.movedim(-1, 1), labels)

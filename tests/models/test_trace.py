@@ -6,11 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.config import TransformerConfig
+from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS
 from models.trace import CHEAP_SITES, Recorder, Trace, trace
 from models.transformer import Transformer
+from tests.grids import grid
 from tests.models.building import config_of, inputs_of, keeps_of, shaken
-from tests.models.grid import GRID, KINDS_AND_POSITIONS
+from tests.models.grid import KINDS_AND_POSITIONS
 
 close = torch.testing.assert_close
 
@@ -36,20 +37,15 @@ def assert_derived_is_recorded(cheap: Trace, watched: Trace) -> None:
         close(cheap.scores(site, head=2), watched.scores(site, head=2))
 
 
-@GRID
+@grid(
+    "kind, positions, norm, norm_position, n_kv_heads",
+    *(KINDS, POSITIONS, NORMS, NORM_POSITIONS, (None, 1)),
+)
 def test_fused_is_watched_is_derived(
-    kind: str, positions: str, norm: str, norm_position: str
+    kind: str, positions: str, norm: str, norm_position: str, n_kv_heads: int | None
 ) -> None:
-    config = config_of(kind, positions=positions, norm=norm, norm_position=norm_position)
-    assert_fused_is_watched_is_derived(config)
-
-
-@KINDS_AND_POSITIONS
-def test_the_same_with_grouped_heads(kind: str, positions: str) -> None:
-    assert_fused_is_watched_is_derived(config_of(kind, positions=positions, n_kv_heads=1))
-
-
-def assert_fused_is_watched_is_derived(config: TransformerConfig) -> None:
+    how = {"positions": positions, "norm": norm, "norm_position": norm_position}
+    config = config_of(kind, n_kv_heads=n_kv_heads, **how)
     model, inputs = shaken(config), inputs_of(config)
     for side in ("none", "left", "right"):
         keeps = keeps_of(config, side)
@@ -87,8 +83,7 @@ def gradients(model: Transformer, output: Tensor) -> dict[str, Tensor]:
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
 
-@pytest.mark.parametrize("side", ["none", "left", "right"])
-@KINDS_AND_POSITIONS
+@grid("kind, positions, side", KINDS, POSITIONS, ("none", "left", "right"))
 def test_gradients_are_the_same_on_both_paths(kind: str, positions: str, side: str) -> None:
     config = config_of(kind, positions=positions)
     model, inputs, keeps = shaken(config), inputs_of(config), keeps_of(config, side)

@@ -27,6 +27,7 @@ from models.training import (
     train,
 )
 from models.transformer import Transformer
+from tests.grids import grid
 from tests.models.building import SMALL, config_of, ids_of
 
 CONFIG = TrainConfig(steps=6, batch_size=4, lr=0.01, warmup=2)
@@ -72,8 +73,7 @@ def test_reports() -> None:
     assert report.seconds > 0
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@grid("optimizer, dropout", OPTIMIZERS, [0.0, 0.3])
 def test_the_same_seeds_give_the_same_weights(optimizer: str, dropout: float) -> None:
     config = CONFIG.replace(optimizer=optimizer, seed=4)
     results = []

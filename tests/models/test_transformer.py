@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from models import Transformer
+from models.config import KINDS, POSITIONS
 from models.transformer import evaluating
+from tests.grids import grid
 from tests.models.building import SMALL, config_of, ids_of, inputs_of, keep_of_lengths, shaken
 from tests.models.grid import KINDS_AND_POSITIONS
 
@@ -36,8 +38,7 @@ def test_stacks() -> None:
     assert not hasattr(both.encoder.blocks[0], "cross_attn")
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-@KINDS_AND_POSITIONS
+@grid("kind, positions, side", KINDS, POSITIONS, ["left", "right"])
 def test_padding_changes_nothing(kind: str, positions: str, side: str) -> None:
     model = shaken(config_of(kind, positions=positions))
 

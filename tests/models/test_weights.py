@@ -18,6 +18,7 @@ from torch import Tensor
 from models.files import CheckpointError
 from models.headers import BITS, check_header
 from models.weights import STATE_WEIGHTS, WEIGHTS, open_file, open_weights
+from tests.grids import grid
 from tests.models.hostile import INDEX, packed, shard, sharded, unpacked, write_gpt2
 from tests.models.opening import check_sentence
 
@@ -156,9 +157,12 @@ def test_a_weight_is_a_fraction(dtype: str, tmp_path: Path) -> None:
         read("a")
 
 
-@pytest.mark.parametrize("dtype", ["F64", "F32", "F16", "BF16"])
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-@pytest.mark.parametrize("place", [0, 500, -1])
+@grid(
+    "dtype, number, place",
+    ["F64", "F32", "F16", "BF16"],
+    [float("nan"), float("inf"), float("-inf")],
+    [0, 500, -1],
+)
 def test_one_bad_number_is_found(dtype: str, number: float, place: int, tmp_path: Path) -> None:
     values = torch.randn(1001).to(TYPES[dtype])
     values[place] = number

@@ -20,6 +20,7 @@ from explorer.text import byte_tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models.losses import IGNORE, cross_entropy
 from models.mistakes import MISTAKES
+from tests.grids import grid
 from tests.models.building import shake
 from tests.shelf import WORDS, put
 
@@ -179,8 +180,7 @@ def test_a_decoder_that_classifies_by_its_last_token_looks_back_only(
     assert (INSTRUMENTS["Causality check"](wrong).number or 0) > 0.01
 
 
-@pytest.mark.parametrize("pad", [None, 0, 1])
-@pytest.mark.parametrize("words", [3, 4, 5, 280])
+@grid("pad, words", [None, 0, 1], [3, 4, 5, 280])
 @pytest.mark.usefixtures("small_models")
 def test_another_token_is_another(words: int, pad: int | None) -> None:
     """Nor filler, however few words there are."""

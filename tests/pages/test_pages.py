@@ -12,6 +12,7 @@ from explorer.parts import WORDS
 from explorer.tasks import TASKS
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
+from tests.grids import grid
 from tests.shelf import WORDS as WORDS_KNOWN
 from tests.shelf import put, shelf
 
@@ -72,14 +73,12 @@ def test_a_page_runs_inside_the_app(page: Path) -> None:
     assert at.text_input(key="text").value == "the black cat sleeps"
 
 
-@pytest.mark.parametrize("model", ["letters", "reviews", "reverse"])
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@grid("model, page", ["letters", "reviews", "reverse"], PAGES)
 def test_a_page_runs_with_every_kind_of_model(page: Path, model: str) -> None:
     assert not inside(page, model=model).exception
 
 
-@pytest.mark.parametrize("part", ["Encoder", "Decoder", "Cross"])
-@pytest.mark.parametrize("page", READING, ids=lambda page: page.stem)
+@grid("part, page", ["Encoder", "Decoder", "Cross"], READING)
 def test_a_page_shows_every_kind_of_attention(page: Path, part: str) -> None:
     at = inside(page, part=part)
     assert not at.exception
@@ -87,8 +86,7 @@ def test_a_page_shows_every_kind_of_attention(page: Path, part: str) -> None:
     assert at.session_state["part"] == shown.get(part, "decoder.cross_attn")
 
 
-@pytest.mark.parametrize("text", STRANGE, ids=lambda text: repr(text[:12]))
-@pytest.mark.parametrize("page", READING, ids=lambda page: page.stem)
+@grid("text, page", STRANGE, READING)
 def test_strange_text_is_shown_or_refused(page: Path, text: str) -> None:
     at = inside(page)
     at.text_input(key="text").set_value(text).run()
@@ -137,16 +135,22 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
     assert "Add the special tokens" in said(at)
 
 
-@pytest.mark.parametrize("scheme", ["Sinusoidal", "Learned", "Rotary", "ALiBi", "None"])
-@pytest.mark.parametrize("model", ["translation", "letters"])
+@grid(
+    "scheme, model",
+    ["Sinusoidal", "Learned", "Rotary", "ALiBi", "None"],
+    ["translation", "letters"],
+)
 def test_every_scheme_of_positions_is_drawn(model: str, scheme: str) -> None:
     at = inside(ROOT / "pages/look/positions.py", model=model, scheme=scheme)
     assert not at.exception
     assert ("no such trained positions" in said(at)) == (scheme in ("Learned", "Relative"))
 
 
-@pytest.mark.parametrize("example", ["I am a student", "Your sentence", "A padded batch"])
-@pytest.mark.parametrize("model", ["translation", "letters", "reviews"])
+@grid(
+    "example, model",
+    ["I am a student", "Your sentence", "A padded batch"],
+    ["translation", "letters", "reviews"],
+)
 def test_every_example_of_masks_is_drawn(model: str, example: str) -> None:
     at = inside(ROOT / "pages/look/masks.py", model=model, example=example)
     assert not at.exception

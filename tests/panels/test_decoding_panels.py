@@ -14,6 +14,7 @@ from explorer.numbers import three
 from explorer.text import word_tokenizer
 from explorer.text.special import SOURCE
 from tests import zoo
+from tests.grids import grid
 from tests.panels.pasting import Panel, panel
 from tests.shelf import WORDS, put
 
@@ -46,8 +47,7 @@ def cells(page: Panel, key: str) -> list[list[str]]:
     return [[cell[0] for cell in row["cells"]] for row in rows]
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("branches", ["", "0d9.1f7"])
+@grid("model, branches", MODELS, ["", "0d9.1f7"])
 def test_the_lines_make_the_choice_and_its_draw(model: str, branches: str, folder: Path) -> None:
     how = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
     page = panel("look/decoding", folder, None, model=model, branches=branches, **how)

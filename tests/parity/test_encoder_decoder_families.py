@@ -32,6 +32,7 @@ from transformers import (
 
 from models.checkpoint import load_checkpoint
 from models.generation import written
+from tests.grids import grid
 from tests.parity.comparing import assert_close, compare, is_the_reference
 from tests.parity.families import Case, build_reference, inputs_of, open_pair
 
@@ -128,10 +129,11 @@ def test_without_a_word_about_padding(case: Case, tmp_path: Path) -> None:
 SOURCE = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])
 
 
-@pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
-@pytest.mark.parametrize("forced", [None, 7])
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.name in ("marian", "bart", "mbart")], ids=str
+@grid(
+    "file, forced, case",
+    ["config.json", "generation_config.json"],
+    [None, 7],
+    [case for case in CASES if case.name in ("marian", "bart", "mbart")],
 )
 def test_writes_what_the_folder_says_of_writing(
     case: Case, forced: int | None, file: str, tmp_path: Path

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from models.block import Block, Surroundings
 from models.masking import causal_mask, padding_mask
+from tests.grids import grid
 from tests.models.building import SMALL, keep_of_lengths, shake
 from tests.parity.reference import (
     TOLERANCE,
@@ -20,10 +20,13 @@ from tests.parity.reference import (
 KEEP = keep_of_lengths([5, 2, 4], 5)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=["float64", "float32"])
-@pytest.mark.parametrize("masked", ["nothing", "padding", "causal"])
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-@pytest.mark.parametrize("norm_position", ["pre", "post"])
+@grid(
+    "dtype, masked, activation, norm_position",
+    TOLERANCE,
+    ["nothing", "padding", "causal"],
+    ["relu", "gelu"],
+    ["pre", "post"],
+)
 def test_encoder_layer(
     norm_position: str, activation: str, masked: str, dtype: torch.dtype
 ) -> None:

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from models.checkpoint import load_checkpoint
+from tests.grids import grid
 from tests.parity import test_decoder_families
 from tests.parity.families import Case, Pair, build_reference
 from tests.parity.test_old_files import WEIGHTS, Tensors, configure, rewrite, same
@@ -81,8 +82,11 @@ def test_gpt2_as_it_was_first_published(tmp_path: Path) -> None:
     assert set(same(pair, tmp_path).ours.unused) == set(triangles)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", ["gpt2, wide by default", "llama, biases", "gemma2", "bloom"])
+@grid(
+    "dtype, name",
+    [torch.float16, torch.bfloat16],
+    ["gpt2, wide by default", "llama, biases", "gemma2", "bloom"],
+)
 def test_halves_are_read_as_they_are(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
     pair = saved(name, tmp_path)
     pair.reference.to(dtype).save_pretrained(tmp_path)

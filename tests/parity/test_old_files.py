@@ -14,6 +14,7 @@ from torch import Tensor
 
 from models.checkpoint import load_checkpoint
 from models.positional import sinusoids
+from tests.grids import grid
 from tests.parity import test_encoder_decoder_families, test_encoder_families
 from tests.parity.comparing import compare
 from tests.parity.families import Case, Pair, build_reference, inputs_of
@@ -90,8 +91,7 @@ def test_a_bare_body_with_a_prefix(name: str, prefix: str, tmp_path: Path) -> No
     same(pair, tmp_path)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", ["bert, masked", "marian", "t5"])
+@grid("dtype, name", [torch.float16, torch.bfloat16], ["bert, masked", "marian", "t5"])
 def test_halves_are_read_as_they_are(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
     pair = saved(name, tmp_path)
     pair.reference.to(dtype).save_pretrained(tmp_path)

@@ -14,15 +14,14 @@ from torch import nn
 from models.attention import MultiHeadAttention
 from models.block import Block, Residual
 from models.transformer import Stack, Transformer
+from tests.grids import grid
 from tests.parity.reference import TOLERANCE
 from tests.parity.whole import compare, pair
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=["float64", "float32"])
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-@pytest.mark.parametrize("norm_position", ["pre", "post"])
+@grid("dtype, activation, norm_position", TOLERANCE, ["relu", "gelu"], ["pre", "post"])
 def test_transformer(norm_position: str, activation: str, dtype: torch.dtype) -> None:
     compare(*pair(dtype, norm_position=norm_position, activation=activation))
 

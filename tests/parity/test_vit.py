@@ -17,6 +17,7 @@ from models.checkpoint import load_checkpoint
 from models.config import TransformerConfig
 from models.families import FAMILIES
 from models.trace import CHEAP_SITES, EVERYTHING, trace
+from tests.grids import grid
 from tests.parity.comparing import assert_close
 from tests.parity.families import Case, Pair, build_reference
 
@@ -55,8 +56,7 @@ def same(pair: Pair, pixels: Tensor) -> None:
         assert_close(ours.output, answer, "answer")
 
 
-@pytest.mark.parametrize("shaken", [True, False])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@grid("shaken, case", [True, False], CASES)
 def test_is_the_reference(case: Case, shaken: bool, tmp_path: Path) -> None:
     pair = opened(case, tmp_path, shaken=shaken)
     assert all(name.startswith("pooler.") for name in pair.ours.unused)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import tokenizers
 import transformers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
 
 from explorer.text import open_published
+from tests.grids import grid
 from tests.text.published.making import CORPUS, TEXTS
 
 LLAMA_3 = (
@@ -107,8 +107,7 @@ def older(stored: str) -> str:
     return json.dumps(whole)
 
 
-@pytest.mark.parametrize("written", [str, older])
-@pytest.mark.parametrize("name", MADE)
+@grid("written, name", [str, older], MADE)
 def test_it_reads_and_writes_as_the_reference_does(
     tmp_path: Path, name: str, written: Callable[[str], str]
 ) -> None:
