@@ -114,48 +114,56 @@ def edits_of(part: str, layer: int, tokens: torch.Tensor, d_model: int) -> list[
     ]
 
 
-@pytest.mark.parametrize("config", EDITED.values(), ids=EDITED.keys())
-def test_the_edits_of_the_pass_are_made_again(config: TransformerConfig) -> None:
+def test_the_edits_of_the_pass_are_made_again(subtests: pytest.Subtests) -> None:
     """Before the layer, in it and behind it; the mask of one layer is not that of the others."""
-    model, given = shaken(config, torch.float32), inputs_of(config, batch=1)
-    place = 2
-    for edited in parts(config):
-        tokens = given[0] if edited.name.startswith("encoder") else given[-1]
-        for layer in range(edited.layers):
-            edits = edits_of(edited.name, layer, tokens, config.d_model)
+    for config in EDITED.values():
+        with subtests.test(config=config):
+            model, given = shaken(config, torch.float32), inputs_of(config, batch=1)
+            place = 2
+            for edited in parts(config):
+                tokens = given[0] if edited.name.startswith("encoder") else given[-1]
+                for layer in range(edited.layers):
+                    edits = edits_of(edited.name, layer, tokens, config.d_model)
+                    passed = trace(model, *given, sites=CHEAP_SITES, edits=edits)
+                    for part in parts(config):
+                        found = list(
+                            every_head(model, passed, given, part.name, part.layers, place, edits)
+                        )
+                        for ablated in range(part.layers):
+                            off = Scale(f"{site(part.name, ablated)}.head_out", head=2)
+                            alone = trace(
+                                model, *given, sites=("logits",), edits=[*edits, off]
+                            ).output
+                            alone = alone[0, place] if alone.dim() == 3 else alone[0]
+                            torch.testing.assert_close(
+                                found[ablated][2], alone, atol=1e-5, rtol=1e-5
+                            )
+
+
+def test_every_head_patched_is_each_patched_alone(subtests: pytest.Subtests) -> None:
+    for config in EDITED.values():
+        with subtests.test(config=config):
+            model, given = shaken(config, torch.float32), inputs_of(config, batch=1)
+            others = [each.flip(-1) for each in given]
+            edits = [Scale(f"{site(parts(config)[0].name, 0)}.head_out", head=1)]
             passed = trace(model, *given, sites=CHEAP_SITES, edits=edits)
+            place = 2
             for part in parts(config):
-                found = list(every_head(model, passed, given, part.name, part.layers, place, edits))
-                for ablated in range(part.layers):
-                    off = Scale(f"{site(part.name, ablated)}.head_out", head=2)
-                    alone = trace(model, *given, sites=("logits",), edits=[*edits, off]).output
+                at = [f"{site(part.name, layer)}.head_out" for layer in range(part.layers)]
+                other = [trace(model, *others, sites=[each])[each][0] for each in at]
+                found = list(
+                    every_head(
+                        *(model, passed, given, part.name, part.layers, place),
+                        edits=edits,
+                        instead=other.__getitem__,
+                    )
+                )
+                for layer, head in product(range(part.layers), range(part.heads)):
+                    whole = other[layer][head]
+                    swaps = [ReplaceAt(at[layer], i, each, head) for i, each in enumerate(whole)]
+                    alone = trace(model, *given, sites=("logits",), edits=[*edits, *swaps]).output
                     alone = alone[0, place] if alone.dim() == 3 else alone[0]
-                    torch.testing.assert_close(found[ablated][2], alone, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("config", EDITED.values(), ids=EDITED.keys())
-def test_every_head_patched_is_each_patched_alone(config: TransformerConfig) -> None:
-    model, given = shaken(config, torch.float32), inputs_of(config, batch=1)
-    others = [each.flip(-1) for each in given]
-    edits = [Scale(f"{site(parts(config)[0].name, 0)}.head_out", head=1)]
-    passed = trace(model, *given, sites=CHEAP_SITES, edits=edits)
-    place = 2
-    for part in parts(config):
-        at = [f"{site(part.name, layer)}.head_out" for layer in range(part.layers)]
-        other = [trace(model, *others, sites=[each])[each][0] for each in at]
-        found = list(
-            every_head(
-                *(model, passed, given, part.name, part.layers, place),
-                edits=edits,
-                instead=other.__getitem__,
-            )
-        )
-        for layer, head in product(range(part.layers), range(part.heads)):
-            whole = other[layer][head]
-            swaps = [ReplaceAt(at[layer], i, each, head) for i, each in enumerate(whole)]
-            alone = trace(model, *given, sites=("logits",), edits=[*edits, *swaps]).output
-            alone = alone[0, place] if alone.dim() == 3 else alone[0]
-            torch.testing.assert_close(found[layer][head], alone, atol=1e-5, rtol=1e-5)
+                    torch.testing.assert_close(found[layer][head], alone, atol=1e-5, rtol=1e-5)
 
 
 def test_weights_that_edits_hold_are_counted_in_the_size_of_a_batch(

@@ -62,12 +62,13 @@ def test_kl_is_that_of_torch_and_never_below_zero() -> None:
     assert (changes.kl(p, p) == 0).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_options_are_the_likeliest_of_both(name: str) -> None:
-    found, reading = opened(name)
-    again = edited(found, reading, (AblateAttention(reading.parts[-1].name, 0),)).reading
-    place = first_place(found, changes.tokens_read(reading))
-    mine, theirs = (changes.logits(each, place) for each in (reading, again))
-    told = changes.options(mine, theirs, most=3)
-    assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in told}
-    assert [each.before for each in told] == sorted((e.before for e in told), reverse=True)
+def test_options_are_the_likeliest_of_both(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name=name):
+            found, reading = opened(name)
+            again = edited(found, reading, (AblateAttention(reading.parts[-1].name, 0),)).reading
+            place = first_place(found, changes.tokens_read(reading))
+            mine, theirs = (changes.logits(each, place) for each in (reading, again))
+            told = changes.options(mine, theirs, most=3)
+            assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in told}
+            assert [each.before for each in told] == sorted((e.before for e in told), reverse=True)

@@ -14,40 +14,11 @@ from explorer.analysis.changes import logits, tokens_read
 from explorer.analysis.contributions import Contributions, contributions
 from explorer.reading import Reading
 from explorer.text import word_tokenizer
-from explorer.text.special import DECODER, SOURCE
+from explorer.text.special import DECODER
 from tests import zoo
-from tests.analysis.test_pairs import MODELS as KINDS
+from tests.analysis.conftest import TEXT
 from tests.models.building import shake
 from tests.shelf import WORDS, put
-
-CLASSIFIER = {"kind": "encoder", "head": "classifier", "n_classes": 3, "n_layers": 2}
-MODELS: dict[str, dict[str, Any]] = {
-    **KINDS,
-    "before": {"kind": "decoder", "n_layers": 2, "norm_position": "pre", "final_norm": True},
-    "after": {"kind": "decoder", "n_layers": 2, "norm_position": "post"},
-    "around": {"kind": "decoder", "n_layers": 2, "norm_position": "sandwich", "norm": "rms"},
-    "beside": {"kind": "decoder", "n_layers": 2, "parallel": True, "norm_position": "pre"},
-    "capped words": {"kind": "decoder", "logit_cap": 2.0, "logit_scale": 0.7},
-    "no feed-forward": {"kind": "decoder", "d_ff": 0, "n_layers": 2},
-    "all sines first": {"kind": "encoder-decoder", "positions": "sinusoidal", "pairs": "halves"},
-    "masked": {"kind": "encoder", "head": "masked-language-model", "embedding_norm": True},
-    "first": {**CLASSIFIER, "pooling": "first", "d_classifier": 5},
-    "last": {**CLASSIFIER, "pooling": "last"},
-    "mean": {**CLASSIFIER, "pooling": "mean", "d_classifier": 5, "classifier_activation": "tanh"},
-}
-TEXT = "the black cat sleeps le chat"
-
-
-@pytest.fixture(params=MODELS)
-def found(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
-    config = MODELS[request.param]
-    special = SOURCE if config["kind"] == "encoder-decoder" else DECODER
-    put(tmp_path, "model", word_tokenizer(WORDS, special), "the cat", **config)
-    opened = library.open_model("model")
-    shake(opened.model.double(), by=0.4)
-    return reading.fresh_batch(opened, (TEXT,))[0]
 
 
 def all_of(found: Reading) -> list[Contributions]:
@@ -95,20 +66,13 @@ def test_a_planted_mistake_is_seen_in_the_difference(
     assert max(one.difference for one in all_of(found)) > 1e-3
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
-def test_of_published_models_too(tmp_path: Path, name: str) -> None:
-    opened = library.opened_from(getattr(zoo, name)(tmp_path / name), name)
-    found = reading.read(opened, "5 17 3" if name == "gpt2" else "the cat was good")
-    for one in all_of(found):
-        assert one.difference < 1e-5 * max(1.0, abs(one.logit))
-
-
-@pytest.mark.parametrize("name", ["translation", "shakespeare", "negation", "reviews", "induction"])
-def test_of_trained_models(name: str) -> None:
-    opened = library.open_model(name)
-    found = reading.read(opened, opened.example)
-    for one in all_of(found):
-        assert one.difference < 1e-5 * max(1.0, abs(one.logit))
+def test_of_published_and_trained_models_too(tmp_path: Path) -> None:
+    published = [library.opened_from(getattr(zoo, n)(tmp_path / n), n) for n in ("gpt2", "t5")]
+    trained = [library.open_model(name) for name in ("translation", "reviews", "induction")]
+    for opened in (*published, *trained):
+        text = "the cat was good" if opened.name == "t5" else opened.example
+        for one in all_of(reading.read(opened, "5 17 3" if opened.name == "gpt2" else text)):
+            assert one.difference < 1e-5 * max(1.0, abs(one.logit)), opened.name
 
 
 def test_a_head_that_is_cut_is_missed_by_what_it_gave(

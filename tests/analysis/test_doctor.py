@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import torch
@@ -63,38 +62,41 @@ def of_model(model: Transformer) -> list[Finding]:
     ]
 
 
-@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
-def test_a_shipped_model_is_sound_and_a_fresh_one_of_its_config_is_not(folder: Path) -> None:
-    trained = load_checkpoint(folder)
-    assert titles(of_model(trained.model), "error", "warning", "note") == []
-    for seed in range(3):
-        fresh = Transformer(trained.config, seed=seed)
-        assert titles(of_model(fresh), "warning") == ["Looks untrained"]
+def test_a_shipped_model_is_sound_and_a_fresh_one_of_its_config_is_not(
+    subtests: pytest.Subtests,
+) -> None:
+    for folder in SHIPPED:
+        with subtests.test(folder=folder):
+            trained = load_checkpoint(folder)
+            assert titles(of_model(trained.model), "error", "warning", "note") == []
+            for seed in range(3):
+                fresh = Transformer(trained.config, seed=seed)
+                assert titles(of_model(fresh), "warning") == ["Looks untrained"]
 
 
-@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
-def test_the_attention_of_a_shipped_model_chooses(folder: Path) -> None:
-    opened = library.opened_from(folder, folder.name)
-    reading = read(opened, opened.example)
-    found = [joined(list(layers(reading, part.name))) for part in reading.parts]
-    assert titles(doctor.of_attention(found)) == ["Attention chooses"]
+def test_the_attention_of_a_shipped_model_chooses(subtests: pytest.Subtests) -> None:
+    for folder in SHIPPED:
+        with subtests.test(folder=folder):
+            opened = library.opened_from(folder, folder.name)
+            reading = read(opened, opened.example)
+            found = [joined(list(layers(reading, part.name))) for part in reading.parts]
+            assert titles(doctor.of_attention(found)) == ["Attention chooses"]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_every_kind_of_fresh_model_looks_untrained(subtests: pytest.Subtests) -> None:
+    for changes in [
         {"norm": "rms", "bias": False, "qkv_bias": False, "gated": True},
         {"kind": "encoder-decoder", "norm_position": "post", "final_norm": False},
         {"tie_embeddings": True, "positions": "learned"},
         {"kind": "encoder", "head": "classifier", "d_classifier": 16},
         {"d_model": 8, "d_ff": 8, "n_heads": 1, "vocab_size": 9},
-    ],
-    ids=str,
-)
-def test_every_kind_of_fresh_model_looks_untrained(changes: dict[str, object]) -> None:
-    fresh = Transformer(TINY.replace(**changes))
-    assert titles(of_model(fresh), "warning") == ["Looks untrained"]
-    assert titles(of_model(shaken(TINY.replace(**changes))), "error", "warning", "note") == []
+    ]:
+        with subtests.test(changes=changes):
+            fresh = Transformer(TINY.replace(**changes))
+            assert titles(of_model(fresh), "warning") == ["Looks untrained"]
+            assert (
+                titles(of_model(shaken(TINY.replace(**changes))), "error", "warning", "note") == []
+            )
 
 
 def test_only_what_there_is_is_called_untouched() -> None:
@@ -158,12 +160,13 @@ def plant(model: Transformer, planted: str) -> str:
     return title
 
 
-@pytest.mark.parametrize("planted", PLANTED)
-def test_what_was_planted_is_found_and_named(planted: str) -> None:
-    model = shaken()
-    assert titles(of_model(model), "error", "warning") == []
-    title = plant(model, planted)
-    assert title in titles(of_model(model), "error", "warning")
+def test_what_was_planted_is_found_and_named(subtests: pytest.Subtests) -> None:
+    for planted in PLANTED:
+        with subtests.test(planted=planted):
+            model = shaken()
+            assert titles(of_model(model), "error", "warning") == []
+            title = plant(model, planted)
+            assert title in titles(of_model(model), "error", "warning")
 
 
 def test_a_dead_head_is_named() -> None:
@@ -211,18 +214,16 @@ def heads(spread: list[list[float]], rows: int = 12) -> HeadStatistics:
     return HeadStatistics("decoder.self_attn", values, rows, 0)
 
 
-@pytest.mark.parametrize(
-    ("spread", "title", "level"),
-    [
+def test_uniform_attention_is_found(subtests: pytest.Subtests) -> None:
+    for spread, title, level in [
         ([[0.999, 1.0], [0.995, 0.999]], "Attention uniform", "warning"),
         ([[0.999, 1.0], [0.995, 0.5]], "A layer that does not choose", "note"),
         ([[0.999, 0.2], [0.995, 0.5]], "Attention chooses", "fine"),
         ([[math.nan, math.nan]], "Attention not judged", "note"),
-    ],
-)
-def test_uniform_attention_is_found(spread: list[list[float]], title: str, level: str) -> None:
-    (finding,) = doctor.of_attention([heads(spread)])
-    assert (finding.title, finding.level) == (title, level)
+    ]:
+        with subtests.test(spread=spread):
+            (finding,) = doctor.of_attention([heads(spread)])
+            assert (finding.title, finding.level) == (title, level)
 
 
 def test_a_short_text_is_not_judged() -> None:

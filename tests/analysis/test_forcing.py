@@ -50,17 +50,18 @@ def test_both_ways_are_the_models_own(kind: str, given: int) -> None:
         assert found.free == tuple(int(step.ids) for step in alone)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_its_own_writing_never_departs_from_itself(kind: str) -> None:
-    made = model(kind)
-    source = SOURCE if kind == "encoder-decoder" else None
-    prompt = torch.tensor([[0]]) if source is None else source
-    alone = [int(step.ids) for step in generate(made, prompt, max_length=5, greedy=True)]
-    found = forced(made, source, torch.tensor([0, *alone]), 1)
-    assert found.departs is None
-    assert found.said == found.right == found.free
-    other = [*alone[:2], (alone[2] + 1) % 9 or 2, *alone[3:]] if len(alone) > 2 else [8]
-    assert forced(made, source, torch.tensor([0, *other]), 1).departs is not None
+def test_its_own_writing_never_departs_from_itself(subtests: pytest.Subtests) -> None:
+    for kind in KINDS:
+        with subtests.test(kind=kind):
+            made = model(kind)
+            source = SOURCE if kind == "encoder-decoder" else None
+            prompt = torch.tensor([[0]]) if source is None else source
+            alone = [int(step.ids) for step in generate(made, prompt, max_length=5, greedy=True)]
+            found = forced(made, source, torch.tensor([0, *alone]), 1)
+            assert found.departs is None
+            assert found.said == found.right == found.free
+            other = [*alone[:2], (alone[2] + 1) % 9 or 2, *alone[3:]] if len(alone) > 2 else [8]
+            assert forced(made, source, torch.tensor([0, *other]), 1).departs is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,7 +83,8 @@ def test_the_vocabulary_is_scored_only_where_something_is_asked(
     assert set(rows[1:]) == {1}
 
 
-@pytest.mark.parametrize("given", [0, 3, 4])
-def test_something_must_be_left_to_write(given: int) -> None:
-    with pytest.raises(ValueError, match="may be given"):
-        forced(model("decoder"), None, torch.tensor([0, 5, 6]), given)
+def test_something_must_be_left_to_write(subtests: pytest.Subtests) -> None:
+    for given in [0, 3, 4]:
+        with subtests.test(given=given):
+            with pytest.raises(ValueError, match="may be given"):
+                forced(model("decoder"), None, torch.tensor([0, 5, 6]), given)

@@ -132,12 +132,13 @@ def test_between_two_texts_the_special_tokens_are_not_counted() -> None:
     assert found["diagonal"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(("queries", "keys"), [(2, 5), (5, 2), (1, 1)])
-def test_of_two_lengths_the_shorter_one_counts(queries: int, keys: int) -> None:
-    shorter = range(min(queries, keys))
-    weights = torch.zeros(queries, keys)
-    weights[list(shorter), [keys - 1 - i for i in shorter]] = 1
-    assert numbers(weights, same_text=False)["anti_diagonal"] == 1
+def test_of_two_lengths_the_shorter_one_counts(subtests: pytest.Subtests) -> None:
+    for queries, keys in [(2, 5), (5, 2), (1, 1)]:
+        with subtests.test(queries=queries):
+            shorter = range(min(queries, keys))
+            weights = torch.zeros(queries, keys)
+            weights[list(shorter), [keys - 1 - i for i in shorter]] = 1
+            assert numbers(weights, same_text=False)["anti_diagonal"] == 1
 
 
 def test_heads_are_ranked_and_equals_share_a_place() -> None:
@@ -157,22 +158,24 @@ def test_heads_whose_numbers_read_alike_share_a_place() -> None:
     assert [(each.place, each.head) for each in found] == [(1, 1), (1, 0), (3, 0), (4, 1)]
 
 
-@pytest.mark.parametrize("tokens", [2, 5, 48])
-def test_uniform_looks_have_all_the_entropy(tokens: int) -> None:
-    everywhere = numbers(torch.full((tokens, tokens), 1 / tokens))
-    assert everywhere["spread"] == pytest.approx(1)
-    assert everywhere["entropy"] == pytest.approx(math.log(tokens))
-    back = causal(tokens).float()
-    looking_back = numbers(back / back.sum(-1, keepdim=True), causal(tokens))
-    assert looking_back["spread"] == pytest.approx(1)
+def test_uniform_looks_have_all_the_entropy(subtests: pytest.Subtests) -> None:
+    for tokens in [2, 5, 48]:
+        with subtests.test(tokens=tokens):
+            everywhere = numbers(torch.full((tokens, tokens), 1 / tokens))
+            assert everywhere["spread"] == pytest.approx(1)
+            assert everywhere["entropy"] == pytest.approx(math.log(tokens))
+            back = causal(tokens).float()
+            looking_back = numbers(back / back.sum(-1, keepdim=True), causal(tokens))
+            assert looking_back["spread"] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("tokens", [2, 5, 48])
-def test_a_head_that_looks_at_itself(tokens: int) -> None:
-    found = numbers(torch.eye(tokens))
-    assert (found["entropy"], found["spread"], found["distance"]) == (0, 0, 0)
-    assert (found["itself"], found["largest"], found["previous"]) == (1, 1, 0)
-    assert found["first"] == pytest.approx(1 / tokens)
+def test_a_head_that_looks_at_itself(subtests: pytest.Subtests) -> None:
+    for tokens in [2, 5, 48]:
+        with subtests.test(tokens=tokens):
+            found = numbers(torch.eye(tokens))
+            assert (found["entropy"], found["spread"], found["distance"]) == (0, 0, 0)
+            assert (found["itself"], found["largest"], found["previous"]) == (1, 1, 0)
+            assert found["first"] == pytest.approx(1 / tokens)
 
 
 def test_a_head_that_looks_at_the_token_before() -> None:

@@ -33,10 +33,11 @@ def ends_in_the_answer(opened: Opened, text: str) -> None:
     assert not torch.allclose(found[0], found[-1], atol=1e-3)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_last_row_is_the_answer(name: str) -> None:
-    opened = library.open_model(name)
-    ends_in_the_answer(opened, opened.example)
+def test_the_last_row_is_the_answer(subtests: pytest.Subtests) -> None:
+    for name in SHIPPED:
+        with subtests.test(name=name):
+            opened = library.open_model(name)
+            ends_in_the_answer(opened, opened.example)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])

@@ -10,9 +10,6 @@ from explorer.analysis.onward import Onward, onward
 from explorer.bench.onward import lines
 from explorer.parts import site
 from explorer.reading import Reading
-from tests.analysis.test_contributions import found
-
-__all__ = ["found"]  # the fixture
 
 
 def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: Reading) -> None:

@@ -9,50 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from explorer import library, reading
 from explorer.analysis import pairs
 from explorer.analysis.pairs import by_distance, pair, strongest
 from explorer.parts import site
 from explorer.reading import Reading
-from explorer.text import word_tokenizer
-from explorer.text.special import DECODER, SOURCE
-from models.config import RopeScaling
 from models.positional import AlibiPositions, RotaryPositions
-from tests.models.building import shake
-from tests.shelf import WORDS, put
-
-YARN = RopeScaling("yarn", factor=4.0, original_len=8, attention_factor=1.3)
-ROTARY = {"positions": "rotary", "kind": "decoder"}
-MODELS: dict[str, dict[str, Any]] = {
-    "encoder": {"kind": "encoder", "head": "language-model", "n_layers": 2},
-    "decoder": {"kind": "decoder", "n_layers": 2},
-    "both": {"kind": "encoder-decoder"},
-    "rotary": ROTARY,
-    "partly": {**ROTARY, "d_rotary": 4, "pairs": "adjacent"},
-    "stretched": {**ROTARY, "rope_scaling": YARN, "kind": "encoder", "head": "language-model"},
-    "grouped": {**ROTARY, "n_heads": 4, "n_kv_heads": 2, "qk_norm": True},
-    "alibi": {"kind": "decoder", "positions": "alibi"},
-    "relative": {"kind": "encoder-decoder", "positions": "relative", "attention_scale": 1.0},
-    "capped": {"kind": "decoder", "attention_cap": 0.5, "positions": "none"},
-    "windows": {**ROTARY, "windows": (3,)},
-}
-TEXT = "the black cat sleeps le chat"
-
-
-def read(folder: Path, name: str) -> Reading:
-    """A shaken model of this kind in float64, and its reading of the text."""
-    special = SOURCE if MODELS[name]["kind"] == "encoder-decoder" else DECODER
-    put(folder, name, word_tokenizer(WORDS, special), "the cat", **MODELS[name])
-    opened = library.open_model(name)
-    shake(opened.model.double(), by=0.4)
-    return reading.fresh_batch(opened, (TEXT,))[0]
-
-
-@pytest.fixture(params=MODELS)
-def found(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
-    return read(tmp_path, request.param)
+from tests.analysis.conftest import read
 
 
 def places(found: Reading) -> Any:
@@ -105,10 +67,7 @@ def test_a_distance_is_shown_where_positions_act_on_the_score(found: Reading) ->
         assert own == pytest.approx(one.score if curve.what == "score" else one.bias, abs=1e-6)
 
 
-def test_a_key_is_turned_as_the_model_turns_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+def test_a_key_is_turned_as_the_model_turns_it(tmp_path: Path) -> None:
     for name in ("rotary", "partly", "stretched", "grouped"):
         found = read(tmp_path, name)
         part = found.parts[0].name
@@ -131,8 +90,7 @@ def test_a_key_is_turned_as_the_model_turns_it(
             assert value == pytest.approx(expected, abs=1e-5), (name, distance)
 
 
-def test_alibi_is_a_straight_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+def test_alibi_is_a_straight_line(tmp_path: Path) -> None:
     found = read(tmp_path, "alibi")
     curve = by_distance(found, "decoder.self_attn", 0, 1, 4, 1)
     assert curve is not None
@@ -144,7 +102,6 @@ def test_alibi_is_a_straight_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_long_reach_is_drawn_in_steps_and_holds_the_pair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     monkeypatch.setattr(pairs, "MOST_DISTANCES", 5)
     found = read(tmp_path, "alibi")
     curve = by_distance(found, "decoder.self_attn", 0, 0, 4, 1)
@@ -163,10 +120,7 @@ def test_the_strongest_key_and_the_order_by_size(found: Reading) -> None:
         assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_row_that_sees_nothing_and_numbers_that_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+def test_a_row_that_sees_nothing_and_numbers_that_are_none(tmp_path: Path) -> None:
     found = read(tmp_path, "decoder")
     at = site("decoder.self_attn", 0)
     mask = found.trace.values[f"{at}.mask"].clone().expand(1, 1, -1, -1).clone()
@@ -179,8 +133,7 @@ def test_a_row_that_sees_nothing_and_numbers_that_are_none(
     assert strongest(found, "decoder.self_attn", 0, 0, 3) == 0
 
 
-def test_heads_that_share_a_key_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+def test_heads_that_share_a_key_are_named(tmp_path: Path) -> None:
     found = read(tmp_path, "grouped")
     first, third = (pair(found, "decoder.self_attn", 0, head, 3, 1) for head in (0, 2))
     assert (first.sharing, third.sharing) == (range(2), range(2, 4))

@@ -75,17 +75,18 @@ def test_the_numbers_of_the_document_give_the_doubled_exponent_away() -> None:
 # ---- the same weights in another scheme -----------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_twin_shares_its_weights_and_passes_as_a_model_built_that_way(
-    made: Any, scheme: str
+    made: Any, subtests: pytest.Subtests
 ) -> None:
-    opened = made("decoder", scheme)
-    again = twin(opened.model, scheme)
-    ids = torch.tensor([[3, 4, 5, 6]])
-    with torch.no_grad():
-        torch.testing.assert_close(again(ids), opened.model(ids))
-    theirs = {p.data_ptr() for p in opened.model.parameters()}
-    assert all(p.data_ptr() in theirs for p in again.parameters())
+    for scheme in SCHEMES:
+        with subtests.test(scheme=scheme):
+            opened = made("decoder", scheme)
+            again = twin(opened.model, scheme)
+            ids = torch.tensor([[3, 4, 5, 6]])
+            with torch.no_grad():
+                torch.testing.assert_close(again(ids), opened.model(ids))
+            theirs = {p.data_ptr() for p in opened.model.parameters()}
+            assert all(p.data_ptr() in theirs for p in again.parameters())
 
 
 def test_trained_numbers_are_never_made_up(made: Any) -> None:
@@ -104,25 +105,28 @@ def test_what_has_no_twin_is_said_in_a_sentence(made: Any) -> None:
         twin(model, "relative")
 
 
-@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
-def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(made: Any, kind: str) -> None:
+def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(
+    made: Any, subtests: pytest.Subtests
+) -> None:
     """A table of sinusoids for all of them would be larger than what is built."""
-    opened = made(kind, "rotary", max_len=1_000_000)
-    found = reading.read(opened, TEXT)
-    assert can_have(opened.model, "sinusoidal", 2_000)
-    assert not can_have(opened.model, "sinusoidal", 1_000_000)
-    with pytest.raises(ValueError, match="too large"):
-        twin(opened.model, "sinusoidal")
-    order = backwards(found)
-    result = moved(opened, found, order, "sinusoidal")
-    again = in_scheme(opened, "sinusoidal", 2_000)
-    ids = [token.id for token in found.tokens], [found.tokens[place].id for place in order]
-    for passed, tokens in zip((result.before, result.after), ids, strict=True):
-        read = torch.tensor([tokens])
-        target = torch.tensor([[token.id for token in found.target]])
-        with torch.no_grad():
-            output = again.model(read, target) if found.source else again.model(read)
-        torch.testing.assert_close(passed.trace.output[0, -1], output[0, -1])
+    for kind in ["decoder", "encoder-decoder"]:
+        with subtests.test(kind=kind):
+            opened = made(kind, "rotary", max_len=1_000_000)
+            found = reading.read(opened, TEXT)
+            assert can_have(opened.model, "sinusoidal", 2_000)
+            assert not can_have(opened.model, "sinusoidal", 1_000_000)
+            with pytest.raises(ValueError, match="too large"):
+                twin(opened.model, "sinusoidal")
+            order = backwards(found)
+            result = moved(opened, found, order, "sinusoidal")
+            again = in_scheme(opened, "sinusoidal", 2_000)
+            ids = [token.id for token in found.tokens], [found.tokens[place].id for place in order]
+            for passed, tokens in zip((result.before, result.after), ids, strict=True):
+                read = torch.tensor([tokens])
+                target = torch.tensor([[token.id for token in found.target]])
+                with torch.no_grad():
+                    output = again.model(read, target) if found.source else again.model(read)
+                torch.testing.assert_close(passed.trace.output[0, -1], output[0, -1])
 
 
 def test_a_longer_table_of_sinusoids_goes_on_by_the_formula(made: Any) -> None:
@@ -159,11 +163,12 @@ def test_without_positions_and_causal_mask_nothing_changes_but_the_order(
         torch.testing.assert_close(after, before, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("scheme", ["sinusoidal", "learned", "rotary", "relative", "alibi"])
-def test_every_scheme_of_positions_sees_the_order(made: Any, scheme: str) -> None:
-    opened = made("encoder", scheme)
-    found = reading.read(opened, TEXT)
-    assert moved(opened, found, backwards(found), scheme).largest > 1e-3
+def test_every_scheme_of_positions_sees_the_order(made: Any, subtests: pytest.Subtests) -> None:
+    for scheme in ["sinusoidal", "learned", "rotary", "relative", "alibi"]:
+        with subtests.test(scheme=scheme):
+            opened = made("encoder", scheme)
+            found = reading.read(opened, TEXT)
+            assert moved(opened, found, backwards(found), scheme).largest > 1e-3
 
 
 def test_a_causal_mask_sees_the_order_without_positions(made: Any) -> None:
@@ -226,10 +231,13 @@ def test_what_is_lost_on_each_token_is_the_loss_of_the_pass(made: Any) -> None:
     torch.testing.assert_close(result.nats, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("length", [7, 8, 20, 33])
-def test_a_repeated_text_is_as_long_as_asked_and_keeps_its_ends(made: Any, length: int) -> None:
-    tokens = reading.read(made("encoder-decoder", "none"), TEXT).tokens
-    again = repeated(tokens, length)
-    assert len(again) == length
-    assert again[-1].special == tokens[-1].special
-    assert [t.id for t in again[:6]] == [t.id for t in tokens[:6]]
+def test_a_repeated_text_is_as_long_as_asked_and_keeps_its_ends(
+    made: Any, subtests: pytest.Subtests
+) -> None:
+    for length in [7, 8, 20, 33]:
+        with subtests.test(length=length):
+            tokens = reading.read(made("encoder-decoder", "none"), TEXT).tokens
+            again = repeated(tokens, length)
+            assert len(again) == length
+            assert again[-1].special == tokens[-1].special
+            assert [t.id for t in again[:6]] == [t.id for t in tokens[:6]]

@@ -54,15 +54,16 @@ def rows_sum_to_one(found: Tensor) -> bool:
     return torch.allclose(found.sum(-1), torch.ones(len(found), dtype=found.dtype))
 
 
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_rows_stay_distributions_and_the_wrong_axis_is_caught(is_causal: bool) -> None:
-    weights = stack(4, 7, 3, is_causal)
-    assert rows_sum_to_one(rollout(map(mixed, weights)))
-    eye = torch.eye(7, dtype=torch.double)
-    by_columns = [(each + eye) / (each + eye).sum(-2, keepdim=True) for each in weights]
-    assert not rows_sum_to_one(rollout(by_columns)), "the mistake of published scripts"
-    turned = [mixed(each).T for each in weights]
-    assert not rows_sum_to_one(rollout(turned))
+def test_rows_stay_distributions_and_the_wrong_axis_is_caught(subtests: pytest.Subtests) -> None:
+    for is_causal in [True, False]:
+        with subtests.test(is_causal=is_causal):
+            weights = stack(4, 7, 3, is_causal)
+            assert rows_sum_to_one(rollout(map(mixed, weights)))
+            eye = torch.eye(7, dtype=torch.double)
+            by_columns = [(each + eye) / (each + eye).sum(-2, keepdim=True) for each in weights]
+            assert not rows_sum_to_one(rollout(by_columns)), "the mistake of published scripts"
+            turned = [mixed(each).T for each in weights]
+            assert not rows_sum_to_one(rollout(turned))
 
 
 def test_a_row_that_looks_nowhere_stays_with_itself() -> None:

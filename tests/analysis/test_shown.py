@@ -47,19 +47,22 @@ def readings(folder: Path) -> dict[str, Reading]:
     return {name: read(opened(folder, name), text.get(name, "the black cat")) for name in names}
 
 
-@pytest.mark.parametrize("name", ["translation", "letters", "reviews", "reverse", "grouped"])
-def test_a_plain_look_is_the_head_itself(readings: dict[str, Reading], name: str) -> None:
-    reading = readings[name]
-    for part in reading.parts:
-        for head in range(part.heads):
-            made = shown(reading, part.name, 0, head, Look())
-            assert torch.equal(made.values, reading.weights(part.name, 0, head))
-            assert torch.equal(made.allowed, reading.mask(part.name, 0))
-            assert (made.rows, made.columns) == (
-                reading.rows(part.name),
-                reading.columns(part.name),
-            )
-            assert not made.cut.any()
+def test_a_plain_look_is_the_head_itself(
+    readings: dict[str, Reading], subtests: pytest.Subtests
+) -> None:
+    for name in ["translation", "letters", "reviews", "reverse", "grouped"]:
+        with subtests.test(name=name):
+            reading = readings[name]
+            for part in reading.parts:
+                for head in range(part.heads):
+                    made = shown(reading, part.name, 0, head, Look())
+                    assert torch.equal(made.values, reading.weights(part.name, 0, head))
+                    assert torch.equal(made.allowed, reading.mask(part.name, 0))
+                    assert (made.rows, made.columns) == (
+                        reading.rows(part.name),
+                        reading.columns(part.name),
+                    )
+                    assert not made.cut.any()
 
 
 @grid("name, of", ["translation", "letters", "grouped"], ["mean", "max"])
@@ -85,42 +88,48 @@ def test_heads_of_all_layers_are_combined(readings: dict[str, Reading], name: st
         assert f"{part.heads} heads of each of the {part.layers} layers" in " ".join(made.notes)
 
 
-@pytest.mark.parametrize("name", ["translation", "letters", "reviews", "grouped"])
 def test_what_is_weighed_is_what_the_head_adds_to_the_stream(
-    readings: dict[str, Reading], folder: Path, name: str
+    readings: dict[str, Reading], folder: Path, subtests: pytest.Subtests
 ) -> None:
     """The vectors behind the lengths, of all keys and heads, add up to the attention's output."""
-    reading = readings[name]
-    for part in reading.parts:
-        place, total = site(part.name, 0), torch.zeros(())
-        ids = [torch.tensor([[token.id for token in side]]) for side in reading_sides(reading)]
-        whole = trace(reading.trace.model, *ids, sites=(f"{place}.out",))
-        for head in range(part.heads):
-            v, o_slice = value_and_output(reading, part.name, 0, head)
-            weights = reading.weights(part.name, 0, head)
-            total = total + weights @ (v @ o_slice.mT)
-            made = shown(reading, part.name, 0, head, Look(weighting="value"))
-            assert torch.allclose(made.values, weights * (v @ o_slice.mT).norm(dim=-1))
-        stack, kind = part.name.split(".")
-        attention_module = getattr(getattr(reading.trace.model, stack).blocks[0], kind)
-        bias = attention_module.o_proj.bias
-        total = total if bias is None else total + bias
-        assert torch.allclose(total, whole[f"{place}.out"][0], atol=1e-5)
+    for name in ["translation", "letters", "reviews", "grouped"]:
+        with subtests.test(name=name):
+            reading = readings[name]
+            for part in reading.parts:
+                place, total = site(part.name, 0), torch.zeros(())
+                ids = [
+                    torch.tensor([[token.id for token in side]]) for side in reading_sides(reading)
+                ]
+                whole = trace(reading.trace.model, *ids, sites=(f"{place}.out",))
+                for head in range(part.heads):
+                    v, o_slice = value_and_output(reading, part.name, 0, head)
+                    weights = reading.weights(part.name, 0, head)
+                    total = total + weights @ (v @ o_slice.mT)
+                    made = shown(reading, part.name, 0, head, Look(weighting="value"))
+                    assert torch.allclose(made.values, weights * (v @ o_slice.mT).norm(dim=-1))
+                stack, kind = part.name.split(".")
+                attention_module = getattr(getattr(reading.trace.model, stack).blocks[0], kind)
+                bias = attention_module.o_proj.bias
+                total = total if bias is None else total + bias
+                assert torch.allclose(total, whole[f"{place}.out"][0], atol=1e-5)
 
 
 def reading_sides(reading: Reading) -> list[tuple[Token, ...]]:
     return [side for side in (reading.source, reading.target) if side]
 
 
-@pytest.mark.parametrize("name", ["translation", "letters", "grouped"])
-def test_lines_and_matrix_show_the_same(readings: dict[str, Reading], name: str) -> None:
-    reading = readings[name]
-    look = Look(weighting="value", hidden=(0,), mass=70, words=True)
-    for part in reading.parts:
-        all_of_them = each_head(reading, part.name, 0, look, range(part.heads))
-        for head in range(part.heads):
-            alone = shown(reading, part.name, 0, head, look)
-            assert torch.allclose(all_of_them.values[head], alone.values, atol=1e-6)
+def test_lines_and_matrix_show_the_same(
+    readings: dict[str, Reading], subtests: pytest.Subtests
+) -> None:
+    for name in ["translation", "letters", "grouped"]:
+        with subtests.test(name=name):
+            reading = readings[name]
+            look = Look(weighting="value", hidden=(0,), mass=70, words=True)
+            for part in reading.parts:
+                all_of_them = each_head(reading, part.name, 0, look, range(part.heads))
+                for head in range(part.heads):
+                    alone = shown(reading, part.name, 0, head, look)
+                    assert torch.allclose(all_of_them.values[head], alone.values, atol=1e-6)
 
 
 def test_everything_is_undone_from_the_originals(readings: dict[str, Reading]) -> None:

@@ -57,32 +57,34 @@ def test_a_vector_and_what_is_not_finite_are_refused_in_a_sentence() -> None:
             spectrum(tensor)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_noise_is_where_the_law_says(shape: tuple[int, int]) -> None:
-    found = spectrum(0.02 * drawn(*shape))
-    expected = noise(found.shape, found.rms)
-    assert len(expected) == len(found.values)
-    assert bool((expected[:-1] >= expected[1:]).all())
-    assert float((found.values - expected).abs().mean()) < 0.02 * found.edge
-    assert float(expected[0]) < found.edge
-    assert float(expected.square().sum()) == pytest.approx(
-        float(found.values.square().sum()), rel=0.01
-    )
+def test_noise_is_where_the_law_says(subtests: pytest.Subtests) -> None:
+    for shape in SHAPES:
+        with subtests.test(shape=shape):
+            found = spectrum(0.02 * drawn(*shape))
+            expected = noise(found.shape, found.rms)
+            assert len(expected) == len(found.values)
+            assert bool((expected[:-1] >= expected[1:]).all())
+            assert float((found.values - expected).abs().mean()) < 0.02 * found.edge
+            assert float(expected[0]) < found.edge
+            assert float(expected.square().sum()) == pytest.approx(
+                float(found.values.square().sum()), rel=0.01
+            )
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 def test_noise_of_any_kind_passes_and_one_planted_direction_does_not(
-    shape: tuple[int, int],
+    subtests: pytest.Subtests,
 ) -> None:
-    for seed in range(10):
-        matrix = drawn(*shape, seed=seed)
-        flat = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) - 0.5
-        assert passes_for_noise(0.02 * matrix)
-        assert passes_for_noise(flat), "uniform noise has the same edge"
-        planted = drawn(shape[0], 1, seed=seed + 1) @ drawn(1, shape[1], seed=seed + 2)
-        rows, columns = shape
-        strength = 2.5 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(rows * columns)
-        assert not passes_for_noise(matrix + strength * planted)
+    for shape in SHAPES:
+        with subtests.test(shape=shape):
+            for seed in range(10):
+                matrix = drawn(*shape, seed=seed)
+                flat = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) - 0.5
+                assert passes_for_noise(0.02 * matrix)
+                assert passes_for_noise(flat), "uniform noise has the same edge"
+                planted = drawn(shape[0], 1, seed=seed + 1) @ drawn(1, shape[1], seed=seed + 2)
+                rows, columns = shape
+                strength = 2.5 * (math.sqrt(rows) + math.sqrt(columns)) / math.sqrt(rows * columns)
+                assert not passes_for_noise(matrix + strength * planted)
 
 
 def test_what_cannot_be_judged_is_not_called_noise() -> None:

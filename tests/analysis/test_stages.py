@@ -14,10 +14,7 @@ from explorer.analysis.pairs import pair
 from explorer.analysis.stages import Stages, stages
 from explorer.parts import site
 from explorer.reading import Reading
-from tests.analysis.test_pairs import found
 from tests.source import ROOT
-
-__all__ = ["found"]  # the fixture
 
 SHIPPED = sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json"))
 
@@ -92,15 +89,18 @@ def test_a_planted_mistake_is_seen_in_the_difference(found: Reading) -> None:
     assert whole(found, part, 0, 0).difference > 1e-3
 
 
-@pytest.mark.parametrize("model", SHIPPED)
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth(
-    model: str,
+    subtests: pytest.Subtests,
 ) -> None:
-    run = json.loads((ROOT / "models" / "checkpoints" / model / "run.json").read_text("utf-8"))
-    found = reading.read(library.open_model(model), run["example"])
-    for part, layer, head in every_head(found):
-        assert whole(found, part, layer, head).difference <= 1e-6
-        for query in range(len(found.rows(part))):
-            assert pair(found, part, layer, head, query, 0).difference <= 1e-6
-        last = len(found.rows(part)) - 1
-        assert onward(found, part, layer, head, last, 0).difference <= 1e-6
+    for model in SHIPPED:
+        with subtests.test(model=model):
+            run = json.loads(
+                (ROOT / "models" / "checkpoints" / model / "run.json").read_text("utf-8")
+            )
+            found = reading.read(library.open_model(model), run["example"])
+            for part, layer, head in every_head(found):
+                assert whole(found, part, layer, head).difference <= 1e-6
+                for query in range(len(found.rows(part))):
+                    assert pair(found, part, layer, head, query, 0).difference <= 1e-6
+                last = len(found.rows(part)) - 1
+                assert onward(found, part, layer, head, last, 0).difference <= 1e-6

@@ -24,16 +24,17 @@ def read_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reading:
     return reading.read(opened, opened.example)
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 5, 9), (2, 3, 33, 64), (1, 2, 128, 128), (1, 1, 1, 1)])
-def test_pooling_keeps_the_largest(shape: tuple[int, ...]) -> None:
-    weights = heads(*shape)
-    small = thumbnails.of_weights(weights)
-    cells, n = small.cells, small.pooled
-    assert max(cells.shape[2:]) <= thumbnails.SIDE
-    for q in range(cells.shape[2]):
-        for k in range(cells.shape[3]):
-            block = weights[:, :, q * n : q * n + n, k * n : k * n + n]
-            assert torch.equal(cells[:, :, q, k], block.amax((2, 3)))
+def test_pooling_keeps_the_largest(subtests: pytest.Subtests) -> None:
+    for shape in [(1, 1, 5, 9), (2, 3, 33, 64), (1, 2, 128, 128), (1, 1, 1, 1)]:
+        with subtests.test(shape=shape):
+            weights = heads(*shape)
+            small = thumbnails.of_weights(weights)
+            cells, n = small.cells, small.pooled
+            assert max(cells.shape[2:]) <= thumbnails.SIDE
+            for q in range(cells.shape[2]):
+                for k in range(cells.shape[3]):
+                    block = weights[:, :, q * n : q * n + n, k * n : k * n + n]
+                    assert torch.equal(cells[:, :, q, k], block.amax((2, 3)))
 
 
 def test_head_by_head_is_all_at_once(read_text: Reading, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,10 +47,11 @@ def test_frequencies(width: int, theta: float, kind: str | None) -> None:
     )
 
 
-@pytest.mark.parametrize("heads", range(1, 40))
-def test_slopes(heads: int) -> None:
-    mine = [slope(head, heads) for head in range(heads)]
-    assert mine == pytest.approx(AlibiPositions(heads).slopes().tolist())
+def test_slopes(subtests: pytest.Subtests) -> None:
+    for heads in range(1, 40):
+        with subtests.test(heads=heads):
+            mine = [slope(head, heads) for head in range(heads)]
+            assert mine == pytest.approx(AlibiPositions(heads).slopes().tolist())
 
 
 @pytest.mark.parametrize(("count", "most"), [(4, 3), (8, 128), (9, 20), (32, 128), (32, 1_000)])

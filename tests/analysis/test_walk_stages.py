@@ -15,10 +15,7 @@ from explorer.analysis.walk_view import cut, row_stack, tokens_of
 from explorer.reading import Reading
 from models import Transformer, trace
 from models.presets import notebook_tutorial, paper, web_tutorial_classifier
-from tests.analysis.test_contributions import found
 from tests.analysis.test_walk import walked
-
-__all__ = ["found"]  # the fixture: a shaken model of every kind, in float64
 
 
 def test_the_stages_of_a_config_are_found_once() -> None:

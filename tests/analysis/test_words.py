@@ -26,9 +26,8 @@ def labels(tokens: list[Token], text: str, pair: str = "") -> list[str]:
     return [token.label for token in word_tokens(tokens, groups, text, pair)]
 
 
-@pytest.mark.parametrize(
-    ("text", "pieces", "words"),
-    [
+def test_a_word_ends_at_a_space_and_at_punctuation(subtests: pytest.Subtests) -> None:
+    for text, pieces, words in [
         ("unhappily so.", ["un", "happi", "ly", " so", "."], ["unhappily", "␣so", "."]),
         ("playing it", ["play", "ing", "it"], ["playing", "it"]),
         ("a b", ["a", "b"], ["a", "b"]),
@@ -36,12 +35,9 @@ def labels(tokens: list[Token], text: str, pair: str = "") -> list[str]:
         ("naïve 12", ["na", "ï", "ve", " 1", "2"], ["naïve", "␣12"]),
         ("我是人", ["我", "是", "人"], ["我", "是", "人"]),
         ("", [], []),
-    ],
-)
-def test_a_word_ends_at_a_space_and_at_punctuation(
-    text: str, pieces: list[str], words: list[str]
-) -> None:
-    assert labels(spans(text, *pieces), text) == words
+    ]:
+        with subtests.test(text=text):
+            assert labels(spans(text, *pieces), text) == words
 
 
 def test_the_bytes_of_one_character_are_one_word() -> None:
@@ -61,20 +57,16 @@ def test_digits_of_a_number_are_a_word_and_special_tokens_stay_alone() -> None:
     assert len(words_of(tokens, "314")) == 1 + special
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
+def test_written_tokens_are_told_apart_by_their_labels(subtests: pytest.Subtests) -> None:
+    for written, words in [
         (["␣le", "␣ch", "at", "."], ["␣le", "␣chat", "."]),
         (["le", "ch", "##at"], ["le", "chat"]),
         (["le", "chat"], ["le", "chat"]),
         (["␣", "le", "␣", "chat"], ["␣le", "␣chat"]),
-    ],
-)
-def test_written_tokens_are_told_apart_by_their_labels(
-    written: list[str], words: list[str]
-) -> None:
-    tokens = [Token(9, label) for label in written]
-    assert labels(tokens, "typed text") == words
+    ]:
+        with subtests.test(written=written):
+            tokens = [Token(9, label) for label in written]
+            assert labels(tokens, "typed text") == words
 
 
 def test_two_sentences_never_share_a_word() -> None:

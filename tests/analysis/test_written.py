@@ -11,9 +11,6 @@ from explorer.analysis.written import block_at
 from explorer.parts import site
 from explorer.reading import Reading
 from models import trace
-from tests.analysis.test_contributions import found
-
-__all__ = ["found"]  # the fixture
 
 
 def stacks(found: Reading) -> dict[str, int]:
