@@ -172,17 +172,18 @@ def test_what_is_taken_away_says_which_head_is_the_second(monkeypatch: pytest.Mo
     assert "edits of the second" not in found
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_lines_to_paste_make_both_sides(kind: str) -> None:
-    edits = to_address(History((AblateHead("decoder.self_attn", 0, 1),), 1))
-    at = page(kind, model="letters", layer="1", edits=edits)
-    at.session_state["code"] = True
-    at.run()
-    assert not at.exception
-    code = at.code[0].value
-    assert "first = seen.weights('decoder.1.self_attn', head=" in code
-    assert "second = seen.weights('" in code
-    assert ("Scale(site='decoder.0.self_attn.head_out'" in code) == (kind == EDITED)
+def test_the_lines_to_paste_make_both_sides(subtests: pytest.Subtests) -> None:
+    for kind in KINDS:
+        with subtests.test(kind=kind):
+            edits = to_address(History((AblateHead("decoder.self_attn", 0, 1),), 1))
+            at = page(kind, model="letters", layer="1", edits=edits)
+            at.session_state["code"] = True
+            at.run()
+            assert not at.exception
+            code = at.code[0].value
+            assert "first = seen.weights('decoder.1.self_attn', head=" in code
+            assert "second = seen.weights('" in code
+            assert ("Scale(site='decoder.0.self_attn.head_out'" in code) == (kind == EDITED)
 
 
 def test_rows_that_are_no_numbers_are_not_so_many_bits_apart(

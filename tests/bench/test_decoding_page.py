@@ -56,30 +56,32 @@ def test_a_model_that_only_reads_says_so(model: str, way: str) -> None:
     assert "way" not in {each.key for each in at.segmented_control}
 
 
-@pytest.mark.parametrize("model", [name for name in NAMES if name not in WRITES])
-def test_a_model_that_only_reads_leads_to_its_last_stage(model: str) -> None:
-    at = page("look/decoding", model=model)
-    at.button(key="to_last_stage").click().run()
-    assert not at.exception
-    last = stages_of(library.open_model(model).config)[-1].name
-    assert "".join(at.query_params["stage"]) == last
+def test_a_model_that_only_reads_leads_to_its_last_stage(subtests: pytest.Subtests) -> None:
+    for model in [name for name in NAMES if name not in WRITES]:
+        with subtests.test(model=model):
+            at = page("look/decoding", model=model)
+            at.button(key="to_last_stage").click().run()
+            assert not at.exception
+            last = stages_of(library.open_model(model).config)[-1].name
+            assert "".join(at.query_params["stage"]) == last
 
 
-@pytest.mark.parametrize("model", WRITES)
-def test_the_columns_are_what_the_model_draws_from(model: str) -> None:
-    at = page("look/decoding", model=model, temperature="0.5", top_k="4", top_p="0.6")
-    opened = library.open_model(model)
-    logits = stand(opened, str(at.text_input(key="text").value), ()).logits
-    final = choose_from(logits[None], Sampling(0.5, 4, 0.6))[0]
-    shown = table(at, "stages")
-    for token in logits.topk(12).indices.tolist():
-        row = shown[opened.tokenizer.label(token)]
-        assert row["logit"] == three(float(logits[token]))
-        last = row["renormalised"]
-        assert last == (three(float(final[token])) if final[token] else "0")
-    assert sum(row["top-k 4"] == "cut" for row in shown.values()) == len(shown) - 4
-    assert "top-k cuts" in said(at)
-    assert "top-p cuts" in said(at)
+def test_the_columns_are_what_the_model_draws_from(subtests: pytest.Subtests) -> None:
+    for model in WRITES:
+        with subtests.test(model=model):
+            at = page("look/decoding", model=model, temperature="0.5", top_k="4", top_p="0.6")
+            opened = library.open_model(model)
+            logits = stand(opened, str(at.text_input(key="text").value), ()).logits
+            final = choose_from(logits[None], Sampling(0.5, 4, 0.6))[0]
+            shown = table(at, "stages")
+            for token in logits.topk(12).indices.tolist():
+                row = shown[opened.tokenizer.label(token)]
+                assert row["logit"] == three(float(logits[token]))
+                last = row["renormalised"]
+                assert last == (three(float(final[token])) if final[token] else "0")
+            assert sum(row["top-k 4"] == "cut" for row in shown.values()) == len(shown) - 4
+            assert "top-k cuts" in said(at)
+            assert "top-p cuts" in said(at)
 
 
 def test_a_k_of_one_and_the_ends_of_p_leave_what_they_should() -> None:
@@ -99,35 +101,37 @@ def test_at_temperature_0_nothing_is_drawn() -> None:
     assert first == branches(at.number_input(key="seed").set_value(7).run())
 
 
-@pytest.mark.parametrize("model", WRITES)
-def test_branches_are_drawn_forced_undone_and_in_the_address(model: str) -> None:
-    at = page("look/decoding", model=model, length="3")
-    assert not branches(at)
-    at.button(key="draw").click().run()
-    one = branches(at)
-    assert one.startswith("0d")
-    at.button(key="write_on").click().run()
-    more = branches(at)
-    assert more.startswith(f"{one}.1d")
-    at.button(key="undo_writing").click().run()
-    assert branches(at).startswith(f"{one}~1d")
-    at.button(key="redo_writing").click().run()
-    assert branches(at) == more
-    at.button(key="clear_writing").click().run()
-    assert not branches(at)
-    assert not at.exception
-    again = page("look/decoding", model=model, branches=more)
-    assert branches(again) == more
-    assert len(again.dataframe[0].value) == 1
+def test_branches_are_drawn_forced_undone_and_in_the_address(subtests: pytest.Subtests) -> None:
+    for model in WRITES:
+        with subtests.test(model=model):
+            at = page("look/decoding", model=model, length="3")
+            assert not branches(at)
+            at.button(key="draw").click().run()
+            one = branches(at)
+            assert one.startswith("0d")
+            at.button(key="write_on").click().run()
+            more = branches(at)
+            assert more.startswith(f"{one}.1d")
+            at.button(key="undo_writing").click().run()
+            assert branches(at).startswith(f"{one}~1d")
+            at.button(key="redo_writing").click().run()
+            assert branches(at) == more
+            at.button(key="clear_writing").click().run()
+            assert not branches(at)
+            assert not at.exception
+            again = page("look/decoding", model=model, branches=more)
+            assert branches(again) == more
+            assert len(again.dataframe[0].value) == 1
 
 
-@pytest.mark.parametrize("asked", ["nonsense", "0d9999", "0d5.7f3", "0d5-5-5" + "-5" * 80])
-def test_branches_that_do_not_fit_are_said_and_begin_anew(asked: str) -> None:
-    at = page("look/decoding", model="letters", branches=asked)
-    assert "The branches in the address do not fit" in said(at)
-    assert not branches(at)
-    at.button(key="draw").click().run()
-    assert "The branches in the address do not fit" not in said(at)
+def test_branches_that_do_not_fit_are_said_and_begin_anew(subtests: pytest.Subtests) -> None:
+    for asked in ["nonsense", "0d9999", "0d5.7f3", "0d5-5-5" + "-5" * 80]:
+        with subtests.test(asked=asked):
+            at = page("look/decoding", model="letters", branches=asked)
+            assert "The branches in the address do not fit" in said(at)
+            assert not branches(at)
+            at.button(key="draw").click().run()
+            assert "The branches in the address do not fit" not in said(at)
 
 
 def test_branches_belong_to_a_text_and_come_back_with_it() -> None:
@@ -140,17 +144,15 @@ def test_branches_belong_to_a_text_and_come_back_with_it() -> None:
     assert branches(at) == before
 
 
-@pytest.mark.parametrize(
-    ("key", "bad", "sentence"),
-    [
+def test_a_bad_number_in_the_address_is_said(subtests: pytest.Subtests) -> None:
+    for key, bad, sentence in [
         ("temperature", "9", "“Temperature” goes from 0 to 3, not “9”; it is 1."),
         ("top_k", "-3", "“Top-k” goes from 0 to 1,000, not “-3”; it is 0."),
         ("top_p", "0", "“Top-p” goes from 0.01 to 1, not “0”; it is 1."),
         ("seed", "x", "“Seed” goes from 0 to 9,999, not “x”; it is 0."),
-    ],
-)
-def test_a_bad_number_in_the_address_is_said(key: str, bad: str, sentence: str) -> None:
-    assert sentence in said(page("look/decoding", model="letters", **{key: bad}))
+    ]:
+        with subtests.test(key=key):
+            assert sentence in said(page("look/decoding", model="letters", **{key: bad}))
 
 
 @grid("way, model", WAYS, WRITES)
@@ -163,17 +165,18 @@ def test_a_text_of_one_token_and_one_that_is_too_long(model: str, way: str) -> N
     assert "shorten it" in said(long)
 
 
-@pytest.mark.parametrize("model", WRITES)
-def test_writing_stops_and_says_why(model: str) -> None:
-    at = page("look/decoding", model=model, length="64")
-    at.button(key="write_on").click().run()
-    assert "Stopped: " in said(at)
-    assert at.button(key="draw").disabled
-    config = library.open_model(model).config
-    last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
-    has_ended = last in ends(library.open_model(model))
-    assert has_ended == ("ends the text" in said(at))
-    assert has_ended or f"all {config.max_len} places of this model are filled" in said(at)
+def test_writing_stops_and_says_why(subtests: pytest.Subtests) -> None:
+    for model in WRITES:
+        with subtests.test(model=model):
+            at = page("look/decoding", model=model, length="64")
+            at.button(key="write_on").click().run()
+            assert "Stopped: " in said(at)
+            assert at.button(key="draw").disabled
+            config = library.open_model(model).config
+            last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
+            has_ended = last in ends(library.open_model(model))
+            assert has_ended == ("ends the text" in said(at))
+            assert has_ended or f"all {config.max_len} places of this model are filled" in said(at)
 
 
 def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:

@@ -104,13 +104,12 @@ def test_what_is_held_is_what_a_form_begins_with() -> None:
     assert "Token 2 is “" in said(at)
 
 
-@pytest.mark.parametrize(
-    ("part", "token"), [("Encoder", 2), ("Decoder", 1), ("Cross", 3)], ids=["rows", "none", "keys"]
-)
-def test_what_is_held_in_the_answer_is_no_place_in_the_source(part: str, token: int) -> None:
-    held = {"Encoder": "q2k3", "Decoder": "q1k0", "Cross": "q0k3"}[part]
-    at = page(model="translation", part=part, held=held, change="Token")
-    assert f"Token {token} is “" in said(at)
+def test_what_is_held_in_the_answer_is_no_place_in_the_source(subtests: pytest.Subtests) -> None:
+    for part, token in [("Encoder", 2), ("Decoder", 1), ("Cross", 3)]:
+        with subtests.test(part=part):
+            held = {"Encoder": "q2k3", "Decoder": "q1k0", "Cross": "q0k3"}[part]
+            at = page(model="translation", part=part, held=held, change="Token")
+            assert f"Token {token} is “" in said(at)
 
 
 def test_the_same_head_is_ablated_once() -> None:
@@ -119,18 +118,16 @@ def test_the_same_head_is_ablated_once() -> None:
     assert edits(at) == "1.1~h.d.0.1.m"
 
 
-@pytest.mark.parametrize(
-    ("address", "sentence"),
-    [
+def test_what_an_address_asks_for_in_vain_is_said(subtests: pytest.Subtests) -> None:
+    for address, sentence in [
         ({"look": "Nowhere"}, "“Look at” has no “Nowhere” here; showing Maps."),
         ({"change": "Weather"}, "“Change” has no “Weather” here; showing Head."),
         ({"expected_at": "99 · dog"}, "“What is expected after” has no “99 · dog” here"),
         ({"watched": "dog (7)"}, "“Watched” has no “dog (7)” here"),
         ({"change": "Mask", "mask_how": "Odd"}, "“How” has no “Odd” here; showing A preset."),
-    ],
-)
-def test_what_an_address_asks_for_in_vain_is_said(address: dict[str, str], sentence: str) -> None:
-    assert sentence in said(page(**address))
+    ]:
+        with subtests.test(address=address):
+            assert sentence in said(page(**address))
 
 
 @pytest.fixture
@@ -220,14 +217,16 @@ def test_weights_that_are_no_numbers_leave_a_scale(monkeypatch: pytest.MonkeyPat
     assert tops[-3:] == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("asked", "said_to_be", "vain"),
-    [("2", "Token 2 is “", False), ("99", "Token 1 is “", True), ("-1", "Token 1 is “", True)],
-)
-def test_the_token_to_change_is_in_the_address(asked: str, said_to_be: str, vain: bool) -> None:
-    at = page(text="the cat", change="Token", token_at=asked)
-    assert said_to_be in said(at)
-    assert (f"There is no token “{asked}” in this text; showing 1." in said(at)) == vain
+def test_the_token_to_change_is_in_the_address(subtests: pytest.Subtests) -> None:
+    for asked, said_to_be, vain in [
+        ("2", "Token 2 is “", False),
+        ("99", "Token 1 is “", True),
+        ("-1", "Token 1 is “", True),
+    ]:
+        with subtests.test(asked=asked):
+            at = page(text="the cat", change="Token", token_at=asked)
+            assert said_to_be in said(at)
+            assert (f"There is no token “{asked}” in this text; showing 1." in said(at)) == vain
 
 
 def test_what_is_typed_in_a_form_is_in_the_address() -> None:
@@ -238,12 +237,13 @@ def test_what_is_typed_in_a_form_is_in_the_address() -> None:
     assert at.text_input(key="new_token").value == "hat"
 
 
-@pytest.mark.parametrize("look", ["Maps", "Every head"])
-def test_the_lines_to_paste_make_both_maps(look: str) -> None:
-    at = page(edits="1.1~h.d.0.1.z", look=look)
-    at.session_state["code"] = True
-    at.run()
-    assert not at.exception
-    assert ("Scale(" in at.code[0].value and "weights = second - first" in at.code[0].value) == (
-        look == "Maps"
-    )
+def test_the_lines_to_paste_make_both_maps(subtests: pytest.Subtests) -> None:
+    for look in ["Maps", "Every head"]:
+        with subtests.test(look=look):
+            at = page(edits="1.1~h.d.0.1.z", look=look)
+            at.session_state["code"] = True
+            at.run()
+            assert not at.exception
+            assert (
+                "Scale(" in at.code[0].value and "weights = second - first" in at.code[0].value
+            ) == (look == "Maps")

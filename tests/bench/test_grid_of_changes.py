@@ -34,11 +34,12 @@ def buttons(at: AppTest) -> set[str | None]:
     return {each.key for each in at.button}
 
 
-@pytest.mark.parametrize(("view", "name"), VIEWS)
-def test_what_is_quick_is_shown_at_once(view: str, name: str) -> None:
-    at = page(view)
-    assert is_shown(at, view)
-    assert f"begin_{name}" not in buttons(at)
+def test_what_is_quick_is_shown_at_once(subtests: pytest.Subtests) -> None:
+    for view, name in VIEWS:
+        with subtests.test(view=view):
+            at = page(view)
+            assert is_shown(at, view)
+            assert f"begin_{name}" not in buttons(at)
 
 
 @pytest.mark.parametrize(("view", "name"), VIEWS)

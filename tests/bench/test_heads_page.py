@@ -47,19 +47,21 @@ def test_heads_of_a_decoder_and_of_cross_attention(side: str, part: str) -> None
     assert VIEWS[side] <= views(page(side=side, model="translation", part=part))
 
 
-@pytest.mark.parametrize("side", ["Rollout", "Flow"])
-def test_cross_attention_is_no_stack_and_there_is_a_way_out(side: str) -> None:
-    at = page(side=side, model="translation", part="Cross")
-    assert "Cross-attention leads from one stack into another" in said(at)
-    at.button(key="follow_Encoder").click().run()
-    assert not at.exception
-    assert VIEWS[side] <= views(at)
+def test_cross_attention_is_no_stack_and_there_is_a_way_out(subtests: pytest.Subtests) -> None:
+    for side in ["Rollout", "Flow"]:
+        with subtests.test(side=side):
+            at = page(side=side, model="translation", part="Cross")
+            assert "Cross-attention leads from one stack into another" in said(at)
+            at.button(key="follow_Encoder").click().run()
+            assert not at.exception
+            assert VIEWS[side] <= views(at)
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_one_token(side: str) -> None:
-    at = page(side=side, model="reverse", text="7")
-    assert VIEWS[side] <= views(at)
+def test_one_token(subtests: pytest.Subtests) -> None:
+    for side in SIDES:
+        with subtests.test(side=side):
+            at = page(side=side, model="reverse", text="7")
+            assert VIEWS[side] <= views(at)
 
 
 def test_a_single_head_has_nothing_to_be_compared_with(
@@ -109,9 +111,8 @@ def test_rows_that_see_nothing_stay_what_they_are(drawn: list[Tensor]) -> None:
     assert not weight.any()
 
 
-@pytest.mark.parametrize(
-    ("address", "sentence"),
-    [
+def test_what_an_address_asks_for_in_vain_is_said(subtests: pytest.Subtests) -> None:
+    for address, sentence in [
         ({"side": "Backside"}, "“Side” has no “Backside” here; showing Finder."),
         ({"metric": "Wisdom"}, "“Metric” has no “Wisdom” here; showing Previous."),
         ({"best": "7"}, "“Shown” has no “7” here; showing 6."),
@@ -119,10 +120,9 @@ def test_rows_that_see_nothing_stay_what_they_are(drawn: list[Tensor]) -> None:
         ({"side": "Likeness", "arranged": "x"}, "“Arranged” has no “x” here; showing By layer."),
         ({"side": "Rollout", "through": "9"}, "“Through layer” has no “9” here; showing 1."),
         ({"side": "Flow", "flow_to": "9 dog"}, "“Token” has no “9 dog” here; showing"),
-    ],
-)
-def test_what_an_address_asks_for_in_vain_is_said(address: dict[str, str], sentence: str) -> None:
-    assert sentence in said(page(model="letters", **address))
+    ]:
+        with subtests.test(address=address):
+            assert sentence in said(page(model="letters", **address))
 
 
 def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None:

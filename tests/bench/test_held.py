@@ -35,17 +35,23 @@ def test_an_address_says_what_is_held(query: int | None, key: int | None) -> Non
     assert short.key == (key if key is not None and key < 5 else None)
 
 
-@pytest.mark.parametrize("wish", ["banana", "q", "q-1", "k1q2", "q1 k2", "q" + "9" * 5_000])
-def test_what_is_no_token_is_not_held(wish: str) -> None:
-    assert held._read(wish, 10, 10) == Held()
+def test_what_is_no_token_is_not_held(subtests: pytest.Subtests) -> None:
+    for wish in ["banana", "q", "q-1", "k1q2", "q1 k2", "q" + "9" * 5_000]:
+        with subtests.test(wish=wish):
+            assert held._read(wish, 10, 10) == Held()
 
 
-@pytest.mark.parametrize(
-    ("wish", "heads"),
-    [("0.2", (0, 2)), ("2.0.0", (0, 2)), ("all", (0, 1, 2, 3)), ("4", ()), ("", ()), ("x", ())],
-)
-def test_an_address_says_which_heads_are_drawn(wish: str, heads: tuple[int, ...]) -> None:
-    assert held._heads(wish, 4) == heads
+def test_an_address_says_which_heads_are_drawn(subtests: pytest.Subtests) -> None:
+    for wish, heads in [
+        ("0.2", (0, 2)),
+        ("2.0.0", (0, 2)),
+        ("all", (0, 1, 2, 3)),
+        ("4", ()),
+        ("", ()),
+        ("x", ()),
+    ]:
+        with subtests.test(wish=wish):
+            assert held._heads(wish, 4) == heads
 
 
 def test_a_token_is_found_in_a_picture_of_words() -> None:
@@ -58,18 +64,20 @@ def test_a_token_is_found_in_a_picture_of_words() -> None:
     assert held.token(Held(), GROUPS, GROUPS) is None
 
 
-@pytest.mark.parametrize("view", ["Matrix", "Lines", "Tokens"])
-def test_an_address_that_asks_in_vain_is_said(view: str) -> None:
-    at = page(model="letters", view=view, held="q99k0", drawn="77")
-    assert "not “q99k0”; held is k0." in said(at)
-    assert "“drawn” can be heads 0 to 3 with dots between them, not “77”" in said(at)
-    at.text_input(key="text").set_value("the hat").run()
-    assert "“held”" not in said(at)
+def test_an_address_that_asks_in_vain_is_said(subtests: pytest.Subtests) -> None:
+    for view in ["Matrix", "Lines", "Tokens"]:
+        with subtests.test(view=view):
+            at = page(model="letters", view=view, held="q99k0", drawn="77")
+            assert "not “q99k0”; held is k0." in said(at)
+            assert "“drawn” can be heads 0 to 3 with dots between them, not “77”" in said(at)
+            at.text_input(key="text").set_value("the hat").run()
+            assert "“held”" not in said(at)
 
 
-@pytest.mark.parametrize("view", ["Matrix", "Lines", "Tokens"])
-def test_nothing_is_said_of_what_can_be_held(view: str) -> None:
-    assert "“held”" not in said(page(model="letters", view=view, held="q2k1", drawn="0.1"))
+def test_nothing_is_said_of_what_can_be_held(subtests: pytest.Subtests) -> None:
+    for view in ["Matrix", "Lines", "Tokens"]:
+        with subtests.test(view=view):
+            assert "“held”" not in said(page(model="letters", view=view, held="q2k1", drawn="0.1"))
 
 
 def test_heads_drawn_belong_to_the_head_beside_them() -> None:

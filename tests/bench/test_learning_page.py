@@ -45,18 +45,19 @@ def test_every_shipped_text_is_learnt_in_every_way(way: str, name: str) -> None:
     assert "pieces" in said(at) or "tokens long" in said(at)
 
 
-@pytest.mark.parametrize("way", [BPE, WORDPIECE])
-def test_every_step_names_the_next_rule(way: str) -> None:
-    found = learnt.rules(learnt.shipped(learnt.PAPER), 20, way)
-    at = inside(learn_how=way, learn_from=learnt.PAPER, learn_rules="20")
-    for step, (left, right, new) in enumerate(found.rules):
-        names = [label_of(found.tokens[number], way) for number in (left, right, new)]
-        assert f"Next, {names[0]} and {names[1]} are merged" in said(at)
-        at.button(key="learn_step_next").click().run()
-        assert f"Rule {step + 1}: {names[0]} and {names[1]} became {names[2]}." in said(at)
-    if len(found.rules) < 20:
-        assert "so learning ends" in said(at)
-    assert at.button(key="learn_step_next").disabled
+def test_every_step_names_the_next_rule(subtests: pytest.Subtests) -> None:
+    for way in [BPE, WORDPIECE]:
+        with subtests.test(way=way):
+            found = learnt.rules(learnt.shipped(learnt.PAPER), 20, way)
+            at = inside(learn_how=way, learn_from=learnt.PAPER, learn_rules="20")
+            for step, (left, right, new) in enumerate(found.rules):
+                names = [label_of(found.tokens[number], way) for number in (left, right, new)]
+                assert f"Next, {names[0]} and {names[1]} are merged" in said(at)
+                at.button(key="learn_step_next").click().run()
+                assert f"Rule {step + 1}: {names[0]} and {names[1]} became {names[2]}." in said(at)
+            if len(found.rules) < 20:
+                assert "so learning ends" in said(at)
+            assert at.button(key="learn_step_next").disabled
 
 
 def test_the_sentence_is_read_lowest_rule_first() -> None:

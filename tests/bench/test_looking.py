@@ -73,12 +73,13 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("key", BAD)
-def test_a_bad_value_in_the_address_is_said_and_replaced(key: str) -> None:
-    at = page(**{key: "banana"})
-    assert not at.exception
-    assert BAD[key] in said(at)
-    assert "The head as the pass left it" in said(at)
+def test_a_bad_value_in_the_address_is_said_and_replaced(subtests: pytest.Subtests) -> None:
+    for key in BAD:
+        with subtests.test(key=key):
+            at = page(**{key: "banana"})
+            assert not at.exception
+            assert BAD[key] in said(at)
+            assert "The head as the pass left it" in said(at)
 
 
 def test_a_number_of_5000_digits_is_no_share() -> None:
@@ -140,14 +141,15 @@ def test_what_is_taken_away_names_the_hidden_keys(monkeypatch: pytest.MonkeyPatc
     assert made.about["hidden keys"] == f"0 · {made.columns[0]}, 2 · cat"
 
 
-@pytest.mark.parametrize("look", [{"heads": "Mean"}, {"hide_first": "true"}, {"mass": "50"}])
-def test_the_lines_to_paste_say_what_they_leave_out(look: dict[str, str]) -> None:
-    for address, is_said in ((look, True), ({"log": "true", "colours": "Row"}, False)):
-        at = page(**address)
-        at.session_state["code"] = True
-        at.run()
-        assert not at.exception
-        assert ("before what Adjust does to them" in at.code[0].value) == is_said
+def test_the_lines_to_paste_say_what_they_leave_out(subtests: pytest.Subtests) -> None:
+    for look in [{"heads": "Mean"}, {"hide_first": "true"}, {"mass": "50"}]:
+        with subtests.test(look=look):
+            for address, is_said in ((look, True), ({"log": "true", "colours": "Row"}, False)):
+                at = page(**address)
+                at.session_state["code"] = True
+                at.run()
+                assert not at.exception
+                assert ("before what Adjust does to them" in at.code[0].value) == is_said
 
 
 def test_other_colours_do_not_combine_the_heads_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,16 +70,19 @@ def test_every_exhibit_on_every_kind_of_model(model: str, exhibit: Exhibit) -> N
     assert exhibit.telling in said(at)
 
 
-@pytest.mark.parametrize("exhibit", FINDABLE, ids=lambda e: str(e.number))
-def test_the_number_is_that_of_both_runs(exhibit: Exhibit) -> None:
+def test_the_number_is_that_of_both_runs(subtests: pytest.Subtests) -> None:
     """What stands on the page is what the instrument gives for both models."""
-    at = inside(model="translation", exhibit=exhibit.label)
-    right = case("translation")
-    name = exhibit.name if MISTAKES[exhibit.name].misfit(right.opened.config) is None else ""
-    assert name, "the translation model can have all of them"
-    instrument = INSTRUMENTS[exhibit.sign]
-    wrong = instrument(right.of(MISTAKES[name].make(right.model)))
-    assert f"{exhibit.sign}, {wrong.short} against {instrument(right).short}." in said(at)
+    for exhibit in FINDABLE:
+        with subtests.test(exhibit=exhibit):
+            at = inside(model="translation", exhibit=exhibit.label)
+            right = case("translation")
+            name = (
+                exhibit.name if MISTAKES[exhibit.name].misfit(right.opened.config) is None else ""
+            )
+            assert name, "the translation model can have all of them"
+            instrument = INSTRUMENTS[exhibit.sign]
+            wrong = instrument(right.of(MISTAKES[name].make(right.model)))
+            assert f"{exhibit.sign}, {wrong.short} against {instrument(right).short}." in said(at)
 
 
 def test_switched_off_both_runs_are_alike() -> None:
@@ -91,9 +94,8 @@ def test_switched_off_both_runs_are_alike() -> None:
     assert "Swapped slices, 0 against" in said(at)
 
 
-@pytest.mark.parametrize(
-    ("exhibit", "numbers"),
-    [
+def test_the_document_s_own_numbers(subtests: pytest.Subtests) -> None:
+    for exhibit, numbers in [
         (0, ("0.8415 0.5697 0.8020 0.6234", "0.8415 0.5403 0.8219 0.5697", "307", "102", "1.36")),
         (4, ("30,193,163", "44,127,755")),
         (5, ("4 of 128", "8 of 64", "feed-forward layer", "2,048", "1,024")),
@@ -101,30 +103,31 @@ def test_switched_off_both_runs_are_alike() -> None:
         (8, ("0.333 0.333 0.333", "NaN NaN NaN", "does not fit: an error", "0.000 0.000 0.000")),
         (9, ("1,050,624",)),
         (10, ("398,272", "520,064", "49,984")),
-    ],
-)
-def test_the_document_s_own_numbers(exhibit: int, numbers: tuple[str, ...]) -> None:
-    at = inside(exhibit=EXHIBITS[exhibit].label)
-    shown = "\n".join(table.value.to_string() for table in at.table)
-    assert all(number in shown for number in numbers)
+    ]:
+        with subtests.test(exhibit=exhibit):
+            at = inside(exhibit=EXHIBITS[exhibit].label)
+            shown = "\n".join(table.value.to_string() for table in at.table)
+            assert all(number in shown for number in numbers)
 
 
-@pytest.mark.parametrize("fill", FILLS)
-def test_the_fill_can_be_switched(fill: str) -> None:
+def test_the_fill_can_be_switched(subtests: pytest.Subtests) -> None:
     """Numbers make the row uniform, −∞ makes it no number; the lines make the same mistake."""
-    at = inside(model="translation", exhibit=EXHIBITS[8].label, fill=fill)
-    right = case("translation")
-    wrong = MISTAKES[f"filled-row {fill}"].make(right.model)
-    found = INSTRUMENTS["An empty row"](right.of(wrong))
-    assert f"An empty row, {found.short} against 0." in said(at)
-    assert (found.short == "NaN") is (fill == "−∞")
-    at.session_state["code"] = True
-    assert f"MISTAKES['filled-row {fill}']" in at.run().code[0].value
+    for fill in FILLS:
+        with subtests.test(fill=fill):
+            at = inside(model="translation", exhibit=EXHIBITS[8].label, fill=fill)
+            right = case("translation")
+            wrong = MISTAKES[f"filled-row {fill}"].make(right.model)
+            found = INSTRUMENTS["An empty row"](right.of(wrong))
+            assert f"An empty row, {found.short} against 0." in said(at)
+            assert (found.short == "NaN") is (fill == "−∞")
+            at.session_state["code"] = True
+            assert f"MISTAKES['filled-row {fill}']" in at.run().code[0].value
 
 
-@pytest.mark.parametrize("name", ["fixed-heads", "no-padding-mask", "printed-count"])
-def test_a_document_s_numbers_are_made_once(name: str) -> None:
-    assert documents.FIGURES[name]() is documents.FIGURES[name]()
+def test_a_document_s_numbers_are_made_once(subtests: pytest.Subtests) -> None:
+    for name in ["fixed-heads", "no-padding-mask", "printed-count"]:
+        with subtests.test(name=name):
+            assert documents.FIGURES[name]() is documents.FIGURES[name]()
 
 
 def test_what_must_be_known_to_read_the_numbers() -> None:
@@ -137,18 +140,16 @@ def test_what_must_be_known_to_read_the_numbers() -> None:
     assert "The document measures with dropout on; here it is off." in noise
 
 
-@pytest.mark.parametrize(
-    ("key", "asked", "sentence"),
-    [
+def test_a_run_that_the_address_asks_for_in_vain(subtests: pytest.Subtests) -> None:
+    for key, asked, sentence in [
         ("order", "10000", "“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0."),
         ("order", "many", "“Seed of the order” goes from 0 to 9,999, not “many”; it is 0."),
         ("question", "0", "not “0”; it is 1."),
-    ],
-)
-def test_a_run_that_the_address_asks_for_in_vain(key: str, asked: str, sentence: str) -> None:
-    at = inside(model="translation", room="Find it", **{key: asked})
-    assert not at.exception
-    assert sentence in said(at) + "\n".join(info.value for info in [*at.info, *at.caption])
+    ]:
+        with subtests.test(key=key):
+            at = inside(model="translation", room="Find it", **{key: asked})
+            assert not at.exception
+            assert sentence in said(at) + "\n".join(info.value for info in [*at.info, *at.caption])
 
 
 def test_a_large_model_is_made_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,24 +223,26 @@ def test_a_second_try_counts() -> None:
     assert "Found so far: 1 of 1." in said(at)
 
 
-@pytest.mark.parametrize("instrument", INSTRUMENTS)
-def test_the_right_number_stands_beside_every_instrument(instrument: str) -> None:
-    at = inside(model="translation", room="Find it", instrument=instrument)
-    right = INSTRUMENTS[instrument](case_as_shown("translation"))
-    assert f"As it should be: {right.said}" in said(at)
+def test_the_right_number_stands_beside_every_instrument(subtests: pytest.Subtests) -> None:
+    for instrument in INSTRUMENTS:
+        with subtests.test(instrument=instrument):
+            at = inside(model="translation", room="Find it", instrument=instrument)
+            right = INSTRUMENTS[instrument](case_as_shown("translation"))
+            assert f"As it should be: {right.said}" in said(at)
 
 
-@pytest.mark.parametrize("number", [2, 4, 7, 8, 9])
-def test_the_picture_is_one_that_shows_the_mistake(number: int) -> None:
+def test_the_picture_is_one_that_shows_the_mistake(subtests: pytest.Subtests) -> None:
     """Of these the map of the head is the same in both runs."""
-    exhibit, right = EXHIBITS[number - 1], case_as_shown("translation")
-    wrong = right.of(MISTAKES[exhibit.name].make(right.model))
-    drawn, should = (INSTRUMENTS[exhibit.sign](each).picture for each in (wrong, right))
-    assert drawn is not None
-    assert should is not None
-    assert not drawn.is_like(should)
-    shown = "\n".join(caption.value for caption in inside(exhibit=exhibit.label).caption)
-    assert drawn.shows in shown
+    for number in [2, 4, 7, 8, 9]:
+        with subtests.test(number=number):
+            exhibit, right = EXHIBITS[number - 1], case_as_shown("translation")
+            wrong = right.of(MISTAKES[exhibit.name].make(right.model))
+            drawn, should = (INSTRUMENTS[exhibit.sign](each).picture for each in (wrong, right))
+            assert drawn is not None
+            assert should is not None
+            assert not drawn.is_like(should)
+            shown = "\n".join(caption.value for caption in inside(exhibit=exhibit.label).caption)
+            assert drawn.shows in shown
 
 
 def test_maps_that_are_alike_are_not_drawn_twice() -> None:

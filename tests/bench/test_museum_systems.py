@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer import answers, library
 from explorer.museum import systems
-from explorer.museum.systems import SYSTEMS, System
+from explorer.museum.systems import SYSTEMS
 from explorer.runs.asking import Wishes, spec_of
 from explorer.runs.run import RunError
 from explorer.tasks import TASKS
@@ -48,47 +48,51 @@ def test_the_documents_disagree() -> None:
     assert all(value in shown for value in ("−1e20", "post, and a last one", "without bias"))
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
-def test_a_system_says_how_large_it_is(system: System) -> None:
-    at = inside(room="The systems", system=system.preset)
-    count, size = systems.size(system)
-    assert f"{count:,} parameters." in said(at)
-    assert at.button(key="open_system").label.endswith(f"{size / 1e6:,.0f} MB are made first")
+def test_a_system_says_how_large_it_is(subtests: pytest.Subtests) -> None:
+    for system in SYSTEMS:
+        with subtests.test(system=system):
+            at = inside(room="The systems", system=system.preset)
+            count, size = systems.size(system)
+            assert f"{count:,} parameters." in said(at)
+            assert at.button(key="open_system").label.endswith(
+                f"{size / 1e6:,.0f} MB are made first"
+            )
 
 
-@pytest.mark.parametrize("preset", ["web tutorial, encoder", "web tutorial, classifier"])
-def test_a_system_is_opened_untrained(preset: str) -> None:
-    at = inside(room="The systems", system=preset)
-    at.button(key="open_system").click().run()
-    assert not at.exception
-    system = next(each for each in SYSTEMS if each.preset == preset)
-    folder = systems.folder_of(system, library.systems_root())
-    assert at.selectbox(key="model").value == folder.name
-    assert not library.uploads_root().exists(), "it takes no room from uploads"
-    assert library.uploaded(folder.name) == folder, "a link finds it"
-    assert f"{folder.name} is open and reads" in said(at)
-    assert at.button(key="open_system").label == "It is open"
-    model = library.opened_from(folder, preset)
-    assert model.model.n_parameters == systems.size(system)[0]
-    for page in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
-        assert not at.switch_page(f"../pages/{page}.py").run().exception
+def test_a_system_is_opened_untrained(subtests: pytest.Subtests) -> None:
+    for preset in ["web tutorial, encoder", "web tutorial, classifier"]:
+        with subtests.test(preset=preset):
+            at = inside(room="The systems", system=preset)
+            at.button(key="open_system").click().run()
+            assert not at.exception
+            system = next(each for each in SYSTEMS if each.preset == preset)
+            folder = systems.folder_of(system, library.systems_root())
+            assert at.selectbox(key="model").value == folder.name
+            assert not library.uploads_root().exists(), "it takes no room from uploads"
+            assert library.uploaded(folder.name) == folder, "a link finds it"
+            assert f"{folder.name} is open and reads" in said(at)
+            assert at.button(key="open_system").label == "It is open"
+            model = library.opened_from(folder, preset)
+            assert model.model.n_parameters == systems.size(system)[0]
+            for page in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
+                assert not at.switch_page(f"../pages/{page}.py").run().exception
 
 
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
+def test_the_sentence_stays_where_its_words_are_known(subtests: pytest.Subtests) -> None:
+    """A sentence that a system cannot read is replaced, and the page says why."""
+    for text, read in [
         ("the very good cat", "the very good cat"),
         ("the red fish", systems.SENTENCES["web tutorial, classifier"]),
-    ],
-)
-def test_the_sentence_stays_where_its_words_are_known(text: str, read: str) -> None:
-    """A sentence that a system cannot read is replaced, and the page says why."""
-    system = "web tutorial, classifier"
-    at = inside(model="translation", text=text, room="The systems", system=system)
-    at.button(key="open_system").click().run()
-    assert at.text_input(key="text").value == read
-    why = "Not in this model's vocabulary, so read as <unk>: “red”, “fish”. So your sentence"
-    assert (why in said(at)) is (text != read)
+    ]:
+        with subtests.test(text=text):
+            system = "web tutorial, classifier"
+            at = inside(model="translation", text=text, room="The systems", system=system)
+            at.button(key="open_system").click().run()
+            assert at.text_input(key="text").value == read
+            why = (
+                "Not in this model's vocabulary, so read as <unk>: “red”, “fish”. So your sentence"
+            )
+            assert (why in said(at)) is (text != read)
 
 
 def test_what_is_untrained_writes_little() -> None:
@@ -98,28 +102,32 @@ def test_what_is_untrained_writes_little() -> None:
     assert answers.longest_answer(untrained) == 12
 
 
-@pytest.mark.parametrize("preset", [s.preset for s in SYSTEMS])
-def test_the_words_are_as_many_as_the_tokens(preset: str) -> None:
-    system = next(each for each in SYSTEMS if each.preset == preset)
-    words = systems.words_of(preset)
-    assert words.vocab_size == system.config.vocab_size
-    sentence = words.encode(systems.SENTENCES[preset])
-    assert words.unk_id not in [token.id for token in sentence]
+def test_the_words_are_as_many_as_the_tokens(subtests: pytest.Subtests) -> None:
+    for preset in [s.preset for s in SYSTEMS]:
+        with subtests.test(preset=preset):
+            system = next(each for each in SYSTEMS if each.preset == preset)
+            words = systems.words_of(preset)
+            assert words.vocab_size == system.config.vocab_size
+            sentence = words.encode(systems.SENTENCES[preset])
+            assert words.unk_id not in [token.id for token in sentence]
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.preset)
-def test_a_system_can_be_trained_on_its_task(system: System) -> None:
+def test_a_system_can_be_trained_on_its_task(subtests: pytest.Subtests) -> None:
     """Its choices, a task of this app; at the document's own size it is refused with its count."""
-    task = TASKS[system.task]
-    theirs = PRESETS[system.preset]()
-    spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
-    for field in CHOSEN:
-        assert getattr(spec.model, field) == getattr(theirs, field)
-    assert spec.model.vocab_size == task.model.vocab_size
-    model = Transformer(spec.model)
-    reports = train(model, lambda step: task.batch(step, spec.training), spec.training)
-    assert [report.step for report in reports] == [1, 2]
-    if theirs.d_model == 512:
-        large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
-        with pytest.raises(RunError, match=r"has 44,\d{3},\d{3} parameters; at most 20,000,000"):
-            spec_of(task, large)
+    for system in SYSTEMS:
+        with subtests.test(system=system):
+            task = TASKS[system.task]
+            theirs = PRESETS[system.preset]()
+            spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
+            for field in CHOSEN:
+                assert getattr(spec.model, field) == getattr(theirs, field)
+            assert spec.model.vocab_size == task.model.vocab_size
+            model = Transformer(spec.model)
+            reports = train(model, lambda step: task.batch(step, spec.training), spec.training)
+            assert [report.step for report in reports] == [1, 2]
+            if theirs.d_model == 512:
+                large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
+                with pytest.raises(
+                    RunError, match=r"has 44,\d{3},\d{3} parameters; at most 20,000,000"
+                ):
+                    spec_of(task, large)

@@ -53,12 +53,13 @@ def texts(at: AppTest) -> str:
     return "\n".join([*(t.value for t in at.text), *(c.value for c in at.caption)])
 
 
-@pytest.mark.parametrize("model", [*NAMES, "turned", "far"])
-def test_every_kind_of_model_has_the_page(model: str) -> None:
-    at = inside(model=model)
-    assert not at.exception
-    assert "the model's own numbers" in texts(at)
-    assert at.table[0].value["step"][0].startswith("q·k, the sum of ")
+def test_every_kind_of_model_has_the_page(subtests: pytest.Subtests) -> None:
+    for model in [*NAMES, "turned", "far"]:
+        with subtests.test(model=model):
+            at = inside(model=model)
+            assert not at.exception
+            assert "the model's own numbers" in texts(at)
+            assert at.table[0].value["step"][0].startswith("q·k, the sum of ")
 
 
 def test_the_page_runs_alone() -> None:
@@ -94,13 +95,14 @@ def test_a_forbidden_pair_says_so() -> None:
     assert ("mask", "may not look") in set(at.table[0].value.itertuples(index=False, name=None))
 
 
-@pytest.mark.parametrize("query", ["99", "abc", "1 · nothing", "-1", "99999999999999999999"])
-def test_a_bad_token_in_the_address_is_said_and_replaced(query: str) -> None:
-    at = AppTest.from_file(str(PAGE), default_timeout=60)
-    at.query_params["query"] = query
-    at.run()
-    assert not at.exception
-    assert f"“Query” has no “{query}” here; showing" in texts(at)
+def test_a_bad_token_in_the_address_is_said_and_replaced(subtests: pytest.Subtests) -> None:
+    for query in ["99", "abc", "1 · nothing", "-1", "99999999999999999999"]:
+        with subtests.test(query=query):
+            at = AppTest.from_file(str(PAGE), default_timeout=60)
+            at.query_params["query"] = query
+            at.run()
+            assert not at.exception
+            assert f"“Query” has no “{query}” here; showing" in texts(at)
 
 
 def test_what_was_not_chosen_follows_the_head_and_the_text() -> None:
@@ -161,7 +163,8 @@ def test_one_key_is_not_called_all_of_them() -> None:
     assert seen == 1
 
 
-@pytest.mark.parametrize(("model", "name"), [("letters", "score"), ("far", "score with bias")])
-def test_before_and_after_the_mask_it_is_called_a_score(model: str, name: str) -> None:
-    at = page("look/pairs", model=model)
-    assert name in at.dataframe[0].value.columns
+def test_before_and_after_the_mask_it_is_called_a_score(subtests: pytest.Subtests) -> None:
+    for model, name in [("letters", "score"), ("far", "score with bias")]:
+        with subtests.test(model=model):
+            at = page("look/pairs", model=model)
+            assert name in at.dataframe[0].value.columns

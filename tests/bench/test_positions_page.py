@@ -88,11 +88,12 @@ def test_a_models_name_on_a_button_is_no_markdown(shelf_of: Any) -> None:
     assert at.button(key=f"with_{name}").label == f"Open {literal(name)}"
 
 
-@pytest.mark.parametrize("part", ["Decoder", "Cross"])
-def test_a_longer_text_is_the_encoders_and_said_to_be(part: str) -> None:
-    at = page(POSITIONS_PAGE, model="translation", lab=LONGER, part=part)
-    assert f"{part}, chosen in the sidebar, starts from what is written." in said(at)
-    assert "looks at: layer 0, head 0 · Encoder" in said(at)
+def test_a_longer_text_is_the_encoders_and_said_to_be(subtests: pytest.Subtests) -> None:
+    for part in ["Decoder", "Cross"]:
+        with subtests.test(part=part):
+            at = page(POSITIONS_PAGE, model="translation", lab=LONGER, part=part)
+            assert f"{part}, chosen in the sidebar, starts from what is written." in said(at)
+            assert "looks at: layer 0, head 0 · Encoder" in said(at)
 
 
 def test_buckets_are_shown_without_trained_numbers_and_said_to_be() -> None:
@@ -107,27 +108,31 @@ def test_a_learned_table_says_how_many_fit(shelf_of: Any) -> None:
     assert "The table has 24 rows, so 24 tokens fit: position 24 has no vector" in said(at)
 
 
-@pytest.mark.parametrize(("key", "value"), [("scheme", "Banana"), ("lab", "x")])
-def test_what_an_address_asks_for_in_vain_is_said(key: str, value: str) -> None:
-    assert f"has no “{value}” here; showing" in said(page(POSITIONS_PAGE, **{key: value}))
+def test_what_an_address_asks_for_in_vain_is_said(subtests: pytest.Subtests) -> None:
+    for key, value in [("scheme", "Banana"), ("lab", "x")]:
+        with subtests.test(key=key):
+            assert f"has no “{value}” here; showing" in said(page(POSITIONS_PAGE, **{key: value}))
 
 
-@pytest.mark.parametrize("asked", ["999", "-1", "9" * 5_000], ids=len)
-def test_a_position_that_there_is_not_is_said(asked: str) -> None:
-    assert "“Position” goes from 0 to" in said(page(POSITIONS_PAGE, place=asked))
+def test_a_position_that_there_is_not_is_said(subtests: pytest.Subtests) -> None:
+    for asked in ["999", "-1", "9" * 5_000]:
+        with subtests.test(asked=asked):
+            assert "“Position” goes from 0 to" in said(page(POSITIONS_PAGE, place=asked))
 
 
-@pytest.mark.parametrize("places", ["", "0 0 1", "a b c", "0 1 2 3 99999", "-1 0"])
-def test_an_order_that_is_none_is_one_sentence_with_the_way_out(places: str) -> None:
-    at = page(POSITIONS_PAGE, model="letters", lab=ORDER, order_of="My own order")
-    at.text_input(key="places").set_value(places).run()
-    assert not at.exception
-    assert "name each place from 0 to" in said(at)
+def test_an_order_that_is_none_is_one_sentence_with_the_way_out(subtests: pytest.Subtests) -> None:
+    for places in ["", "0 0 1", "a b c", "0 1 2 3 99999", "-1 0"]:
+        with subtests.test(places=places):
+            at = page(POSITIONS_PAGE, model="letters", lab=ORDER, order_of="My own order")
+            at.text_input(key="places").set_value(places).run()
+            assert not at.exception
+            assert "name each place from 0 to" in said(at)
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_text_of_one_token_has_every_view(view: str) -> None:
-    assert page(POSITIONS_PAGE, model="letters", text="t", lab=view)
+def test_a_text_of_one_token_has_every_view(subtests: pytest.Subtests) -> None:
+    for view in VIEWS:
+        with subtests.test(view=view):
+            assert page(POSITIONS_PAGE, model="letters", text="t", lab=view)
 
 
 def test_nothing_to_read_is_said() -> None:
@@ -214,16 +219,17 @@ FORMULAS: dict[str, Callable[[int, int], float]] = {
 }
 
 
-@pytest.mark.parametrize("title", [RIGHT, WRONG])
-def test_the_exponents_in_the_titles_make_the_tables_under_them(title: str) -> None:
-    width, place = 10, 3
-    right, wrong = right_and_doubled(width, 7, 5)
-    table = wrong.table if title == WRONG else right.table
-    sine, cosine = re.findall(r"(?:is|and) (\S.*?) for", title)
-    for i in range(0, width, 2):
-        up = math.sin(place / 10_000 ** FORMULAS[sine](i, width))
-        across = math.cos(place / 10_000 ** FORMULAS[cosine](i, width))
-        assert table[place, i : i + 2].tolist() == pytest.approx([up, across], abs=1e-6)
+def test_the_exponents_in_the_titles_make_the_tables_under_them(subtests: pytest.Subtests) -> None:
+    for title in [RIGHT, WRONG]:
+        with subtests.test(title=title):
+            width, place = 10, 3
+            right, wrong = right_and_doubled(width, 7, 5)
+            table = wrong.table if title == WRONG else right.table
+            sine, cosine = re.findall(r"(?:is|and) (\S.*?) for", title)
+            for i in range(0, width, 2):
+                up = math.sin(place / 10_000 ** FORMULAS[sine](i, width))
+                across = math.cos(place / 10_000 ** FORMULAS[cosine](i, width))
+                assert table[place, i : i + 2].tolist() == pytest.approx([up, across], abs=1e-6)
 
 
 def test_where_every_token_of_another_order_stands() -> None:

@@ -25,13 +25,16 @@ def likeliest(at: AppTest) -> list[str]:
     return [str(cell).rsplit("  ", 1)[0] for cell in at.dataframe[0].value["1."]]
 
 
-@pytest.mark.parametrize("model", NAMES)
-def test_the_lens_has_a_row_for_every_layer_and_ends_in_the_answer(model: str) -> None:
-    at = page("look/lens", model=model)
-    config = library.open_model(model).config
-    found = likeliest(at)
-    assert len(found) == config.n_layers + 1
-    assert f"**The answer: {literal(found[-1])}**" in said(at)
+def test_the_lens_has_a_row_for_every_layer_and_ends_in_the_answer(
+    subtests: pytest.Subtests,
+) -> None:
+    for model in NAMES:
+        with subtests.test(model=model):
+            at = page("look/lens", model=model)
+            config = library.open_model(model).config
+            found = likeliest(at)
+            assert len(found) == config.n_layers + 1
+            assert f"**The answer: {literal(found[-1])}**" in said(at)
 
 
 def test_the_lens_of_a_classifier_ends_in_its_class() -> None:
@@ -50,34 +53,39 @@ def test_another_place_has_another_lens() -> None:
     assert at.dataframe[0].value.to_dict() != before
 
 
-@pytest.mark.parametrize("model", WRITES)
-def test_what_is_written_grows_by_a_token_a_step(model: str) -> None:
-    at = page("look/writing", model=model, length="3")
-    assert {"written_tokens", "written_head"} <= views(at)
-    assert "the first of them is written" in said(at)
-    slider = at.slider(key="written")
-    slider.set_value(slider.max).run()
-    assert not at.exception
-    assert "**All is written**" in said(at)
-    assert ("Cut after" in said(at)) != ("The last token ends the text." in said(at))
+def test_what_is_written_grows_by_a_token_a_step(subtests: pytest.Subtests) -> None:
+    for model in WRITES:
+        with subtests.test(model=model):
+            at = page("look/writing", model=model, length="3")
+            assert {"written_tokens", "written_head"} <= views(at)
+            assert "the first of them is written" in said(at)
+            slider = at.slider(key="written")
+            slider.set_value(slider.max).run()
+            assert not at.exception
+            assert "**All is written**" in said(at)
+            assert ("Cut after" in said(at)) != ("The last token ends the text." in said(at))
 
 
-@pytest.mark.parametrize("model", [name for name in NAMES if name not in WRITES])
-def test_a_model_that_only_reads_says_so(model: str) -> None:
-    at = page("look/writing", model=model)
-    assert "This model only reads: choose one that writes" in said(at)
-    assert "written_head" not in views(at)
+def test_a_model_that_only_reads_says_so(subtests: pytest.Subtests) -> None:
+    for model in [name for name in NAMES if name not in WRITES]:
+        with subtests.test(model=model):
+            at = page("look/writing", model=model)
+            assert "This model only reads: choose one that writes" in said(at)
+            assert "written_head" not in views(at)
 
 
-@pytest.mark.parametrize("model", NAMES)
-def test_nothing_is_made_before_it_is_asked_for(model: str) -> None:
-    at = page("look/attention", model=model)
-    assert not at.get("download_button")
-    at.session_state["take_away"] = True
-    at.run()
-    assert not at.exception
-    assert [button.key for button in at.get("download_button")] == [f"take_{way}" for way in WAYS]
-    assert f" of {model}" in said(at)
+def test_nothing_is_made_before_it_is_asked_for(subtests: pytest.Subtests) -> None:
+    for model in NAMES:
+        with subtests.test(model=model):
+            at = page("look/attention", model=model)
+            assert not at.get("download_button")
+            at.session_state["take_away"] = True
+            at.run()
+            assert not at.exception
+            assert [button.key for button in at.get("download_button")] == [
+                f"take_{way}" for way in WAYS
+            ]
+            assert f" of {model}" in said(at)
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,12 @@ def test_its_first_row_sees_nothing() -> None:
     assert mask.any(-1).tolist() == [False, True, True, True]
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_every_page_is_drawn_without_a_number_that_is_none(path: str) -> None:
-    at = apps.page(path, model="blind", held="q0k0", query="0 · <s>", key="0 · <s>")
-    assert "no value" not in said(at)
-    assert not any("no value" in str(table.value.to_dict()) for table in at.table)
+def test_every_page_is_drawn_without_a_number_that_is_none(subtests: pytest.Subtests) -> None:
+    for path in PAGES:
+        with subtests.test(path=path):
+            at = apps.page(path, model="blind", held="q0k0", query="0 · <s>", key="0 · <s>")
+            assert "no value" not in said(at)
+            assert not any("no value" in str(table.value.to_dict()) for table in at.table)
 
 
 def test_that_every_row_adds_up_to_one_is_said_only_where_it_is_so() -> None:

@@ -36,33 +36,36 @@ def one(model: str, part: str = "decoder.self_attn") -> Stages:
     return stages(found, part, 0, 0, rows, columns)
 
 
-@pytest.mark.parametrize("model", NAMES)
-def test_every_kind_of_model_has_the_page(model: str) -> None:
-    at = page(STAGES, model=model)
-    assert "stages" in views(at)
-    assert "no weight differs from the pass by more than" in said(at)
+def test_every_kind_of_model_has_the_page(subtests: pytest.Subtests) -> None:
+    for model in NAMES:
+        with subtests.test(model=model):
+            at = page(STAGES, model=model)
+            assert "stages" in views(at)
+            assert "no weight differs from the pass by more than" in said(at)
 
 
-@pytest.mark.parametrize("part", ["Encoder", "Decoder", "Cross"])
-def test_every_attention_of_an_encoder_decoder_has_the_page(part: str) -> None:
-    assert "stages" in views(page(STAGES, model="translation", part=part))
+def test_every_attention_of_an_encoder_decoder_has_the_page(subtests: pytest.Subtests) -> None:
+    for part in ["Encoder", "Decoder", "Cross"]:
+        with subtests.test(part=part):
+            assert "stages" in views(page(STAGES, model="translation", part=part))
 
 
 def test_a_text_of_one_token_has_its_stages() -> None:
     assert "stages" in views(page(STAGES, model="letters", text="t"))
 
 
-@pytest.mark.parametrize("stage", ["scores", "scaled", "masked", "softmax", "values"])
-def test_what_is_not_reached_is_not_sent(stage: str) -> None:
-    found = one("letters")
-    step = ["scores", "scaled", "masked", "softmax", "values"].index(stage)
-    made = panels(found, step)
-    hidden = {panel.of for panel in made if panel.hidden}
-    late = [["scaled"], ["added", "logits"], ["weights"], ["v", "out"]]
-    assert hidden == {name for names in late[step:] for name in names}
-    header, planes = wire.unpack(encode(made, ["a"], ["b"], [], {}, name="x"))
-    assert set(header["later"]) == hidden
-    assert {name for name, plane in planes.items() if not plane} == hidden
+def test_what_is_not_reached_is_not_sent(subtests: pytest.Subtests) -> None:
+    for stage in ["scores", "scaled", "masked", "softmax", "values"]:
+        with subtests.test(stage=stage):
+            found = one("letters")
+            step = ["scores", "scaled", "masked", "softmax", "values"].index(stage)
+            made = panels(found, step)
+            hidden = {panel.of for panel in made if panel.hidden}
+            late = [["scaled"], ["added", "logits"], ["weights"], ["v", "out"]]
+            assert hidden == {name for names in late[step:] for name in names}
+            header, planes = wire.unpack(encode(made, ["a"], ["b"], [], {}, name="x"))
+            assert set(header["later"]) == hidden
+            assert {name for name, plane in planes.items() if not plane} == hidden
 
 
 def test_what_is_sent_are_the_numbers_of_the_pass_in_single_precision() -> None:

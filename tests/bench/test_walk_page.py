@@ -27,17 +27,18 @@ pytestmark = pytest.mark.usefixtures("small_models")
 PAGE = "look/walk"
 
 
-@pytest.mark.parametrize("model", NAMES)
-def test_every_stage_of_every_kind_of_model(model: str) -> None:
-    at = apps.page(PAGE, model=model)
-    assert {"spine", "walk_tokens"} <= views(at)
-    for stage in stages_of(library.open_model(model).config):
-        at.session_state["_folded_walk"] = {"stage": stage.name}
-        at.run()
-        assert not at.exception, stage.name
-        assert f"**{stage.title}**" in said(at)
-        assert stage.kind == "tokens" or "walk_values" in views(at)
-        assert not stage.site or f"`{stage.site}`" in said(at)
+def test_every_stage_of_every_kind_of_model(subtests: pytest.Subtests) -> None:
+    for model in NAMES:
+        with subtests.test(model=model):
+            at = apps.page(PAGE, model=model)
+            assert {"spine", "walk_tokens"} <= views(at)
+            for stage in stages_of(library.open_model(model).config):
+                at.session_state["_folded_walk"] = {"stage": stage.name}
+                at.run()
+                assert not at.exception, stage.name
+                assert f"**{stage.title}**" in said(at)
+                assert stage.kind == "tokens" or "walk_values" in views(at)
+                assert not stage.site or f"`{stage.site}`" in said(at)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "classifier"])
@@ -61,11 +62,12 @@ def test_a_stage_that_this_model_does_not_have_is_said_and_replaced() -> None:
     assert "walk_tokens" in views(at)
 
 
-@pytest.mark.parametrize("wish", ["99", "-1", "x", "9" * 30])
-def test_a_token_that_is_not_there_is_said_and_replaced(wish: str) -> None:
-    at = apps.page(PAGE, model="letters", stage="decoder.embed", decoder_token=wish)
-    assert "There is no token" in said(at)
-    assert "walk_values" in views(at)
+def test_a_token_that_is_not_there_is_said_and_replaced(subtests: pytest.Subtests) -> None:
+    for wish in ["99", "-1", "x", "9" * 30]:
+        with subtests.test(wish=wish):
+            at = apps.page(PAGE, model="letters", stage="decoder.embed", decoder_token=wish)
+            assert "There is no token" in said(at)
+            assert "walk_values" in views(at)
 
 
 def test_a_token_with_a_zero_before_it_is_there() -> None:
@@ -86,15 +88,16 @@ def test_what_is_said_of_the_address_goes_when_it_is_no_longer_so() -> None:
     assert "There is no" not in said(at)
 
 
-@pytest.mark.parametrize("change", [{"text": "aab"}, {"model": "translation"}])
-def test_another_text_or_model_ends_what_was_said_of_a_token(change: dict[str, str]) -> None:
-    at = apps.page(PAGE, model="letters", stage="decoder.0.mlp.out", decoder_token="999")
-    assert "There is no token “999” here" in said(at)
-    for key, value in change.items():
-        at.session_state[key] = value
-    at.run()
-    assert not at.exception
-    assert "999" not in said(at)
+def test_another_text_or_model_ends_what_was_said_of_a_token(subtests: pytest.Subtests) -> None:
+    for change in [{"text": "aab"}, {"model": "translation"}]:
+        with subtests.test(change=change):
+            at = apps.page(PAGE, model="letters", stage="decoder.0.mlp.out", decoder_token="999")
+            assert "There is no token “999” here" in said(at)
+            for key, value in change.items():
+                at.session_state[key] = value
+            at.run()
+            assert not at.exception
+            assert "999" not in said(at)
 
 
 def test_a_vain_key_is_replaced_by_the_one_that_is_looked_at_most() -> None:
@@ -112,20 +115,24 @@ def test_one_token_and_a_number_beyond_the_width() -> None:
     assert "There is no number" not in said(held)
 
 
-@pytest.mark.parametrize("wish", ["x", "-1", "9" * 5000])
-def test_what_is_no_number_is_said(wish: str) -> None:
-    at = apps.page(PAGE, model="letters", stage="decoder.embed", number=wish)
-    assert "There is no number" in said(at)
-    assert "walk_values" in views(at)
+def test_what_is_no_number_is_said(subtests: pytest.Subtests) -> None:
+    for wish in ["x", "-1", "9" * 5000]:
+        with subtests.test(wish=wish):
+            at = apps.page(PAGE, model="letters", stage="decoder.embed", number=wish)
+            assert "There is no number" in said(at)
+            assert "walk_values" in views(at)
 
 
-@pytest.mark.parametrize("layer", [0, 1])
-def test_a_link_to_a_stage_shows_its_layer_in_the_sidebar_at_once(layer: int) -> None:
-    at = apps.page(PAGE, model="letters", stage=f"decoder.{layer}.mlp.hidden")
-    assert at.segmented_control(key="layer").value == layer
-    assert at.session_state["_folded_walk"]["stage"] == f"decoder.{layer}.mlp.hidden"
-    at.segmented_control(key="layer").set_value(1 - layer).run()
-    assert at.session_state["_folded_walk"]["stage"] == f"decoder.{1 - layer}.self_attn.q"
+def test_a_link_to_a_stage_shows_its_layer_in_the_sidebar_at_once(
+    subtests: pytest.Subtests,
+) -> None:
+    for layer in [0, 1]:
+        with subtests.test(layer=layer):
+            at = apps.page(PAGE, model="letters", stage=f"decoder.{layer}.mlp.hidden")
+            assert at.segmented_control(key="layer").value == layer
+            assert at.session_state["_folded_walk"]["stage"] == f"decoder.{layer}.mlp.hidden"
+            at.segmented_control(key="layer").set_value(1 - layer).run()
+            assert at.session_state["_folded_walk"]["stage"] == f"decoder.{1 - layer}.self_attn.q"
 
 
 def test_the_held_number_is_opened_as_a_sum() -> None:

@@ -49,41 +49,48 @@ def attention(name: str, text: str) -> tuple[Sequence[Token], Sequence[Token], T
     return source, target, passed.weights(site)[0]
 
 
-@pytest.mark.parametrize("name", list(RECIPES))
-def test_a_shipped_folder_is_small_and_says_how_it_was_made(name: str) -> None:
-    folder = SHIPPED / name
-    files = {path.name: path.stat().st_size for path in folder.iterdir()}
-    assert files.keys() == {"config.json", "model.safetensors", "tokenizer.json", "run.json"}
-    assert sum(files.values()) < 8_000_000
-    _, _, run = opened(name)
-    assert {
-        "task",
-        "weights_seed",
-        "training",
-        "steps",
-        "metrics",
-        "held_out",
-        "data",
-    } <= run.keys()
-    text = json.dumps(run)
-    assert "attribution" in text
-    assert f"--only {name}" in text
+def test_a_shipped_folder_is_small_and_says_how_it_was_made(subtests: pytest.Subtests) -> None:
+    for name in list(RECIPES):
+        with subtests.test(name=name):
+            folder = SHIPPED / name
+            files = {path.name: path.stat().st_size for path in folder.iterdir()}
+            assert files.keys() == {
+                "config.json",
+                "model.safetensors",
+                "tokenizer.json",
+                "run.json",
+            }
+            assert sum(files.values()) < 8_000_000
+            _, _, run = opened(name)
+            assert {
+                "task",
+                "weights_seed",
+                "training",
+                "steps",
+                "metrics",
+                "held_out",
+                "data",
+            } <= run.keys()
+            text = json.dumps(run)
+            assert "attribution" in text
+            assert f"--only {name}" in text
 
 
 def test_all_shipped_folders_together_are_small() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 20_000_000
 
 
-@pytest.mark.parametrize("name", BY_PROGRAM)
-def test_the_figure_in_run_json_is_what_the_weights_reach(name: str) -> None:
-    model, tokenizer, run = opened(name)
-    task = TASKS[name]
-    assert tokenizer.to_json() == task.tokenizer.to_json()
-    assert model.config == task.model
-    measured = task.measure(model)
-    assert run["metrics"] == {measured.name: pytest.approx(measured.value, abs=1e-3)}
-    if name in FIGURES:
-        assert measured.value >= FIGURES[name]
+def test_the_figure_in_run_json_is_what_the_weights_reach(subtests: pytest.Subtests) -> None:
+    for name in BY_PROGRAM:
+        with subtests.test(name=name):
+            model, tokenizer, run = opened(name)
+            task = TASKS[name]
+            assert tokenizer.to_json() == task.tokenizer.to_json()
+            assert model.config == task.model
+            measured = task.measure(model)
+            assert run["metrics"] == {measured.name: pytest.approx(measured.value, abs=1e-3)}
+            if name in FIGURES:
+                assert measured.value >= FIGURES[name]
 
 
 def test_one_layer_stays_far_below_two() -> None:
@@ -94,25 +101,29 @@ def test_one_layer_stays_far_below_two() -> None:
     assert values["induction"] > values["induction-control"] + 0.3
 
 
-@pytest.mark.parametrize("name", FROM_FILES)
-def test_models_of_real_text_reach_their_figure(name: str) -> None:
-    recipe = RECIPES[name]
-    assert recipe.file is not None
-    assert recipe.baseline is not None
-    path = DATA / recipe.file
-    if not path.is_file():
-        pytest.skip(f"needs {recipe.file}; EXPLORER_DATA names its folder")
-    text = path.read_text(encoding="utf-8")
-    model, tokenizer, run = opened(name)
-    task = recipe.task(text)
-    assert tokenizer.to_json() == task.tokenizer.to_json()
-    measured, baseline = task.measure(model), recipe.baseline(text)
-    assert run["metrics"] == {measured.name: pytest.approx(measured.value, abs=2e-3)}
-    assert run["baseline"] == {"name": baseline.name, "value": pytest.approx(baseline.value)}
-    if task.higher_is_better:
-        assert measured.value >= baseline.value - 0.02
-    else:
-        assert measured.value <= baseline.value - 0.4
+def test_models_of_real_text_reach_their_figure(subtests: pytest.Subtests) -> None:
+    for name in FROM_FILES:
+        with subtests.test(name=name):
+            recipe = RECIPES[name]
+            assert recipe.file is not None
+            assert recipe.baseline is not None
+            path = DATA / recipe.file
+            if not path.is_file():
+                pytest.skip(f"needs {recipe.file}; EXPLORER_DATA names its folder")
+            text = path.read_text(encoding="utf-8")
+            model, tokenizer, run = opened(name)
+            task = recipe.task(text)
+            assert tokenizer.to_json() == task.tokenizer.to_json()
+            measured, baseline = task.measure(model), recipe.baseline(text)
+            assert run["metrics"] == {measured.name: pytest.approx(measured.value, abs=2e-3)}
+            assert run["baseline"] == {
+                "name": baseline.name,
+                "value": pytest.approx(baseline.value),
+            }
+            if task.higher_is_better:
+                assert measured.value >= baseline.value - 0.02
+            else:
+                assert measured.value <= baseline.value - 0.4
 
 
 def test_reverse_runs_down_the_anti_diagonal() -> None:
@@ -150,16 +161,18 @@ def test_negation_has_a_head_for_the_adjective_and_one_for_not() -> None:
     assert from_cls[:, words.index("not")].max() > 0.7
 
 
-@pytest.mark.parametrize(
-    ("french", "english", "least"),
-    [("chat", "cat", 0.7), ("noir", "black", 0.8), ("maison", "house", 0.4)],
-)
-def test_translation_crosses(french: str, english: str, least: float) -> None:
-    text = "the black cat does not see the white house"
-    source, target, weights = attention("translation", text)
-    written = [token.label for token in target[1:]]
-    assert " ".join(written) == "le chat noir ne voit pas la maison blanche"
-    words = [token.label for token in source]
-    looking = weights.mean(0)[written.index(french)]
-    assert looking.argmax() == words.index(english)
-    assert looking.max() > least
+def test_translation_crosses(subtests: pytest.Subtests) -> None:
+    for french, english, least in [
+        ("chat", "cat", 0.7),
+        ("noir", "black", 0.8),
+        ("maison", "house", 0.4),
+    ]:
+        with subtests.test(french=french):
+            text = "the black cat does not see the white house"
+            source, target, weights = attention("translation", text)
+            written = [token.label for token in target[1:]]
+            assert " ".join(written) == "le chat noir ne voit pas la maison blanche"
+            words = [token.label for token in source]
+            looking = weights.mean(0)[written.index(french)]
+            assert looking.argmax() == words.index(english)
+            assert looking.max() > least

@@ -166,11 +166,12 @@ def test_a_vector_has_no_spectrum(folder: Path) -> None:
     assert "Exact: a singular value decomposition" in said(at)
 
 
-@pytest.mark.parametrize("kind", ["Matrices", "Norm gains", "Biases"])
-def test_norms_of_each_kind(folder: Path, kind: str) -> None:
-    at = page(model="translation", show="Norms", tensors=kind)
-    assert views(at) >= {"norms_encoder", "norms_decoder"}
-    assert f"**{kind}: root mean square**" in said(at)
+def test_norms_of_each_kind(folder: Path, subtests: pytest.Subtests) -> None:
+    for kind in ["Matrices", "Norm gains", "Biases"]:
+        with subtests.test(kind=kind):
+            at = page(model="translation", show="Norms", tensors=kind)
+            assert views(at) >= {"norms_encoder", "norms_decoder"}
+            assert f"**{kind}: root mean square**" in said(at)
 
 
 def test_parts_of_a_layer_have_names_of_their_own() -> None:
@@ -207,17 +208,20 @@ def test_the_doctor_names_what_is_wrong_with_a_model_that_opens(spoiled: Path) -
         assert not page(model="letters", show=view, tensor="self_attn.k_proj.weight").exception
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_model_that_lacks_a_tensor_is_examined_instead(spoiled: Path, view: str) -> None:
+def test_a_model_that_lacks_a_tensor_is_examined_instead(
+    spoiled: Path, subtests: pytest.Subtests
+) -> None:
     missing = "decoder.blocks.1.mlp.up_proj.weight"
     change(spoiled / "letters", **{missing: None, "surplus": torch.zeros(2)})
-    at = page(model="letters", show=view)
-    assert "cannot be opened" in said(at)
-    assert "**Missing tensors**" in said(at)
-    assert f"The config asks for {missing}" in said(at)
-    assert "**Unexpected tensors**" in said(at)
-    at.selectbox(key="model").set_value("reverse").run()
-    assert "cannot be opened" not in said(at)
+    for view in VIEWS:
+        with subtests.test(view=view):
+            at = page(model="letters", show=view)
+            assert "cannot be opened" in said(at)
+            assert "**Missing tensors**" in said(at)
+            assert f"The config asks for {missing}" in said(at)
+            assert "**Unexpected tensors**" in said(at)
+            at.selectbox(key="model").set_value("reverse").run()
+            assert "cannot be opened" not in said(at)
 
 
 def test_a_folder_that_is_no_model_says_why_when_asked(spoiled: Path) -> None:

@@ -76,9 +76,8 @@ def test_text_beyond_the_last_chip_is_not_sent() -> None:
     assert len(header["text"]) == MOST
 
 
-@pytest.mark.parametrize(
-    ("label", "shown"),
-    [
+def test_labels_are_visible(subtests: pytest.Subtests) -> None:
+    for label, shown in [
         ("a b", "a␣b"),
         ("\n", "↵"),
         ("\t", "⇥"),
@@ -88,10 +87,9 @@ def test_text_beyond_the_last_chip_is_not_sent() -> None:
         ("\ud800", "<U+D800>"),
         ("\u200d", "\u200d"),
         ("é", "é"),
-    ],
-)
-def test_labels_are_visible(label: str, shown: str) -> None:
-    assert text_of(label) == shown
+    ]:
+        with subtests.test(label=label):
+            assert text_of(label) == shown
 
 
 def test_an_endless_label_is_cut_and_plain_strings_are_not_special() -> None:

@@ -54,9 +54,8 @@ def test_no_items_are_no_error() -> None:
     assert wire.unpack(encode([], 1, name="r"))[0]["items"] == []
 
 
-@pytest.mark.parametrize(
-    "sent", [None, "no", [1], [1, 3, 3], [0, 0], [1.0, 3], [True, 3], {"a": 1}]
-)
-def test_nonsense_from_a_browser_is_no_pick(sent: object) -> None:
-    assert checked(sent, ITEMS) is None
-    assert checked([1, 3], ITEMS) == (1, 3)
+def test_nonsense_from_a_browser_is_no_pick(subtests: pytest.Subtests) -> None:
+    for sent in [None, "no", [1], [1, 3, 3], [0, 0], [1.0, 3], [True, 3], {"a": 1}]:
+        with subtests.test(sent=sent):
+            assert checked(sent, ITEMS) is None
+            assert checked([1, 3], ITEMS) == (1, 3)

@@ -24,15 +24,16 @@ def weights(seed: int) -> torch.Tensor:
     return (seed * torch.randn(size, size, generator=random)).softmax(-1)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_weight_comes_back_to_half_a_ten_thousandth(seed: int) -> None:
-    sent = weights(seed)
-    coded = wire.encode(sent)
-    back = wire.decode(coded.codes, coded.header())
-    error = np.abs(back - sent.double().numpy())
-    assert error[sent.numpy() > 0.5e-4].max(initial=0) <= 0.5e-4 + 1e-9
-    assert error.max() <= 1e-4 + 1e-9
-    assert ((back > 0) == (sent.numpy() > 0)).all(), "small is not none"
+def test_a_weight_comes_back_to_half_a_ten_thousandth(subtests: pytest.Subtests) -> None:
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            sent = weights(seed)
+            coded = wire.encode(sent)
+            back = wire.decode(coded.codes, coded.header())
+            error = np.abs(back - sent.double().numpy())
+            assert error[sent.numpy() > 0.5e-4].max(initial=0) <= 0.5e-4 + 1e-9
+            assert error.max() <= 1e-4 + 1e-9
+            assert ((back > 0) == (sent.numpy() > 0)).all(), "small is not none"
 
 
 @grid("seed, low", SEEDS, [-30.0, 0.0, 2.0])
@@ -57,12 +58,13 @@ def test_what_is_no_number_has_its_own_code() -> None:
     assert back[3] == -np.inf
 
 
-@pytest.mark.parametrize("shape", [(0, 0), (1, 1), (3, 0)])
-def test_empty_and_tiny_arrays_travel(shape: tuple[int, int]) -> None:
-    coded = wire.encode(torch.zeros(shape))
-    message = wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
-    header, planes = wire.unpack(message)
-    assert wire.codes_of(planes["values"], header["shape"]).shape == shape
+def test_empty_and_tiny_arrays_travel(subtests: pytest.Subtests) -> None:
+    for shape in [(0, 0), (1, 1), (3, 0)]:
+        with subtests.test(shape=shape):
+            coded = wire.encode(torch.zeros(shape))
+            message = wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
+            header, planes = wire.unpack(message)
+            assert wire.codes_of(planes["values"], header["shape"]).shape == shape
 
 
 def test_planes_and_flags_come_back() -> None:

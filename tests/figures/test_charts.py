@@ -44,16 +44,18 @@ CHARTS = {
 }
 
 
-@pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_is_json_that_vega_lite_accepts(name: str) -> None:
-    spec = json.loads(json.dumps(CHARTS[name], allow_nan=False))
-    spec.setdefault("data", {"name": "given"})
-    altair.LayerChart.from_dict(spec) if "layer" in spec else altair.Chart.from_dict(spec)
+def test_a_chart_is_json_that_vega_lite_accepts(subtests: pytest.Subtests) -> None:
+    for name in CHARTS:
+        with subtests.test(name=name):
+            spec = json.loads(json.dumps(CHARTS[name], allow_nan=False))
+            spec.setdefault("data", {"name": "given"})
+            altair.LayerChart.from_dict(spec) if "layer" in spec else altair.Chart.from_dict(spec)
 
 
-@pytest.mark.parametrize("name", CHARTS)
-def test_all_charts_share_one_frame(name: str) -> None:
-    assert CHARTS[name]["config"] is CONFIG
+def test_all_charts_share_one_frame(subtests: pytest.Subtests) -> None:
+    for name in CHARTS:
+        with subtests.test(name=name):
+            assert CHARTS[name]["config"] is CONFIG
 
 
 def axes(spec: dict[str, Any]) -> list[dict[str, Any]]:
@@ -66,9 +68,10 @@ def axes(spec: dict[str, Any]) -> list[dict[str, Any]]:
 FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "spectrum"]
 
 
-@pytest.mark.parametrize("name", FIXED)
-def test_the_axes_are_fixed_before_the_data_comes(name: str) -> None:
-    assert all("domain" in axis["scale"] for axis in axes(CHARTS[name]))
+def test_the_axes_are_fixed_before_the_data_comes(subtests: pytest.Subtests) -> None:
+    for name in FIXED:
+        with subtests.test(name=name):
+            assert all("domain" in axis["scale"] for axis in axes(CHARTS[name]))
 
 
 def test_bars_keep_equal_labels_apart_and_cut_long_ones() -> None:
@@ -85,12 +88,13 @@ def test_charts_while_training_hold_no_data_of_their_own() -> None:
         assert "data" not in chart
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 399, 400, 401, 512, 768, 4096])
-def test_of_many_ranks_the_first_and_the_last_are_drawn(count: int) -> None:
-    drawn = ranks(count)
-    assert len(drawn) == min(count, MOST_POINTS) == len(set(drawn))
-    assert drawn == sorted(drawn)
-    assert not count or (drawn[0], drawn[-1]) == (0, count - 1)
+def test_of_many_ranks_the_first_and_the_last_are_drawn(subtests: pytest.Subtests) -> None:
+    for count in [0, 1, 2, 399, 400, 401, 512, 768, 4096]:
+        with subtests.test(count=count):
+            drawn = ranks(count)
+            assert len(drawn) == min(count, MOST_POINTS) == len(set(drawn))
+            assert drawn == sorted(drawn)
+            assert not count or (drawn[0], drawn[-1]) == (0, count - 1)
 
 
 def test_a_logarithmic_spectrum_has_no_zero() -> None:

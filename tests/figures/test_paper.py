@@ -30,13 +30,14 @@ def test_colours_end_where_they_are_told_or_at_the_largest() -> None:
     assert fullness(top=0.5)[0, 0] == 1, "beyond the end is the fullest colour"
 
 
-@pytest.mark.parametrize(("scaling", "axis"), [("row", 1), ("column", 0)])
-def test_each_row_or_column_has_the_colours_to_itself(scaling: str, axis: int) -> None:
-    found = fullness(scaling=scaling, top=1.0)
-    largest = VALUES.numpy().max(axis, keepdims=True)
-    wanted = np.divide(VALUES.numpy(), largest, where=largest > 0, out=np.zeros((3, 3)))
-    assert np.allclose(found, np.where(wanted > 0, np.maximum(wanted, paper.FAINTEST), 0))
-    assert (found.max(axis) == (largest > 0).squeeze(axis)).all()
+def test_each_row_or_column_has_the_colours_to_itself(subtests: pytest.Subtests) -> None:
+    for scaling, axis in [("row", 1), ("column", 0)]:
+        with subtests.test(scaling=scaling):
+            found = fullness(scaling=scaling, top=1.0)
+            largest = VALUES.numpy().max(axis, keepdims=True)
+            wanted = np.divide(VALUES.numpy(), largest, where=largest > 0, out=np.zeros((3, 3)))
+            assert np.allclose(found, np.where(wanted > 0, np.maximum(wanted, paper.FAINTEST), 0))
+            assert (found.max(axis) == (largest > 0).squeeze(axis)).all()
 
 
 def test_a_log_scale_spreads_three_decades() -> None:

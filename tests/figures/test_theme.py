@@ -37,16 +37,17 @@ def difference(one: str, other: str) -> float:
     return hypot(l1 - l2, a, b)
 
 
-@pytest.mark.parametrize("mode", theme.MODES)
-def test_the_pages_theme_has_these_colours(mode: str) -> None:
-    page, colours = CONFIG["theme"][mode], theme.palette(mode)
-    assert page["backgroundColor"] == colours.background
-    assert page["secondaryBackgroundColor"] == colours.surface
-    assert page["textColor"] == colours.text
-    assert page["borderColor"] == colours.border
-    assert page["chartCategoricalColors"] == list(colours.series)
-    assert page["chartSequentialColors"] == theme.ten(colours.sequential)
-    assert page["chartDivergingColors"] == theme.ten(colours.diverging)
+def test_the_pages_theme_has_these_colours(subtests: pytest.Subtests) -> None:
+    for mode in theme.MODES:
+        with subtests.test(mode=mode):
+            page, colours = CONFIG["theme"][mode], theme.palette(mode)
+            assert page["backgroundColor"] == colours.background
+            assert page["secondaryBackgroundColor"] == colours.surface
+            assert page["textColor"] == colours.text
+            assert page["borderColor"] == colours.border
+            assert page["chartCategoricalColors"] == list(colours.series)
+            assert page["chartSequentialColors"] == theme.ten(colours.sequential)
+            assert page["chartDivergingColors"] == theme.ten(colours.diverging)
 
 
 @grid("mode, ramp", theme.MODES, ["sequential", "negative", "positive"])
@@ -60,31 +61,36 @@ def test_equal_steps_look_equal(mode: str, ramp: str) -> None:
     assert max(seen) < 2 * min(seen)
 
 
-@pytest.mark.parametrize("mode", theme.MODES)
-def test_text_can_be_read_and_series_can_be_seen(mode: str) -> None:
-    page, colours = CONFIG["theme"][mode], theme.palette(mode)
-    for ground in (colours.background, colours.surface):
-        assert contrast(colours.text, ground) >= 7
-        assert contrast(colours.muted, ground) >= 4.5
-        assert contrast(page["linkColor"], ground) >= 4.5
-    # The same colour is under white words and in words on the page: no blue can be
-    # 4.5 to 1 on both sides of the dark page, so it stands in the middle there.
-    least = {"light": 4.5, "dark": 4.1}[mode]
-    assert contrast(page["primaryColor"], "#ffffff") >= least
-    assert contrast(page["primaryColor"], colours.background) >= least
-    side = page["sidebar"]
-    assert contrast(side.get("primaryColor", page["primaryColor"]), side["backgroundColor"]) >= 4.5
-    for series in colours.series:
-        assert contrast(series, colours.background) >= 3
-    assert contrast(MIDDLE, colours.background) >= 4
+def test_text_can_be_read_and_series_can_be_seen(subtests: pytest.Subtests) -> None:
+    for mode in theme.MODES:
+        with subtests.test(mode=mode):
+            page, colours = CONFIG["theme"][mode], theme.palette(mode)
+            for ground in (colours.background, colours.surface):
+                assert contrast(colours.text, ground) >= 7
+                assert contrast(colours.muted, ground) >= 4.5
+                assert contrast(page["linkColor"], ground) >= 4.5
+            # The same colour is under white words and in words on the page: no blue can be
+            # 4.5 to 1 on both sides of the dark page, so it stands in the middle there.
+            least = {"light": 4.5, "dark": 4.1}[mode]
+            assert contrast(page["primaryColor"], "#ffffff") >= least
+            assert contrast(page["primaryColor"], colours.background) >= least
+            side = page["sidebar"]
+            assert (
+                contrast(side.get("primaryColor", page["primaryColor"]), side["backgroundColor"])
+                >= 4.5
+            )
+            for series in colours.series:
+                assert contrast(series, colours.background) >= 3
+            assert contrast(MIDDLE, colours.background) >= 4
 
 
-@pytest.mark.parametrize("mode", theme.MODES)
-def test_the_two_sides_of_zero_differ_by_more_than_red_and_green(mode: str) -> None:
-    colours = theme.palette(mode)
-    for below, above in zip(colours.negative[3:], colours.positive[3:], strict=True):
-        blue_below, blue_above = channels(below)[2], channels(above)[2]
-        assert blue_above - blue_below > 0.15, "blue tells them apart for every reader"
+def test_the_two_sides_of_zero_differ_by_more_than_red_and_green(subtests: pytest.Subtests) -> None:
+    for mode in theme.MODES:
+        with subtests.test(mode=mode):
+            colours = theme.palette(mode)
+            for below, above in zip(colours.negative[3:], colours.positive[3:], strict=True):
+                blue_below, blue_above = channels(below)[2], channels(above)[2]
+                assert blue_above - blue_below > 0.15, "blue tells them apart for every reader"
 
 
 def test_the_views_get_the_same_colours() -> None:
@@ -94,9 +100,10 @@ def test_the_views_get_the_same_colours() -> None:
         assert len(sent[mode]["diverging"]) % 2 == 1, "zero is in the middle"
 
 
-@pytest.mark.parametrize("colour", ["#000000", "#ffffff", "#d55e00", "#1b166c", "#808080"])
-def test_colours_survive_the_way_to_oklch_and_back(colour: str) -> None:
-    assert from_lch(*to_lch(colour)) == colour
+def test_colours_survive_the_way_to_oklch_and_back(subtests: pytest.Subtests) -> None:
+    for colour in ["#000000", "#ffffff", "#d55e00", "#1b166c", "#808080"]:
+        with subtests.test(colour=colour):
+            assert from_lch(*to_lch(colour)) == colour
 
 
 def test_an_unknown_mode_is_light() -> None:

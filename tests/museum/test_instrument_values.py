@@ -54,30 +54,34 @@ def test_every_instrument_is_measured_here() -> None:
     assert set(measured.INSTRUMENTS) == set(INSTRUMENTS)
 
 
-@pytest.mark.parametrize("name", INSTRUMENTS)
-def test_its_numbers_are_those_of_plain_torch(name: str, right: Case) -> None:
-    assert faults(name, right) == []
-    assert faults(name, with_its_mistake(right, name)) == []
+def test_its_numbers_are_those_of_plain_torch(right: Case, subtests: pytest.Subtests) -> None:
+    for name in INSTRUMENTS:
+        with subtests.test(name=name):
+            assert faults(name, right) == []
+            assert faults(name, with_its_mistake(right, name)) == []
 
 
-@pytest.mark.parametrize("name", INSTRUMENTS)
-def test_its_mistake_gives_another_number(name: str, right: Case) -> None:
+def test_its_mistake_gives_another_number(right: Case, subtests: pytest.Subtests) -> None:
     """Else a test of both runs would hold for an instrument that looks at one of them alone."""
-    wrong = with_its_mistake(right, name)
-    assert INSTRUMENTS[name](wrong).named != INSTRUMENTS[name](right).named or (
-        INSTRUMENTS[name](wrong).number != pytest.approx(INSTRUMENTS[name](right).number, rel=1e-3)
-    )
+    for name in INSTRUMENTS:
+        with subtests.test(name=name):
+            wrong = with_its_mistake(right, name)
+            assert INSTRUMENTS[name](wrong).named != INSTRUMENTS[name](right).named or (
+                INSTRUMENTS[name](wrong).number
+                != pytest.approx(INSTRUMENTS[name](right).number, rel=1e-3)
+            )
 
 
-@pytest.mark.parametrize("is_right", [True, False])
-def test_the_gradients_are_those_of_autograd(right: Case, is_right: bool) -> None:
-    case = right if is_right else with_its_mistake(right, "Loss and gradients")
-    shown = dict(INSTRUMENTS["Loss and gradients"](case).lines)
-    true = gradients(run_of(case))
-    assert set(true) == {"encoder.embed", "decoder.embed"}
-    for site, size in true.items():
-        value = float(shown[f"gradient at {site}, all tokens"].replace("e−", "e-"))
-        assert value == pytest.approx(size, rel=6e-3)
+def test_the_gradients_are_those_of_autograd(right: Case, subtests: pytest.Subtests) -> None:
+    for is_right in [True, False]:
+        with subtests.test(is_right=is_right):
+            case = right if is_right else with_its_mistake(right, "Loss and gradients")
+            shown = dict(INSTRUMENTS["Loss and gradients"](case).lines)
+            true = gradients(run_of(case))
+            assert set(true) == {"encoder.embed", "decoder.embed"}
+            for site, size in true.items():
+                value = float(shown[f"gradient at {site}, all tokens"].replace("e−", "e-"))
+                assert value == pytest.approx(size, rel=6e-3)
 
 
 def test_what_the_mistakes_say_is_known_beforehand(right: Case) -> None:

@@ -57,14 +57,17 @@ def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
     return case("wide", "the cat " * 97)
 
 
-@pytest.mark.parametrize("name", ["Causality check", "Filler", "Loss and gradients", "Shapes"])
-def test_no_instrument_scores_every_word_at_every_place(name: str, wide: Case) -> None:
-    places, words = wide.ids.shape[1], wide.opened.config.vocab_size
-    heads = wide.opened.config.n_heads
-    assert places > 3 * moving.AT_ONCE
-    with Largest() as largest:
-        INSTRUMENTS[name](wide)
-    assert largest.numbers < min(places * words, heads * places * places)
+def test_no_instrument_scores_every_word_at_every_place(
+    wide: Case, subtests: pytest.Subtests
+) -> None:
+    for name in ["Causality check", "Filler", "Loss and gradients", "Shapes"]:
+        with subtests.test(name=name):
+            places, words = wide.ids.shape[1], wide.opened.config.vocab_size
+            heads = wide.opened.config.n_heads
+            assert places > 3 * moving.AT_ONCE
+            with Largest() as largest:
+                INSTRUMENTS[name](wide)
+            assert largest.numbers < min(places * words, heads * places * places)
 
 
 @pytest.mark.parametrize("name", ["A map", "An empty row", "The scale"])

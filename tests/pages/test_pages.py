@@ -58,19 +58,21 @@ def said(at: AppTest) -> str:
     return "\n".join(text.value for text in at.text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_runs_alone(page: Path) -> None:
-    at = AppTest.from_file(str(page), default_timeout=60).run()
-    assert not at.exception
-    assert len(at.title) == 1
+def test_a_page_runs_alone(subtests: pytest.Subtests) -> None:
+    for page in PAGES:
+        with subtests.test(page=page):
+            at = AppTest.from_file(str(page), default_timeout=60).run()
+            assert not at.exception
+            assert len(at.title) == 1
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_runs_inside_the_app(page: Path) -> None:
-    at = inside(page)
-    assert not at.exception
-    assert len(at.title) == 1
-    assert at.text_input(key="text").value == "the black cat sleeps"
+def test_a_page_runs_inside_the_app(subtests: pytest.Subtests) -> None:
+    for page in PAGES:
+        with subtests.test(page=page):
+            at = inside(page)
+            assert not at.exception
+            assert len(at.title) == 1
+            assert at.text_input(key="text").value == "the black cat sleeps"
 
 
 @grid("model, page", ["letters", "reviews", "reverse"], PAGES)
@@ -169,10 +171,11 @@ def test_the_expectation_is_said_where_it_is_to_be_seen() -> None:
     assert WORDS["encoder.self_attn"].explanation in said(at)
 
 
-@pytest.mark.parametrize("part", ["Encoder", "Cross"])
-def test_where_there_is_no_causal_mask_none_is_claimed(part: str) -> None:
-    at = inside(ROOT / "pages/look/masks.py", part=part)
-    assert any(prose.value.startswith("**No causal mask here: ") for prose in at.markdown)
+def test_where_there_is_no_causal_mask_none_is_claimed(subtests: pytest.Subtests) -> None:
+    for part in ["Encoder", "Cross"]:
+        with subtests.test(part=part):
+            at = inside(ROOT / "pages/look/masks.py", part=part)
+            assert any(prose.value.startswith("**No causal mask here: ") for prose in at.markdown)
 
 
 def test_the_scores_of_alibi_include_its_bias(

@@ -24,18 +24,21 @@ VIEWS = [
 ]
 
 
-@pytest.mark.parametrize(("page", "key", "name"), VIEWS)
-def test_every_view_has_lines_to_paste(page: str, key: str, name: str, small_models: Path) -> None:
-    (path,) = ROOT.glob(f"pages/*/{page}.py")
-    asked = {key: name} if key else {}
-    at = apps.page(f"{path.parent.name}/{page}", model="letters", part="Decoder", **asked)
-    at.session_state["code"] = True
-    at.run()
-    assert not at.exception
-    if key:
-        assert at.session_state[key] == name, "this is the view that was asked for"
-    assert "Run this in the folder of the README:" in [caption.value for caption in at.caption]
-    assert "import" in at.code[0].value
+def test_every_view_has_lines_to_paste(small_models: Path, subtests: pytest.Subtests) -> None:
+    for page, key, name in VIEWS:
+        with subtests.test(page=page):
+            (path,) = ROOT.glob(f"pages/*/{page}.py")
+            asked = {key: name} if key else {}
+            at = apps.page(f"{path.parent.name}/{page}", model="letters", part="Decoder", **asked)
+            at.session_state["code"] = True
+            at.run()
+            assert not at.exception
+            if key:
+                assert at.session_state[key] == name, "this is the view that was asked for"
+            assert "Run this in the folder of the README:" in [
+                caption.value for caption in at.caption
+            ]
+            assert "import" in at.code[0].value
 
 
 def test_the_hunt_s_lines_tell_no_mistake_before_it_is_found(small_models: Path) -> None:
@@ -89,20 +92,24 @@ def kinds(model: str) -> dict[str, str]:
     raise AssertionError(f"{model} is no model")
 
 
-@pytest.mark.parametrize("model", MODELS)
 def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
-    model: str, shelf: Path, published: Path
+    shelf: Path, published: Path, subtests: pytest.Subtests
 ) -> None:
-    for kind, stage in kinds(model).items():
-        page = panel(
-            "look/walk", published if model in PUBLISHED else shelf, model=model, stage=stage
-        )
-        values = as_array(page.made["values"])
-        if kind == "tokens":
-            assert [f"{value:,.0f}" for value in values] == page.column("its number")
-            continue
-        rows, columns = page.header("walk_values")["places"]
-        values = values.reshape(-1, values.shape[-1])
-        few = values if len(values) == len(rows) else values[rows]
-        page.made["drawn"] = few[:, columns]
-        page.shows("walk_values", "drawn")
+    for model in MODELS:
+        with subtests.test(model=model):
+            for kind, stage in kinds(model).items():
+                page = panel(
+                    "look/walk",
+                    published if model in PUBLISHED else shelf,
+                    model=model,
+                    stage=stage,
+                )
+                values = as_array(page.made["values"])
+                if kind == "tokens":
+                    assert [f"{value:,.0f}" for value in values] == page.column("its number")
+                    continue
+                rows, columns = page.header("walk_values")["places"]
+                values = values.reshape(-1, values.shape[-1])
+                few = values if len(values) == len(rows) else values[rows]
+                page.made["drawn"] = few[:, columns]
+                page.shows("walk_values", "drawn")

@@ -66,16 +66,14 @@ def test_shakespeare_learns_its_vocabulary_from_the_training_part_only() -> None
     assert not any("zyz" in label for label in labels)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "sentence"),
-    [
+def test_a_text_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests) -> None:
+    for name, text, sentence in [
         ("characters", "", "0 characters; give at least"),
         ("characters", "short", "5 characters; give at least"),
         ("characters", "ab\ud800" * 1000, "half of a character pair"),
         ("shakespeare", "a" * 1000, "needs at least 20,000"),
         ("shakespeare", "a" * 5_000_001, "at most 5,000,000 fit"),
-    ],
-)
-def test_a_text_nothing_can_be_learnt_from_is_refused(name: str, text: str, sentence: str) -> None:
-    with pytest.raises(TextError, match=sentence):
-        task_of(name, text)
+    ]:
+        with subtests.test(name=name):
+            with pytest.raises(TextError, match=sentence):
+                task_of(name, text)

@@ -14,30 +14,33 @@ def letters(name: str) -> LetterTask:
     return task
 
 
-@pytest.mark.parametrize(
-    ("name", "word", "answer"),
-    [("reverse", "hello", "olleh"), ("copy", "hello", "hello"), ("sort", "banana", "aaabnn")],
-)
-def test_answers(name: str, word: str, answer: str) -> None:
-    task = letters(name)
-    ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
-    assert task.tokenizer.decode(task.rewritten(ids)[0].tolist()) == answer
+def test_answers(subtests: pytest.Subtests) -> None:
+    for name, word, answer in [
+        ("reverse", "hello", "olleh"),
+        ("copy", "hello", "hello"),
+        ("sort", "banana", "aaabnn"),
+    ]:
+        with subtests.test(name=name):
+            task = letters(name)
+            ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
+            assert task.tokenizer.decode(task.rewritten(ids)[0].tolist()) == answer
 
 
-@pytest.mark.parametrize("name", ["reverse", "copy", "sort"])
-def test_batches_have_words_of_every_length_and_end_tokens(name: str) -> None:
-    task = letters(name)
-    batch = task.batch(0, task.training)
-    source, decoder_input = batch.inputs
-    lengths = (source != 0).sum(-1)
-    assert set(lengths.tolist()) == set(range(2, 10))
-    for row, labels, given in zip(source, batch.labels, decoder_input, strict=True):
-        length = int((row != 0).sum())
-        assert row[length - 1] == task.tokenizer.eos_id
-        assert labels[length - 1] == task.tokenizer.eos_id
-        assert (labels[length:] == IGNORE).all()
-        assert given[0] == task.tokenizer.bos_id
-        assert torch.equal(given[1:length], labels[: length - 1])
+def test_batches_have_words_of_every_length_and_end_tokens(subtests: pytest.Subtests) -> None:
+    for name in ["reverse", "copy", "sort"]:
+        with subtests.test(name=name):
+            task = letters(name)
+            batch = task.batch(0, task.training)
+            source, decoder_input = batch.inputs
+            lengths = (source != 0).sum(-1)
+            assert set(lengths.tolist()) == set(range(2, 10))
+            for row, labels, given in zip(source, batch.labels, decoder_input, strict=True):
+                length = int((row != 0).sum())
+                assert row[length - 1] == task.tokenizer.eos_id
+                assert labels[length - 1] == task.tokenizer.eos_id
+                assert (labels[length:] == IGNORE).all()
+                assert given[0] == task.tokenizer.bos_id
+                assert torch.equal(given[1:length], labels[: length - 1])
 
 
 def test_reverse_looks_along_the_anti_diagonal() -> None:

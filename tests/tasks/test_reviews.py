@@ -54,9 +54,8 @@ def test_it_learns(task: ReviewTask) -> None:
     assert task.measure(model).value > 0.95
 
 
-@pytest.mark.parametrize(
-    ("table", "sentence"),
-    [
+def test_a_table_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests) -> None:
+    for table, sentence in [
         ("", "names the columns text and label"),
         ("a,b\n1,2", "names the columns text and label"),
         ("text,label\nhello,1", "1 different values"),
@@ -64,8 +63,7 @@ def test_it_learns(task: ReviewTask) -> None:
         ("text,label\n" + "\n".join(f"t{i},{i}" for i in range(60)), "60 different values"),
         ('text,label\n"' + "a" * 200_000 + '",1', "cannot be read"),
         ("text,label\na\ud800,1", "half of a character pair"),
-    ],
-)
-def test_a_table_nothing_can_be_learnt_from_is_refused(table: str, sentence: str) -> None:
-    with pytest.raises(TextError, match=sentence):
-        task_of("reviews", table)
+    ]:
+        with subtests.test(table=table):
+            with pytest.raises(TextError, match=sentence):
+                task_of("reviews", table)

@@ -6,29 +6,36 @@ from explorer.tasks import TASKS, french
 from explorer.tasks.translation import TranslationTask, is_held_out
 
 
-@pytest.mark.parametrize(
-    ("english", "expected"),
-    [
-        ("the black cat does not see the white house",
-         "le chat noir ne voit pas la maison blanche"),
+def test_translations(subtests: pytest.Subtests) -> None:
+    for english, expected in [
+        (
+            "the black cat does not see the white house",
+            "le chat noir ne voit pas la maison blanche",
+        ),
         ("a white cow eats a red flower", "une vache blanche mange une fleur rouge"),
         ("the girl does not eat a rabbit", "la fille ne mange pas de lapin"),
         ("the dog sleeps", "le chien dort"),
         ("a car does not dance", "une voiture ne danse pas"),
-    ],
-)  # fmt: skip
-def test_translations(english: str, expected: str) -> None:
-    translation = french.translate(english.split())
-    assert translation is not None
-    assert " ".join(translation.french) == expected
+    ]:
+        with subtests.test(english=english):
+            translation = french.translate(english.split())
+            assert translation is not None
+            assert " ".join(translation.french) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "cat", "the cat", "the cat see the dog", "the cat sleeps the dog", "cat the sees",
-             "the cat does see the dog", "the cat sees the dog the"],
-)  # fmt: skip
-def test_other_sentences_are_outside_the_grammar(text: str) -> None:
-    assert french.translate(text.split()) is None
+def test_other_sentences_are_outside_the_grammar(subtests: pytest.Subtests) -> None:
+    for text in [
+        "",
+        "cat",
+        "the cat",
+        "the cat see the dog",
+        "the cat sleeps the dog",
+        "cat the sees",
+        "the cat does see the dog",
+        "the cat sees the dog the",
+    ]:
+        with subtests.test(text=text):
+            assert french.translate(text.split()) is None
 
 
 def test_the_alignment_crosses_and_the_article_depends_on_its_noun() -> None:

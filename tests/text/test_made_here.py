@@ -63,19 +63,23 @@ def test_a_word_that_is_too_long_is_not_said_to_have_an_unknown_character() -> N
     assert unread == "The word has 102 characters; of more than 100 it becomes [UNK] unread."
 
 
-@pytest.mark.parametrize("way", [BPE, WORDPIECE])
-def test_a_text_without_a_space_is_refused_at_once(way: str) -> None:
-    with pytest.raises(TextError, match="1,000,000 characters without a space"):
-        learnt.rules("abcdefghij" * 100_000, 20, way)
+def test_a_text_without_a_space_is_refused_at_once(subtests: pytest.Subtests) -> None:
+    for way in [BPE, WORDPIECE]:
+        with subtests.test(way=way):
+            with pytest.raises(TextError, match="1,000,000 characters without a space"):
+                learnt.rules("abcdefghij" * 100_000, 20, way)
 
 
-@pytest.mark.parametrize("space", [" ", "\n", "\t \n"])
-def test_white_space_without_a_word_is_refused_at_once_where_it_is_one(space: str) -> None:
+def test_white_space_without_a_word_is_refused_at_once_where_it_is_one(
+    subtests: pytest.Subtests,
+) -> None:
     """To byte-level BPE it is one word; WordPiece throws it away."""
-    text = f"a{space * (999_000 // len(space))}b"
-    with pytest.raises(TextError, match="999,000 spaces without a word"):
-        learnt.rules(text, 20, BPE)
-    assert learnt.rules(text, 20, WORDPIECE).rules == ()
+    for space in [" ", "\n", "\t \n"]:
+        with subtests.test(space=space):
+            text = f"a{space * (999_000 // len(space))}b"
+            with pytest.raises(TextError, match="999,000 spaces without a word"):
+                learnt.rules(text, 20, BPE)
+            assert learnt.rules(text, 20, WORDPIECE).rules == ()
 
 
 def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,13 +150,14 @@ def test_sizes_become_smaller_and_keep_every_character() -> None:
         assert all(score < 0 for score in list(pieces.values())[1:])
 
 
-@pytest.mark.parametrize("text", ["a", "🙂", "\0\x07", "a\n\nb", "aaaa", "ab" * 3_000])
-def test_odd_texts_are_learnt(text: str) -> None:
-    for way in (BPE, WORDPIECE, UNIGRAM):
-        if way == WORDPIECE and text == "\0\x07":
-            continue  # of which nothing is left
-        tokenizer = learnt.tokenizer(text, way, 50)
-        assert labels(tokenizer, text)
+def test_odd_texts_are_learnt(subtests: pytest.Subtests) -> None:
+    for text in ["a", "🙂", "\0\x07", "a\n\nb", "aaaa", "ab" * 3_000]:
+        with subtests.test(text=text):
+            for way in (BPE, WORDPIECE, UNIGRAM):
+                if way == WORDPIECE and text == "\0\x07":
+                    continue  # of which nothing is left
+                tokenizer = learnt.tokenizer(text, way, 50)
+                assert labels(tokenizer, text)
 
 
 @WAYS
@@ -168,9 +173,8 @@ def test_a_unigram_is_learnt_from_a_bounded_text() -> None:
         learn_unigram("a " * MOST_LEARNT, 20)
 
 
-@pytest.mark.parametrize(
-    ("way", "text", "said"),
-    [
+def test_there_and_back(subtests: pytest.Subtests) -> None:
+    for way, text, said in [
         (BPE, " the  cat\n🙂", ""),
         (
             WORDPIECE,
@@ -179,12 +183,11 @@ def test_a_unigram_is_learnt_from_a_bounded_text() -> None:
         ),
         (WORDPIECE, "the ☃", "The first difference is at word 2: “☃” comes back as “[UNK]”."),
         (UNIGRAM, "the  cat\nsees", SPACES),
-    ],
-)
-def test_there_and_back(way: str, text: str, said: str) -> None:
-    tokenizer = learnt.tokenizer(TEXT + ", .", way, 100)
-    back = tokenizer.decode([token.id for token in tokenizer.encode(text)])
-    assert lost(text, back) == said
+    ]:
+        with subtests.test(way=way):
+            tokenizer = learnt.tokenizer(TEXT + ", .", way, 100)
+            back = tokenizer.decode([token.id for token in tokenizer.encode(text)])
+            assert lost(text, back) == said
 
 
 def test_what_is_lost_is_said() -> None:

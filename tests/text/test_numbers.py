@@ -25,9 +25,8 @@ def test_every_number_is_a_token_at_its_place(typed: list[tuple[int, str]]) -> N
     assert NUMBERS.ids(NUMBERS.decode([token.id for token in tokens])) == NUMBERS.ids(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_no_number_is_told_how(subtests: pytest.Subtests) -> None:
+    for text in [
         "a",
         "-1",
         "+1",
@@ -42,19 +41,21 @@ def test_every_number_is_a_token_at_its_place(typed: list[tuple[int, str]]) -> N
         "9" * 10,
         "9" * 1_999,
         "\0",
-    ],
-)
-def test_what_is_no_number_is_told_how(text: str) -> None:
-    with pytest.raises(TextError) as caught:
-        NUMBERS.encode(text)
-    assert str(caught.value) == HOW
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(TextError) as caught:
+                NUMBERS.encode(text)
+            assert str(caught.value) == HOW
 
 
-@pytest.mark.parametrize("text", ["50", "1 2 999999999"])
-def test_a_token_that_does_not_exist_is_named(text: str) -> None:
-    number = text.split()[-1]
-    with pytest.raises(TextError, match=rf"^Token {number} does not exist: .* 50, from 0 on\.$"):
-        NUMBERS.encode(text)
+def test_a_token_that_does_not_exist_is_named(subtests: pytest.Subtests) -> None:
+    for text in ["50", "1 2 999999999"]:
+        with subtests.test(text=text):
+            number = text.split()[-1]
+            with pytest.raises(
+                TextError, match=rf"^Token {number} does not exist: .* 50, from 0 on\.$"
+            ):
+                NUMBERS.encode(text)
 
 
 def test_leading_zeros_stay_in_the_label() -> None:

@@ -21,9 +21,8 @@ def changed(stored: dict[str, Any], path: str, value: Any) -> str:
     return json.dumps(copy)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
+def test_other_files_are_refused_in_a_sentence(subtests: pytest.Subtests) -> None:
+    for text, sentence in [
         ("", "not readable JSON"),
         ("[" * 100_000, "not readable JSON"),
         ("[]", "it has no model"),
@@ -48,8 +47,7 @@ def changed(stored: dict[str, Any], path: str, value: Any) -> str:
         (changed(BYTES, "post_processor.single", []), "surrounds a text in a way"),
         (changed(BYTES, "post_processor.special_tokens", {}), "are not in the vocabulary"),
         (changed(BYTES, "added_tokens", []), "its special tokens are unknown"),
-    ],
-)
-def test_other_files_are_refused_in_a_sentence(text: str, sentence: str) -> None:
-    with pytest.raises(TextError, match=sentence):
-        Tokenizer.from_json(text)
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(TextError, match=sentence):
+                Tokenizer.from_json(text)

@@ -23,11 +23,10 @@ def test_progress_says_where_how_fast_and_how_long() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(3.4, "3 s"), (89, "89 s"), (600, "10 min"), (7200, "2.0 h")]
-)
-def test_durations(seconds: float, said: str) -> None:
-    assert words.duration(seconds) == said
+def test_durations(subtests: pytest.Subtests) -> None:
+    for seconds, said in [(3.4, "3 s"), (89, "89 s"), (600, "10 min"), (7200, "2.0 h")]:
+        with subtests.test(seconds=seconds):
+            assert words.duration(seconds) == said
 
 
 def test_every_state_has_words() -> None:

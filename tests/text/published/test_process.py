@@ -42,15 +42,16 @@ def test_the_same_folder_is_opened_once(made: Made) -> None:
     assert len(children()) == 1
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
-def test_a_child_that_died_is_started_again(made: Made, end: signal.Signals) -> None:
-    KEEP.close()
-    tokenizer = open_published(made("gpt2"), "gpt2")
-    before = tokenizer.ids("the cat")
-    (child,) = children()
-    child.send_signal(end)
-    child.wait(5)
-    assert tokenizer.ids("the cat") == before
+def test_a_child_that_died_is_started_again(made: Made, subtests: pytest.Subtests) -> None:
+    for end in [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM]:
+        with subtests.test(end=end):
+            KEEP.close()
+            tokenizer = open_published(made("gpt2"), "gpt2")
+            before = tokenizer.ids("the cat")
+            (child,) = children()
+            child.send_signal(end)
+            child.wait(5)
+            assert tokenizer.ids("the cat") == before
 
 
 def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(made: Made) -> None:
