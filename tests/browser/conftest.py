@@ -36,18 +36,22 @@ def serve(folder: Path, **env: str) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, published: Path) -> Iterator[Server]:
-    """The app beside bert, gpt2, t5 and torn as the reference library saves them.
-
-    With them one of ours and one published that read 2,048 tokens: long, and long-gpt2.
-    """
+def long_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A published model that reads 2,048 tokens, with one of ours beside it."""
     longer = tmp_path_factory.mktemp("long")
-    zoo.long_gpt2(longer / "long-gpt2")
     letters = character_tokenizer("abcdefghijklmnopqrstuvwxyz .", DECODER)
     put(longer, "long", letters, "a bc", kind="decoder", n_layers=2, n_heads=4, max_len=2_048)
+    return zoo.long_gpt2(longer / "long-gpt2")
+
+
+@pytest.fixture(scope="session")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, published: Path, long_gpt2: Path
+) -> Iterator[Server]:
+    """The app beside bert, gpt2, t5 and torn as the reference library saves them, and two long."""
     yield from serve(
         tmp_path_factory.mktemp("served") / "runs",
-        EXPLORER_MODELS=os.pathsep.join(map(str, (published, longer))),
+        EXPLORER_MODELS=os.pathsep.join(map(str, (published, long_gpt2.parent))),
         EXPLORER_FREE_PATH="1",
         HF_HUB_OFFLINE="1",
     )

@@ -67,9 +67,7 @@ def test_rollout_and_flow_through_layers_and_to_a_token(visitor: Visitor) -> Non
     visitor.choose("Through layer", "2")
     wait_until(lambda: "through" not in visitor.query(), "the last layer is the usual one")
     visitor.turn_to("Flow")
-    flow, rolled = (
-        float(visitor.point("flow", row, 1).inner_text().split()[-1]) for row in (0, 1)
-    )
+    flow, rolled = (float(visitor.point("flow", row, 1).inner_text().split()[-1]) for row in (0, 1))
     assert flow >= rolled - 1e-3, "no less flows than rolls out"
     visitor.away()
     before = visitor.picture("flow")

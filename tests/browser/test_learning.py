@@ -1,8 +1,7 @@
-"""Learning a tokenizer by hand: every number on screen is counted again here."""
+"""Tokens and learning a tokenizer by hand: step by step, of one's own words, of others' folders."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from urllib.parse import urlencode
@@ -11,12 +10,10 @@ from playwright.sync_api import FilePayload, Locator, expect
 
 from explorer import learnt, library
 from explorer.text import open_published, steps
-from explorer.text.learning import BPE, WORDPIECE, Learnt
-from explorer.text.made_here import MadeHere, after, label_of, of_pieces
-from explorer.text.there_and_back import lost
+from explorer.text.learning import BPE, WORDPIECE
+from explorer.text.made_here import MadeHere, after, of_pieces
 from explorer.text.unigram import UNIGRAM
 from tests.browser.visiting import Visitor
-from tests.served import Server
 
 CLICK_ON = """async clicks => {
   for (let click = 0; click < clicks; click++) {
@@ -39,130 +36,76 @@ def reads(visitor: Visitor, key: str, tokenizer: MadeHere, text: str) -> None:
     expect(chips(visitor, key)).to_have_text(labels)
 
 
-def shows(visitor: Visitor, found: Learnt, step: int) -> None:
-    """Wait until the page shows this step in numbers."""
-    counted, first = found.after(step), found.after(step).pairs[0]
-    left, right = (label_of(found.tokens[n], found.way) for n in (first.left, first.right))
-    size = len(found.vocabulary(step))
-    for said in (
-        f"{size:,} in all. The text is {counted.tokens:,} tokens long.",
-        f"Next, {left} and {right} are merged: they stand together {first.count:,} times",
-        f"of {counted.kinds:,}",
-    ):
-        expect(visitor.page.get_by_text(said).first).to_be_visible()
-    if step:
-        made = label_of(found.tokens[found.rules[step - 1][2]], found.way)
-        expect(visitor.page.get_by_text(f"Rule {step}: ")).to_contain_text(f"became {made}.")
-
-
-def test_tokenizer_merge_stepper_joined_to_a_model(visitor: Visitor) -> None:
+def test_merges_are_learnt_step_by_step_and_follow_to_the_tokens(visitor: Visitor) -> None:
     page = visitor.open("/learning?model=translation&learn_rules=50")
     found = learnt.rules(TEXT, 50, BPE)
-    shows(visitor, found, 0)
     reads(visitor, "learn_sentence", after(found, 0), SENTENCE)
     page.get_by_role("button", name="Next").first.click()
     visitor.asks(learn_step="1")
-    shows(visitor, found, 1)
     page.get_by_role("heading", level=1).click()
-    page.keyboard.press("ArrowRight")
-    visitor.asks(learn_step="2")
-    shows(visitor, found, 2)
-    page.keyboard.press("ArrowLeft")
-    visitor.asks(learn_step="1")
-    shows(visitor, found, 1)
+    for press, step in (("ArrowRight", "2"), ("ArrowLeft", "1")):
+        page.keyboard.press(press)
+        visitor.asks(learn_step=step)
+        visitor.says(f"Rule {step}: ")
+        visitor.rest()
     visitor.open("/learning?model=translation&learn_rules=50&learn_step=37")
-    shows(visitor, found, 37)
-    reads(visitor, "learn_sentence", after(found, 37), SENTENCE)
     visitor.type("a red bird sings")
     reads(visitor, "learn_sentence", after(found, 37), "a red bird sings")
     page.reload()
     visitor.rest()
-    shows(visitor, found, 37)
+    visitor.says("Rule 37: ")
+    reads(visitor, "learn_sentence", after(found, 37), "a red bird sings")
     visitor.follow("Tokens")
     page.get_by_text("The same sentence under other tokenizers").click()
     whole = learnt.tokenizer(TEXT, BPE, 50)
     count = len(whole.encode("a red bird sings"))
-    said = f"Learnt here: {BPE} · {count} tokens of {whole.vocab_size}"
-    expect(page.get_by_text(said)).to_be_visible()
+    visitor.says(f"Learnt here: {BPE} · {count} tokens of {whole.vocab_size}")
     visitor.asks(learn_rules="50")
 
 
-def test_the_tie_rule_and_the_textbooks_score_of_wordpiece(visitor: Visitor) -> None:
-    own = "ab ab ab ac ac ac xy"
-    asked = {"learn_how": WORDPIECE, "learn_from": "Words of your own", "learn_own": own}
-    page = visitor.open("/learning?" + urlencode(asked))
-    found = learnt.rules(own, 100, WORDPIECE)
-    first, best = found.after(0).pairs[0], found.after(0).scored[0]
-    assert found.after(0).equals == 2
-    assert (first.left, first.right) == found.rules[0][:2]
-    expect(page.get_by_text(f"here {first.left} and {first.right}.")).to_be_visible()
-    textbook = f"x and ##y, found together once (score {best.score:.3g}, against {first.score:.3g})"
-    expect(page.get_by_text(textbook)).to_be_visible()
-    visitor.open("/learning?" + urlencode(asked | {"learn_step": len(found.rules)}))
-    expect(page.get_by_text("every word is one token, so learning ends")).to_be_visible()
+def test_words_and_files_of_ones_own_are_learnt_from_or_refused(visitor: Visitor) -> None:
+    own = {"learn_how": WORDPIECE, "learn_from": "Words of your own"}
+    page = visitor.open("/learning?" + urlencode(own))
+    visitor.says("There is no text to learn from yet")
     page.get_by_label("Your words").fill("zzz zz")
     page.get_by_label("Your words").blur()
     visitor.asks(learn_own="zzz zz")
-    expect(page.get_by_text("“Rules”")).to_have_count(0)
-    shows(visitor, learnt.rules("zzz zz", 100, WORDPIECE), 0)
+    visitor.says("Next, z and ##z are merged")
+    for name, content, said in (
+        ("a.txt", b"\xff\xfe\x00", "The file is not text in UTF-8"),
+        ("b.txt", b"ab cd" * 1_000_000, "5,000,000 bytes; at most 1,000,000 characters fit"),
+    ):
+        visitor.open("/learning?" + urlencode({"learn_from": "A file of your own"}))
+        payload = FilePayload(name=name, mimeType="text/plain", buffer=content)
+        page.locator("input[type=file]").set_input_files(payload)
+        visitor.says(said)
 
 
-def test_a_unigram_loses_pieces_and_cuts_by_their_probabilities(visitor: Visitor) -> None:
-    page = visitor.open(
-        "/learning?" + urlencode({"model": "translation", "learn_how": UNIGRAM, "learn_rules": 50})
-    )
+def test_a_unigram_loses_pieces(visitor: Visitor) -> None:
+    asked = {"model": "translation", "learn_how": UNIGRAM, "learn_rules": 50}
+    page = visitor.open("/learning?" + urlencode(asked))
     sizes = learnt.sizes(TEXT, 50)
     reads(visitor, "learn_sentence", of_pieces(learnt.pieces(TEXT, sizes[0])), SENTENCE)
     page.get_by_role("button", name="Next").first.click()
     visitor.asks(learn_size="1")
-    smaller = learnt.pieces(TEXT, sizes[1])
-    expect(page.get_by_text(f"{len(smaller.pieces)} pieces, the unknown one")).to_be_visible()
-    reads(visitor, "learn_sentence", of_pieces(smaller), SENTENCE)
+    reads(visitor, "learn_sentence", of_pieces(learnt.pieces(TEXT, sizes[1])), SENTENCE)
 
 
-def test_one_sentence_under_several_tokenizers_and_back(visitor: Visitor) -> None:
+def test_one_sentence_under_several_tokenizers(visitor: Visitor) -> None:
     text = "The cat, the ☃ Dog"
     asked = {"model": "bert", "text": text, "beside": ["shakespeare", f"Learnt here: {WORDPIECE}"]}
     page = visitor.open("/tokens?" + urlencode(asked, doseq=True))
     ours = library.open_model("shakespeare").tokenizer
-    count = len(ours.encode(text))
-    expect(page.get_by_text(f"shakespeare · {count} tokens of {ours.vocab_size:,}")).to_be_visible()
-    expect(chips(visitor, "beside_1")).to_have_text([each.label for each in ours.encode(text)])
-    pieces = learnt.tokenizer(TEXT, WORDPIECE, 100)
-    reads(visitor, "beside_2", pieces, text)
-    said = lost(text, pieces.decode([token.id for token in pieces.encode(text)]))
-    expect(page.get_by_text(said).last).to_be_visible()
+    visitor.says(f"shakespeare · {len(ours.encode(text))} tokens of {ours.vocab_size:,}")
+    reads(visitor, "beside_2", learnt.tokenizer(TEXT, WORDPIECE, 100), text)
     expect(page.get_by_text("The numbers give back exactly this text.")).to_have_count(1)
-    expect(page.get_by_text("bert · ")).to_be_visible()
     page.reload()
     visitor.rest()
     expect(chips(visitor, "beside_1")).to_have_text([each.label for each in ours.encode(text)])
 
 
-def test_bad_choices_in_the_address_are_said(visitor: Visitor) -> None:
-    page = visitor.open("/learning?learn_step=999&learn_how=magic&learn_from=nowhere")
-    for said in (
-        "“Rules” goes from 0 to 95, not “999”; it is 0.",
-        "“How” has no “magic” here",
-        "“Learn from” has no “nowhere” here",
-    ):
-        expect(page.get_by_text(said)).to_be_visible()
-    visitor.open("/tokens?beside=nothing")
-    expect(page.get_by_text("“Beside it” has no “nothing” here.")).to_be_visible()
-    visitor.open("/learning?" + urlencode({"learn_from": "Words of your own"}))
-    expect(page.get_by_text("There is no text to learn from yet")).to_be_visible()
-    visitor.open("/learning?" + urlencode({"learn_from": "A file of your own"}))
-    files = page.locator("input[type=file]")
-    files.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"\xff\xfe\x00"})
-    expect(page.get_by_text("The file is not text in UTF-8")).to_be_visible()
-    long = FilePayload(name="b.txt", mimeType="text/plain", buffer=b"ab cd" * 1_000_000)
-    visitor.open("/learning?" + urlencode({"learn_from": "A file of your own"}))
-    page.locator("input[type=file]").set_input_files(long)
-    expect(page.get_by_text("5,000,000 bytes; at most 1,000,000 characters fit")).to_be_visible()
-
-
 def test_the_tokens_of_a_published_tokenizer_are_read_and_merged_step_by_step(
-    visitor: Visitor, server: Server
+    visitor: Visitor, long_gpt2: Path
 ) -> None:
     """An emoji is its bytes; every step on the screen is one that the folder's tokenizer gives."""
     page = visitor.open("/tokens?model=long-gpt2&text=to+be")
@@ -177,22 +120,20 @@ def test_the_tokens_of_a_published_tokenizer_are_read_and_merged_step_by_step(
     pieces.last.hover()
     expect(said).to_contain_text("bytes f0 9f 99 82")
     expect(visitor.widget("tokens_read").locator(".text .on")).to_have_text("🙂")
-    (folder,) = Path(server.extra["EXPLORER_MODELS"].split(os.pathsep)[1]).glob("long-gpt2")
-    taken = steps(open_published(folder, "gpt2"), "the cat sat")
+    taken = steps(open_published(long_gpt2, "gpt2"), "the cat sat")
     merge = next(place for place, step in enumerate(taken) if step.rank is not None)
-    page = visitor.open(f"/tokens?model=long-gpt2&text=the+cat+sat&step={merge}")
+    visitor.open(f"/tokens?model=long-gpt2&text=the+cat+sat&step={merge}")
     for step in taken[merge : merge + 2]:
         expect(page.get_by_text(step.action, exact=True)).to_be_visible()
         expect(chips(visitor, "tokens_step")).to_have_text([p.label for p in step.pieces])
         page.get_by_role("button", name="Next").first.click()
 
 
-def test_quick_steps_end_where_they_lead(visitor: Visitor) -> None:
-    """Clicks that come while the last one is being answered; no part of the page is lost."""
+def test_steps_quicker_than_the_app_answers_lose_nothing(visitor: Visitor) -> None:
     page = visitor.open("/learning?model=translation")
     expect(page.get_by_role("button", name="Next").first).to_be_enabled()
     page.evaluate(CLICK_ON, 12)
     visitor.rest()
-    expect(page.get_by_test_id("stApp")).to_have_attribute(
-        "data-test-connection-state", "CONNECTED"
-    )
+    visitor.says(re.compile(r"^Rule \d+: "))
+    connected = "data-test-connection-state", "CONNECTED"
+    expect(page.get_by_test_id("stApp")).to_have_attribute(*connected)

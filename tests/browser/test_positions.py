@@ -41,24 +41,26 @@ def test_positional_encodings_compare_six_schemes_of_ours(visitor: Visitor) -> N
             visitor.drawn("products")
     page.get_by_role("radio", name="Sinusoidal", exact=True).click()
     expect(own).to_be_visible()
-    visitor.drawn("positions_table")
-    table = visitor.widget("positions_table")
-    table.locator("canvas").focus()
-    page.keyboard.press("ArrowDown")
-    for _ in range(2):
-        page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
+    visitor.rest()
     value = float(sinusoids(torch.arange(3), 128)[2, 1])
-    expect(table.locator(".sentence")).to_contain_text(f"Position 2, dimension 1: {three(value)}")
+    said = visitor.point("positions_table", 2, 1)
+    expect(said).to_contain_text(f"Position 2, dimension 1: {three(value)}")
 
 
-def test_the_pair_and_the_position_are_in_the_link(visitor: Visitor) -> None:
-    page = visitor.open("/positions?model=shakespeare&dimensions=4&place=7")
-    expect(page.get_by_text("The hands of 6 pairs at position 7")).to_be_visible()
-    turn = 2 * torch.pi * 10_000 ** (8 / 128)
-    expect(page.get_by_text(f"One turn takes {three(turn)} positions.")).to_be_visible()
-    visitor.open("/positions?model=shakespeare&place=900")
-    expect(page.get_by_text("not “900”; it is 3.")).to_be_visible()
+def test_the_pair_the_position_and_an_odd_width_are_in_the_link(visitor: Visitor) -> None:
+    page = visitor.open("/positions?model=shakespeare&dimensions=4&place=900")
+    visitor.says("not “900”; it is 3.")
+    visitor.open("/positions?model=shakespeare&dimensions=4&place=7")
+    visitor.says("The hands of 6 pairs at position 7")
+    visitor.says(f"One turn takes {three(2 * torch.pi * 10_000 ** (8 / 128))} positions.")
+    visitor.turn_to("An odd width, 7")
+    visitor.asks(table_width="An odd width, 7")
+    visitor.says("7 numbers are 3 pairs and a last sine")
+    page.reload()
+    visitor.rest()
+    value = float(sinusoids(torch.arange(2), 7)[1, 6])
+    said = visitor.point("positions_table", 1, 6)
+    expect(said).to_contain_text(f"Position 1, dimension 6: {value:.4f}")
 
 
 def test_without_positions_a_permuted_sentence_changes_nothing(visitor: Visitor) -> None:
@@ -96,19 +98,3 @@ def test_swapped_tokens_and_an_own_order_of_a_causal_model(visitor: Visitor) -> 
     order = [0, 7, 6, 5, 4, 3, 2, 1]
     change = three(100 * moved(opened, found, order, "none").largest)
     expect(page.get_by_text(f"the last vectors change by up to {change} %")).to_be_visible()
-
-
-def test_an_odd_width_of_sinusoids_has_its_place(visitor: Visitor) -> None:
-    page = visitor.open("/positions?model=shakespeare")
-    page.get_by_role("radio", name="An odd width, 7").click()
-    visitor.asks(table_width="An odd width, 7")
-    expect(page.get_by_text("7 numbers are 3 pairs and a last sine")).to_be_visible()
-    page.reload()
-    visitor.rest()
-    visitor.drawn("positions_table")
-    table = visitor.widget("positions_table")
-    table.locator("canvas").focus()
-    for key in ("ArrowDown", "ArrowDown", *["ArrowRight"] * 6):
-        page.keyboard.press(key)
-    value = float(sinusoids(torch.arange(2), 7)[1, 6])
-    expect(table.locator(".sentence")).to_contain_text(f"Position 1, dimension 6: {value:.4f}")

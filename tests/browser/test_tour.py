@@ -6,7 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import FloatRect, Locator, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.visiting import Visitor
@@ -17,40 +17,71 @@ HARMFUL = (
     "a\x07b\x1b[31mc\u202ed\ufeffe\x7f",
 )
 TEXTS = ("", "   ", "to be or not to be, " * 5_000, "I 💛 the 👩‍👩‍👧 cat 🐈‍⬛", "שלום עולם مرحبا")
+BACKGROUND = "app => getComputedStyle(app).backgroundColor"
 
 
-def titles(visitor: Visitor) -> list[str]:
-    links = visitor.page.get_by_test_id("stSidebarNav").get_by_role("link")
-    return [title.strip() for title in links.all_inner_texts()]
+def box_of(drawn: Locator) -> FloatRect:
+    box = drawn.bounding_box()
+    assert box is not None
+    return box
 
 
-def background(visitor: Visitor) -> int:
-    """Red, green and blue of the page, added up."""
-    shade: str = visitor.page.get_by_test_id("stApp").evaluate(
-        "app => getComputedStyle(app).backgroundColor"
+def inside(outer: Locator, inner: Locator) -> bool:
+    """Whether one is drawn within the other, but for a pixel of rounding."""
+    around, box = box_of(outer), box_of(inner)
+    return (
+        box["x"] + box["width"] <= around["x"] + around["width"] + 1
+        and box["y"] + box["height"] <= around["y"] + around["height"] + 1
     )
-    return sum(map(int, re.findall(r"\d+", shade)[:3]))
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_page_is_drawn_and_asks_no_other_host(visit: Visit, dark: bool) -> None:
-    visitor = visit(dark=dark)
-    visitor.open("/?model=shakespeare")
-    assert (background(visitor) < 200) == dark
-    assert (background(visitor) > 600) != dark
+def fits(visitor: Visitor, what: str) -> None:
+    """Nothing of the page runs over its edge."""
+    main = visitor.page.get_by_test_id("stMain")
+    wide, room = main.evaluate("main => [main.scrollWidth, main.clientWidth]")
+    assert wide <= room, f"{what} runs over the edge"
+
+
+@pytest.mark.parametrize(("dark", "width"), [(False, 1280), (True, 1920)], ids=["light", "dark"])
+def test_every_page_is_drawn_within_its_edges_and_asks_no_other_host(
+    visit: Visit, dark: bool, width: int
+) -> None:
+    visitor = visit(dark=dark, width=width)
+    page = visitor.open("/?model=shakespeare")
+    shade = re.findall(r"\d+", page.get_by_test_id("stApp").evaluate(BACKGROUND))[:3]
+    assert sum(map(int, shade)) < 200 if dark else sum(map(int, shade)) > 600
     visitor.type(HARMFUL[dark])
     visitor.rest()
-    every = titles(visitor)
+    links = page.get_by_test_id("stSidebarNav").get_by_role("link")
+    every = [title.strip() for title in links.all_inner_texts()]
     assert {"At a glance", "Attention", "The whole pass", "Museum", "Checkpoints"} <= {*every}
     for title in every:
         visitor.follow(title)
         visitor.no_traceback()
-        wide, room = visitor.page.get_by_test_id("stMain").evaluate(
-            "main => [main.scrollWidth, main.clientWidth]"
-        )
-        assert wide <= room, f"{title} runs over the edge"
+        fits(visitor, title)
+    for name in ("Weights", "Norms", "Spectra", "Heads", "Doctor"):
+        visitor.turn_to(name)
+        visitor.asks(show=name)
+        visitor.rest()
+        fits(visitor, f"Checkpoints, {name}")
     assert visitor.notes.hosts == {urlsplit(visitor.url).netloc}
-    visitor.no_mishap()
+
+
+def test_many_tokens_stay_within_their_view(visitor: Visitor) -> None:
+    visitor.open("/attention?model=shakespeare&view=Tokens&text=" + "to+be+or+not+" * 12)
+    visitor.drawn("attention_tokens")
+    view = visitor.widget("attention_tokens")
+    last = view.locator(".chip").last
+    last.scroll_into_view_if_needed()
+    last.hover()
+    expect(view.locator(".sentence")).to_contain_text("is token")
+    assert inside(view, last)
+    visitor.open("/stages?model=long&text=" + "abc+" * 400)
+    visitor.drawn("stages")
+    view = visitor.widget("stages")
+    expect(view.locator(".about")).to_contain_text("Shown are 32 of 1,6")
+    outside = [panel for panel in view.locator(".panel").all() if not inside(view, panel)]
+    assert outside == []
 
 
 def test_any_text_is_shown_or_refused(visitor: Visitor) -> None:
@@ -63,25 +94,3 @@ def test_any_text_is_shown_or_refused(visitor: Visitor) -> None:
         visitor.no_traceback()
         visitor.follow("Attention")
         visitor.no_traceback()
-
-
-def test_a_wide_screen_is_filled_and_not_run_over(visit: Visit) -> None:
-    visitor = visit(width=1920)
-    visitor.open("/checkpoints?model=translation&show=Ledger")
-    for name in ("Weights", "Norms", "Spectra", "Heads", "Doctor"):
-        visitor.turn_to(name)
-        visitor.asks(show=name)
-        wide, room = visitor.page.get_by_test_id("stMain").evaluate(
-            "main => [main.scrollWidth, main.clientWidth]"
-        )
-        assert wide <= room, f"{name} runs over the edge"
-    visitor.open("/attention?model=shakespeare&view=Tokens&text=" + "to+be+or+not+" * 12)
-    visitor.drawn("attention_tokens")
-    last = visitor.widget("attention_tokens").locator(".chip").last
-    last.scroll_into_view_if_needed()
-    last.hover()
-    expect(visitor.widget("attention_tokens").locator(".sentence")).to_contain_text("is token")
-    box, view = last.bounding_box(), visitor.widget("attention_tokens").bounding_box()
-    assert box is not None
-    assert view is not None
-    assert box["x"] + box["width"] <= view["x"] + view["width"]

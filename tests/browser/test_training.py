@@ -53,84 +53,88 @@ def has_every_step(run: Run) -> None:
     assert len(steps) == steps[-1] - steps[0] + 1
 
 
-def test_a_run_is_watched_interrupted_finished_and_opened(
-    browser: Browser, fresh_server: Server
-) -> None:
-    """Through a reload, other pages, a pause, single steps and a stop, no step is lost."""
-    visitor = Visitor(browser, fresh_server.url)
-    visitor.open("/attention")
-    visitor.drawn("attention_head")
-    alone = [process.pid for process in fresh_server.leftovers()]
-    assert alone == [fresh_server.pid], "who does not train has no processes for it"
-
-    run = start(visitor, fresh_server.runs, LONG_TASK)
-    visitor.page.reload()
-    visitor.rest()
-    shows(visitor, run, TRAINING)
-    visitor.follow("Attention")
-    visitor.drawn()
+def ends_in_order(server: Server, how: signal.Signals, run: Run) -> None:
+    """Ended while it trains, the server leaves no process, and a run that can go on."""
     steps_on(run)
-    visitor.follow("Train")
-    shows(visitor, run, TRAINING)
-    press(visitor, "pause")
-    wait_until(lambda: run.status().state == PAUSED, "the pause")
-    shows(visitor, run, PAUSED)
-    before = run.status().step
-    press(visitor, "step")
-    wait_until(lambda: run.status().step == before + 1, "one step")
-    wait_until(lambda: run.status().state == PAUSED, "the pause again")
-    shows(visitor, run, PAUSED)
-    press(visitor, "resume")
-    steps_on(run)
-    press(visitor, "stop")
-    wait_until(lambda: run.status().state == STOPPED, "the end of the run")
-    shows(visitor, run, STOPPED)
+    server.stop(how)
+    wait_until(lambda: not server.leftovers(), "the end of every process")
+    assert not server.tracebacks, server.tracebacks[0]
+    assert run.status().can_resume
     has_every_step(run)
 
-    run = start(visitor, fresh_server.runs, "reverse", steps=40)
-    shows(visitor, run)
-    wait_until(lambda: run.status().state == DONE, "the end of the run")
-    assert run.status().step == 40
-    press(visitor, "open_run")
-    visitor.titled("Attention")
-    visitor.asks(model=run.name)
-    visitor.rest()
-    visitor.drawn("attention_head")
-    visitor.follow("Checkpoints")
-    expect(visitor.page.get_by_text(run.name).first).to_be_visible()
-    visitor.no_mishap()
-    visitor.close()
 
-
-def test_a_killed_server_takes_no_run_with_it_and_an_orderly_end_leaves_no_process(
+def test_a_run_is_finished_and_opened_another_watched_paused_and_ended_with_its_server(
     browser: Browser, tmp_path: Path
 ) -> None:
-    """Killed while it trains, then another ended by Ctrl-C, then a third by the system."""
-    servers = [Server(tmp_path / "runs") for _ in range(3)]
+    """Through a reload, other pages, a pause and a single step no step is lost."""
+    with Server(tmp_path / "runs") as server:
+        visitor = Visitor(browser, server.url)
+        visitor.open("/attention")
+        visitor.drawn("attention_head")
+        alone = [process.pid for process in server.leftovers()]
+        assert alone == [server.pid], "who does not train has no processes for it"
+
+        run = start(visitor, server.runs, "reverse", steps=40)
+        shows(visitor, run)
+        wait_until(lambda: run.status().state == DONE, "the end of the run")
+        assert run.status().step == 40
+        press(visitor, "open_run")
+        visitor.titled("Attention")
+        visitor.asks(model=run.name)
+        visitor.rest()
+        visitor.drawn("attention_head")
+        visitor.follow("Checkpoints")
+        expect(visitor.page.get_by_text(run.name).first).to_be_visible()
+
+        run = start(visitor, server.runs, LONG_TASK)
+        progress = visitor.page.get_by_test_id("stProgress")
+        expect(progress).not_to_have_text(progress.inner_text())
+        expect(visitor.page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+        visitor.page.reload()
+        visitor.rest()
+        shows(visitor, run, TRAINING)
+        visitor.follow("Attention")
+        steps_on(run)
+        visitor.follow("Train")
+        shows(visitor, run, TRAINING)
+        press(visitor, "pause")
+        wait_until(lambda: run.status().state == PAUSED, "the pause")
+        shows(visitor, run, PAUSED)
+        before = run.status().step
+        press(visitor, "step")
+        wait_until(lambda: run.status().step == before + 1, "one step")
+        wait_until(lambda: run.status().state == PAUSED, "the pause again")
+        shows(visitor, run, PAUSED)
+        press(visitor, "resume")
+        wait_until(lambda: run.status().state == TRAINING, "the run to go on")
+        visitor.no_mishap()
+        visitor.close()
+        ends_in_order(server, signal.SIGTERM, run)
+
+
+def test_a_killed_server_takes_no_run_with_it(browser: Browser, tmp_path: Path) -> None:
+    """The next server shows the run, which goes on, is stopped, and goes on again."""
+    first, second = Server(tmp_path / "runs"), Server(tmp_path / "runs")
     try:
-        first, *later = servers
         first.start().wait()
         visitor = Visitor(browser, first.url)
         run = start(visitor, first.runs, LONG_TASK)
         first.kill()
         visitor.close()
+        second.start().wait()
+        visitor = Visitor(browser, second.url)
+        visitor.open("/train")
+        shows(visitor, run, TRAINING)
         steps_on(run)
-        for server, how in zip(later, (signal.SIGINT, signal.SIGTERM), strict=True):
-            server.start().wait()
-            visitor = Visitor(browser, server.url)
-            visitor.open(f"/train?run={run.name}")
-            shows(visitor, run)
-            if run.status().state != TRAINING:  # the one before it was ended in good order
-                press(visitor, "resume")
-            wait_until(lambda: run.status().state == TRAINING, "the run to go on")
-            steps_on(run)
-            visitor.no_mishap()
-            server.stop(how)
-            visitor.close()
-            wait_until(lambda server=server: not server.leftovers(), "the end of every process")  # type: ignore[misc]
-            assert not server.tracebacks, server.tracebacks[0]
-            assert run.status().can_resume
+        press(visitor, "stop")
+        wait_until(lambda: run.status().state == STOPPED, "the end of the run")
+        shows(visitor, run, STOPPED)
         has_every_step(run)
+        press(visitor, "resume")
+        wait_until(lambda: run.status().state == TRAINING, "the run to go on")
+        visitor.no_mishap()
+        visitor.close()
+        ends_in_order(second, signal.SIGINT, run)
     finally:
-        for server in servers:
+        for server in (first, second):
             server.clear()
