@@ -8,6 +8,7 @@ from functools import partial
 from urllib.parse import quote_plus
 
 import pytest
+
 from explorer.runs.worker import work
 from models import load_checkpoint
 from tests.browser.truth import (
