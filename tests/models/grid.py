@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
 
 from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling
+from tests.grids import grid
 from tests.models.building import config_of
 
-GRID = pytest.mark.parametrize(
-    ("kind", "positions", "norm", "norm_position"),
-    list(product(KINDS, POSITIONS, NORMS, NORM_POSITIONS)),
-    ids=str,
+GRID = grid(
+    "kind, positions, norm, norm_position, kv_heads",
+    *(KINDS, POSITIONS, NORMS, NORM_POSITIONS, (3, 1)),
 )
-KINDS_AND_POSITIONS = pytest.mark.parametrize(
-    ("kind", "positions"), list(product(KINDS, POSITIONS)), ids=str
+KINDS_AND_POSITIONS = grid("kind, positions", KINDS, POSITIONS)
+SOME_OF_EACH = pytest.mark.parametrize(
+    ("kind", "positions"), list(zip(KINDS * 2, POSITIONS, strict=True))
 )
-WRITERS = pytest.mark.parametrize(
-    ("kind", "positions"),
-    list(product(("decoder", "encoder-decoder"), POSITIONS)),
-    ids=str,
-)
+"""Every kind twice and every way to tell positions once."""
+WRITERS = grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS)
 
 YARN = RopeScaling("yarn", factor=4.0, original_len=16, attention_factor=1.2)
 ODDITIES = {
