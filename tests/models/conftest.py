@@ -1,4 +1,4 @@
-"""Good folders to be damaged, and the process that opens what became of them."""
+"""Good folders to be damaged, the process that opens them, and a way to leave shapes unchecked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 import torch
 
@@ -13,6 +14,12 @@ from models import save_checkpoint
 from tests.models.building import SMALL, shaken
 from tests.models.hostile import write_gpt2
 from tests.models.opening import Opener
+
+
+@pytest.fixture
+def shapes_unchecked() -> None:
+    """For tests about words and files, and for long loops whose shapes another test checks."""
+    jaxtyping.config.update("jaxtyping_disable", True)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,16 @@ from models.config import KINDS, NORM_POSITIONS, NORMS, POSITIONS, RopeScaling
 from tests.grids import grid
 from tests.models.building import config_of
 
-KINDS_AND_POSITIONS = grid("kind, positions", KINDS, POSITIONS, pairs=False)
-WRITERS = grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS, pairs=False)
-GRID = grid("kind, positions, norm, norm_position", KINDS, POSITIONS, NORMS, NORM_POSITIONS)
+GRID = grid(
+    "kind, positions, norm, norm_position, kv_heads",
+    *(KINDS, POSITIONS, NORMS, NORM_POSITIONS, (3, 1)),
+)
+KINDS_AND_POSITIONS = grid("kind, positions", KINDS, POSITIONS)
+SOME_OF_EACH = pytest.mark.parametrize(
+    ("kind", "positions"), list(zip(KINDS * 2, POSITIONS, strict=True))
+)
+"""Every kind twice and every way to tell positions once."""
+WRITERS = grid("kind, positions", ("decoder", "encoder-decoder"), POSITIONS)
 
 YARN = RopeScaling("yarn", factor=4.0, original_len=16, attention_factor=1.2)
 ODDITIES = {

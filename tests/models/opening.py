@@ -1,7 +1,6 @@
-"""A process that opens the folders it is handed and tells how that went and what it cost.
+"""A process that opens the folders it is handed and reports how that went.
 
-A folder that ends the process, blocks it or fills the memory fails one test, not the run.
-Each folder is followed by a good one, which must still open.
+A folder that ends the process, blocks it or fills the memory fails a test, not the run.
 """
 
 from __future__ import annotations
@@ -10,18 +9,17 @@ import gc
 import json
 import resource
 import select
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree
-from typing import Any
 
+from tests.models.hostile import Cases
 from tests.source import ROOT
 
 PATIENCE = 60
-"""Seconds after which an opening is taken to hang."""
+"""Seconds until a folder counts as one that hangs the process."""
 MOST_MEGABYTES, LONGEST_SENTENCE = 100, 300
 
 
@@ -32,20 +30,27 @@ class Answer:
     error: str | None
     sentence: str
     megabytes: float
-    then_opened: bool
 
 
 class Opener:
-    """The process, seen from the test."""
+    """The process, seen from the test. One that died or grew is replaced."""
 
     def __init__(self, good: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.models.opening", str(good)],
+        self.good = good
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.models.opening", str(self.good)],
             cwd=ROOT,
             text=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
+
+    def restart(self) -> None:
+        self.close()
+        self._process = self._started()
 
     def ask(self, folder: Path) -> Answer:
         assert self._process.stdin
@@ -53,10 +58,16 @@ class Opener:
         self._process.stdin.write(json.dumps(str(folder)) + "\n")
         self._process.stdin.flush()
         ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        line = self._process.stdout.readline() if ready else ""
+        if not line:
+            self.restart()
         assert ready, "opening the folder blocks"
-        line = self._process.stdout.readline()
-        assert line, f"opening the folder ended the process with {self._process.wait()}"
-        return Answer(**json.loads(line))
+        assert line, "opening the folder ended the process"
+        answer = Answer(**json.loads(line))
+        if answer.megabytes >= MOST_MEGABYTES:
+            self.restart()  # the peak of a process never falls
+        assert answer.megabytes < MOST_MEGABYTES, "opening the folder fills the memory"
+        return answer
 
     def close(self) -> None:
         self._process.kill()
@@ -66,44 +77,43 @@ class Opener:
 def refused(opener: Opener, folder: Path) -> str:
     """The sentence with which the folder is refused, in little memory, and fit to show."""
     answer = opener.ask(folder)
-    sentence = answer.sentence
-    assert answer.error == "CheckpointError", f"{answer.error}: {sentence}"
-    assert answer.then_opened, "a good folder opens no more"
-    assert answer.megabytes < MOST_MEGABYTES
-    check_sentence(sentence, folder)
-    return sentence
+    assert answer.error == "CheckpointError", f"{answer.error}: {answer.sentence}"
+    check_sentence(answer.sentence, folder)
+    return answer.sentence
 
 
-def all_refused(
-    opener: Opener, good: Path, cases: Mapping[str, tuple[Callable[[Path], object], str]]
-) -> list[str]:
-    """What is wrong with the refusal of a copy of a good folder, for each damage done to one."""
-    faults = []
-    for at, (name, (damage, words)) in enumerate(cases.items()):
-        folder = Path(copytree(good, good.parent / f"damaged-{at}" / "one"))
+def not_refused_as_told(opener: Opener, good: Path, cases: Cases) -> list[str]:
+    """The damages to a good folder that do not end in their sentence, and what came instead.
+
+    A good folder must still open afterwards.
+    """
+    found, folder = [], good.parent / "damaged" / "one"
+    for name, (damage, words) in cases.items():
+        shutil.copytree(good, folder)
         damage(folder)
         try:
             sentence = refused(opener, folder)
+            assert words in sentence, sentence
         except AssertionError as error:
-            faults.append(f"{name}: {error}")
-        else:
-            if words not in sentence:
-                faults.append(f"{name}: {sentence}")
-    return faults
+            found.append(f"{name}: {error}")
+        shutil.rmtree(folder.parent)
+    assert opener.ask(opener.good).error is None, "a good folder opens no more"
+    return found
 
 
 def check_sentence(sentence: str, folder: Path) -> None:
     """One line that ends as sentences do, is soon read, and says nothing of this machine."""
-    assert sentence.isprintable(), "a sentence is one line without control characters"
-    assert sentence[0].strip()
-    assert sentence.endswith(".")
-    assert not sentence.endswith("..")
-    assert len(sentence) < LONGEST_SENTENCE
-    assert str(folder.parent) not in sentence, "a path of the server is nobody's business"
-    assert "Errno" not in sentence
+    assert sentence.isprintable(), f"control characters in {sentence!r}"
+    assert sentence[:1].strip(), f"no beginning: {sentence!r}"
+    assert sentence.endswith("."), sentence
+    assert not sentence.endswith(".."), sentence
+    assert len(sentence) < LONGEST_SENTENCE, sentence
+    assert str(folder.parent) not in sentence, f"tells a path of the server: {sentence}"
+    assert "Errno" not in sentence, sentence
+    sentence.encode()  # it can be sent
 
 
-def attempt(folder: str) -> dict[str, Any]:
+def attempt(folder: str) -> dict[str, object]:
     from models import load_checkpoint
 
     error = None
@@ -130,9 +140,7 @@ def serve(good: str) -> None:
     at_rest = peak()
     for line in sys.stdin:
         answer = attempt(json.loads(line))
-        answer["megabytes"] = peak() - at_rest
-        answer["then_opened"] = attempt(good)["error"] is None
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer | {"megabytes": peak() - at_rest}), flush=True)
 
 
 if __name__ == "__main__":

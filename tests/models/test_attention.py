@@ -1,9 +1,8 @@
-"""Attention: the fused kernel, the watched steps and the formula are one thing."""
+"""Attention and its masks: the fused kernel, the watched steps and the formula are one thing."""
 
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import pytest
 import torch
@@ -17,9 +16,12 @@ from models.attention import (
     repeat_groups,
     scaled_dot_product_attention,
 )
+from models.masking import both, causal_mask, keep_of, padding_mask, token_positions
+from tests.grids import grid
 from tests.models.building import shake
 
 GENERATOR = torch.Generator().manual_seed(1)
+close = torch.testing.assert_close
 
 
 def normal(*shape: int) -> Tensor:
@@ -40,28 +42,27 @@ def test_the_formula_of_the_paper() -> None:
     for i in range(5):
         exponents = [math.exp(q[0, 0, i].dot(k[0, 0, j]).item() / math.sqrt(4)) for j in range(7)]
         expected = torch.tensor(exponents, dtype=torch.float64) / sum(exponents)
-        torch.testing.assert_close(weights[0, 0, i], expected)
-        torch.testing.assert_close(out[0, 0, i], expected @ v[0, 0])
+        close(weights[0, 0, i], expected)
+        close(out[0, 0, i], expected @ v[0, 0])
+    close(attention_scores(q, k, 0.5), attention_scores(q, k, 1.0) / 2)
 
 
-@pytest.mark.parametrize(
-    ("groups", "masked", "biased"), list(product([4, 2, 1], [False, True], [False, True]))
-)
-def test_fused_is_watched(groups: int, masked: bool, biased: bool) -> None:
+@grid("groups, masked, biased", (4, 2, 1), (False, True), (False, True))
+def test_fused_is_watched_with_its_gradients(groups: int, masked: bool, biased: bool) -> None:
     q, k, v = normal(2, 4, 5, 8), normal(2, groups, 7, 8), normal(2, groups, 7, 8)
     mask = some_mask() if masked else None
     bias = normal(1, 4, 5, 7).detach() if biased else None
     fused = fused_attention(q, k, v, mask, bias)
     watched, _ = scaled_dot_product_attention(q, k, v, mask, bias)
-    torch.testing.assert_close(fused, watched)
-    both = [torch.autograd.grad(out.square().sum(), (q, k, v)) for out in (fused, watched)]
-    for one, other in zip(*both, strict=True):
+    close(fused, watched)
+    gradients = [torch.autograd.grad(out.square().sum(), (q, k, v)) for out in (fused, watched)]
+    for one, other in zip(*gradients, strict=True):
         assert one.isfinite().all()
-        torch.testing.assert_close(one, other)
+        close(one, other)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-def test_a_row_that_may_see_nothing_is_zero_in_every_precision(dtype: torch.dtype) -> None:
+def test_a_masked_row_is_all_zeros_in_every_precision(dtype: torch.dtype) -> None:
     scores = (normal(2, 3, 5, 7) * 10).to(dtype).detach().requires_grad_()
     weights = attention_weights(scores, some_mask())
     assert (weights[0, :, 2] == 0).all()
@@ -75,22 +76,8 @@ def test_a_row_that_may_see_nothing_is_zero_in_every_precision(dtype: torch.dtyp
 def test_rows_of_weights_sum_to_one_or_to_nothing() -> None:
     mask = some_mask()
     weights = attention_weights(normal(2, 3, 5, 7), mask, normal(1, 3, 5, 7))
-    sums = mask.any(-1).expand(2, 3, 5).double()
-    torch.testing.assert_close(weights.sum(-1), sums)
+    close(weights.sum(-1), mask.any(-1).expand(2, 3, 5).double())
     assert (weights[(~mask).expand_as(weights)] == 0).all()
-
-
-def test_groups_are_repeated_next_to_each_other() -> None:
-    x = normal(2, 2, 5, 3)
-    repeated = repeat_groups(x, 6)
-    assert torch.equal(repeated[:, :3], x[:, :1].expand(-1, 3, -1, -1))
-    assert torch.equal(repeated[:, 3:], x[:, 1:].expand(-1, 3, -1, -1))
-    assert repeat_groups(x, 2) is x
-
-
-def test_scores_scale() -> None:
-    q, k = normal(1, 2, 3, 4), normal(1, 2, 5, 4)
-    torch.testing.assert_close(attention_scores(q, k, 0.5), attention_scores(q, k, 1.0) / 2)
 
 
 def test_grouped_attention_is_attention_with_repeated_projections() -> None:
@@ -102,7 +89,10 @@ def test_grouped_attention_is_attention_with_repeated_projections() -> None:
         weights[name] = per_group.repeat_interleave(3, dim=0).flatten(0, 1)
     whole.load_state_dict(weights)
     x = torch.randn(2, 5, 12, generator=GENERATOR)
-    torch.testing.assert_close(grouped(x), whole(x))
+    close(grouped(x), whole(x))
+    x = normal(2, 2, 5, 3)
+    assert torch.equal(repeat_groups(x, 6)[:, :3], x[:, :1].expand(-1, 3, -1, -1))
+    assert repeat_groups(x, 2) is x
 
 
 def test_sizes() -> None:
@@ -110,8 +100,45 @@ def test_sizes() -> None:
     narrow = MultiHeadAttention(10, 3, d_head=4, qkv_bias=False, bias=False)
     assert narrow(torch.zeros(2, 5, 10)).shape == (2, 5, 10)
     assert all("bias" not in name for name, _ in narrow.named_parameters())
-
-
-def test_heads_must_divide_the_width() -> None:
     with pytest.raises(ValueError, match="d_model 10 is not divisible by n_heads 3"):
         MultiHeadAttention(10, 3)
+
+
+def test_causal_mask_is_the_lower_triangle() -> None:
+    rows = ["10000", "11000", "11100", "11110", "11111"]
+    expected = torch.tensor([[cell == "1" for cell in row] for row in rows])
+    assert torch.equal(causal_mask(5), expected[None, None])
+    for queries in range(1, 6):
+        assert torch.equal(causal_mask(queries, 5), causal_mask(5)[:, :, 5 - queries :])
+
+
+def test_masks_combine() -> None:
+    keep = torch.tensor([[True, True, False], [False, True, True]])
+    causal, padding = causal_mask(3), padding_mask(keep)
+    assert padding.shape == (2, 1, 1, 3)
+    assert torch.equal(padding[:, 0, 0], keep)
+    assert both(None, None) is None
+    assert both(causal, None) is causal
+    assert both(None, padding) is padding
+    combined = both(causal, padding)
+    assert combined is not None
+    assert combined[1, 0].tolist() == [[False] * 3, [False, True, False], [False, True, True]]
+
+
+def test_padding_is_not_kept() -> None:
+    ids = torch.tensor([[0, 5, 0], [0, 3, 4]])
+    assert keep_of(ids, None) is None
+    assert keep_of(ids, 9) is None, "nothing is padding: no mask to pay for"
+    kept, begun = keep_of(ids, 0), keep_of(ids, 0, pad_begins=True)
+    assert kept is not None
+    assert kept.tolist() == [[False, True, False], [False, True, True]]
+    assert begun is not None
+    assert begun.tolist() == [[True, True, False], [True, True, True]]
+    assert keep_of(ids[:, :2], 0, pad_begins=True) is None
+
+
+def test_positions_count_real_tokens() -> None:
+    keep = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 0], [1, 0, 1, 1], [0, 0, 0, 0]], dtype=torch.bool)
+    positions = token_positions(keep)
+    assert positions[keep].tolist() == [0, 1, 0, 1, 2, 0, 1, 2]
+    assert (positions >= 0).all()

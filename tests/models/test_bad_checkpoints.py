@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from models import Transformer, load_checkpoint, save_checkpoint
 from models.checkpoint import CheckpointError
 from tests.models.building import SMALL, shaken
-from tests.models.opening import Opener, all_refused
+from tests.models.opening import Opener, not_refused_as_told
 
 WEIGHTS, CONFIG, RUN, TOKENIZER = "model.safetensors", "config.json", "run.json", "tokenizer.json"
 Damage = Callable[[Path], object]
@@ -123,7 +123,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 
 
 def test_a_damaged_folder_is_refused_in_a_sentence(ours: Path, opener: Opener) -> None:
-    assert all_refused(opener, ours, DAMAGES) == []
+    assert not_refused_as_told(opener, ours, DAMAGES) == []
 
 
 def test_where_there_is_no_folder(tmp_path: Path) -> None:

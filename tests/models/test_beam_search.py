@@ -11,8 +11,10 @@ import torch
 from models import Transformer, TransformerConfig
 from models.beam_search import Beams, beam_search, beam_steps, length_penalty
 from models.generation import written
+from models.going_on import GoingOn
 from tests.grids import grid
 from tests.models.building import shake
+from tests.models.grid import WRITERS
 from tests.watching import watched
 
 END, LENGTH = 1, 3
@@ -35,25 +37,24 @@ def model(kind: str, seed: int = 0, **more: Any) -> Transformer:
 
 def everything(made: Transformer, alpha: float) -> dict[tuple[int, ...], float]:
     """The score of every text that ends, or has all its tokens."""
+    texts = torch.tensor(list(itertools.product(range(SIZES["vocab_size"]), repeat=LENGTH)))
+    with torch.no_grad():
+        if made.config.kind == "decoder":
+            read = torch.cat((PROMPT.expand(len(texts), -1), texts[:, :-1]), 1)
+            logits = made(read)[:, PROMPT.shape[1] - 1 :]
+        else:
+            start = torch.zeros_like(texts[:, :1])
+            read = torch.cat((start, texts[:, :-1]), 1)
+            logits = made(PROMPT.expand(len(texts), -1), read)
+    chances = logits.log_softmax(-1).gather(-1, texts[..., None])[..., 0]
     found: dict[tuple[int, ...], float] = {}
-    start = torch.zeros(1, 1, dtype=torch.long)
-    for tokens in itertools.product(range(SIZES["vocab_size"]), repeat=LENGTH):
+    for tokens, chance in zip(texts.tolist(), chances, strict=True):
         stop = tokens.index(END) + 1 if END in tokens else LENGTH
-        path = tokens[:stop]
-        if path in found:
-            continue
-        ids = torch.tensor([path[:-1]], dtype=torch.long)
-        with torch.no_grad():
-            if made.config.kind == "decoder":
-                logits = made(torch.cat((PROMPT, ids), 1))[0, PROMPT.shape[1] - 1 :]
-            else:
-                logits = made(PROMPT, torch.cat((start, ids), 1))[0]
-        chances = logits.log_softmax(-1)[range(len(path)), list(path)]
-        found[path] = float(chances.sum()) / length_penalty(len(path), alpha)
+        found[tuple(tokens[:stop])] = float(chance[:stop].sum()) / length_penalty(stop, alpha)
     return found
 
 
-@grid("kind, alpha, seed", ["decoder", "encoder-decoder"], [0.0, 0.6], range(3))
+@grid("kind, alpha, seed", ("decoder", "encoder-decoder"), (0.0, 0.6), range(3))
 def test_enough_beams_find_the_best_of_all(kind: str, alpha: float, seed: int) -> None:
     made = model(kind, seed)
     found = beam_search(made, PROMPT, beams=125, max_length=LENGTH, alpha=alpha)
@@ -64,20 +65,16 @@ def test_enough_beams_find_the_best_of_all(kind: str, alpha: float, seed: int) -
         assert found.nodes[place].score == pytest.approx(scores[tuple(found.path(place))], abs=1e-6)
 
 
-@grid(
-    "kind, beams, how",
-    ["decoder", "encoder-decoder"],
-    [1, 2],
-    [{"max_length": 4}, {"max_length": 50}],
-)
+@pytest.mark.usefixtures("shapes_unchecked")
+@grid("kind, beams, max_length", ("decoder", "encoder-decoder"), (1, 2), (4, 50))
 def test_what_stands_at_the_end_competes_with_as_many_ended_texts(
-    kind: str, beams: int, how: dict[str, int]
+    kind: str, beams: int, max_length: int
 ) -> None:
     """The best of all that ended and all that stand, whether the length or the positions end."""
     won_open = 0
     for seed in range(12, 16):
         room = {"max_len": PROMPT.shape[1] + 3 if kind == "decoder" else 4}
-        found = beam_search(model(kind, seed, **room), PROMPT, beams=beams, alpha=0.6, **how)
+        found = beam_search(model(kind, seed, **room), PROMPT, beams=beams, max_length=max_length)
         last = max(node.step for node in found.nodes)
         ended = [node for node in found.nodes if node.ended]
         stand = [node for node in found.nodes if node.kept and node.step == last]
@@ -122,16 +119,12 @@ def test_a_tree_is_told_whole() -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.parametrize(("how", "why"), [({"beams": 0}, "beams"), ({"max_length": 0}, "max_len")])
-def test_what_means_nothing_is_refused(how: dict[str, int], why: str) -> None:
-    with pytest.raises(ValueError, match=why):
-        beam_search(model("decoder"), PROMPT, **how)
-
-
-def test_what_cannot_write_is_refused() -> None:
-    made = Transformer(TransformerConfig(kind="encoder", n_layers=1, **SIZES))
+def test_what_cannot_be_searched_is_refused() -> None:
+    for how, why in (({"beams": 0}, "beams"), ({"max_length": 0}, "max_len")):
+        with pytest.raises(ValueError, match=why):
+            beam_search(model("decoder"), PROMPT, **how)
     with pytest.raises(ValueError, match="can write"):
-        beam_search(made, PROMPT)
+        beam_search(Transformer(TransformerConfig(kind="encoder", n_layers=1, **SIZES)), PROMPT)
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
@@ -153,3 +146,32 @@ def test_every_token_is_read_once_and_the_search_stops_when_asked(
     kept = [sum(n.kept for n in last.nodes if n.step == step) for step in range(taken - 1)]
     assert read[1:] == kept
     assert len(encoded) == (kind == "encoder-decoder")
+
+
+@WRITERS
+def test_rows_taken_and_read_are_those_of_a_whole_pass(kind: str, positions: str) -> None:
+    """Going on from one prompt in several rows, which begins with padding nobody looks at."""
+    pad, prompt = 8, torch.tensor([[8, 2, 3, 4]])
+    config = TransformerConfig(
+        kind=kind, positions=positions, n_layers=2, vocab_size=9, d_model=16, n_heads=4,
+        n_kv_heads=2, d_ff=24, max_len=16, bos_id=0, eos_id=1, pad_id=pad, banned_ids=(7,),
+    )  # fmt: skip
+    made = shake(Transformer(config, seed=1), by=0.6).eval()
+    going = GoingOn(made, prompt)
+    going.take([0, 0, 0])
+    going.read(torch.tensor([[5, 2], [6, 2], [pad, 2]]))
+    going.back_to(1)
+    going.take([2, 0, 2, 1])
+    found = going.read(torch.tensor([[3], [3], [5], [6]]))[:, -1]
+    rows = torch.tensor([[pad, 3], [5, 3], [pad, 5], [6, 6]])
+    many = prompt.expand(4, -1)
+    with torch.no_grad():
+        if kind == "decoder":
+            keep = torch.cat((many != pad, torch.ones_like(rows, dtype=torch.bool)), 1)
+            logits = made(torch.cat((many, rows), 1), keep=keep)[:, -1]
+        else:
+            target = torch.cat((torch.zeros(4, 1, dtype=torch.long), rows), 1)
+            everything = torch.ones_like(target, dtype=torch.bool)
+            logits = made(many, target, target_keep=everything)[:, -1]
+    logits[:, 7] = -torch.inf
+    torch.testing.assert_close(found, logits, rtol=1e-4, atol=1e-4)

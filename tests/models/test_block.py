@@ -1,43 +1,101 @@
-"""One layer: the order of its parts, and where the norm stands."""
+"""One layer: its norms and its feed-forward part against their formulas, and their order."""
 
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from models.block import Block, Residual, Surroundings
+from models.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
+from models.normalization import NORMS, LayerNorm, RMSNorm
 from models.trace import Recorder
+from tests.grids import grid
 from tests.models.building import SMALL, shake
 
+EPS = 0.01
 X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(1))
 MEMORY = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(2))
+ACTIVATIONS = {
+    "relu": lambda x: x.clamp(min=0),
+    "gelu": lambda x: x * (1 + torch.erf(x / 2**0.5)) / 2,
+    "gelu-tanh": lambda x: x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))) / 2,
+    "silu": lambda x: x / (1 + torch.exp(-x)),
+}
+close = torch.testing.assert_close
+
+
+def test_norms_are_their_formulas() -> None:
+    x = X.double() * 3 + 1
+    layer, rms = shake(LayerNorm(12, EPS).double()), shake(RMSNorm(12, EPS).double())
+    centred = x - x.mean(-1, keepdim=True)
+    variance = centred.square().mean(-1, keepdim=True)  # divisor d, not d − 1
+    close(layer(x), layer.weight * centred / (variance + EPS).sqrt() + layer.bias)
+    close(rms(x), rms.weight * x / (x.square().mean(-1, keepdim=True) + EPS).sqrt())
+    for name, theirs in (("layer", nn.LayerNorm(12, EPS)), ("rms", nn.RMSNorm(12, EPS))):
+        ours = shake(NORMS[name](12, EPS))
+        theirs.load_state_dict(ours.state_dict(), strict=True)
+        assert torch.equal(ours(X), theirs(X))
+
+
+def test_the_norm_of_zeros_has_finite_gradients() -> None:
+    for norm in (LayerNorm(4), RMSNorm(4)):
+        x = torch.zeros(1, 4, requires_grad=True)
+        norm(x).sum().backward()
+        assert x.grad is not None
+        assert x.grad.isfinite().all()
+
+
+@grid("activation, gated, bias", tuple(ACTIVATION_FUNCTIONS), (True, False), (True, False))
+def test_the_feed_forward_layer_is_its_formula(activation: str, gated: bool, bias: bool) -> None:
+    layer = shake(FeedForward(12, 20, activation, gated, bias))
+    up, down, gate = layer.up_proj, layer.down_proj, layer.gate_proj
+    hidden = F.linear(X, up.weight, up.bias)
+    if gate is None:
+        hidden = ACTIVATIONS[activation](hidden)
+    else:
+        hidden = ACTIVATIONS[activation](F.linear(X, gate.weight, gate.bias)) * hidden
+    close(layer(X), F.linear(hidden, down.weight, down.bias))
+    matrices, biases = (3, 20 + 20 + 12) if gated else (2, 20 + 12)
+    size = sum(parameter.numel() for parameter in layer.parameters())
+    assert size == matrices * 12 * 20 + bias * biases
+
+
+def test_dropout_falls_between_hidden_and_out() -> None:
+    layer, tap = shake(FeedForward(12, 20, dropout=0.5)).train(), Recorder()
+    out = layer(X, tap)
+
+    def without(hidden: Tensor) -> Tensor:
+        return F.linear(hidden, layer.down_proj.weight, layer.down_proj.bias)
+
+    assert tap.values["hidden"].shape == (2, 5, 20)
+    assert not torch.allclose(out, without(tap.values["hidden"]))
+    close(layer.eval()(X), without(tap.values["hidden"]))
 
 
 def test_residuals_are_those_of_the_papers() -> None:
-    pre = shake(Residual(SMALL.replace(norm_position="pre")))
-    post = shake(Residual(SMALL.replace(norm_position="post")))
-    torch.testing.assert_close(pre(X, torch.sin), X + pre.norm(X).sin())
-    torch.testing.assert_close(post(X, torch.sin), post.norm(X + X.sin()))
+    pre, post, sandwich = (
+        shake(Residual(SMALL.replace(norm_position=where))) for where in ("pre", "post", "sandwich")
+    )
+    close(pre(X, torch.sin), X + pre.norm(X).sin())
+    close(post(X, torch.sin), post.norm(X + X.sin()))
+    close(sandwich(X, torch.sin), X + sandwich.out_norm(sandwich.norm(X).sin()))
 
 
 def test_the_stream_passes_every_site_in_order() -> None:
     block, tap = shake(Block(SMALL, cross=True)), Recorder()
     out = block(X, Surroundings(memory=MEMORY), tap=tap)
     values = tap.values
-    assert torch.equal(values["resid_pre"], X)
-    assert torch.equal(values["resid_post"], out)
     stream = X + values["self_attn.out"]
-    torch.testing.assert_close(values["resid_mid"], stream)
+    assert torch.equal(values["resid_pre"], X)
+    close(values["resid_mid"], stream)
     stream = stream + values["cross_attn.out"]
-    torch.testing.assert_close(values["resid_cross"], stream)
-    torch.testing.assert_close(out, stream + values["mlp.out"])
-    order = ("resid_pre", "resid_mid", "resid_cross", "resid_post")
-    assert [site for site in values if site.startswith("resid")] == list(order)
-
-
-def test_sites_have_the_shapes_they_are_documented_with() -> None:
-    tap = Recorder()
-    Block(SMALL, cross=True)(X, Surroundings(memory=MEMORY), tap=tap)
-    shapes = {site: tuple(value.shape) for site, value in tap.values.items()}
+    close(values["resid_cross"], stream)
+    close(out, stream + values["mlp.out"])
+    assert torch.equal(values["resid_post"], out)
+    order = ["resid_pre", "resid_mid", "resid_cross", "resid_post"]
+    assert [site for site in values if site.startswith("resid")] == order
+    shapes = {site: tuple(value.shape) for site, value in values.items()}
     for attention, keys in (("self_attn", 5), ("cross_attn", 7)):
         assert shapes[f"{attention}.q"] == shapes[f"{attention}.head_out"] == (2, 3, 5, 4)
         assert shapes[f"{attention}.k"] == shapes[f"{attention}.v"] == (2, 3, keys, 4)
@@ -48,11 +106,9 @@ def test_sites_have_the_shapes_they_are_documented_with() -> None:
 
 
 def test_a_block_may_have_no_feed_forward_layer() -> None:
-    block = Block(SMALL.replace(d_ff=0))
+    block, tap = Block(SMALL.replace(d_ff=0)), Recorder()
     assert not any("mlp" in name for name, _ in block.named_parameters())
-    tap = Recorder()
-    out = block(X, Surroundings(), tap=tap)
-    torch.testing.assert_close(out, X + tap.values["self_attn.out"])
+    close(block(X, Surroundings(), tap=tap), X + tap.values["self_attn.out"])
 
 
 def test_memory_is_seen_through_its_mask() -> None:
@@ -60,5 +116,5 @@ def test_memory_is_seen_through_its_mask() -> None:
     mask = torch.ones(2, 1, 1, 7, dtype=torch.bool)
     mask[..., 4:] = False
     shorter = block(X, Surroundings(memory=MEMORY[:, :4]))
-    torch.testing.assert_close(block(X, Surroundings(memory=MEMORY, memory_mask=mask)), shorter)
+    close(block(X, Surroundings(memory=MEMORY, memory_mask=mask)), shorter)
     assert not torch.allclose(block(X, Surroundings(memory=MEMORY)), shorter)

@@ -25,9 +25,6 @@ from tests.models.grid import WRITERS
 close = torch.testing.assert_close
 
 
-KINDS = ("decoder", "encoder-decoder")
-
-
 def writer(kind: str = "decoder", **changes: Any) -> Transformer:
     return shaken(config_of(kind, **({"bos_id": 1} | changes)))
 
@@ -36,7 +33,7 @@ def written(steps: list[Step]) -> Tensor:
     return torch.stack([step.ids for step in steps], 1)
 
 
-@grid("kind, positions, greedy", KINDS, POSITIONS, [True, False])
+@grid("kind, positions, greedy", ("decoder", "encoder-decoder"), POSITIONS, (True, False))
 def test_the_cache_changes_nothing(kind: str, positions: str, greedy: bool) -> None:
     model = writer(kind, positions=positions, n_kv_heads=1)
     prompt, keep = ids_of(3, 4), keep_of_lengths([4, 1, 3], 4, "left")
@@ -49,6 +46,7 @@ def test_the_cache_changes_nothing(kind: str, positions: str, greedy: bool) -> N
         close(one.probabilities, other.probabilities, rtol=0, atol=1e-10)
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @WRITERS
 def test_a_batch_is_its_texts_one_by_one(kind: str, positions: str) -> None:
     model = writer(kind, positions=positions)
@@ -76,12 +74,10 @@ def test_the_seed_decides_and_the_global_random_state_is_left_alone() -> None:
     model, prompt = writer(), ids_of(3, 2)
     before = torch.get_rng_state()
     one = model.generate(prompt, max_length=12, seed=1)
+    assert torch.equal(before, torch.get_rng_state())
     torch.manual_seed(99)
     assert torch.equal(one, model.generate(prompt, max_length=12, seed=1))
     assert not torch.equal(one, model.generate(prompt, max_length=12, seed=2))
-    torch.set_rng_state(before)
-    model.generate(prompt)
-    assert torch.equal(before, torch.get_rng_state())
 
 
 def saying(ids: list[int], **changes: Any) -> Transformer:
@@ -98,38 +94,26 @@ def saying(ids: list[int], **changes: Any) -> Transformer:
     return model.eval()
 
 
-def test_writing_stops_at_the_end_token() -> None:
+def test_writing_stops_at_the_end_token_and_fills_up_with_padding() -> None:
     model = saying([0, 0, 3, 4, 5, 5], pad_id=0, eos_id=5)
-    prompt = torch.tensor([[4], [2], [3]])
-    steps = list(generate(model, prompt, greedy=True))
+    steps = list(generate(model, torch.tensor([[4], [2], [3]]), greedy=True))
     assert written(steps).tolist() == [[5, 0, 0], [3, 4, 5], [4, 5, 0]]
     assert [step.finished.tolist() for step in steps] == [
         [True, False, False],
         [True, False, True],
         [True, True, True],
     ]
+    unpadded = saying([0, 0, 3, 4, 5, 1], pad_id=None, eos_id=5)
+    ids = unpadded.generate(torch.tensor([[4], [2]]), greedy=True)
+    assert ids.tolist() == [[4, 5, 5, 5], [2, 3, 4, 5]], "without padding the end is repeated"
 
 
-def test_without_padding_a_finished_text_repeats_its_end() -> None:
-    model = saying([0, 0, 3, 4, 5, 1], pad_id=None, eos_id=5)
-    ids = model.generate(torch.tensor([[4], [2]]), greedy=True)
-    assert ids.tolist() == [[4, 5, 5, 5], [2, 3, 4, 5]]
-
-
-def test_an_encoder_decoder_begins_with_its_start_token() -> None:
-    for bos, start in ((2, 2), (None, 0)):
-        ids = writer("encoder-decoder", bos_id=bos).generate(ids_of(3, 4), max_length=5)
-        assert ids.shape == (3, 6)
-        assert (ids[:, 0] == start).all()
-
-
-@grid("kind, use_cache, positions", KINDS, [True, False], POSITIONS, pairs=False)
+@grid("kind, positions, use_cache", ("decoder", "encoder-decoder"), POSITIONS, (True, False))
 def test_writing_stops_where_positions_end(kind: str, positions: str, use_cache: bool) -> None:
+    """`max_len` tokens are read and one more is written."""
     model = writer(kind, positions=positions, max_len=7)
     steps = list(generate(model, ids_of(2, 5), max_length=50, use_cache=use_cache))
-    assert len(steps) == (3 if kind == "decoder" else 7), (
-        "max_len tokens are read, one more written"
-    )
+    assert len(steps) == (3 if kind == "decoder" else 7)
     full = list(generate(model, ids_of(2, 7), max_length=1, use_cache=use_cache))
     assert len(full) == 1
 
@@ -182,67 +166,60 @@ def test_top_p_stops_as_soon_as_it_is_reached() -> None:
     assert keep_top_p(halves, 0.75).tolist() == [[0.25, 0.5, 0]], "the lower id of equals"
 
 
-def test_choosing() -> None:
+def test_probabilities_follow_from_temperature_top_k_and_top_p_in_this_order() -> None:
     close(choose_from(LOGITS, Sampling()), LOGITS.softmax(-1))
     close(choose_from(LOGITS, Sampling(0.5)), (2 * LOGITS).softmax(-1))
     close(choose_from(LOGITS, Sampling(top_p=1.0)), LOGITS.softmax(-1))
     expected = keep_top_p(keep_top_k((LOGITS / 2).softmax(-1), 5), 0.6)
     close(choose_from(LOGITS, Sampling(2.0, 5, 0.6)), expected / expected.sum(-1, keepdim=True))
-    assert choose_from(LOGITS, Sampling(0))[0].argmax() == 0
     assert torch.equal(choose_from(LOGITS, Sampling(0)).argmax(-1), LOGITS.argmax(-1))
+    for temperature in (1e-3, 1e-38, 5e-324, 1e30):
+        probabilities = choose_from(LOGITS.float(), Sampling(temperature))
+        close(probabilities.sum(-1), torch.ones(6))
+        if temperature < 1e-9:
+            assert (probabilities.argmax(-1) == LOGITS.argmax(-1)).all()
 
 
-@pytest.mark.parametrize("temperature", [1e-3, 1e-38, 5e-324, 1e30])
-def test_extreme_temperatures_are_no_accident(temperature: float) -> None:
-    probabilities = choose_from(LOGITS.float(), Sampling(temperature))
-    close(probabilities.sum(-1), torch.ones(6))
-    if temperature < 1e-9:
-        assert (probabilities.argmax(-1) == LOGITS.argmax(-1)).all()
-
-
-REFUSED: dict[str, dict[str, Any]] = {
-    "max_length must be at least 1, not 0.": {"max_length": 0},
-    "temperature must be 0 or more, not -1.": {"temperature": -1},
-    "temperature must be 0 or more, not nan.": {"temperature": float("nan")},
-    "temperature must be 0 or more, not inf.": {"temperature": float("inf")},
-    "top_k must be at least 1, not 0.": {"top_k": 0},
-    "top_p must be above 0 and at most 1, not 0.": {"top_p": 0},
-    "top_p must be above 0 and at most 1, not 1.5.": {"top_p": 1.5},
-}
-
-
-@pytest.mark.parametrize(("sentence", "how"), REFUSED.items(), ids=REFUSED.keys())
-def test_choices_that_mean_nothing_are_refused_before_the_first_step(
-    sentence: str, how: dict[str, Any]
-) -> None:
-    with pytest.raises(ValueError) as refused:
-        generate(writer(), ids_of(1, 2), **how)
-    assert str(refused.value) == sentence
+def test_a_meaningless_choice_is_refused_before_the_first_step() -> None:
+    refused: dict[str, dict[str, Any]] = {
+        "max_length must be at least 1, not 0.": {"max_length": 0},
+        "temperature must be 0 or more, not -1.": {"temperature": -1},
+        "temperature must be 0 or more, not nan.": {"temperature": float("nan")},
+        "temperature must be 0 or more, not inf.": {"temperature": float("inf")},
+        "top_k must be at least 1, not 0.": {"top_k": 0},
+        "top_p must be above 0 and at most 1, not 0.": {"top_p": 0},
+        "top_p must be above 0 and at most 1, not 1.5.": {"top_p": 1.5},
+    }
+    model, ids = writer(), ids_of(1, 2)
+    for sentence, how in refused.items():
+        with pytest.raises(ValueError) as error:
+            generate(model, ids, **how)
+        assert str(error.value) == sentence
     assert Sampling(1.0, 1, 1.0).fault() is None
-
-
-def test_who_cannot_write_says_so() -> None:
-    ids = ids_of(1, 2)
     for config in (config_of("encoder"), config_of("decoder", head="none")):
         with pytest.raises(ValueError, match="Only a decoder with a language-model head"):
             generate(Transformer(config), ids)
     for prompt in (ids[:, :0], ids_of(1, 17)):
         with pytest.raises(ValueError, match="A prompt has 1 to 16 tokens, not"):
-            generate(writer(), prompt)
+            generate(model, prompt)
 
 
-def test_what_is_banned_is_never_written() -> None:
+def test_a_banned_token_is_never_written() -> None:
     model = shaken(config_of("decoder", banned_ids=(3, 4, 5)))
     for step in generate(model, ids_of(3, 4), max_length=12, temperature=5.0):
         assert not step.probabilities[:, [3, 4, 5]].any()
         assert torch.allclose(step.probabilities.sum(-1), step.probabilities.new_ones(3))
 
 
-def test_two_stacks_begin_with_the_token_they_must() -> None:
+def test_an_encoder_decoder_begins_with_its_start_token_and_its_first_token() -> None:
     def begun(kind: str, prompt: Tensor, **changes: Any) -> Tensor:
-        return shaken(config_of(kind, bos_id=1, **changes)).generate(prompt, 3, greedy=True)
+        return writer(kind, **changes).generate(prompt, 3, greedy=True)
 
     source, one = ids_of(3, 4), ids_of(3, 1)
+    for bos, start in ((2, 2), (None, 0)):
+        ids = begun("encoder-decoder", source, bos_id=bos)
+        assert ids.shape == (3, 4)
+        assert (ids[:, 0] == start).all()
     assert begun("encoder-decoder", source, first_id=7)[:, :2].tolist() == [[1, 7]] * 3
     assert not (begun("encoder-decoder", source)[:, 1] == 7).all()
     assert torch.equal(begun("decoder", one, first_id=7), begun("decoder", one))

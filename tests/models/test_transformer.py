@@ -1,4 +1,4 @@
-"""The whole model: what it takes, what it gives, and what padding must not change."""
+"""The whole model: what it takes, what its heads give, and what padding must not change."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import pytest
 import torch
 
 from models import Transformer
-from models.config import KINDS, POSITIONS
+from models.heads import ClassifierHead, first_kept, last_kept, mean_of_kept
+from models.trace import trace
 from models.transformer import evaluating
 from tests.grids import grid
-from tests.models.building import SMALL, config_of, ids_of, inputs_of, keep_of_lengths, shaken
-from tests.models.grid import KINDS_AND_POSITIONS
+from tests.models.building import (
+    SMALL,
+    config_of,
+    ids_of,
+    inputs_of,
+    keep_of_lengths,
+    shake,
+    shaken,
+)
+from tests.models.grid import KINDS_AND_POSITIONS, SOME_OF_EACH
 
 close = torch.testing.assert_close
-PAD = torch.zeros(2, 3, dtype=torch.long)
+X = torch.randn(3, 5, 12, generator=torch.Generator().manual_seed(1))
 
 
 def test_shapes_of_the_answers() -> None:
@@ -38,24 +47,22 @@ def test_stacks() -> None:
     assert not hasattr(both.encoder.blocks[0], "cross_attn")
 
 
-@grid("kind, positions, side", KINDS, POSITIONS, ["left", "right"])
-def test_padding_changes_nothing(kind: str, positions: str, side: str) -> None:
-    model = shaken(config_of(kind, positions=positions))
-
-    def padded(ids: torch.Tensor) -> torch.Tensor:
-        return torch.cat((PAD, ids) if side == "left" else (ids, PAD), 1)
-
-    inputs = inputs_of(model.config, batch=2)
-    answer, bare = model(*map(padded, inputs)), model(*inputs)
-    answer = answer[:, 3:] if side == "left" else answer[:, :-3]
-    close(answer, bare, rtol=0, atol=1e-10)
-    keeps = [keep_of_lengths([ids.shape[1]] * 2, ids.shape[1] + 3, side) for ids in inputs]
-    names = ["source_keep", "target_keep"] if kind == "encoder-decoder" else ["keep"]
-    told = model(*map(padded, inputs), **dict(zip(names, keeps, strict=True)))
-    close(told[:, 3:] if side == "left" else told[:, :-3], bare, rtol=0, atol=1e-10)
-
-
 @KINDS_AND_POSITIONS
+def test_padding_changes_nothing(kind: str, positions: str) -> None:
+    model = shaken(config_of(kind, positions=positions))
+    inputs = inputs_of(model.config, batch=2)
+    bare, pad = model(*inputs), torch.zeros(2, 3, dtype=torch.long)
+    names = ["source_keep", "target_keep"] if kind == "encoder-decoder" else ["keep"]
+    for side in ("left", "right"):
+        padded = [torch.cat((pad, ids) if side == "left" else (ids, pad), 1) for ids in inputs]
+        real = slice(3, None) if side == "left" else slice(-3)
+        keeps = [keep_of_lengths([ids.shape[1]] * 2, ids.shape[1] + 3, side) for ids in inputs]
+        told = model(*padded, **dict(zip(names, keeps, strict=True)))
+        for answer in (model(*padded), told):
+            close(answer[:, real], bare, rtol=0, atol=1e-10)
+
+
+@SOME_OF_EACH
 def test_a_decoder_sees_no_future_and_an_encoder_does(kind: str, positions: str) -> None:
     model = shaken(config_of(kind, positions=positions))
     *source, ids = inputs_of(model.config, batch=2)
@@ -72,27 +79,12 @@ def test_without_positions_an_encoder_sees_a_set() -> None:
     ids, order = ids_of(2, 6), torch.tensor([3, 1, 5, 0, 2, 4])
     blind = shaken(config_of("encoder", positions="none"))
     close(blind(ids)[:, order], blind(ids[:, order]))
-    for positions in ("sinusoidal", "learned", "rotary", "alibi"):
+    for positions in ("sinusoidal", "learned", "rotary", "relative", "alibi"):
         model = shaken(config_of("encoder", positions=positions))
-        assert not torch.allclose(model(ids)[:, order], model(ids[:, order]))
-
-
-@pytest.mark.parametrize("positions", ["rotary", "alibi", "none"])
-def test_relative_positions_do_not_count_from_the_start(positions: str) -> None:
-    """An encoder that never sees absolute positions answers a shifted text alike."""
-    model = shaken(config_of("encoder", positions=positions))
-    stack = model.last_stack
-    ids = ids_of(2, 6)
-    before = stack(ids)
-    later = torch.zeros(2, 11, dtype=torch.bool)
-    later[:, 5:] = True
-    padded = torch.cat((torch.zeros(2, 5, dtype=torch.long), ids), 1)
-    close(stack(padded, later)[:, 5:], before)
+        assert not torch.allclose(model(ids)[:, order], model(ids[:, order])), positions
 
 
 def test_the_embedding_is_scaled_where_the_config_says_so() -> None:
-    from models.trace import trace
-
     for scale, factor in ((True, 12**0.5), (False, 1.0)):
         model = shaken(SMALL.replace(scale_embedding=scale))
         ids = ids_of(2, 6)
@@ -145,6 +137,51 @@ def test_dropout_acts_in_training_alone() -> None:
     assert torch.equal(model(ids), model(ids))
 
 
-def test_n_parameters_counts_a_shared_one_once() -> None:
-    model = Transformer(SMALL.replace(tie_embeddings=True))
-    assert model.n_parameters == sum(value.numel() for value in model.state_dict().values())
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_pooling_sees_real_tokens_only(side: str) -> None:
+    lengths = [5, 2, 1]
+    keep = keep_of_lengths(lengths, 5, side)
+    first, mean, last = first_kept(X, keep), mean_of_kept(X, keep), last_kept(X, keep)
+    for row, length in enumerate(lengths):
+        real = X[row, :length] if side == "right" else X[row, 5 - length :]
+        close(first[row], real[0])
+        close(mean[row], real.mean(0))
+        close(last[row], real[-1])
+
+
+def test_pooling_without_padding_or_without_text() -> None:
+    everything, nothing = torch.ones(3, 5, dtype=torch.bool), torch.zeros(3, 5, dtype=torch.bool)
+    for pooling in (first_kept, mean_of_kept, last_kept):
+        close(pooling(X, None), pooling(X, everything))
+        assert pooling(X, nothing).isfinite().all()
+    assert (mean_of_kept(X, nothing) == 0).all(), "a text of padding has a mean of zeros"
+
+
+@grid("pooling, width", ("first", "mean", "last"), (None, 8))
+def test_a_classifier_is_its_formula(pooling: str, width: int | None) -> None:
+    config = config_of(
+        "encoder", head="classifier", pooling=pooling, d_classifier=width, n_classes=4
+    )
+    head = shake(ClassifierHead(config)).eval()
+    pooled = {"first": X[:, 0], "mean": X.mean(1), "last": X[:, -1]}[pooling]
+    if head.hidden is not None:
+        pooled = (pooled @ head.hidden.weight.T + head.hidden.bias).relu()
+    close(head(X), pooled @ head.out.weight.T + head.out.bias)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_padding_moves_no_class(kind: str) -> None:
+    model, ids = shaken(config_of(kind, head="classifier", pooling="mean")), ids_of(2, 5)
+    close(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
+
+
+def test_a_tied_head_reads_the_embedding() -> None:
+    tied, untied = shaken(SMALL.replace(tie_embeddings=True)), Transformer(SMALL)
+    assert untied.n_parameters - tied.n_parameters == SMALL.vocab_size * SMALL.d_model
+    ids = ids_of(2, 5)
+    before = tied(ids)
+    with torch.no_grad():
+        tied.last_stack.embedding.weight[1] *= 2  # token 1 is not among the ids
+    after = tied(ids)
+    assert not torch.allclose(before[..., 1], after[..., 1])
+    close(before[..., 2:], after[..., 2:])

@@ -1,0 +1,146 @@
+"""What a config says it is: no word of any family raises more than a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from models.described import describe
+from models.families import FAMILIES
+from models.families.published import Published
+from models.files import CONFIG, CheckpointError
+from tests.models.hostile import UGLY
+from tests.models.opening import check_sentence
+
+pytestmark = pytest.mark.usefixtures("shapes_unchecked")
+
+WRONG: tuple[Any, ...] = (
+    *(None, True, 0, 1, -1, 3, 7.5, -0.0, 1e308, 5e-324, 10**6, 10**12, -(10**90), "", "7", UGLY),
+    *([], [7], [[]], [None, UGLY], {}, {"0": None}, {UGLY: {UGLY: []}}, {"rope_type": "yarn"}),
+    {"type": "llama3", "factor": 1e-300},
+    {"rope_type": "longrope", "short_factor": [1], "long_factor": "1"},
+    [0] * 3_000,
+    {str(i): str(i) for i in range(3_000)},
+)
+
+
+class Asked(dict[str, Any]):
+    """Values that remember which words were looked up."""
+
+    def __init__(self, values: Mapping[str, Any], words: set[str]) -> None:
+        super().__init__(values)
+        self.words = words
+
+    def __getitem__(self, word: str) -> Any:
+        self.words.add(word)
+        return super().__getitem__(word)
+
+    def __contains__(self, word: object) -> bool:
+        self.words.add(str(word))
+        return super().__contains__(word)
+
+    def get(self, word: str, default: Any = None) -> Any:
+        self.words.add(word)
+        return super().get(word, default)
+
+
+def words_of(model_type: str) -> list[str]:
+    """What a family looks up in a config that says nothing."""
+    words = {"architectures", "quantization_config"}
+
+    def remember(read: Published, values: Mapping[str, Any]) -> None:
+        read.values = Asked(values, words)
+
+    with patch.object(Published, "__init__", remember):
+        FAMILIES[model_type].config(Published({}))
+    return sorted(words)
+
+
+def test_any_value_of_any_word_of_any_family_ends_in_a_model_or_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each word alone, and all words alike; the file itself is left out to be quick."""
+    said: dict[str, Any] = {}
+    monkeypatch.setattr("models.described.read_json", lambda *_: dict(said))
+    offenders: list[str] = []
+
+    def check(values: dict[str, Any], word: str) -> None:
+        nonlocal said
+        said = values
+        what = f"{values['model_type']}, {word}"
+        try:
+            describe(tmp_path)
+        except CheckpointError as error:
+            try:
+                check_sentence(str(error), tmp_path)
+            except AssertionError as fault:
+                offenders.append(f"{what}: {wrong!r:.60}: {fault}")
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is no sentence)
+            offenders.append(f"{what}: {wrong!r:.60}: {error!r:.200}")
+
+    for family in FAMILIES:
+        words = words_of(family)
+        assert len(words) > 12
+        for wrong in WRONG:
+            for word in words:
+                check({"model_type": family, word: wrong}, word)
+            check(dict.fromkeys(words, wrong) | {"model_type": family}, "every word")
+    assert offenders == []
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("bert", {"is_decoder": True}, "is_decoder True"),
+    ("bert", {"position_embedding_type": "relative_key"}, "'relative_key'"),
+    ("bert", {"architectures": ["BertLMHeadModel"]}, "BertLMHeadModel"),
+    ("bert", {"hidden_act": "mish"}, "'mish'"),
+    ("roberta", {"architectures": ["RobertaForCausalLM"]}, "RobertaForCausalLM"),
+    ("roberta", {"pad_token_id": 2}, "pad_token_id must be a token of its own"),
+    ("roberta", {"pad_token_id": None}, "pad_token_id must be a token of its own"),
+    ("roberta", {"max_position_embeddings": 2}, "must be above 2"),
+    (
+        *("roberta", {"architectures": ["RobertaForMaskedLM"], "hidden_act": "relu"}),
+        "hidden_act 'relu'",
+    ),
+    ("bart", {"decoder_attention_heads": 8}, "encoder_attention_heads 16 and"),
+    ("mbart", {"decoder_ffn_dim": 7}, "decoder_ffn_dim 7 differ"),
+    ("marian", {"encoder_attention_heads": 8}, "decoder_attention_heads 16 differ"),
+    ("bart", {"normalize_before": True}, "normalize_before True"),
+    ("mbart", {"normalize_before": False}, "normalize_before False"),
+    ("marian", {"static_position_embeddings": False}, "static_position_embeddings"),
+    ("bart", {"is_encoder_decoder": False}, "is_encoder_decoder False"),
+    ("bart", {"architectures": ["BartForSequenceClassification"]}, "Classification is not"),
+    ("t5", {"architectures": ["T5ForSequenceClassification"]}, "Classification is not"),
+    ("t5", {"feed_forward_proj": "gated-elu"}, "'gated-elu'"),
+    ("t5", {"dense_act_fn": "gelu"}, "dense_act_fn 'gelu'"),
+    ("t5", {"is_gated_act": True}, "is_gated_act True"),
+    ("t5", {"is_decoder": True}, "is_decoder True"),
+    ("t5", {"relative_attention_max_distance": 5}, "max_distance must be above"),
+    *(
+        (family, {}, f"{family} is not supported")
+        for family in ("electra", "mpnet", "deberta-v2", "umt5", "xlm-roberta-xl", "m2m_100")
+    ),
+]
+
+
+def test_an_unsupported_encoder_setting_is_refused_by_name(tmp_path: Path) -> None:
+    """Nothing is approximated: the sentence names what cannot be done."""
+    offenders = []
+    for family, values, words in REFUSED:
+        (tmp_path / CONFIG).write_text(json.dumps({"model_type": family} | values))
+        with pytest.raises(CheckpointError) as refused:
+            describe(tmp_path)
+        check_sentence(str(refused.value), tmp_path)
+        if words not in str(refused.value):
+            offenders.append(f"{family} {values}: {refused.value}")
+    assert offenders == []
+
+
+def test_the_default_config_of_an_encoder_family_is_a_model(tmp_path: Path) -> None:
+    for family in ("bert", "roberta", "bart", "mbart", "marian", "t5", "mt5"):
+        (tmp_path / CONFIG).write_text(json.dumps({"model_type": family}))
+        assert describe(tmp_path).config.fault() is None, family
