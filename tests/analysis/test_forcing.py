@@ -85,6 +85,5 @@ def test_the_vocabulary_is_scored_only_where_something_is_asked(
 
 def test_something_must_be_left_to_write(subtests: pytest.Subtests) -> None:
     for given in [0, 3, 4]:
-        with subtests.test(given=given):
-            with pytest.raises(ValueError, match="may be given"):
-                forced(model("decoder"), None, torch.tensor([0, 5, 6]), given)
+        with subtests.test(given=given), pytest.raises(ValueError, match="may be given"):
+            forced(model("decoder"), None, torch.tensor([0, 5, 6]), given)

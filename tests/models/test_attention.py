@@ -61,16 +61,17 @@ def test_fused_is_watched_with_its_gradients(groups: int, masked: bool, biased: 
         close(one, other)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-def test_a_masked_row_is_all_zeros_in_every_precision(dtype: torch.dtype) -> None:
-    scores = (normal(2, 3, 5, 7) * 10).to(dtype).detach().requires_grad_()
-    weights = attention_weights(scores, some_mask())
-    assert (weights[0, :, 2] == 0).all()
-    assert (weights[1] == 0).all()
-    weights.square().sum().backward()
-    assert scores.grad is not None
-    assert scores.grad.isfinite().all()
-    assert (scores.grad[1] == 0).all()
+def test_a_masked_row_is_all_zeros_in_every_precision(subtests: pytest.Subtests) -> None:
+    for dtype in [torch.float64, torch.float32, torch.bfloat16, torch.float16]:
+        with subtests.test(dtype=dtype):
+            scores = (normal(2, 3, 5, 7) * 10).to(dtype).detach().requires_grad_()
+            weights = attention_weights(scores, some_mask())
+            assert (weights[0, :, 2] == 0).all()
+            assert (weights[1] == 0).all()
+            weights.square().sum().backward()
+            assert scores.grad is not None
+            assert scores.grad.isfinite().all()
+            assert (scores.grad[1] == 0).all()
 
 
 def test_rows_of_weights_sum_to_one_or_to_nothing() -> None:

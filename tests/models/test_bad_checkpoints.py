@@ -139,15 +139,16 @@ def test_what_is_too_much_is_reported(folder: Path) -> None:
     assert load_checkpoint(folder).unused == ("alpha", "zeta")
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_weights_of_another_precision_are_read(dtype: torch.dtype, folder: Path) -> None:
-    before = load_checkpoint(folder).model
-    values = {name: value.to(dtype) for name, value in load_file(folder / WEIGHTS).items()}
-    save_file(values, folder / WEIGHTS)
-    after = load_checkpoint(folder).model
-    for mine, theirs in zip(after.parameters(), before.parameters(), strict=True):
-        assert mine.dtype == torch.float32
-        torch.testing.assert_close(mine, theirs, rtol=0.01, atol=0.01)
+def test_weights_of_another_precision_are_read(folder: Path, subtests: pytest.Subtests) -> None:
+    for dtype in [torch.float16, torch.bfloat16, torch.float64]:
+        with subtests.test(dtype=dtype):
+            before = load_checkpoint(folder).model
+            values = {name: value.to(dtype) for name, value in load_file(folder / WEIGHTS).items()}
+            save_file(values, folder / WEIGHTS)
+            after = load_checkpoint(folder).model
+            for mine, theirs in zip(after.parameters(), before.parameters(), strict=True):
+                assert mine.dtype == torch.float32
+                torch.testing.assert_close(mine, theirs, rtol=0.01, atol=0.01)
 
 
 def test_a_huge_config_costs_no_memory(folder: Path) -> None:

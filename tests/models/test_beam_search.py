@@ -95,16 +95,17 @@ def test_several_tokens_that_end_a_text_leave_every_beam_something_to_go_on_with
             assert sum(node.kept for node in found.nodes if node.step == step) == beams
 
 
-@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
-def test_one_beam_takes_the_likeliest(kind: str) -> None:
-    made = model(kind)
-    ids = written(made, PROMPT, max_length=6, greedy=True)[0].tolist()
-    found = beam_search(made, PROMPT, beams=1, max_length=6, alpha=0.0)
-    begun = PROMPT.shape[1] if kind == "decoder" else 1
-    going: list[int] = [node.token for node in found.nodes if node.kept]
-    expected = ids[begun:]
-    expected = expected[: expected.index(END)] if END in expected else expected
-    assert going[: len(expected)] == expected
+def test_one_beam_takes_the_likeliest(subtests: pytest.Subtests) -> None:
+    for kind in ["decoder", "encoder-decoder"]:
+        with subtests.test(kind=kind):
+            made = model(kind)
+            ids = written(made, PROMPT, max_length=6, greedy=True)[0].tolist()
+            found = beam_search(made, PROMPT, beams=1, max_length=6, alpha=0.0)
+            begun = PROMPT.shape[1] if kind == "decoder" else 1
+            going: list[int] = [node.token for node in found.nodes if node.kept]
+            expected = ids[begun:]
+            expected = expected[: expected.index(END)] if END in expected else expected
+            assert going[: len(expected)] == expected
 
 
 def test_a_tree_is_told_whole() -> None:

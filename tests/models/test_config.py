@@ -158,9 +158,10 @@ def test_every_choice_and_every_number_has_its_fault() -> None:
 
 @GRID
 def test_every_combination_is_a_model(
-    kind: str, positions: str, norm: str, norm_position: str
+    kind: str, positions: str, norm: str, norm_position: str, kv_heads: int
 ) -> None:
-    config = config_of(kind, positions=positions, norm=norm, norm_position=norm_position)
+    how = {"positions": positions, "norm": norm, "norm_position": norm_position}
+    config = config_of(kind, n_kv_heads=kv_heads, **how)
     assert config.fault() is None
     assert TransformerConfig.from_json(config.to_json()) == config
 

@@ -58,16 +58,17 @@ def test_a_batch_is_its_texts_one_by_one(kind: str, positions: str) -> None:
         assert torch.equal(written(list(alone))[0], together[row])
 
 
-@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
-def test_greedy_takes_the_likeliest_of_the_whole_pass(kind: str) -> None:
-    model, prompt = writer(kind), ids_of(2, 4)
-    begin = prompt if kind == "decoder" else torch.ones(2, 1, dtype=torch.long)
-    for step in generate(model, prompt, max_length=6, temperature=0):
-        inputs = (begin,) if kind == "decoder" else (prompt, begin)
-        keeps = {"keep": begin >= 0} if kind == "decoder" else {"target_keep": begin >= 0}
-        assert torch.equal(step.ids, model(*inputs, **keeps)[:, -1].argmax(-1))
-        begin = torch.cat((begin, step.ids[:, None]), 1)
-    assert torch.equal(begin, model.generate(prompt, max_length=6, greedy=True))
+def test_greedy_takes_the_likeliest_of_the_whole_pass(subtests: pytest.Subtests) -> None:
+    for kind in ["decoder", "encoder-decoder"]:
+        with subtests.test(kind=kind):
+            model, prompt = writer(kind), ids_of(2, 4)
+            begin = prompt if kind == "decoder" else torch.ones(2, 1, dtype=torch.long)
+            for step in generate(model, prompt, max_length=6, temperature=0):
+                inputs = (begin,) if kind == "decoder" else (prompt, begin)
+                keeps = {"keep": begin >= 0} if kind == "decoder" else {"target_keep": begin >= 0}
+                assert torch.equal(step.ids, model(*inputs, **keeps)[:, -1].argmax(-1))
+                begin = torch.cat((begin, step.ids[:, None]), 1)
+            assert torch.equal(begin, model.generate(prompt, max_length=6, greedy=True))
 
 
 def test_the_seed_decides_and_the_global_random_state_is_left_alone() -> None:
@@ -138,26 +139,28 @@ LOGITS[0] = 0.0
 LOGITS[1, 3:7] = LOGITS[1].max()
 
 
-@pytest.mark.parametrize("k", [1, 2, 5, 11, 40])
-def test_top_k_by_brute_force(k: int) -> None:
-    probabilities = LOGITS.softmax(-1)
-    for kept, row in zip(keep_top_k(probabilities, k), probabilities, strict=True):
-        assert (kept > 0).sum() == min(k, 11)
-        close(kept.sort(descending=True).values[:k], row.sort(descending=True).values[:k])
-        assert (kept[kept > 0] == row[kept > 0]).all()
+def test_top_k_by_brute_force(subtests: pytest.Subtests) -> None:
+    for k in [1, 2, 5, 11, 40]:
+        with subtests.test(k=k):
+            probabilities = LOGITS.softmax(-1)
+            for kept, row in zip(keep_top_k(probabilities, k), probabilities, strict=True):
+                assert (kept > 0).sum() == min(k, 11)
+                close(kept.sort(descending=True).values[:k], row.sort(descending=True).values[:k])
+                assert (kept[kept > 0] == row[kept > 0]).all()
 
 
-@pytest.mark.parametrize("p", [1e-9, 0.1, 0.5, 0.9, 0.999])
-def test_top_p_by_brute_force(p: float) -> None:
-    probabilities = LOGITS.softmax(-1)
-    for kept, row in zip(keep_top_p(probabilities, p), probabilities.tolist(), strict=True):
-        nucleus: list[int] = []
-        for token in sorted(range(11), key=lambda token: (-row[token], token)):
-            if sum(row[other] for other in nucleus) >= p:
-                break
-            nucleus.append(token)
-        assert kept.nonzero()[:, 0].tolist() == sorted(nucleus)
-        close(kept[nucleus], torch.tensor(row).double()[nucleus])
+def test_top_p_by_brute_force(subtests: pytest.Subtests) -> None:
+    for p in [1e-9, 0.1, 0.5, 0.9, 0.999]:
+        with subtests.test(p=p):
+            probabilities = LOGITS.softmax(-1)
+            for kept, row in zip(keep_top_p(probabilities, p), probabilities.tolist(), strict=True):
+                nucleus: list[int] = []
+                for token in sorted(range(11), key=lambda token: (-row[token], token)):
+                    if sum(row[other] for other in nucleus) >= p:
+                        break
+                    nucleus.append(token)
+                assert kept.nonzero()[:, 0].tolist() == sorted(nucleus)
+                close(kept[nucleus], torch.tensor(row).double()[nucleus])
 
 
 def test_top_p_stops_as_soon_as_it_is_reached() -> None:

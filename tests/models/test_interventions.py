@@ -40,21 +40,20 @@ def edited(*edits: Edit, sites: tuple[str, ...] = ("*",)) -> Any:
     return trace(MODEL, IDS, sites=sites, edits=edits)
 
 
-@pytest.mark.parametrize(
-    "site", [s for s in PLAIN.sites if "mask" not in s and "positions" not in s]
-)
-def test_every_site_can_be_edited(site: str) -> None:
+def test_every_site_can_be_edited(subtests: pytest.Subtests) -> None:
     """Half of any value: the site shows it, what came before is as it was."""
-    halved = edited(Scale(site, 0.5))
-    for name, value in PLAIN.values.items():
-        if name == site:
-            close(halved[name], value / 2)
-            break
-        assert torch.equal(halved[name], value), name
-    fused = edited(Scale(site, 0.5), sites=("logits",))
-    close(fused.output, halved.output)
-    if not site.endswith("bias"):  # half of no bias is none
-        assert not torch.allclose(halved.output, PLAIN.output)
+    for site in [s for s in PLAIN.sites if "mask" not in s and "positions" not in s]:
+        with subtests.test(site=site):
+            halved = edited(Scale(site, 0.5))
+            for name, value in PLAIN.values.items():
+                if name == site:
+                    close(halved[name], value / 2)
+                    break
+                assert torch.equal(halved[name], value), name
+            fused = edited(Scale(site, 0.5), sites=("logits",))
+            close(fused.output, halved.output)
+            if not site.endswith("bias"):  # half of no bias is none
+                assert not torch.allclose(halved.output, PLAIN.output)
 
 
 def test_what_was_edited_is_shown_whatever_is_recorded() -> None:
@@ -66,31 +65,35 @@ def test_what_was_edited_is_shown_whatever_is_recorded() -> None:
         close(cheap.weights(attention, head=1), everything.weights(attention, head=1))
 
 
-@pytest.mark.parametrize("site", ["scores", "bias", "q", "k", "mask"])
-def test_derived_weights_follow_an_edit(site: str) -> None:
-    edit: Edit = Scale(f"{FIRST}.{site}", 3.0)
-    if site == "mask":
-        edit = SetMask(f"{FIRST}.mask", ((True,) * 6,) * 6)
-    if site == "bias":
-        edit = Replace(f"{FIRST}.bias", torch.linspace(-2, 2, 6))
-    everything, cheap = edited(edit), edited(edit, sites=CHEAP_SITES)
-    close(cheap.weights(FIRST), everything[f"{FIRST}.weights"])
-    assert not torch.allclose(cheap.weights(FIRST), PLAIN.weights(FIRST))
+def test_derived_weights_follow_an_edit(subtests: pytest.Subtests) -> None:
+    for site in ["scores", "bias", "q", "k", "mask"]:
+        with subtests.test(site=site):
+            edit: Edit = Scale(f"{FIRST}.{site}", 3.0)
+            if site == "mask":
+                edit = SetMask(f"{FIRST}.mask", ((True,) * 6,) * 6)
+            if site == "bias":
+                edit = Replace(f"{FIRST}.bias", torch.linspace(-2, 2, 6))
+            everything, cheap = edited(edit), edited(edit, sites=CHEAP_SITES)
+            close(cheap.weights(FIRST), everything[f"{FIRST}.weights"])
+            assert not torch.allclose(cheap.weights(FIRST), PLAIN.weights(FIRST))
 
 
-@pytest.mark.parametrize("head", range(CONFIG.n_heads))
-def test_ablating_a_head_is_zeroing_its_slice_of_the_output_projection(head: int) -> None:
-    ablated = edited(Scale(f"{LAST}.head_out", head=head))
-    other = shaken(CONFIG)
-    assert other.decoder is not None
-    width = CONFIG.head_width
-    with torch.no_grad():
-        weight: Any = other.decoder.get_submodule("blocks.1.self_attn.o_proj").weight
-        weight[:, head * width : (head + 1) * width] = 0
-    close(ablated.output, other(IDS))
-    close(ablated.output, edited(Scale(f"{LAST}.weights", head=head)).output)
-    for others in set(range(CONFIG.n_heads)) - {head}:
-        close(ablated[f"{LAST}.head_out"][:, others], PLAIN[f"{LAST}.head_out"][:, others])
+def test_ablating_a_head_is_zeroing_its_slice_of_the_output_projection(
+    subtests: pytest.Subtests,
+) -> None:
+    for head in range(CONFIG.n_heads):
+        with subtests.test(head=head):
+            ablated = edited(Scale(f"{LAST}.head_out", head=head))
+            other = shaken(CONFIG)
+            assert other.decoder is not None
+            width = CONFIG.head_width
+            with torch.no_grad():
+                weight: Any = other.decoder.get_submodule("blocks.1.self_attn.o_proj").weight
+                weight[:, head * width : (head + 1) * width] = 0
+            close(ablated.output, other(IDS))
+            close(ablated.output, edited(Scale(f"{LAST}.weights", head=head)).output)
+            for others in set(range(CONFIG.n_heads)) - {head}:
+                close(ablated[f"{LAST}.head_out"][:, others], PLAIN[f"{LAST}.head_out"][:, others])
 
 
 def test_hiding_a_key_renormalises_its_rows() -> None:
@@ -166,13 +169,16 @@ def test_mean_ablation_leaves_a_head_its_mean_over_positions() -> None:
     close(every, PLAIN["decoder.0.mlp.out"].mean(1, keepdim=True).expand_as(every))
 
 
-@pytest.mark.parametrize("mean", [False, True])
-def test_a_batch_of_ablations_is_one_ablation_each(mean: bool) -> None:
-    site = f"{FIRST}.head_out"
-    rows = trace(MODEL, IDS[:1].expand(3, -1), edits=[Without(site, (2, 0, 1), mean)]).output
-    for row, head in enumerate((2, 0, 1)):
-        alone: Edit = Mean(site, head) if mean else Scale(site, head=head)
-        close(rows[row], trace(MODEL, IDS[:1], edits=[alone]).output[0])
+def test_a_batch_of_ablations_is_one_ablation_each(subtests: pytest.Subtests) -> None:
+    for mean in [False, True]:
+        with subtests.test(mean=mean):
+            site = f"{FIRST}.head_out"
+            rows = trace(
+                MODEL, IDS[:1].expand(3, -1), edits=[Without(site, (2, 0, 1), mean)]
+            ).output
+            for row, head in enumerate((2, 0, 1)):
+                alone: Edit = Mean(site, head) if mean else Scale(site, head=head)
+                close(rows[row], trace(MODEL, IDS[:1], edits=[alone]).output[0])
 
 
 def test_an_edge_that_is_cut_carries_nothing_and_nothing_takes_its_place() -> None:
@@ -254,10 +260,10 @@ MISFITS: dict[str, Edit] = {
 }
 
 
-@pytest.mark.parametrize(("words", "edit"), MISFITS.items(), ids=MISFITS.keys())
-def test_an_edit_that_cannot_be_made_says_why(words: str, edit: Edit) -> None:
-    with pytest.raises(EditError, match=words):
-        edited(edit)
+def test_an_edit_that_cannot_be_made_says_why(subtests: pytest.Subtests) -> None:
+    for words, edit in MISFITS.items():
+        with subtests.test(words=words), pytest.raises(EditError, match=words):
+            edited(edit)
 
 
 def test_one_missed_edit_among_good_ones_is_told() -> None:
@@ -266,14 +272,15 @@ def test_one_missed_edit_among_good_ones_is_told() -> None:
     assert edited(Scale("decoder.*.mlp.out")).sites == PLAIN.sites
 
 
-@pytest.mark.parametrize("kind", [Without, FromOther])
-def test_each_row_goes_on_without_its_own_head(kind: Any) -> None:
-    value = torch.rand(2, 2, 4, 5) + 1
-    more = {"value": torch.zeros(2, 4, 5)} if kind is FromOther else {}
-    changed = kind("x.head_out", (0, 1), **more)(value)
-    assert not changed[0, 0].any()
-    assert not changed[1, 1].any()
-    assert torch.equal(changed[0, 1], value[0, 1])
-    assert torch.equal(changed[1, 0], value[1, 0])
-    with pytest.raises(EditError, match="no batch"):
-        kind("x.head_out", (0, 1, 1), **more)(value)
+def test_each_row_goes_on_without_its_own_head(subtests: pytest.Subtests) -> None:
+    for kind in [Without, FromOther]:
+        with subtests.test(kind=kind):
+            value = torch.rand(2, 2, 4, 5) + 1
+            more = {"value": torch.zeros(2, 4, 5)} if kind is FromOther else {}
+            changed = kind("x.head_out", (0, 1), **more)(value)
+            assert not changed[0, 0].any()
+            assert not changed[1, 1].any()
+            assert torch.equal(changed[0, 1], value[0, 1])
+            assert torch.equal(changed[1, 0], value[1, 0])
+            with pytest.raises(EditError, match="no batch"):
+                kind("x.head_out", (0, 1, 1), **more)(value)

@@ -22,16 +22,15 @@ CASES: list[tuple[str, Same, tuple[int, ...], list[Tensor]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "layout", "shape", "ours"), CASES, ids=[c[0] for c in CASES])
-def test_split_and_joined(
-    name: str, layout: Same, shape: tuple[int, ...], ours: list[Tensor]
-) -> None:
-    theirs = torch.arange(torch.Size(shape).numel()).reshape(shape).float()
-    parts = layout.split(theirs, ours)
-    assert [part.shape for part in parts] == [one.shape for one in ours]
-    assert torch.equal(layout.join(parts), theirs)
-    meta = layout.split(theirs.to("meta"), ours)
-    assert [part.shape for part in meta] == [one.shape for one in ours]
+def test_split_and_joined(subtests: pytest.Subtests) -> None:
+    for name, layout, shape, ours in CASES:
+        with subtests.test(name=name):
+            theirs = torch.arange(torch.Size(shape).numel()).reshape(shape).float()
+            parts = layout.split(theirs, ours)
+            assert [part.shape for part in parts] == [one.shape for one in ours]
+            assert torch.equal(layout.join(parts), theirs)
+            meta = layout.split(theirs.to("meta"), ours)
+            assert [part.shape for part in meta] == [one.shape for one in ours]
 
 
 def test_every_head_has_its_three_together() -> None:
@@ -43,7 +42,7 @@ def test_every_head_has_its_three_together() -> None:
     assert v.tolist() == [4, 5, 10, 11]
 
 
-@pytest.mark.parametrize("layout", [Rows(("q", "k", "v")), HeadByHead(("q", "k", "v"), 3)], ids=str)
-def test_what_does_not_fit_is_no_layout(layout: Same) -> None:
-    with pytest.raises(RuntimeError):
-        layout.split(torch.empty(35, 8), [Q, K, V])
+def test_what_does_not_fit_is_no_layout(subtests: pytest.Subtests) -> None:
+    for layout in [Rows(("q", "k", "v")), HeadByHead(("q", "k", "v"), 3)]:
+        with subtests.test(layout=layout), pytest.raises(RuntimeError):
+            layout.split(torch.empty(35, 8), [Q, K, V])

@@ -31,19 +31,20 @@ def test_every_mistake_fits_some_kind() -> None:
     assert {name for name, _ in FITTING} == set(MISTAKES)
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_copy_leaves_the_model_as_it_was(name: str) -> None:
-    kind = next(kind for mistake, kind in FITTING if mistake == name)
-    config = config_of(kind, **SIZES)
-    right = shaken(config, torch.float32)
-    before, types = {n: p.clone() for n, p in right.named_parameters()}, _types(right)
-    inputs = inputs_of(config, batch=1)
-    with evaluating(right):
-        expected = right(*inputs)
-        MISTAKES[name].make(right)(*inputs)
-        assert torch.equal(right(*inputs), expected)
-    assert _types(right) == types
-    assert all(torch.equal(p, before[n]) for n, p in right.named_parameters())
+def test_a_copy_leaves_the_model_as_it_was(subtests: pytest.Subtests) -> None:
+    for name in MISTAKES:
+        with subtests.test(name=name):
+            kind = next(kind for mistake, kind in FITTING if mistake == name)
+            config = config_of(kind, **SIZES)
+            right = shaken(config, torch.float32)
+            before, types = {n: p.clone() for n, p in right.named_parameters()}, _types(right)
+            inputs = inputs_of(config, batch=1)
+            with evaluating(right):
+                expected = right(*inputs)
+                MISTAKES[name].make(right)(*inputs)
+                assert torch.equal(right(*inputs), expected)
+            assert _types(right) == types
+            assert all(torch.equal(p, before[n]) for n, p in right.named_parameters())
 
 
 def _types(model: Transformer) -> list[type]:
@@ -114,16 +115,14 @@ def test_the_shared_projection_keeps_the_first_head_s_bias() -> None:
             assert torch.allclose(given[..., here], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "why"),
-    [
+def test_a_second_change_is_a_misfit(subtests: pytest.Subtests) -> None:
+    """A mistake is one change: a model in which it would make two cannot have it."""
+    for name, changes, why in [
         ("fixed-heads", {"qk_norm": True}, "norms of queries and keys"),
         ("fixed-heads", {"attention_scale": 0.5}, "its scale is not 1/√d_k"),
         ("doubled-exponent", {"pairs": "halves"}, "all sines first"),
-    ],
-)
-def test_a_second_change_is_a_misfit(name: str, changes: dict[str, object], why: str) -> None:
-    """A mistake is one change: a model in which it would make two cannot have it."""
-    usual: TransformerConfig = config_of("encoder-decoder", **SIZES)
-    assert MISTAKES[name].misfit(usual) is None
-    assert why in (MISTAKES[name].misfit(usual.replace(**changes)) or "")
+    ]:
+        with subtests.test(name=name):
+            usual: TransformerConfig = config_of("encoder-decoder", **SIZES)
+            assert MISTAKES[name].misfit(usual) is None
+            assert why in (MISTAKES[name].misfit(usual.replace(**changes)) or "")

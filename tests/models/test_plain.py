@@ -46,15 +46,16 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), REFUSED.items(), ids=[key[:30] for key in REFUSED])
-def test_a_refusal_is_a_sentence(text: str, words: str) -> None:
-    with pytest.raises(ValueError) as refused:
-        Kettle.from_json(text)
-    sentence = str(refused.value)
-    assert words.replace("\\\\", "\\") in sentence
-    assert sentence.endswith(".")
-    assert len(sentence) < 300
-    sentence.encode()  # it can be shown
+def test_a_refusal_is_a_sentence(subtests: pytest.Subtests) -> None:
+    for text, words in REFUSED.items():
+        with subtests.test(text=text):
+            with pytest.raises(ValueError) as refused:
+                Kettle.from_json(text)
+            sentence = str(refused.value)
+            assert words.replace("\\\\", "\\") in sentence
+            assert sentence.endswith(".")
+            assert len(sentence) < 300
+            sentence.encode()  # it can be shown
 
 
 def test_ranges_include_their_ends_and_exclude_what_is_no_number() -> None:

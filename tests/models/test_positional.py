@@ -25,14 +25,15 @@ def test_the_second_row_of_the_paper_s_table() -> None:
     assert [round(x, 4) for x in pe[0, 1, :4].tolist()] == [0.8415, 0.5403, 0.8219, 0.5697]
 
 
-@pytest.mark.parametrize("d_model", [1, 2, 7, 12])
-def test_sinusoids_are_their_formula(d_model: int) -> None:
-    table = PositionalEncoding(d_model, max_len=50).pe[0]
-    for position in (0, 1, 17, 49):
-        for i in range(d_model):
-            angle = position / 10_000 ** (i // 2 * 2 / d_model)
-            expected = math.cos(angle) if i % 2 else math.sin(angle)
-            assert table[position, i].item() == pytest.approx(expected, abs=1e-5)
+def test_sinusoids_are_their_formula(subtests: pytest.Subtests) -> None:
+    for d_model in [1, 2, 7, 12]:
+        with subtests.test(d_model=d_model):
+            table = PositionalEncoding(d_model, max_len=50).pe[0]
+            for position in (0, 1, 17, 49):
+                for i in range(d_model):
+                    angle = position / 10_000 ** (i // 2 * 2 / d_model)
+                    expected = math.cos(angle) if i % 2 else math.sin(angle)
+                    assert table[position, i].item() == pytest.approx(expected, abs=1e-5)
 
 
 def test_sinusoids_far_out() -> None:
@@ -105,9 +106,10 @@ SLOPES = {
 }
 
 
-@pytest.mark.parametrize("n_heads", SLOPES)
-def test_alibi_slopes_are_the_paper_s(n_heads: int) -> None:
-    assert AlibiPositions(n_heads).slopes().tolist() == pytest.approx(SLOPES[n_heads])
+def test_alibi_slopes_are_the_paper_s(subtests: pytest.Subtests) -> None:
+    for n_heads in SLOPES:
+        with subtests.test(n_heads=n_heads):
+            assert AlibiPositions(n_heads).slopes().tolist() == pytest.approx(SLOPES[n_heads])
 
 
 def test_alibi_bias_falls_with_distance() -> None:
@@ -128,13 +130,14 @@ def test_learned_positions_are_looked_up() -> None:
     assert torch.equal(learned.embed(rows), learned.table.weight[rows])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_scheme_acts_in_exactly_one_place(name: str) -> None:
-    scheme = POSITIONS[name](SMALL, True)
-    positions = torch.arange(5)
-    acts = [
-        scheme.embed(positions) is not None,
-        scheme.rotation(positions) is not None,
-        scheme.bias(positions, positions) is not None,
-    ]
-    assert sum(acts) == (name != "none")
+def test_each_scheme_acts_in_exactly_one_place(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name=name):
+            scheme = POSITIONS[name](SMALL, True)
+            positions = torch.arange(5)
+            acts = [
+                scheme.embed(positions) is not None,
+                scheme.rotation(positions) is not None,
+                scheme.bias(positions, positions) is not None,
+            ]
+            assert sum(acts) == (name != "none")

@@ -74,8 +74,9 @@ def test_the_readme_s_calls_as_they_are_written() -> None:
     model.generate(source_sequence, max_length=50, temperature=0.7)
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets_are_models(name: str) -> None:
-    config = PRESETS[name]()
-    assert config.fault() is None
-    assert config.norm_position == "post"
+def test_presets_are_models(subtests: pytest.Subtests) -> None:
+    for name in PRESETS:
+        with subtests.test(name=name):
+            config = PRESETS[name]()
+            assert config.fault() is None
+            assert config.norm_position == "post"

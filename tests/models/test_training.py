@@ -185,15 +185,16 @@ def test_label_smoothing_and_ignored_labels_reach_the_loss() -> None:
     assert first_loss(False) != first_loss(False, label_smoothing=0.1)
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "encoder-decoder"])
-def test_every_kind_trains(kind: str) -> None:
-    head = "classifier" if kind == "encoder" else "language-model"
-    model = Transformer(config_of(kind, head=head))
-    ids = ids_of(4, 6)
-    inputs = (ids, ids) if kind == "encoder-decoder" else (ids,)
-    labels = torch.arange(4) % 2 if head == "classifier" else ids
-    reports = list(train(model, lambda _: Batch(inputs, labels), CONFIG.replace(steps=40)))
-    assert reports[-1].loss < reports[0].loss / 2
+def test_every_kind_trains(subtests: pytest.Subtests) -> None:
+    for kind in ["encoder", "decoder", "encoder-decoder"]:
+        with subtests.test(kind=kind):
+            head = "classifier" if kind == "encoder" else "language-model"
+            model = Transformer(config_of(kind, head=head))
+            ids = ids_of(4, 6)
+            inputs = (ids, ids) if kind == "encoder-decoder" else (ids,)
+            labels = torch.arange(4) % 2 if head == "classifier" else ids
+            reports = list(train(model, lambda _: Batch(inputs, labels), CONFIG.replace(steps=40)))
+            assert reports[-1].loss < reports[0].loss / 2
 
 
 FAULTS: dict[str, dict[str, Any]] = {
@@ -212,12 +213,13 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("sentence", "changes"), FAULTS.items(), ids=FAULTS.keys())
-def test_faults(sentence: str, changes: dict[str, Any]) -> None:
-    assert TrainConfig(**changes).fault() == sentence
-    with pytest.raises(ValueError) as refused:
-        TrainConfig.from_dict(changes)
-    assert str(refused.value) == sentence
+def test_faults(subtests: pytest.Subtests) -> None:
+    for sentence, changes in FAULTS.items():
+        with subtests.test(sentence=sentence):
+            assert TrainConfig(**changes).fault() == sentence
+            with pytest.raises(ValueError) as refused:
+                TrainConfig.from_dict(changes)
+            assert str(refused.value) == sentence
 
 
 @settings(max_examples=100)

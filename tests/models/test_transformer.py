@@ -137,16 +137,17 @@ def test_dropout_acts_in_training_alone() -> None:
     assert torch.equal(model(ids), model(ids))
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_pooling_sees_real_tokens_only(side: str) -> None:
-    lengths = [5, 2, 1]
-    keep = keep_of_lengths(lengths, 5, side)
-    first, mean, last = first_kept(X, keep), mean_of_kept(X, keep), last_kept(X, keep)
-    for row, length in enumerate(lengths):
-        real = X[row, :length] if side == "right" else X[row, 5 - length :]
-        close(first[row], real[0])
-        close(mean[row], real.mean(0))
-        close(last[row], real[-1])
+def test_pooling_sees_real_tokens_only(subtests: pytest.Subtests) -> None:
+    for side in ["left", "right"]:
+        with subtests.test(side=side):
+            lengths = [5, 2, 1]
+            keep = keep_of_lengths(lengths, 5, side)
+            first, mean, last = first_kept(X, keep), mean_of_kept(X, keep), last_kept(X, keep)
+            for row, length in enumerate(lengths):
+                real = X[row, :length] if side == "right" else X[row, 5 - length :]
+                close(first[row], real[0])
+                close(mean[row], real.mean(0))
+                close(last[row], real[-1])
 
 
 def test_pooling_without_padding_or_without_text() -> None:
@@ -169,10 +170,11 @@ def test_a_classifier_is_its_formula(pooling: str, width: int | None) -> None:
     close(head(X), pooled @ head.out.weight.T + head.out.bias)
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder"])
-def test_padding_moves_no_class(kind: str) -> None:
-    model, ids = shaken(config_of(kind, head="classifier", pooling="mean")), ids_of(2, 5)
-    close(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
+def test_padding_moves_no_class(subtests: pytest.Subtests) -> None:
+    for kind in ["encoder", "decoder"]:
+        with subtests.test(kind=kind):
+            model, ids = shaken(config_of(kind, head="classifier", pooling="mean")), ids_of(2, 5)
+            close(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
 
 
 def test_a_tied_head_reads_the_embedding() -> None:

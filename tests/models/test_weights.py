@@ -140,11 +140,12 @@ def test_what_the_library_shards_is_read(folder: Path, tmp_path: Path) -> None:
     assert open_weights(tmp_path).names == ("a", "b")
 
 
-@pytest.mark.parametrize("dtype", ["F64", "F32", "F16", "BF16"])
-def test_a_tensor_comes_as_it_is_stored(dtype: str) -> None:
-    values = torch.randn(3, 4).to(TYPES[dtype])
-    assert torch.equal(opened(save({"a": values}))["a"], values)
-    assert opened(save({"a": values}))["a"].dtype == TYPES[dtype]
+def test_a_tensor_comes_as_it_is_stored(subtests: pytest.Subtests) -> None:
+    for dtype in ["F64", "F32", "F16", "BF16"]:
+        with subtests.test(dtype=dtype):
+            values = torch.randn(3, 4).to(TYPES[dtype])
+            assert torch.equal(opened(save({"a": values}))["a"], values)
+            assert opened(save({"a": values}))["a"].dtype == TYPES[dtype]
 
 
 @pytest.mark.parametrize("dtype", sorted(set(TYPES) - {"F64", "F32", "F16", "BF16"}))

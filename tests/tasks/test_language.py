@@ -74,6 +74,5 @@ def test_a_text_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests)
         ("shakespeare", "a" * 1000, "needs at least 20,000"),
         ("shakespeare", "a" * 5_000_001, "at most 5,000,000 fit"),
     ]:
-        with subtests.test(name=name):
-            with pytest.raises(TextError, match=sentence):
-                task_of(name, text)
+        with subtests.test(name=name), pytest.raises(TextError, match=sentence):
+            task_of(name, text)

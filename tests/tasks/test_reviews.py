@@ -64,6 +64,5 @@ def test_a_table_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests
         ('text,label\n"' + "a" * 200_000 + '",1', "cannot be read"),
         ("text,label\na\ud800,1", "half of a character pair"),
     ]:
-        with subtests.test(table=table):
-            with pytest.raises(TextError, match=sentence):
-                task_of("reviews", table)
+        with subtests.test(table=table), pytest.raises(TextError, match=sentence):
+            task_of("reviews", table)

@@ -48,6 +48,5 @@ def test_other_files_are_refused_in_a_sentence(subtests: pytest.Subtests) -> Non
         (changed(BYTES, "post_processor.special_tokens", {}), "are not in the vocabulary"),
         (changed(BYTES, "added_tokens", []), "its special tokens are unknown"),
     ]:
-        with subtests.test(text=text):
-            with pytest.raises(TextError, match=sentence):
-                Tokenizer.from_json(text)
+        with subtests.test(text=text), pytest.raises(TextError, match=sentence):
+            Tokenizer.from_json(text)
