@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -84,13 +85,14 @@ def test_the_attention_of_a_shipped_model_chooses(subtests: pytest.Subtests) -> 
 
 
 def test_every_kind_of_fresh_model_looks_untrained(subtests: pytest.Subtests) -> None:
-    for changes in [
+    configs: list[dict[str, Any]] = [
         {"norm": "rms", "bias": False, "qkv_bias": False, "gated": True},
         {"kind": "encoder-decoder", "norm_position": "post", "final_norm": False},
         {"tie_embeddings": True, "positions": "learned"},
         {"kind": "encoder", "head": "classifier", "d_classifier": 16},
         {"d_model": 8, "d_ff": 8, "n_heads": 1, "vocab_size": 9},
-    ]:
+    ]
+    for changes in configs:
         with subtests.test(changes=changes):
             fresh = Transformer(TINY.replace(**changes))
             assert titles(of_model(fresh), "warning") == ["Looks untrained"]

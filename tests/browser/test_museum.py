@@ -22,7 +22,8 @@ ADDRESS = f"/museum?model=translation&text={TEXT.replace(' ', '+')}"
 STOP_AT_ONCE = """() => {
   const main = document.querySelector('[data-testid="stMain"]');
   new MutationObserver((_, observer) => {
-    const stop = [...main.querySelectorAll("button")].find(each => each.innerText.trim() === "Stop");
+    const buttons = [...main.querySelectorAll("button")];
+    const stop = buttons.find(each => each.innerText.trim() === "Stop");
     if (!stop || !/Step \\d+ of 60/.test(main.innerText)) return;
     observer.disconnect();
     stop.click();

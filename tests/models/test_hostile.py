@@ -170,28 +170,29 @@ PUBLISHED |= {
         "code that a folder brings along is never run",
     ),
 }
+CHANGED_CONFIGS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    (BERT, {}, "lacks "),
+    (BERT, {"id2label": {"a": "b"}}, "id2label"),
+    (BERT, {"id2label": ["a"]}, "id2label"),
+    (BERT, {"id2label": {"0": 1}}, "id2label"),
+    (BERT, {"num_labels": -1}, "num_labels must be"),
+    (BERT, {"num_labels": 10**9}, "num_labels must be"),
+    (BERT, {"position_embedding_type": "relative_key"}, "is not supported"),
+    (LLAMA, {"max_position_embeddings": 0, "rope_scaling": {"type": "yarn"}}, "a factor"),
+    (LLAMA, {"model_type": "mistral", "layer_types": ["odd"]}, "layer_types"),
+    (LLAMA, {"model_type": "mistral", "sliding_window": "4"}, "sliding_window"),
+    (
+        LLAMA,
+        {"model_type": "qwen2", "use_sliding_window": True, "layer_types": ["odd"]},
+        "layer_types",
+    ),
+    (LLAMA, {"head_dim": 3}, "a head of 3 is odd"),
+    (LLAMA, {"head_dim": 10**6}, "lacks"),
+    (LLAMA, {"num_key_value_heads": 2}, "not divisible"),
+]
 PUBLISHED |= {
     f"{base['model_type']} with {shown(changes)}": (replaced(base | changes), words)
-    for base, changes, words in [
-        (BERT, {}, "lacks "),
-        (BERT, {"id2label": {"a": "b"}}, "id2label"),
-        (BERT, {"id2label": ["a"]}, "id2label"),
-        (BERT, {"id2label": {"0": 1}}, "id2label"),
-        (BERT, {"num_labels": -1}, "num_labels must be"),
-        (BERT, {"num_labels": 10**9}, "num_labels must be"),
-        (BERT, {"position_embedding_type": "relative_key"}, "is not supported"),
-        (LLAMA, {"max_position_embeddings": 0, "rope_scaling": {"type": "yarn"}}, "a factor"),
-        (LLAMA, {"model_type": "mistral", "layer_types": ["odd"]}, "layer_types"),
-        (LLAMA, {"model_type": "mistral", "sliding_window": "4"}, "sliding_window"),
-        (
-            LLAMA,
-            {"model_type": "qwen2", "use_sliding_window": True, "layer_types": ["odd"]},
-            "layer_types",
-        ),
-        (LLAMA, {"head_dim": 3}, "a head of 3 is odd"),
-        (LLAMA, {"head_dim": 10**6}, "lacks"),
-        (LLAMA, {"num_key_value_heads": 2}, "not divisible"),
-    ]
+    for base, changes, words in CHANGED_CONFIGS
 }
 PUBLISHED |= {
     f"llama with the scaling {scaling}": (replaced(LLAMA | {"rope_scaling": scaling}), words)
@@ -302,6 +303,17 @@ def with_many_tensors(folder: Path, places: dict[str, str]) -> None:
         places[f"{i}-0"] = f"{i}.safetensors"
 
 
+FILE_NAMES: list[tuple[list[Any], str]] = [
+    ([INDEX, "model.bin"], "which is no safetensors file"),
+    (
+        ["../outside.safetensors", "/etc/passwd", "..\\a.safetensors", "a/b.safetensors"],
+        "names a file outside the folder",
+    ),
+    ([".", ".."], "names a file outside the folder"),
+    ([7, None, [shard(1)], {}, "", UGLY], "names a file by no file name"),
+    (["a\0.safetensors"], "names a file by no file name"),
+    ([shard(1)], "which the index puts there"),
+]
 INDEXED: Cases = {
     "a missing file": (
         all_of(sharded(), without(shard(2))),
@@ -322,17 +334,7 @@ INDEXED: Cases = {
     ),
     **{
         f"a file called {shown(file)}": (mapped(NORM, file), words)
-        for files, words in [
-            ([INDEX, "model.bin"], "which is no safetensors file"),
-            (
-                ["../outside.safetensors", "/etc/passwd", "..\\a.safetensors", "a/b.safetensors"],
-                "names a file outside the folder",
-            ),
-            ([".", ".."], "names a file outside the folder"),
-            ([7, None, [shard(1)], {}, "", UGLY], "names a file by no file name"),
-            (["a\0.safetensors"], "names a file by no file name"),
-            ([shard(1)], "which the index puts there"),
-        ]
+        for files, words in FILE_NAMES
         for file in files
     },
     **{
@@ -422,6 +424,7 @@ def shift(by: int, *names: str) -> Damage:
     return lying(change)
 
 
+NOTES: list[Any] = [{"a": 1}, ["a"], {"a": {}}]
 HEADERS: Cases = {
     "of 2^63 bytes": (raw_header("{}", 1 << 63), CUT),
     "of 2^64 - 1 bytes": (raw_header("{}", (1 << 64) - 1), CUT),
@@ -440,7 +443,7 @@ HEADERS: Cases = {
     "of no tensor": (raw_header("{}"), "there are only 0 tensors."),
     **{
         f"metadata {notes}": (raw_header(json.dumps({"__metadata__": notes})), "metadata that is")
-        for notes in ({"a": 1}, ["a"], {"a": {}})
+        for notes in NOTES
     },
     "10,000 tensors": (raw_header(many(10_000)), "which its config asks for."),
     "10,001 tensors": (raw_header(many(10_001)), "holds more than 10,000 tensors."),
@@ -452,19 +455,20 @@ HEADERS |= {
     f"an entry {entry}": (raw_header(f'{{"a": {entry}}}'), VALID)
     for entry in ("1", "null", '["F32", [0], [0, 0]]', '{"shape": [0], "data_offsets": [0, 0]}')
 }
+WRONG_FIELDS: list[tuple[str, str, list[Any]]] = [
+    ("stride", VALID, [[1]]),
+    ("dtype", VALID, [32, ["F32"]]),
+    ("dtype", "of the unknown type F31", ["F31"]),
+    ("dtype", "of the unknown type a\\n\\x1b[2J", [UGLY]),
+    ("shape", VALID, [0, ["0"], [0.0], [True], [-1, 0], [-1, -3], [1 << 32, 1 << 32, 4]]),
+    ("shape", VALID, [[1 << 62, 4], [1 << 40, 1 << 40, 0], [10**90], [1] * 1000]),
+    ("data_offsets", VALID, [[], [0, 0, 0], {"0": 0, "1": 0}, [-4, -4], [0, 1 << 64]]),
+    ("data_offsets", "has another length", [[4, 0]]),
+    ("data_offsets", "lies behind a gap", [[1 << 62, 1 << 62]]),
+]
 HEADERS |= {
     f"{field} {shown(wrong)}": (raw_header(one(**{field: wrong})), words)
-    for field, words, all_wrong in [
-        ("stride", VALID, [[1]]),
-        ("dtype", VALID, [32, ["F32"]]),
-        ("dtype", "of the unknown type F31", ["F31"]),
-        ("dtype", "of the unknown type a\\n\\x1b[2J", [UGLY]),
-        ("shape", VALID, [0, ["0"], [0.0], [True], [-1, 0], [-1, -3], [1 << 32, 1 << 32, 4]]),
-        ("shape", VALID, [[1 << 62, 4], [1 << 40, 1 << 40, 0], [10**90], [1] * 1000]),
-        ("data_offsets", VALID, [[], [0, 0, 0], {"0": 0, "1": 0}, [-4, -4], [0, 1 << 64]]),
-        ("data_offsets", "has another length", [[4, 0]]),
-        ("data_offsets", "lies behind a gap", [[1 << 62, 1 << 62]]),
-    ]
+    for field, words, all_wrong in WRONG_FIELDS
     for wrong in all_wrong
 }
 HEADERS |= {

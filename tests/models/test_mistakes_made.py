@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -117,11 +119,12 @@ def test_the_shared_projection_keeps_the_first_head_s_bias() -> None:
 
 def test_a_second_change_is_a_misfit(subtests: pytest.Subtests) -> None:
     """A mistake is one change: a model in which it would make two cannot have it."""
-    for name, changes, why in [
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("fixed-heads", {"qk_norm": True}, "norms of queries and keys"),
         ("fixed-heads", {"attention_scale": 0.5}, "its scale is not 1/√d_k"),
         ("doubled-exponent", {"pairs": "halves"}, "all sines first"),
-    ]:
+    ]
+    for name, changes, why in cases:
         with subtests.test(name=name):
             usual: TransformerConfig = config_of("encoder-decoder", **SIZES)
             assert MISTAKES[name].misfit(usual) is None

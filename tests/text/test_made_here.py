@@ -65,9 +65,11 @@ def test_a_word_that_is_too_long_is_not_said_to_have_an_unknown_character() -> N
 
 def test_a_text_without_a_space_is_refused_at_once(subtests: pytest.Subtests) -> None:
     for way in [BPE, WORDPIECE]:
-        with subtests.test(way=way):
-            with pytest.raises(TextError, match="1,000,000 characters without a space"):
-                learnt.rules("abcdefghij" * 100_000, 20, way)
+        with (
+            subtests.test(way=way),
+            pytest.raises(TextError, match="1,000,000 characters without a space"),
+        ):
+            learnt.rules("abcdefghij" * 100_000, 20, way)
 
 
 def test_white_space_without_a_word_is_refused_at_once_where_it_is_one(
