@@ -15,6 +15,7 @@ from models.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+BENCHMARKS = ROOT / "docs" / "benchmarks.json"
 SHIPPED = ROOT / "models" / "checkpoints"
 ROOMS = ("pages", "explorer", "models")
 WIDTH = 26
@@ -85,9 +86,36 @@ def families() -> str:
     return ", ".join(f"`{name}`" for name in FAMILIES) + ".\n"
 
 
+def figures() -> str:
+    """The table of the last run of all benchmarks, and the machine it ran on."""
+    found = json.loads(BENCHMARKS.read_text("utf-8"))
+    on = found["machine"]
+    lines = [
+        f"Measured on {on['date']} on {on['cores']} shared cores ({on['processor']}, no graphics "
+        f"card) with Python {on['python']} and torch {on['torch']}.",
+        "",
+        figures_header(),
+        *map(figures_row, found["rows"]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def figures_header() -> str:
+    return "| What | Ours | Reference | Ratio | Goal | Met | Load |\n|---|---|---|---|---|---|---|"
+
+
+def figures_row(row: dict[str, Any]) -> str:
+    """`load` is how many cores others had just before."""
+    ratio = "–" if row["ratio"] is None else f"{row['ratio']:.3g} ×"
+    met = {True: "yes", False: "no", None: "–"}[row["met"]]
+    cells = [row["what"], row["ours"], row["reference"], ratio, row["goal"], met, row["load"]]
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "checkpoints": checkpoints,
     "families": families,
+    "figures": figures,
     "tree": tree,
 }
 

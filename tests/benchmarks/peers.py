@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import BrowserContext, Route
 from safetensors.torch import save_file
 from torch import Tensor
+
+from tests.benchmarks.rows import NotMeasured
 
 LIBRARIES = ("bertviz==1.4.1", "circuitsvis==1.43.3")
 """Without what they require: they find torch and numpy where the app has them."""
@@ -105,7 +106,7 @@ class Asked:
 
 
 def ready() -> Peers:
-    """The peers, fetched where they are not there yet; skips where they cannot be fetched."""
+    """The peers, fetched where they are not there yet; NotMeasured where they cannot be fetched."""
     pins = " ".join((sys.version, *LIBRARIES, *NEEDED, *SCRIPTS))
     name = f"attention-explorer-peers-{hashlib.sha256(pins.encode()).hexdigest()[:12]}"
     folder = Path(tempfile.gettempdir()) / name
@@ -140,4 +141,4 @@ def _run(command: Sequence[str]) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS_TO_FETCH)
     except (OSError, subprocess.SubprocessError) as error:
-        pytest.skip(f"The libraries to compare with could not be fetched: {error}")
+        raise NotMeasured("the libraries to compare with could not be fetched") from error

@@ -1,38 +1,143 @@
 """Pictures of attention in a browser beside the peers: bytes, and time to the last paint.
 
-Ours is the page a reader can take away: the same code as in the app, and the data. Its
-overview sends at most 32 × 32 cells a head, each the largest of the weights it stands for;
-bertviz and CircuitsVis send and draw every weight. That is the difference that is measured.
+Ours is the page a reader can export: the same code as in the app, and the data. Its overview
+sends at most 32 × 32 cells a head, each the largest of the weights it stands for; bertviz and
+CircuitsVis send and draw every weight. That is the difference that is measured.
 """
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
 from playwright.sync_api import Browser, expect
 
-from explorer.components.mounting import Drawn
 from tests.benchmarks import drawings, peers
-from tests.benchmarks.figure import milliseconds, quantile, report
 from tests.benchmarks.hovering import hover
 from tests.benchmarks.painted import Drawing, Painted, context_of, last_paint, until_rest
 from tests.benchmarks.peers import NAMES, Asked, Peers
+from tests.benchmarks.places import a_browser, an_app
+from tests.benchmarks.rows import Row, milliseconds, quantile
 from tests.browser.visiting import AT_REST
 from tests.components.samples import attention
-from tests.served import ROOT, Server
+from tests.served import ROOT
 
-OVERVIEW_BYTES, LONG_OVERVIEW_BYTES = 1_000_000, 8_000_000
-OVERVIEW_BAR = 1 / 10
-PLOTLY_HEAD_BAR = 1 / 4
-PLOTLY_OVERVIEW_BAR = 1 / 15
+OVERVIEW_GOAL, PLOTLY_HEAD_GOAL, PLOTLY_OVERVIEW_GOAL = 1 / 10, 1 / 4, 1 / 15
 FRAME = 0.016
 ROUNDS = 7
 PATIENCE = 30.0
-"""Seconds for a peer, or three times what it would need to miss the bar where that is more."""
-
+"""Seconds for a peer, or three times what it would need to miss the goal where that is more."""
 DEMO = ROOT / "tests" / "components" / "demo_matrix.py"
 HEADS = drawings.LAYERS * drawings.HEADS
+
+
+@contextmanager
+def drawn_here() -> Iterator[tuple[Browser, Path]]:
+    with a_browser() as browser, tempfile.TemporaryDirectory() as folder:
+        yield browser, Path(folder)
+
+
+def overview() -> Iterator[Row]:
+    there = peers.ready()
+    with drawn_here() as (browser, into):
+        for name in NAMES:
+            few = drawing_of(there, name, 8, into)
+            assert peer_painted(browser, there, few, 60), f"{name} draws nothing"
+        ours, _ = drawings.overview(drawings.weights(128), into)
+        mine = own_median(browser, ours)
+        patience = max(PATIENCE, 3 * mine / OVERVIEW_GOAL)
+        pages = {name: drawing_of(there, name, 128, into) for name in NAMES}
+        theirs = {name: peer_painted(browser, there, pages[name], patience) for name in NAMES}
+        sizes = ours.size, pages["bertviz"].size
+    what = f"overview of {HEADS} heads at 128 tokens"
+    yield Row(
+        f"{what}: bytes of the whole page",
+        f"{sizes[0]:,}",
+        f"{sizes[1]:,} of bertviz model_view without its scripts",
+        sizes[0] / sizes[1],
+    )
+    best = min(seconds or patience for seconds in theirs.values())
+    said = ", ".join(f"{NAMES[name]} {in_words(took, patience)}" for name, took in theirs.items())
+    yield Row(
+        f"{what}: navigation to last paint",
+        milliseconds(mine),
+        said,
+        mine / best,
+        f"≤ {OVERVIEW_GOAL:g} × the best",
+        mine <= OVERVIEW_GOAL * best,
+    )
+
+
+def long_overview() -> Iterator[Row]:
+    with drawn_here() as (browser, into):
+        ours, _ = drawings.overview(drawings.weights(512), into)
+        seconds = own_median(browser, ours)
+        with context_of(browser) as context:
+            page = context.new_page()
+            assert until_rest(page, ours, 60)
+            heads = [(at % drawings.LAYERS, at // drawings.LAYERS) for at in range(1, HEADS, 4)]
+            hovers = hover(page, "grid", heads)
+            expect(page.locator(".grid .sentence")).to_contain_text("largest weight")
+    what = f"overview of {HEADS} heads at 512 tokens"
+    yield Row(f"{what}: navigation to last paint", milliseconds(seconds))
+    yield hover_row(f"{what}: script for a head pointed at", hovers)
+
+
+def one_head() -> Iterator[Row]:
+    script, head = peers.ready().script(peers.PLOTLY), attention(1024)
+    with drawn_here() as (browser, into):
+        mine = drawings.one_head(head, into)
+        theirs = drawings.plotly_one_head(script, head, into)
+        both = side_by_side(browser, mine, theirs)
+    yield beside_plotly("one head at 1,024 tokens", *both, "Plotly's heatmap", PLOTLY_HEAD_GOAL)
+
+
+def all_heads() -> Iterator[Row]:
+    script, heads = peers.ready().script(peers.PLOTLY), drawings.weights(32)
+    with drawn_here() as (browser, into):
+        mine = drawings.overview(heads, into)[0]
+        theirs = drawings.plotly_overview(script, heads, into)
+        both = side_by_side(browser, mine, theirs)
+    what = f"{HEADS} heads at 32 tokens, every weight"
+    yield beside_plotly(what, *both, "Plotly's 12 × 12 heatmaps", PLOTLY_OVERVIEW_GOAL)
+
+
+def hovering() -> Iterator[Row]:
+    with a_browser() as browser, an_app(DEMO) as server, context_of(browser) as context:
+        page = context.new_page()
+        page.goto(f"{server.url}?show=1024")
+        page.locator(".matrix[data-painted]").wait_for(timeout=60_000)
+        page.wait_for_selector(AT_REST, state="attached", timeout=60_000)
+        hovers = hover(page, "matrix", [(25 * at, 17 * at + 1) for at in range(1, 41)])
+    yield hover_row("one head at 1,024 tokens: script for a cell pointed at", hovers)
+
+
+def hover_row(what: str, hovers: list[float]) -> Row:
+    p95 = quantile(hovers, 0.95)
+    return Row(
+        what,
+        f"p95 {milliseconds(p95)}",
+        f"{milliseconds(FRAME)} of one frame",
+        p95 / FRAME,
+        "≤ 1 ×",
+        p95 <= FRAME,
+    )
+
+
+def beside_plotly(what: str, ours: Painted, theirs: Painted, plotly: str, goal: float) -> Row:
+    """The goal is for the whole, from the navigation."""
+    from_data = ours.handed / theirs.handed
+    return Row(
+        f"{what}: navigation to last paint",
+        f"{milliseconds(ours.whole)} ({from_data:.2f} × from the data on)",
+        f"{milliseconds(theirs.whole)} of {plotly}",
+        ours.whole / theirs.whole,
+        f"≤ {goal:.2g} ×",
+        ours.whole <= goal * theirs.whole,
+    )
 
 
 def painted(browser: Browser, drawing: Drawing) -> Painted:
@@ -83,117 +188,5 @@ def own_median(browser: Browser, drawing: Drawing) -> float:
     return medians([painted(browser, drawing) for _ in range(ROUNDS)]).whole
 
 
-def compare(name: str, ours: Painted, theirs: Painted, plotly: str, bar: float) -> None:
-    """Report both clocks; the bar is for the whole, from the navigation."""
-    report(
-        f"{name}, navigation to last paint",
-        f"{milliseconds(ours.whole)}, {theirs.whole / ours.whole:.1f} times less "
-        f"({milliseconds(ours.handed)} from the data, {theirs.handed / ours.handed:.1f} times)",
-        f"{milliseconds(theirs.whole)} ({milliseconds(theirs.handed)} from the data) of {plotly}",
-        f"1/{1 / bar:.0f}",
-    )
-    assert ours.whole <= bar * theirs.whole
-
-
 def in_words(seconds: float | None, patience: float) -> str:
     return f"not done after {patience:.0f} s" if seconds is None else f"{seconds:.1f} s"
-
-
-def test_overview_at_128_tokens(browser: Browser, tmp_path: Path) -> None:
-    there = peers.ready()
-    for name in NAMES:
-        few = drawing_of(there, name, 8, tmp_path)
-        assert peer_painted(browser, there, few, 60), f"{name} draws nothing"
-
-    ours, view = drawings.overview(drawings.weights(128), tmp_path)
-    mine = own_median(browser, ours)
-    patience = max(PATIENCE, 3 * mine / OVERVIEW_BAR)
-    pages = {name: drawing_of(there, name, 128, tmp_path) for name in NAMES}
-    theirs = {name: peer_painted(browser, there, pages[name], patience) for name in NAMES}
-    report(
-        "overview of 144 heads at 128 tokens, bytes to the browser",
-        size_of(ours, view),
-        f"{pages['bertviz'].size:,} bytes of bertviz model_view without its scripts",
-        f"{OVERVIEW_BYTES:,} bytes",
-    )
-    best = min(seconds or patience for seconds in theirs.values())
-    said = {NAMES[name]: in_words(seconds, patience) for name, seconds in theirs.items()}
-    report(
-        "overview of 144 heads at 128 tokens, navigation to last paint",
-        f"{milliseconds(mine)} with the largest of 4 × 4 weights a cell, {best / mine:.0f} times "
-        f"{'' if any(theirs.values()) else 'or more '}less than the best of them",
-        ", ".join(f"{name} {seconds}" for name, seconds in said.items()),
-        f"1/{1 / OVERVIEW_BAR:.0f} of the best",
-    )
-    assert ours.size <= OVERVIEW_BYTES
-    assert mine <= OVERVIEW_BAR * best
-
-
-def size_of(page: Drawing, view: Drawn) -> str:
-    return f"{len(view.data):,} bytes of data, {page.size:,} the whole page with its code"
-
-
-def test_overview_at_512_tokens(browser: Browser, tmp_path: Path) -> None:
-    ours, view = drawings.overview(drawings.weights(512), tmp_path)
-    seconds = own_median(browser, ours)
-    with context_of(browser) as context:
-        page = context.new_page()
-        assert until_rest(page, ours, 60)
-        heads = [(at % drawings.LAYERS, at // drawings.LAYERS) for at in range(1, HEADS, 4)]
-        hovers = hover(page, "grid", heads)
-        expect(page.locator(".grid .sentence")).to_contain_text("largest weight")
-    report(
-        "overview of 144 heads at 512 tokens, bytes and last paint",
-        f"{size_of(ours, view)}, painted {milliseconds(seconds)} after navigation, "
-        f"{milliseconds(quantile(hovers, 0.95))} of script for a head pointed at (p95)",
-        "nobody (bertviz would be sent 16 times its page of 128 tokens)",
-        f"{LONG_OVERVIEW_BYTES:,} bytes",
-    )
-    assert ours.size <= LONG_OVERVIEW_BYTES
-    assert quantile(hovers, 0.95) <= FRAME
-
-
-def test_one_head_at_1024_tokens(browser: Browser, tmp_path: Path) -> None:
-    script = peers.ready().script(peers.PLOTLY)
-    head = attention(1024)
-    ours, theirs = side_by_side(
-        browser,
-        drawings.one_head(head, tmp_path),
-        drawings.plotly_one_head(script, head, tmp_path),
-    )
-    compare("one head at 1,024 tokens", ours, theirs, "Plotly's heatmap", PLOTLY_HEAD_BAR)
-
-
-def test_144_heads_at_32_tokens(browser: Browser, tmp_path: Path) -> None:
-    script = peers.ready().script(peers.PLOTLY)
-    heads = drawings.weights(32)
-    ours, theirs = side_by_side(
-        browser,
-        drawings.overview(heads, tmp_path)[0],
-        drawings.plotly_overview(script, heads, tmp_path),
-    )
-    name = "144 heads at 32 tokens, every weight"
-    compare(name, ours, theirs, "Plotly's 12 × 12 heatmaps", PLOTLY_OVERVIEW_BAR)
-
-
-def test_hover_over_1024_tokens_asks_nobody(browser: Browser, tmp_path: Path) -> None:
-    with Server(tmp_path / "runs", script=DEMO) as server, context_of(browser) as context:
-        page = context.new_page()
-        sent: list[object] = []
-        page.on("websocket", lambda socket: socket.on("framesent", lambda it: sent.append(it)))
-        page.goto(f"{server.url}?show=1024")
-        page.locator(".matrix[data-painted]").wait_for(timeout=60_000)
-        page.wait_for_selector(AT_REST, state="attached", timeout=60_000)
-        before = len(sent)
-        assert before, "the page was never served"
-        hovers = hover(page, "matrix", [(25 * at, 17 * at + 1) for at in range(1, 41)])
-        asked = len(sent) - before
-    report(
-        "hover over one head at 1,024 tokens, script for one event",
-        f"p50 {quantile(hovers, 0.5) * 1000:.1f} ms, p95 {quantile(hovers, 0.95) * 1000:.1f} ms, "
-        f"{asked} messages to the server",
-        "a frame of the screen",
-        f"{milliseconds(FRAME)}, 0 messages",
-    )
-    assert not asked
-    assert quantile(hovers, 0.95) <= FRAME

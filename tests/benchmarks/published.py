@@ -28,6 +28,7 @@ def folder(positions: int = 1024) -> Path:
     os.environ["HF_HUB_OFFLINE"] = "1"
     import transformers
 
+    transformers.utils.logging.disable_progress_bar()
     torch.manual_seed(0)
     made = Path(mkdtemp(prefix="gpt2-small-"))
     atexit.register(rmtree, made, ignore_errors=True)

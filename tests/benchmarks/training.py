@@ -7,9 +7,8 @@ is printed too: at d 256 both sides then spend nearly all their time in the same
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -18,10 +17,10 @@ from models import Transformer, TransformerConfig
 from models.positional import PositionalEncoding
 from models.presets import paper
 from models.training import TrainConfig, build_optimizer
-from tests.benchmarks.figure import milliseconds, report
 from tests.benchmarks.ratio import Ratio, ratio
+from tests.benchmarks.rows import Row, compared
 
-BAR = 0.9
+GOAL = 0.9
 BATCH, TOKENS, VOCABULARY, PAD = 64, 128, 100, 0
 
 
@@ -88,15 +87,13 @@ def measure(d_model: int, dropout: float, rounds: int) -> Ratio:
     return ratio(step_of(ours), step_of(theirs), rounds)
 
 
-@pytest.mark.parametrize(("d_model", "rounds"), [(64, 5), (256, 3)])
-def test_training_step(d_model: int, rounds: int) -> None:
-    torch.set_num_threads(1)
-    plain = measure(d_model, 0.0, rounds=1)
-    measured = measure(d_model, 0.1, rounds)
-    report(
-        f"training step, 2+2 layers, d {d_model}, {BATCH} × {TOKENS} tokens, dropout 0.1",
-        f"{milliseconds(measured.first)}, {measured} ({plain} without dropout)",
-        f"{milliseconds(measured.second)} of torch.nn.Transformer",
-        f"{BAR} ×",
-    )
-    assert measured.times <= BAR
+def step() -> Iterator[Row]:
+    for d_model, rounds in ((64, 5), (256, 3)):
+        plain = measure(d_model, 0.0, rounds=1)
+        yield compared(
+            f"training step, 2+2 layers, d {d_model}, {BATCH} × {TOKENS} tokens, dropout 0.1",
+            measure(d_model, 0.1, rounds),
+            "of torch.nn.Transformer",
+            GOAL,
+            note=f" ({plain} without dropout)",
+        )

@@ -1,0 +1,117 @@
+"""Learning a thousand byte-level rules on a megabyte, beside the library's own training."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import time
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+from tokenizers import Tokenizer as Library
+from tokenizers import models, pre_tokenizers
+from tokenizers.trainers import BpeTrainer
+
+from explorer.bench.learning_source import FILE
+from explorer.text.counting import in_parts
+from explorer.text.learning import BYTES, Learnt, learn
+from tests import apps
+from tests.benchmarks.places import BARE
+from tests.benchmarks.ratio import ratio
+from tests.benchmarks.rows import Row, compared, milliseconds, quantile
+
+RULES, SIZE = 1_000, 1_000_000
+GOAL, STEP_GOAL = 1.2, 0.1
+
+
+def made_up() -> str:
+    """Lines of words by Zipf's law, some with capitals and punctuation, always the same."""
+    draw = random.Random(11)
+    onsets = "b br c ch d f g gr h l m n p pr r s sh st t th tr w".split()
+    ends = "a e i o u ai ea ou an en in on er or al es ed ing".split()
+    syllables = [onset + end for onset in onsets for end in ends]
+    words = [
+        "".join(draw.choices(syllables, k=draw.choice((1, 1, 2, 2, 3)))) for _ in range(20_000)
+    ]
+    sums = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
+    lines = []
+    for length in range(0, SIZE, 40):
+        line = draw.choices(words, cum_weights=sums, k=7 + length % 3)
+        line[0] = line[0].capitalize()
+        lines.append(" ".join(line) + draw.choice((".", ",", "?", "\n", "'s one")))
+    return "\n".join(lines)[:SIZE]
+
+
+def as_the_library_learns(texts: list[str]) -> list[tuple[str, str]]:
+    library = Library(models.BPE())
+    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = BpeTrainer(vocab_size=BYTES + RULES, initial_alphabet=alphabet, show_progress=False)
+    library.train_from_iterator(texts, trainer)
+    merges: list[Any] = json.loads(library.to_str())["model"]["merges"]
+    return [(left, right) for left, right in merges]
+
+
+def rules() -> Iterator[Row]:
+    text = made_up()
+    learnt, parts = learn(text, RULES), in_parts(text)
+    found = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.rules]
+    assert found == as_the_library_learns(parts)
+    measured = ratio(lambda: learn(text, RULES), lambda: as_the_library_learns(parts))
+    what = f"learning {RULES:,} byte-level rules on 1 MB"
+    yield compared(what, measured, "of the tokenizers library on the same parts", GOAL)
+    gc.collect()
+    spent = [seconds_of(learnt, step) for step in jumps(len(learnt.rules), 11, 13, 60)]
+    yield Row(
+        "the pair counts of one of these rules",
+        f"p50 {milliseconds(quantile(spent, 0.5))}, slowest {milliseconds(max(spent))}",
+        goal=f"≤ {milliseconds(STEP_GOAL)} each",
+        met=max(spent) <= STEP_GOAL,
+    )
+
+
+def jumps(last: int, on: int, back: int, anywhere: int) -> Iterator[int]:
+    """The longest jump, for which nothing is kept yet; a walk forward, one back, and jumps."""
+    yield last
+    yield from range(0, last + 1, on)
+    yield from range(last, -1, -back)
+    yield from random.Random(3).choices(range(last + 1), k=anywhere)
+
+
+def seconds_of(learnt: Learnt, step: int) -> float:
+    begun = time.process_time()
+    learnt.after(step)
+    return time.process_time() - begun
+
+
+def steps_of_the_page() -> Iterator[Row]:
+    """The whole page anew, more than the fragment that a step draws."""
+    at = apps.page("look/learning", learn_from=FILE, learn_rules=str(RULES))
+    at.file_uploader(key="learn_file").upload("mine.txt", made_up().encode()).run()
+    bare_page, spent, bare = AppTest.from_string(BARE).run(), [], []
+    for turn, step in enumerate(jumps(RULES, 43, 47, 30)):
+        at.session_state["learn_step"] = step
+        spent.append(seconds_of_run(at))
+        assert at.slider(key="learn_step").label == f"Rules: {step:,} of {RULES:,}"
+        bare_page.segmented_control[0].set_value(str(turn % 2))
+        bare.append(seconds_of_run(bare_page))
+    reference = quantile(bare, 0.5)
+    yield Row(
+        f"the page's script for one of {RULES:,} rules learnt from 1 MB",
+        f"p50 {milliseconds(quantile(spent, 0.5))}, slowest {milliseconds(max(spent))}",
+        f"p50 {milliseconds(reference)} of a bare page's script",
+        quantile(spent, 0.5) / reference,
+        f"≤ {milliseconds(STEP_GOAL)} each",
+        max(spent) <= STEP_GOAL,
+    )
+
+
+def seconds_of_run(at: AppTest) -> float:
+    begun = time.perf_counter()
+    at.run()
+    taken = time.perf_counter() - begun
+    assert not at.exception
+    return taken
