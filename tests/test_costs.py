@@ -1,0 +1,116 @@
+"""What a look costs, as far as no clock is needed: bytes sent, forward passes made."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from models import Transformer
+from tests import apps
+from tests.benchmarks import drawings
+from tests.reader import Answer, Reader
+from tests.served import ROOT, Server
+
+TOKENS = [f"token{i}" for i in range(128)]
+ONE_HEAD = f"""
+import sys
+
+import streamlit as st
+
+sys.path.insert(0, {str(ROOT)!r})
+from explorer.components import matrix
+from tests.test_costs import TOKENS, without_a_pattern
+
+head = st.session_state["head"] = st.session_state.get("head", -1) + 1
+matrix(without_a_pattern(head), TOKENS, TOKENS, key="matrix")
+"""
+
+
+def without_a_pattern(head: int) -> torch.Tensor:
+    """Attention (128, 128) of noise, which is the hardest to send."""
+    random = torch.Generator().manual_seed(head)
+    return (2 * torch.randn(128, 128, generator=random)).softmax(-1)
+
+
+async def two_changes(url: str) -> tuple[Answer, Answer]:
+    """The answers to a first visit, and to the second change of the head after it."""
+    reader = Reader(url)
+    await reader.open()
+    try:
+        first, _, third = [await reader.act() for _ in range(3)]
+        return first, third
+    finally:
+        await reader.close()
+
+
+def as_bertviz_sends_it(weights: torch.Tensor) -> int:
+    """Bytes of the parameters that bertviz 1.4 writes into its page for one head."""
+    texts = {"left_text": TOKENS, "right_text": TOKENS}
+    params = {
+        "attention": [{"name": None, "attn": weights[None, None].tolist(), **texts}],
+        "default_filter": "0",
+        "root_div_id": "bertviz",
+        "layer": 0,
+        "heads": [0],
+        "include_layers": [0],
+    }
+    return len(json.dumps(params).encode())
+
+
+def test_another_head_of_128_tokens_is_less_than_25_000_bytes(tmp_path: Path) -> None:
+    """Everything that the change sends; a sixteenth of what bertviz sends."""
+    script = tmp_path / "page.py"
+    script.write_text(ONE_HEAD)
+    with Server(tmp_path / "runs", script=script) as server:
+        first, third = asyncio.run(two_changes(server.url))
+    assert not first.failures + third.failures
+    assert third.picture() != first.picture()
+    assert third.size <= 25_000
+    assert 15 * third.size < as_bertviz_sends_it(without_a_pattern(2))
+
+
+@pytest.mark.parametrize(("tokens", "most"), [(128, 250_000), (512, 250_000)])
+def test_an_overview_of_144_heads_does_not_grow_with_the_text(
+    tokens: int, most: int, tmp_path: Path
+) -> None:
+    """The whole page that a reader exports, with its code."""
+    page, view = drawings.overview(drawings.weights(tokens), tmp_path)
+    assert len(view.data) < page.size <= most
+
+
+@contextmanager
+def passes() -> Iterator[list[str]]:
+    """Every forward pass of a whole model that is made meanwhile."""
+    made: list[str] = []
+
+    def note(module: nn.Module, inputs: object, output: object) -> None:
+        if isinstance(module, Transformer):
+            made.append(type(module).__name__)
+
+    hook = nn.modules.module.register_module_forward_hook(note)
+    try:
+        yield made
+    finally:
+        hook.remove()
+
+
+@pytest.mark.usefixtures("small_models")
+def test_only_a_text_that_is_new_is_passed_through_the_model() -> None:
+    with passes() as made:
+        at = apps.page("look/attention", model="letters")
+        assert len(made) == 1, "the example that is looked at first was kept"
+        for key in ("head", "layer"):
+            at.segmented_control(key=key).set_value(1).run()
+            assert not at.exception
+        assert len(made) == 1, "another head needs no other pass"
+        for text, count in {"the hat": 2, "the cat": 2, "the hat ": 3}.items():
+            at.text_input(key="text").set_value(text).run()
+            assert not at.exception
+            assert len(made) == count, text
