@@ -72,6 +72,11 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "train-reverse": running.reverse_from_the_click,
 }
 ONE = "--one"
+ENVIRONMENT = {
+    "THP_MEM_ALLOC_ENABLE": "1",  # large tensors on large pages, as app.py asks torch for
+    "HF_HUB_OFFLINE": "1",
+    "STREAMLIT_LOGGER_LEVEL": "error",
+}
 LOOK = 2.0
 """Seconds in which it is seen, before each benchmark, how many cores others have."""
 
@@ -110,8 +115,7 @@ def measured(name: str) -> tuple[list[dict[str, Any]], int]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "rows"
         out.touch()
-        # Large tensors on large pages, as app.py asks torch for.
-        environment = {**os.environ, "THP_MEM_ALLOC_ENABLE": "1", "HF_HUB_OFFLINE": "1"}
+        environment = {**os.environ, **ENVIRONMENT}
         command = [sys.executable, "-m", "tests.benchmarks", name, ONE, str(out)]
         ended = subprocess.run(command, env=environment, cwd=readme.ROOT).returncode
         lines = out.read_text("utf-8").splitlines()
