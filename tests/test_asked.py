@@ -7,14 +7,16 @@ import pytest
 from explorer.asked import whole
 
 
-@pytest.mark.parametrize(("text", "number"), [("0", 0), ("01", 1), ("7", 7), ("9" * 9, 10**9 - 1)])
-def test_digits_are_a_number(text: str, number: int) -> None:
-    assert whole(text) == number
+def test_digits_are_a_number(subtests: pytest.Subtests) -> None:
+    for text, number in [("0", 0), ("01", 1), ("7", 7), ("9" * 9, 10**9 - 1)]:
+        with subtests.test(text=text):
+            assert whole(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "-1", "x", "1.0", " 1", "1_0", "²", "9" * 5000, None])
-def test_anything_else_is_none(text: object) -> None:
-    assert whole(text) is None
+def test_anything_else_is_none(subtests: pytest.Subtests) -> None:
+    for text in ["", "-1", "x", "1.0", " 1", "1_0", "²", "9" * 5000, None]:
+        with subtests.test(text=text):
+            assert whole(text) is None
 
 
 def test_what_is_not_below_the_count_is_none() -> None:

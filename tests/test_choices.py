@@ -96,11 +96,14 @@ def test_what_is_not_among_the_few_is_said_until_something_else_is_chosen() -> N
     assert said(at) == []
 
 
-@pytest.mark.parametrize("asked", ["RED", "2", "2 · Red"])
-def test_one_of_the_few_may_be_asked_for_in_other_letters_or_by_its_number(asked: str) -> None:
-    at = opened(titled, colour=asked)
-    assert (at.caption[0].value, said(at)) == ("2 · Red" if "2" in asked else "red", [])
-    assert said(at.run()) == []
+def test_one_of_the_few_may_be_asked_for_in_other_letters_or_by_its_number(
+    subtests: pytest.Subtests,
+) -> None:
+    for asked in ["RED", "2", "2 · Red"]:
+        with subtests.test(asked=asked):
+            at = opened(titled, colour=asked)
+            assert (at.caption[0].value, said(at)) == ("2 · Red" if "2" in asked else "red", [])
+            assert said(at.run()) == []
 
 
 def test_a_token_that_nobody_chose_follows_the_default() -> None:
@@ -121,16 +124,17 @@ def test_a_chosen_token_keeps_its_place_as_long_as_there_is_one() -> None:
     assert not at.exception
 
 
-@pytest.mark.parametrize("word", ["9 · dog", "1", "-1", "1 · nothing", "x" * 900])
-def test_a_token_that_is_not_there_is_said_and_replaced(word: str) -> None:
-    at = opened(listed, word=word)
-    assert at.caption[0].value == "2"
-    (sentence,) = said(at)
-    assert sentence.startswith("“Word” has no “")
-    assert sentence.endswith("here; showing 2 · cat.")
-    assert len(sentence) < 90
-    at.selectbox(key="word").set_value(0).run()
-    assert said(at) == []
+def test_a_token_that_is_not_there_is_said_and_replaced(subtests: pytest.Subtests) -> None:
+    for word in ["9 · dog", "1", "-1", "1 · nothing", "x" * 900]:
+        with subtests.test(word=word):
+            at = opened(listed, word=word)
+            assert at.caption[0].value == "2"
+            (sentence,) = said(at)
+            assert sentence.startswith("“Word” has no “")
+            assert sentence.endswith("here; showing 2 · cat.")
+            assert len(sentence) < 90
+            at.selectbox(key="word").set_value(0).run()
+            assert said(at) == []
 
 
 NUMBERS = ("place", "seed", "heat", "step")

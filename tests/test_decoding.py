@@ -69,17 +69,18 @@ def test_a_published_model_writes_the_same(name: str, text: str, tmp_path: Path)
     assert written(opened, text, sampling, 5, 6) == expected
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_places_of_a_model_are_filled_to_the_last(name: str) -> None:
-    opened = library.open_model(name)
-    sampling = Sampling(temperature=0.0)
-    start = start_of(opened, opened.example)
-    expected = by_itself(opened, opened.example, sampling, 0, start.room)
-    path = written(opened, opened.example, sampling, 0, 100)
-    assert path == expected
-    why = why_stopped(opened, start, path)
-    assert ("ends the text" in why) == (path[-1] in ends(opened))
-    assert why_stopped(opened, start, path[:-1]) == ""
+def test_the_places_of_a_model_are_filled_to_the_last(subtests: pytest.Subtests) -> None:
+    for name in SHIPPED:
+        with subtests.test(name=name):
+            opened = library.open_model(name)
+            sampling = Sampling(temperature=0.0)
+            start = start_of(opened, opened.example)
+            expected = by_itself(opened, opened.example, sampling, 0, start.room)
+            path = written(opened, opened.example, sampling, 0, 100)
+            assert path == expected
+            why = why_stopped(opened, start, path)
+            assert ("ends the text" in why) == (path[-1] in ends(opened))
+            assert why_stopped(opened, start, path[:-1]) == ""
 
 
 def nothing(_: float) -> None:
@@ -97,19 +98,20 @@ def tree(opened: Opened) -> Branches:
     return found.stand(min(2, len(first))).write([(first[2] + 2) % known], forced=False)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_chances_of_what_was_written_are_those_of_each_step(name: str) -> None:
-    opened = library.open_model(name)
-    text, found = opened.example, tree(library.open_model(name))
-    expected = [0.0]
-    for node in range(1, len(found.nodes)):
-        *path, token = found.path(node)
-        expected.append(float(stand(opened, text, path).logits.log_softmax(-1)[token]))
-    for at in range(len(found.nodes)):
-        forget(opened)
-        standing = stand(opened, text, found.path(at))
-        given = log_chances(opened, text, found, standing, at, nothing)
-        assert given == pytest.approx(expected, abs=1e-3)
+def test_chances_of_what_was_written_are_those_of_each_step(subtests: pytest.Subtests) -> None:
+    for name in SHIPPED:
+        with subtests.test(name=name):
+            opened = library.open_model(name)
+            text, found = opened.example, tree(library.open_model(name))
+            expected = [0.0]
+            for node in range(1, len(found.nodes)):
+                *path, token = found.path(node)
+                expected.append(float(stand(opened, text, path).logits.log_softmax(-1)[token]))
+            for at in range(len(found.nodes)):
+                forget(opened)
+                standing = stand(opened, text, found.path(at))
+                given = log_chances(opened, text, found, standing, at, nothing)
+                assert given == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
@@ -177,23 +179,29 @@ def test_writing_on_is_drawing_one_by_one_and_records_nothing(
         assert list(islice(going, len(path) - begun)) == path[begun:]
 
 
-@pytest.mark.parametrize("name", ["translation", "shakespeare"])
-def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there(name: str) -> None:
-    opened = library.open_model(name)
-    path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
-    standing = stand(opened, opened.example, path)
-    start = start_of(opened, opened.example)
-    target = torch.tensor([[*(token.id for token in start.begun), *path]])
-    inputs = [ids_of([start.source]), target] if start.source else [target]
-    with torch.no_grad():
-        logits = opened.model(*inputs)[0, -1]
-    may = allowed(logits[None], opened.config, first=False)[0]
-    torch.testing.assert_close(standing.logits, may, rtol=1e-4, atol=1e-4)
-    for part in standing.reading.parts:
-        rows, columns = standing.reading.rows(part.name), standing.reading.columns(part.name)
-        weights = standing.reading.weights(part.name, 0, 0)
-        assert weights.shape == (len(rows), len(columns))
-        assert standing.reading.trace.scores(site(part.name, 0)).shape[-2:] == weights.shape
+def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there(
+    subtests: pytest.Subtests,
+) -> None:
+    for name in ["translation", "shakespeare"]:
+        with subtests.test(name=name):
+            opened = library.open_model(name)
+            path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
+            standing = stand(opened, opened.example, path)
+            start = start_of(opened, opened.example)
+            target = torch.tensor([[*(token.id for token in start.begun), *path]])
+            inputs = [ids_of([start.source]), target] if start.source else [target]
+            with torch.no_grad():
+                logits = opened.model(*inputs)[0, -1]
+            may = allowed(logits[None], opened.config, first=False)[0]
+            torch.testing.assert_close(standing.logits, may, rtol=1e-4, atol=1e-4)
+            for part in standing.reading.parts:
+                rows, columns = (
+                    standing.reading.rows(part.name),
+                    standing.reading.columns(part.name),
+                )
+                weights = standing.reading.weights(part.name, 0, 0)
+                assert weights.shape == (len(rows), len(columns))
+                assert standing.reading.trace.scores(site(part.name, 0)).shape[-2:] == weights.shape
 
 
 def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
@@ -209,18 +217,16 @@ def test_a_model_that_only_reads_says_so() -> None:
         start_of(library.open_model("reviews"), "good")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "answer"),
-    [
+def test_the_right_answer_is_known_by_the_rules(subtests: pytest.Subtests) -> None:
+    for name, text, answer in [
         ("translation", "the black cat sleeps", "le chat noir dort"),
         ("translation", "cat the", ""),
         ("reverse", "abc", "cba"),
         ("shakespeare", "to be", ""),
-    ],
-)
-def test_the_right_answer_is_known_by_the_rules(name: str, text: str, answer: str) -> None:
-    opened = library.open_model(name)
-    assert right_answer(opened.task, opened.tokenizer.encode(text)) == answer
+    ]:
+        with subtests.test(name=name):
+            opened = library.open_model(name)
+            assert right_answer(opened.task, opened.tokenizer.encode(text)) == answer
 
 
 def test_a_target_begins_ends_and_fits() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from explorer.describe import in_short, in_words
@@ -11,19 +13,16 @@ from models.config import CHOICES, RopeScaling
 PLAIN = TransformerConfig()
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [(field, value) for field, values in CHOICES.items() for value in values],
-)
-def test_every_choice_has_its_words(field: str, value: str) -> None:
-    config = PLAIN.replace(**{field: value})
-    assert in_words(config).endswith(".")
-    assert in_short(config)
+def test_every_choice_has_its_words(subtests: pytest.Subtests) -> None:
+    for field, value in [(field, value) for field, values in CHOICES.items() for value in values]:
+        with subtests.test(field=field):
+            config = PLAIN.replace(**{field: value})
+            assert in_words(config).endswith(".")
+            assert in_short(config)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+def test_what_few_models_have_is_said(subtests: pytest.Subtests) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"tie_embeddings": True}, "the head is the token embedding"),
         ({"n_segments": 2}, "2 sentences are told apart"),
         ({"embedding_norm": True}, "the embedding is normed"),
@@ -37,12 +36,11 @@ def test_every_choice_has_its_words(field: str, value: str) -> None:
         ),
         ({"kind": "encoder-decoder", "share_embeddings": True}, "both stacks read one embedding"),
         ({"d_ff": 3072, "d_model": 1024}, "width 1,024, a feed-forward layer of 3,072"),
-    ],
-    ids=str,
-)
-def test_what_few_models_have_is_said(changes: dict[str, object], words: str) -> None:
-    assert words in in_words(PLAIN.replace(**changes))
-    assert words not in in_words(PLAIN)
+    ]
+    for changes, words in cases:
+        with subtests.test(changes=changes):
+            assert words in in_words(PLAIN.replace(**changes))
+            assert words not in in_words(PLAIN)
 
 
 def test_a_plain_model_has_nothing_besides() -> None:

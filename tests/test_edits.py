@@ -63,9 +63,8 @@ def test_a_history_goes_through_an_address(made: list[Edit], done: int) -> None:
     assert from_address(to_address(history)) == (history, ())
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
+def test_what_is_no_edit_is_dropped_and_said(subtests: pytest.Subtests) -> None:
+    for bad in [
         "h.d.a.0.z",  # every layer is no place for one head
         "h.d.00.0.z",
         "h.d.0.0",
@@ -77,23 +76,25 @@ def test_a_history_goes_through_an_address(made: list[Edit], done: int) -> None:
         "p.d.0.a.1.!!",
         "p.d.0.a.1._w",  # no text in this encoding
         "",
-    ],
-)
-def test_what_is_no_edit_is_dropped_and_said(bad: str) -> None:
-    history, notes = from_address(f"1.3~h.d.0.1.z~{bad}~k.d.a.4")
-    assert history == History((AblateHead("decoder.self_attn", 0, 1), HideKey(D, None, 4)), 2)
-    assert len(notes) == 1
-    assert "no edit" in notes[0]
+    ]:
+        with subtests.test(bad=bad):
+            history, notes = from_address(f"1.3~h.d.0.1.z~{bad}~k.d.a.4")
+            assert history == History(
+                (AblateHead("decoder.self_attn", 0, 1), HideKey(D, None, 4)), 2
+            )
+            assert len(notes) == 1
+            assert "no edit" in notes[0]
 
 
 D = "decoder.self_attn"
 
 
-@pytest.mark.parametrize("text", ["x", "2.0~h.d.0.1.z", "1~h.d.0.1.z", "1.-1~h.d.0.1.z", "~~~"])
-def test_another_language_is_refused_whole(text: str) -> None:
-    history, notes = from_address(text)
-    assert history == History()
-    assert "not a list of edits" in notes[0]
+def test_another_language_is_refused_whole(subtests: pytest.Subtests) -> None:
+    for text in ["x", "2.0~h.d.0.1.z", "1~h.d.0.1.z", "1.-1~h.d.0.1.z", "~~~"]:
+        with subtests.test(text=text):
+            history, notes = from_address(text)
+            assert history == History()
+            assert "not a list of edits" in notes[0]
 
 
 def test_an_address_that_is_too_long_is_refused() -> None:
@@ -135,13 +136,14 @@ TWICE: dict[str, tuple[Edit, Edit]] = {
 }
 
 
-@pytest.mark.parametrize(("older", "newer"), TWICE.values(), ids=TWICE.keys())
-def test_of_two_edits_of_the_same_thing_the_newer_counts(older: Edit, newer: Edit) -> None:
-    between = AblateHead(D, 7, 7)
-    history = History().add(older).add(between).add(newer)
-    assert history == History((between, newer), 2)
-    assert history.without_same(older).made == (between,)
-    assert history.undo().made == (between,)
+def test_of_two_edits_of_the_same_thing_the_newer_counts(subtests: pytest.Subtests) -> None:
+    for older, newer in TWICE.values():
+        with subtests.test(older=older):
+            between = AblateHead(D, 7, 7)
+            history = History().add(older).add(between).add(newer)
+            assert history == History((between, newer), 2)
+            assert history.without_same(older).made == (between,)
+            assert history.undo().made == (between,)
 
 
 ELSEWHERE: list[tuple[Edit, Edit]] = [
@@ -156,9 +158,10 @@ ELSEWHERE: list[tuple[Edit, Edit]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), ELSEWHERE)
-def test_edits_of_different_things_stand_beside_each_other(one: Edit, other: Edit) -> None:
-    assert History().add(one).add(other).made == (one, other)
+def test_edits_of_different_things_stand_beside_each_other(subtests: pytest.Subtests) -> None:
+    for one, other in ELSEWHERE:
+        with subtests.test(one=one):
+            assert History().add(one).add(other).made == (one, other)
 
 
 def test_a_newer_edit_of_the_same_thing_needs_no_room() -> None:

@@ -52,18 +52,19 @@ MISFITS: dict[str, Edit] = {
 }
 
 
-@pytest.mark.parametrize(("why", "edit"), MISFITS.items(), ids=MISFITS.keys())
-def test_what_does_not_fit_is_set_aside_with_its_reason(why: str, edit: Edit) -> None:
-    found, reading = opened("letters")
-    good = AblateHead(D, 0, 0)
-    again = edited(found, reading, (edit, good))
-    assert again.made == (good,)
-    assert list(again.set_aside) == [0]
-    assert why in again.set_aside[0]
-    assert misfit(found, reading, (), edit) == again.set_aside[0]
-    assert misfit(found, reading, (), good) == ""
-    alone = edited(found, reading, (good,)).reading
-    torch.testing.assert_close(again.reading.trace.output, alone.trace.output)
+def test_what_does_not_fit_is_set_aside_with_its_reason(subtests: pytest.Subtests) -> None:
+    for why, edit in MISFITS.items():
+        with subtests.test(why=why):
+            found, reading = opened("letters")
+            good = AblateHead(D, 0, 0)
+            again = edited(found, reading, (edit, good))
+            assert again.made == (good,)
+            assert list(again.set_aside) == [0]
+            assert why in again.set_aside[0]
+            assert misfit(found, reading, (), edit) == again.set_aside[0]
+            assert misfit(found, reading, (), good) == ""
+            alone = edited(found, reading, (good,)).reading
+            torch.testing.assert_close(again.reading.trace.output, alone.trace.output)
 
 
 def test_a_history_patches_from_a_few_texts_only() -> None:

@@ -31,11 +31,12 @@ def client() -> TestClient:
     return TestClient(app.SecurityHeaders(inside), raise_server_exceptions=False)
 
 
-@pytest.mark.parametrize("path", ["/plain", "/parts", "/nothing", "/broken"])
-def test_every_answer_carries_the_headers(client: TestClient, path: str) -> None:
-    answer = client.get(path)
-    for name, value in app.HEADERS.items():
-        assert answer.headers.get_list(name) == [value]
+def test_every_answer_carries_the_headers(client: TestClient, subtests: pytest.Subtests) -> None:
+    for path in ["/plain", "/parts", "/nothing", "/broken"]:
+        with subtests.test(path=path):
+            answer = client.get(path)
+            for name, value in app.HEADERS.items():
+                assert answer.headers.get_list(name) == [value]
 
 
 def test_the_words_and_the_socket_are_left_alone(client: TestClient) -> None:

@@ -51,19 +51,25 @@ def test_a_model_is_opened_once_until_its_files_change(folder: Path) -> None:
     assert library.open_model("reviews").title == "Other"
 
 
-@pytest.mark.parametrize("name", ["nothing", "../reviews", "", "x" * 500])
-def test_a_name_that_is_not_on_the_shelf(name: str) -> None:
-    with pytest.raises(LibraryError, match="There is no model called"):
-        library.open_model(name)
+def test_a_name_that_is_not_on_the_shelf(subtests: pytest.Subtests) -> None:
+    for name in ["nothing", "../reviews", "", "x" * 500]:
+        with (
+            subtests.test(name=name),
+            pytest.raises(LibraryError, match="There is no model called"),
+        ):
+            library.open_model(name)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"kind": "banana"}', '{"surprise": 1}'])
-def test_a_config_that_is_no_model_is_said_and_the_rest_goes_on(folder: Path, content: str) -> None:
-    (folder / "reviews" / "config.json").write_text(content)
-    entry = next(entry for entry in library.entries() if entry.name == "reviews")
-    assert entry.config is None
-    assert entry.fault
-    assert library.open_model("translation")
+def test_a_config_that_is_no_model_is_said_and_the_rest_goes_on(
+    folder: Path, subtests: pytest.Subtests
+) -> None:
+    for content in ["", "{", "[]", '{"kind": "banana"}', '{"surprise": 1}']:
+        with subtests.test(content=content):
+            (folder / "reviews" / "config.json").write_text(content)
+            entry = next(entry for entry in library.entries() if entry.name == "reviews")
+            assert entry.config is None
+            assert entry.fault
+            assert library.open_model("translation")
 
 
 @grid(

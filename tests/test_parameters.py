@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ PROMISED = {
     "web tutorial, encoder": 520_064,
     "web tutorial, classifier": 389_218,
 }
-CHANGES = [
+CHANGES: list[dict[str, Any]] = [
     {"n_segments": 2, "embedding_norm": True, "positions": "learned", "position_offset": 2},
     {"positions": "relative", "norm": "rms"},
     {"kind": "encoder", "head": "masked-language-model", "tie_embeddings": True},
@@ -52,10 +53,11 @@ def named(root: Node, *path: str) -> Node:
     return root
 
 
-@pytest.mark.parametrize("name", PROMISED)
-def test_the_documents_configurations(name: str) -> None:
-    config: TransformerConfig = PRESETS[name]()
-    assert of_config(config).count == PROMISED[name]
+def test_the_documents_configurations(subtests: pytest.Subtests) -> None:
+    for name in PROMISED:
+        with subtests.test(name=name):
+            config: TransformerConfig = PRESETS[name]()
+            assert of_config(config).count == PROMISED[name]
 
 
 def test_the_sums_that_the_documents_print() -> None:
@@ -77,39 +79,43 @@ def test_a_model_that_is_not_there_takes_no_memory() -> None:
     assert of_config(config).count > 400e9
 
 
-@pytest.mark.parametrize("changes", CHANGES, ids=str)
-def test_every_parameter_is_counted_once(changes: dict[str, object]) -> None:
-    model = Transformer(PLAIN.replace(**changes))
-    found = ledger(model)
-    assert found.count == model.n_parameters == of_config(model.config).count
-    for _, part in lines(found):
-        if part.children:
-            assert part.each == sum(child.count for child in part.children)
-        else:
-            assert part.each == sum(math.prod(size for _, size in term) for term in part.terms)
-            assert bool(part.each) != bool(part.said)
-    words = {word for part in leaves(found) for word in part.name.split()}
-    assert not words & {name for name in sizes.NAMES if "_" in name}, "words, not names"
+def test_every_parameter_is_counted_once(subtests: pytest.Subtests) -> None:
+    for changes in CHANGES:
+        with subtests.test(changes=changes):
+            model = Transformer(PLAIN.replace(**changes))
+            found = ledger(model)
+            assert found.count == model.n_parameters == of_config(model.config).count
+            for _, part in lines(found):
+                if part.children:
+                    assert part.each == sum(child.count for child in part.children)
+                else:
+                    assert part.each == sum(
+                        math.prod(size for _, size in term) for term in part.terms
+                    )
+                    assert bool(part.each) != bool(part.said)
+            words = {word for part in leaves(found) for word in part.name.split()}
+            assert not words & {name for name in sizes.NAMES if "_" in name}, "words, not names"
 
 
-@pytest.mark.parametrize("changes", CHANGES, ids=str)
-def test_a_formula_holds_sizes_of_the_config(changes: dict[str, object]) -> None:
-    config = PLAIN.replace(**changes)
-    for part in leaves(of_config(config)):
-        sizes_by_name = {
-            name: getattr(config, name)
-            for name in re.findall(r"[a-z_]+", part.symbols)
-            if name != "d_head"
-        }
-        scope = {**sizes_by_name, "d_head": config.head_width}
-        for name, value in scope.items():
-            assert isinstance(value, int), name
-        total = sum(
-            math.prod(worth(factor, scope) for factor in term.split(" × "))
-            for term in re.split(r" \+ (?![^(]*\))", part.symbols)
-            if term
-        )
-        assert total == part.each
+def test_a_formula_holds_sizes_of_the_config(subtests: pytest.Subtests) -> None:
+    for changes in CHANGES:
+        with subtests.test(changes=changes):
+            config = PLAIN.replace(**changes)
+            for part in leaves(of_config(config)):
+                sizes_by_name = {
+                    name: getattr(config, name)
+                    for name in re.findall(r"[a-z_]+", part.symbols)
+                    if name != "d_head"
+                }
+                scope = {**sizes_by_name, "d_head": config.head_width}
+                for name, value in scope.items():
+                    assert isinstance(value, int), name
+                total = sum(
+                    math.prod(worth(factor, scope) for factor in term.split(" × "))
+                    for term in re.split(r" \+ (?![^(]*\))", part.symbols)
+                    if term
+                )
+                assert total == part.each
 
 
 def worth(factor: str, scope: dict[str, int]) -> int:

@@ -84,36 +84,43 @@ SAME: dict[str, tuple[Edit, core.Edit]] = {
 }
 
 
-@pytest.mark.parametrize(("edit", "of_core"), SAME.values(), ids=SAME.keys())
-def test_an_edit_is_made_in_the_pass(edit: Edit, of_core: core.Edit) -> None:
-    found, reading = opened("letters")
-    again = edited(found, reading, (edit,))
-    assert again.made == (edit,)
-    assert not again.set_aside
-    close(logits(found, again.reading), passed(found, reading, of_core), atol=1e-5, rtol=1e-5)
-    assert not torch.allclose(logits(found, again.reading), logits(found, reading), atol=1e-4)
-    assert words(found, reading, edit)
-    assert edited(found, reading, (edit,)) is again, "made once"
+def test_an_edit_is_made_in_the_pass(subtests: pytest.Subtests) -> None:
+    for edit, of_core in SAME.values():
+        with subtests.test(edit=edit):
+            found, reading = opened("letters")
+            again = edited(found, reading, (edit,))
+            assert again.made == (edit,)
+            assert not again.set_aside
+            close(
+                logits(found, again.reading), passed(found, reading, of_core), atol=1e-5, rtol=1e-5
+            )
+            assert not torch.allclose(
+                logits(found, again.reading), logits(found, reading), atol=1e-4
+            )
+            assert words(found, reading, edit)
+            assert edited(found, reading, (edit,)) is again, "made once"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_without_edits_everything_is_read_as_it_came_out(name: str) -> None:
-    found, reading = opened(name)
-    assert edited(found, reading, ()).reading is reading
-    close(logits(found, reading), passed(found, reading), atol=1e-5, rtol=1e-5)
-    if changes.has_words(found.config):
-        assert changes.over_text(reading, reading).kl.abs().max() == 0
-        assert torch.is_grad_enabled(), "whoever trains in this process goes on"
+def test_without_edits_everything_is_read_as_it_came_out(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name=name):
+            found, reading = opened(name)
+            assert edited(found, reading, ()).reading is reading
+            close(logits(found, reading), passed(found, reading), atol=1e-5, rtol=1e-5)
+            if changes.has_words(found.config):
+                assert changes.over_text(reading, reading).kl.abs().max() == 0
+                assert torch.is_grad_enabled(), "whoever trains in this process goes on"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_kind_of_attention_is_changed(name: str) -> None:
-    found, reading = opened(name)
-    for part in reading.parts:
-        edits = (AblateHead(part.name, 0, 0), PresetMask(part.name, None, "none"))
-        again = edited(found, reading, (*edits, HideKey(part.name, 0, 0)))
-        assert not again.set_aside
-        assert (again.reading.weights(part.name, 0, 1)[:, 0] == 0).all()
+def test_every_kind_of_attention_is_changed(subtests: pytest.Subtests) -> None:
+    for name in NAMES:
+        with subtests.test(name=name):
+            found, reading = opened(name)
+            for part in reading.parts:
+                edits = (AblateHead(part.name, 0, 0), PresetMask(part.name, None, "none"))
+                again = edited(found, reading, (*edits, HideKey(part.name, 0, 0)))
+                assert not again.set_aside
+                assert (again.reading.weights(part.name, 0, 1)[:, 0] == 0).all()
 
 
 def test_a_replaced_token_is_the_text_with_that_token() -> None:

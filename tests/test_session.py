@@ -45,9 +45,8 @@ def test_the_address_chooses() -> None:
     assert said(at) == []
 
 
-@pytest.mark.parametrize(
-    ("address", "sentence"),
-    [
+def test_nonsense_in_the_address_is_said_once(subtests: pytest.Subtests) -> None:
+    for address, sentence in [
         ({"head": "9"}, "Head “9” does not exist in this model; showing head"),
         ({"head": "banana"}, "Head “banana” does not exist in this model; showing head"),
         ({"layer": "-1"}, "Layer “-1” does not exist in this model; showing layer 0."),
@@ -55,17 +54,16 @@ def test_the_address_chooses() -> None:
         ({"model": "../x"}, "There is no model “../x” here; showing translation."),
         ({"part": "Sideways"}, "This model has no attention “Sideways”; showing Cross."),
         ({"model": "letters", "part": "Cross"}, "This model has no attention “Cross”"),
-    ],
-)
-def test_nonsense_in_the_address_is_said_once(address: dict[str, str], sentence: str) -> None:
-    at = app(**address)
-    assert not at.exception
-    (note,) = said(at)
-    assert note.startswith(sentence)
-    at.run()
-    assert said(at) == [note], "it stays until something else is chosen"
-    at.selectbox(key="model").set_value("reverse").run()
-    assert said(at) == []
+    ]:
+        with subtests.test(address=address):
+            at = app(**address)
+            assert not at.exception
+            (note,) = said(at)
+            assert note.startswith(sentence)
+            at.run()
+            assert said(at) == [note], "it stays until something else is chosen"
+            at.selectbox(key="model").set_value("reverse").run()
+            assert said(at) == []
 
 
 def test_nonsense_stays_what_it_is() -> None:

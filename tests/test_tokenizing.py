@@ -52,17 +52,18 @@ def test_a_damaged_tokenizer_is_no_reason_for_numbers(tmp_path: Path, content: s
         tokenizer_of(load_checkpoint(made))
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
-def test_every_example_is_read_by_its_model(folder: Path, name: str) -> None:
-    found = load_checkpoint(folder / name)
-    tokenizer = tokenizer_of(found)
-    for text in examples(found):
-        tokens = tokenizer.encode(text)
-        assert 1 < len(tokens) <= found.config.max_len
-        known = found.config.src_vocab_size or found.config.vocab_size
-        assert all(token.id < known for token in tokens)
-        if found.config.head == "masked-language-model":
-            assert [token.id for token in tokens].count(tokenizer.mask_id or -1) == 1
+def test_every_example_is_read_by_its_model(folder: Path, subtests: pytest.Subtests) -> None:
+    for name in ["bert", "gpt2", "t5"]:
+        with subtests.test(name=name):
+            found = load_checkpoint(folder / name)
+            tokenizer = tokenizer_of(found)
+            for text in examples(found):
+                tokens = tokenizer.encode(text)
+                assert 1 < len(tokens) <= found.config.max_len
+                known = found.config.src_vocab_size or found.config.vocab_size
+                assert all(token.id < known for token in tokens)
+                if found.config.head == "masked-language-model":
+                    assert [token.id for token in tokens].count(tokenizer.mask_id or -1) == 1
 
 
 def test_the_mask_is_written_as_the_family_writes_it(folder: Path) -> None:

@@ -25,34 +25,36 @@ def shipped(name: str) -> Opened:
     return library.open_model(name)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_every_step_is_a_pass_of_its_own(name: str) -> None:
-    opened = shipped(name)
-    assert writes(opened)
-    grown = writing(opened, opened.example, 6)
-    reading = grown.reading
-    assert 0 < grown.steps <= 6
-    for step in (1, grown.steps):
-        for part in reading.parts:
-            rows, columns = grown.size(part.name, step)
-            stack = part.name.split(".")[0]
-            so_far = reading.target[:rows] if stack == "decoder" else reading.target[:1]
-            inputs = [ids_of([reading.source])] if reading.source else []
-            alone = trace(opened.model, *inputs, ids_of([so_far]))
-            seen = grown.weights(part.name, part.layers - 1, part.heads - 1, step)
-            own = alone.weights(site(part.name, part.layers - 1), head=part.heads - 1)[0]
-            torch.testing.assert_close(seen[:rows, :columns], own, rtol=1e-4, atol=1e-5)
-            assert seen[rows:].isnan().all()
-            assert seen[:, columns:].isnan().all()
+def test_every_step_is_a_pass_of_its_own(subtests: pytest.Subtests) -> None:
+    for name in SHIPPED:
+        with subtests.test(name=name):
+            opened = shipped(name)
+            assert writes(opened)
+            grown = writing(opened, opened.example, 6)
+            reading = grown.reading
+            assert 0 < grown.steps <= 6
+            for step in (1, grown.steps):
+                for part in reading.parts:
+                    rows, columns = grown.size(part.name, step)
+                    stack = part.name.split(".")[0]
+                    so_far = reading.target[:rows] if stack == "decoder" else reading.target[:1]
+                    inputs = [ids_of([reading.source])] if reading.source else []
+                    alone = trace(opened.model, *inputs, ids_of([so_far]))
+                    seen = grown.weights(part.name, part.layers - 1, part.heads - 1, step)
+                    own = alone.weights(site(part.name, part.layers - 1), head=part.heads - 1)[0]
+                    torch.testing.assert_close(seen[:rows, :columns], own, rtol=1e-4, atol=1e-5)
+                    assert seen[rows:].isnan().all()
+                    assert seen[:, columns:].isnan().all()
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_likeliest_is_what_is_written(name: str) -> None:
-    opened = shipped(name)
-    grown = writing(opened, opened.example, 6)
-    assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
-    first = grown.guesses(0, opened.tokenizer.label)[0]
-    assert first.label == grown.tokens[0].label
+def test_the_likeliest_is_what_is_written(subtests: pytest.Subtests) -> None:
+    for name in SHIPPED:
+        with subtests.test(name=name):
+            opened = shipped(name)
+            grown = writing(opened, opened.example, 6)
+            assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
+            first = grown.guesses(0, opened.tokenizer.label)[0]
+            assert first.label == grown.tokens[0].label
 
 
 def test_a_reader_that_does_not_write_says_so(tmp_path: Path) -> None:
@@ -74,19 +76,22 @@ def test_a_full_model_writes_no_more(tmp_path: Path) -> None:
     assert 0 < grown.steps <= MOST_WRITTEN
 
 
-@pytest.mark.parametrize("name", ["letters", "translation"])
-def test_what_may_not_be_written_is_not_considered(name: str, small_models: Path) -> None:
-    opened = shipped(name)
-    likeliest = int(writing(opened, opened.example, 3).ids[-1, 0])
-    config = opened.config.replace(banned_ids=(likeliest,), first_id=5)
-    model = copy.deepcopy(opened.model)
-    model.config = config
-    strict = replace(opened, config=config, model=model)
-    grown = writing(strict, opened.example, 3)
-    assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
-    for step in range(grown.steps):
-        guesses = grown.guesses(step, str)
-        assert str(likeliest) not in [guess.label for guess in guesses]
-        assert sum(guess.probability for guess in guesses) <= 1 + 1e-5
-    if opened.config.kind == "encoder-decoder":
-        assert [guess.label for guess in grown.guesses(0, str)] == ["5"]
+def test_what_may_not_be_written_is_not_considered(
+    small_models: Path, subtests: pytest.Subtests
+) -> None:
+    for name in ["letters", "translation"]:
+        with subtests.test(name=name):
+            opened = shipped(name)
+            likeliest = int(writing(opened, opened.example, 3).ids[-1, 0])
+            config = opened.config.replace(banned_ids=(likeliest,), first_id=5)
+            model = copy.deepcopy(opened.model)
+            model.config = config
+            strict = replace(opened, config=config, model=model)
+            grown = writing(strict, opened.example, 3)
+            assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
+            for step in range(grown.steps):
+                guesses = grown.guesses(step, str)
+                assert str(likeliest) not in [guess.label for guess in guesses]
+                assert sum(guess.probability for guess in guesses) <= 1 + 1e-5
+            if opened.config.kind == "encoder-decoder":
+                assert [guess.label for guess in grown.guesses(0, str)] == ["5"]

@@ -56,27 +56,33 @@ def reading_of(model: Opened) -> Reading:
     return read(model, model.example if model.name != "t5" else "hello world")
 
 
-@pytest.mark.parametrize("edit", NOTHING.values(), ids=NOTHING.keys())
-def test_an_edit_that_changes_nothing_writes_the_same(model: Opened, edit: Edit) -> None:
-    reading = reading_of(model)
-    passed = edited(model, reading, (edit,))
-    assert passed.made == (edit,)
-    assert writing_anew.written_anew(model, passed) == reading.written
-    assert writing_anew.answer(model, passed) == reading.answer
+def test_an_edit_that_changes_nothing_writes_the_same(
+    model: Opened, subtests: pytest.Subtests
+) -> None:
+    for edit in NOTHING.values():
+        with subtests.test(edit=edit):
+            reading = reading_of(model)
+            passed = edited(model, reading, (edit,))
+            assert passed.made == (edit,)
+            assert writing_anew.written_anew(model, passed) == reading.written
+            assert writing_anew.answer(model, passed) == reading.answer
 
 
-@pytest.mark.parametrize("edit", SOMETHING.values(), ids=SOMETHING.keys())
-def test_it_writes_what_the_pass_over_the_new_answer_expects(model: Opened, edit: Edit) -> None:
+def test_it_writes_what_the_pass_over_the_new_answer_expects(
+    model: Opened, subtests: pytest.Subtests
+) -> None:
     """Passed whole over what it wrote, with the same edits, every step expects what it wrote."""
-    reading = reading_of(model)
-    passed = edited(model, reading, (edit,))
-    assert passed.made == (edit,)
-    written = writing_anew.written_anew(model, passed)
-    target = (reading.target[0], *written[:-1])
-    whole = dataclasses.replace(reading, target=target, written=written)
-    forget(model)  # the same text, passed over another answer
-    again = edited(model, whole, (edit,))
-    forget(model)
-    assert again.made == (edit,)
-    expected = again.reading.trace.output[0].argmax(-1).tolist()
-    assert [token.id for token in written] == expected
+    for edit in SOMETHING.values():
+        with subtests.test(edit=edit):
+            reading = reading_of(model)
+            passed = edited(model, reading, (edit,))
+            assert passed.made == (edit,)
+            written = writing_anew.written_anew(model, passed)
+            target = (reading.target[0], *written[:-1])
+            whole = dataclasses.replace(reading, target=target, written=written)
+            forget(model)  # the same text, passed over another answer
+            again = edited(model, whole, (edit,))
+            forget(model)
+            assert again.made == (edit,)
+            expected = again.reading.trace.output[0].argmax(-1).tolist()
+            assert [token.id for token in written] == expected

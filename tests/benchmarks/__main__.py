@@ -42,6 +42,7 @@ from tests.benchmarks.rows import NotMeasured, Row
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
     "training-step": training.step,
+    "training-batches": training.batches,
     "forward-watched": watching.forward,
     "forward-checkpoint": checkpoints.forward,
     "head-derived": checkpoints.one_head,

@@ -8,19 +8,21 @@ is printed too: at d 256 both sides then spend nearly all their time in the same
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from explorer.tasks import TASKS, Task
 from models import Transformer, TransformerConfig
 from models.positional import PositionalEncoding
 from models.presets import paper
-from models.training import TrainConfig, build_optimizer
+from models.training import Batch, TrainConfig, build_optimizer, train
 from tests.benchmarks.ratio import Ratio, ratio
 from tests.benchmarks.rows import Row, compared
 
-GOAL = 0.9
+GOAL, BATCH_GOAL = 0.9, 0.5
 BATCH, TOKENS, VOCABULARY, PAD = 64, 128, 100, 0
 
 
@@ -85,6 +87,21 @@ def measure(d_model: int, dropout: float, rounds: int) -> Ratio:
         return step
 
     return ratio(step_of(ours), step_of(theirs), rounds)
+
+
+def batches() -> Iterator[Row]:
+    """The task whose batches take the largest share of a step that learns from them."""
+    found = {}
+    for name, task in TASKS.items():
+        learner = train(Transformer(task.model), partial(again, task), task.training)
+        found[name] = ratio(lambda task=task: again(task, 0), lambda on=learner: next(on))  # type: ignore[misc]
+    name = max(found, key=lambda name: found[name].times)
+    what = f"making one training batch, of {len(found)} tasks the slowest ({name})"
+    yield compared(what, found[name], "of one training step of that task", BATCH_GOAL)
+
+
+def again(task: Task, step: int) -> Batch:
+    return task.batch(step, task.training)
 
 
 def step() -> Iterator[Row]:

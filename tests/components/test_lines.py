@@ -40,13 +40,10 @@ def test_heads_toggle_isolate_and_come_back(open_demo: OpenDemo) -> None:
     assert pressed(page) == [True] * 4
     head(page, 1).click()
     assert pressed(page) == [True, False, True, True]
-    page.wait_for_timeout(600)
     head(page, 2).dblclick()
     assert pressed(page) == [False, False, True, False]
-    page.wait_for_timeout(600)
     head(page, 2).click()
     assert pressed(page) == [False, False, True, False], "the last cannot be turned off"
-    page.wait_for_timeout(600)
     head(page, 2).dblclick()
     assert pressed(page) == [True] * 4
 
@@ -65,7 +62,7 @@ def test_512_tokens_scroll_inside_the_view(open_demo: OpenDemo) -> None:
     point(page, 0)
     expect(page.locator(".lines .sentence")).to_contain_text("<s>0 attends most to")
     stage.evaluate("stage => { stage.scrollTop = 24 * 400; }")
-    page.wait_for_timeout(100)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
     point(page, 0)
     expect(page.locator(".lines .sentence")).to_contain_text("cat400 attends most to")
 

@@ -65,16 +65,20 @@ def test_a_killed_holder_lets_go(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     hold = "\n".join(
         (
-            "import sys, time",
+            "import sys",
             "from pathlib import Path",
             "from explorer.runs.files import Lock",
             "lock = Lock(Path(sys.argv[1]))",
             "print(lock.acquire(), flush=True)",
-            "time.sleep(60)",
+            "sys.stdin.read()",
         )
     )
     holder = subprocess.Popen(
-        [sys.executable, "-c", hold, str(path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-c", hold, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "True\n"

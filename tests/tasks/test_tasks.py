@@ -1,6 +1,5 @@
 """What every task promises: nothing held out is trained on, and batches follow from a seed."""
 
-import time
 from collections.abc import Iterable
 
 import pytest
@@ -78,18 +77,6 @@ def test_the_words_about_a_task_and_its_examples(name: str) -> None:
         ids = task.tokenizer.ids(example)
         assert task.tokenizer.unk_id not in ids, example
         assert len(ids) <= task.model.max_len
-
-
-@BUILT_IN
-def test_batches_are_made_faster_than_they_are_learnt(name: str) -> None:
-    task = TASKS[name]
-    task.batch(0, task.training)
-    times = []
-    for step in range(50):
-        started = time.perf_counter()
-        task.batch(step, task.training)
-        times.append(time.perf_counter() - started)
-    assert sorted(times)[len(times) // 4] < 0.005
 
 
 @BUILT_IN

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psutil
@@ -16,6 +16,7 @@ import pytest
 from explorer.text import TextError, open_published
 from explorer.text.published.files import find
 from explorer.text.published.keep import KEEP, MOST, Keep
+from tests.served import wait_until
 from tests.source import ROOT
 from tests.text.published.conftest import Made, children
 from tests.text.published.making import FOLDERS
@@ -108,6 +109,12 @@ def test_what_a_child_loads_is_small() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def ended(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    return True
+
+
 def test_children_end_with_the_app(made: Made) -> None:
     code = (
         "import os, sys, signal; from pathlib import Path; from explorer.text import *\n"
@@ -118,10 +125,7 @@ def test_children_end_with_the_app(made: Made) -> None:
         [sys.executable, "-c", code, str(made("gpt2"))], cwd=ROOT, capture_output=True, text=True
     )
     pid = int(done.stdout)
-    deadline = time.monotonic() + 10
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: ended(pid), "the end of the child")
 
 
 def test_many_threads_read_with_more_tokenizers_than_children(made: Made) -> None:
