@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,8 +69,9 @@ def test_another_head_of_128_tokens_is_less_than_25_000_bytes(tmp_path: Path) ->
     """Everything that the change sends; a sixteenth of what bertviz sends."""
     script = tmp_path / "page.py"
     script.write_text(ONE_HEAD)
-    with Server(tmp_path / "runs", script=script) as server:
-        first, third = asyncio.run(two_changes(server.url))
+    # In a thread: a browser of other tests may have its loop in this one.
+    with Server(tmp_path / "runs", script=script) as server, ThreadPoolExecutor() as apart:
+        first, third = apart.submit(asyncio.run, two_changes(server.url)).result()
     assert not first.failures + third.failures
     assert third.picture() != first.picture()
     assert third.size <= 25_000
@@ -105,12 +107,18 @@ def passes() -> Iterator[list[str]]:
 def test_only_a_text_that_is_new_is_passed_through_the_model() -> None:
     with passes() as made:
         at = apps.page("look/attention", model="letters")
-        assert len(made) == 1, "the example that is looked at first was kept"
+        opened = len(made)
+        assert opened <= 1, "the example that is looked at first is kept"
         for key in ("head", "layer"):
             at.segmented_control(key=key).set_value(1).run()
             assert not at.exception
-        assert len(made) == 1, "another head needs no other pass"
-        for text, count in {"the hat": 2, "the cat": 2, "the hat ": 3}.items():
+        assert len(made) == opened, "another head needs no other pass"
+        for text, more in {
+            "a hat at ten": 1,
+            "the cat": 1,
+            "ten hats": 2,
+            "a hat at ten ": 3,
+        }.items():
             at.text_input(key="text").set_value(text).run()
             assert not at.exception
-            assert len(made) == count, text
+            assert len(made) == opened + more, text

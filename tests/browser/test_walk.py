@@ -182,6 +182,7 @@ def test_stages_are_chosen_with_the_keys_and_on_the_spine(visitor: Visitor) -> N
     stands_at(visitor, "Embedding", "encoder.embed")
     spine = visitor.widget("spine")
     spine.get_by_role("button", name=re.compile("Decoder layer 0")).click()
+    visitor.rest()
     spine.get_by_role("button", name="Scores", exact=True).nth(1).click()
     stands_at(visitor, "Scores", "decoder.0.cross_attn.scores")
     expect(page.get_by_role("radio", name="Cross")).to_be_checked()

@@ -26,18 +26,9 @@ async canvas => {
   await new Promise(requestAnimationFrame);
   return canvas.toDataURL();
 }"""
-LISTEN = """() => {
-  window.answered = false;
-  new MutationObserver((_, watching) => {
-    const app = document.querySelector('[data-testid="stApp"]');
-    if (app?.dataset.testScriptState !== "notRunning") return;
-    watching.disconnect();
-    window.answered = true;
-  }).observe(document, {
-    subtree: true, attributes: true, attributeFilter: ["data-test-script-state"],
-  });
-}"""
-"""Set before a click: a run of the script that ends at once would not be noticed by looking."""
+DRAWN_ANEW = """() => new Promise(come => {
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(come)));
+})"""
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 RESTS = f"""seconds => new Promise(come => {{
   const end = performance.now() + 1000 * seconds;
@@ -173,11 +164,15 @@ class Visitor:
         self.rest()
 
     def other_view(self, key: str, name: str) -> None:
-        """Choose a view that is not shown yet, and wait until nothing is left of the one before."""
+        """Choose a view that is not shown yet, and wait until nothing is left of the one before.
+
+        The address changes while the script runs: a run that ends at once might be missed.
+        """
         self.rest()
-        self.page.evaluate(LISTEN)
+        before = self.query().get(key)
         self.widget(key).get_by_role("radio", name=name, exact=True).click()
-        wait_until(lambda: bool(self.page.evaluate("window.answered")), f"an answer to {name}")
+        wait_until(lambda: self.query().get(key) != before, f"{key}={name} in {self.page.url}", 60)
+        self.page.evaluate(DRAWN_ANEW)  # that the script runs has reached the page by then
         self.rest()
 
     def press(self, name: str) -> None:

@@ -28,17 +28,20 @@ def wait_for_step(run: Run, step: int) -> None:
     wait_until(lambda: run.status().step >= step, f"step {step} of {run.name}")
 
 
-def test_a_local_cluster_trains_and_an_orderly_end_leaves_no_process(root: Path) -> None:
-    cluster = Cluster(root)
-    cluster.start().join()
+def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(root: Path) -> None:
+    first, second, last = (Cluster(root) for _ in range(3))
+    for thread in [cluster.start() for cluster in (first, second, last)]:
+        thread.join()
+    assert first.address == second.address == last.address
+    first.close()
     short, endless, queued = (tiny_run(root, steps=n) for n in (12, ENDLESS, ENDLESS))
-    cluster.submit(short)
+    second.submit(short)
     wait_until(lambda: short.status().state == "done", "the end of the short run")
     for run in (endless, queued):
-        cluster.submit(run)
+        last.submit(run)
     wait_for_step(endless, 5)
-    assert cluster.has(endless)
-    assert not cluster.has(short)
+    assert last.has(endless)
+    assert not last.has(short)
 
     file = root / ".cluster.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -50,7 +53,9 @@ def test_a_local_cluster_trains_and_an_orderly_end_leaves_no_process(root: Path)
     ]
     assert set(listening) == {"127.0.0.1"}
 
-    cluster.close()
+    second.close()
+    assert processes_of(root)
+    last.close()
     wait_until(lambda: processes_of(root) == [], "the end of every process")
     assert not file.exists()
     assert endless.status().state == "interrupted"
@@ -73,7 +78,7 @@ sys.stdin.read()
 """
 
 
-def test_a_killed_server_leaves_its_cluster_to_the_next_one(root: Path) -> None:
+def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
     run = tiny_run(root, steps=ENDLESS)
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(root), run.name],
@@ -101,80 +106,57 @@ def test_a_killed_server_leaves_its_cluster_to_the_next_one(root: Path) -> None:
     following.submit(run)
     wait_for_step(run, paused_at + 1)
 
-    following.close()
-    wait_until(lambda: processes_of(root) == [], "the end of every process")
-    assert run.status().state == "interrupted"
-
-
-def test_a_killed_worker_is_replaced_and_its_run_goes_on(root: Path) -> None:
-    cluster = Cluster(root)
-    run = tiny_run(root, steps=ENDLESS)
-    cluster.submit(run)
-    wait_for_step(run, 3)
     worker = worker_of(run)
     worker.kill()
     wait_until(lambda: not run.has_worker() or not worker.is_running(), "the end of the worker")
     reached = run.status().step
     wait_for_step(run, reached + 5)
     assert run.status().state == "training"
-    cluster.close()
 
-
-def test_servers_that_start_at_once_share_one_cluster(root: Path) -> None:
-    clusters = [Cluster(root) for _ in range(3)]
-    for thread in [cluster.start() for cluster in clusters]:
-        thread.join()
-    assert len({cluster.address for cluster in clusters}) == 1
-    clusters[0].close()
-    run = tiny_run(root)
-    clusters[1].submit(run)
-    wait_until(lambda: run.status().state == "done", "the end of the run")
-    clusters[1].close()
-    clusters[2].close()
+    following.close()
     wait_until(lambda: processes_of(root) == [], "the end of every process")
+    assert run.status().state == "interrupted"
 
 
-def test_an_address_that_no_longer_answers_is_replaced(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
-    root.mkdir()
-    (root / ".cluster.json").write_text('{"address": "tcp://127.0.0.1:9", "id": "Scheduler-x"}')
-    cluster = Cluster(root)
-    assert cluster.address != "tcp://127.0.0.1:9"
-    assert read_json(root / ".cluster.json")["address"] == cluster.address
-    cluster.close()
-
-
-@pytest.mark.parametrize(
-    "address", ["tcp://192.0.2.1:8786", "tls://127.0.0.1:9", "inproc://1", "tcp://127.0.0.1:9/x", 7]
-)
 def test_an_address_of_elsewhere_is_not_believed_from_a_file(
-    root: Path, address: object, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def connect(*_: object, **__: object) -> None:
         raise AssertionError("nobody is asked there")
 
     monkeypatch.setattr(cluster_module, "Client", connect)
     root.mkdir()
-    write_json(root / ".cluster.json", {"address": address, "id": "Scheduler-x"})
-    assert Cluster(root)._attach_to_found() is None
+    elsewhere = (
+        "tcp://192.0.2.1:8786",
+        "tls://127.0.0.1:9",
+        "inproc://1",
+        "tcp://127.0.0.1:9/x",
+        7,
+    )
+    for address in elsewhere:
+        write_json(root / ".cluster.json", {"address": address, "id": "Scheduler-x"})
+        assert Cluster(root)._attach_to_found() is None, address
 
 
-def test_a_scheduler_that_hangs_keeps_nobody_waiting(
+def test_an_address_that_does_not_answer_is_replaced_and_keeps_nobody_waiting(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    nobody = "tcp://127.0.0.1:9"
+    root.mkdir()
+    write_json(root / ".cluster.json", {"address": nobody, "id": "Scheduler-x"})
     cluster = Cluster(root)
     run = tiny_run(root)
     assert not cluster.has(run), "nothing is started to ask it"
     assert not cluster.is_up
     assert processes_of(root) == []
-    cluster.connect()
+
     monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
+    assert cluster.address != nobody
+    assert read_json(root / ".cluster.json")["address"] == cluster.address
     scheduler = next(p for p in processes_of(root) if _listens_at(p, cluster.address))
     scheduler.suspend()
     try:
-        assert not cluster.has(run)
+        assert not cluster.has(run), "it did not answer"
     finally:
         scheduler.resume()
     monkeypatch.undo()
