@@ -105,7 +105,7 @@ def figures_header() -> str:
 
 
 def figures_row(row: dict[str, Any]) -> str:
-    """`load` is how many cores others had just before."""
+    """`load` is how many cores others had just before or after, the larger of both."""
     ratio = "–" if row["ratio"] is None else f"{row['ratio']:.3g} ×"
     met = {True: "yes", False: "no", None: "–"}[row["met"]]
     cells = [row["what"], row["ours"], row["reference"], ratio, row["goal"], met, row["load"]]

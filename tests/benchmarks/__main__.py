@@ -79,7 +79,7 @@ ENVIRONMENT = {
     "STREAMLIT_LOGGER_LEVEL": "error",
 }
 LOOK = 2.0
-"""Seconds in which it is seen, before each benchmark, how many cores others have."""
+"""Seconds between two benchmarks in which it is seen how many cores others have."""
 
 
 def main() -> int:
@@ -95,11 +95,15 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     broken = []
     print(readme.figures_header(), flush=True)
+    before = load()
     for name in asked.names or BENCHMARKS:
         found, ended = measured(name)
+        after = load()
         for row in found:
+            row["load"] = round(max(before, after), 1)
             print(readme.figures_row(row), flush=True)
         rows += found
+        before = after
         if ended:
             broken.append(f"{name} broke (exit code {ended})")
     missed = sum(row["met"] is False for row in rows)
@@ -112,7 +116,6 @@ def main() -> int:
 
 def measured(name: str) -> tuple[list[dict[str, Any]], int]:
     """The rows of one benchmark from a process of its own, and that process's exit code."""
-    load = psutil.cpu_percent(LOOK) / 100 * (os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "rows"
         out.touch()
@@ -120,7 +123,12 @@ def measured(name: str) -> tuple[list[dict[str, Any]], int]:
         command = [sys.executable, "-m", "tests.benchmarks", name, ONE, str(out)]
         ended = subprocess.run(command, env=environment, cwd=readme.ROOT).returncode
         lines = out.read_text("utf-8").splitlines()
-    return [{**json.loads(line), "load": round(load, 1)} for line in lines], ended
+    return [json.loads(line) for line in lines], ended
+
+
+def load() -> float:
+    """How many cores others have now, while nothing is measured."""
+    return psutil.cpu_percent(LOOK) / 100 * (os.cpu_count() or 1)
 
 
 def measure(name: str, out: Path) -> None:
