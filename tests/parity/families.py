@@ -54,9 +54,8 @@ class Case:
     `published` is its config.json as others wrote it, in place of what this version of the
     library saves. `exact` is false where the reference has a constant of few digits, so that
     float64 tells nothing. `unused` are patterns of names that a folder of it holds beyond our
-    model, `fixed` those that are no weights and must not be shaken. `positions` hands the
-    reference the positions that follow the padding, as its own generation does, where its
-    decoder takes them. `shards` saves it in many files; `by` is the size of the noise.
+    model, `fixed` those that are no weights and must not be shaken. `shards` saves it in many
+    files; `by` is the size of the noise.
     """
 
     name: str
@@ -66,7 +65,6 @@ class Case:
     exact: bool = True
     unused: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
-    positions: bool = True
     shards: bool = False
     by: float = 0.2
 
@@ -170,13 +168,10 @@ def inputs_of(pair: Pair, length: int, padding: str = "none", *, segments: bool 
 def reference_values(pair: Pair, inputs: Inputs) -> dict[str, Tensor]:
     """What the reference shows of one pass, by the names of our sites, real tokens only."""
     given: dict[str, Any] = {"input_ids": inputs.ids, "attention_mask": inputs.keep}
-    takes = inspect.signature(pair.reference.forward).parameters
     if inputs.target is not None:
         given |= {"decoder_input_ids": inputs.target, "decoder_attention_mask": inputs.target_keep}
-    elif inputs.keep is not None and pair.case.positions and "position_ids" in takes:
-        counted = inputs.keep.cumsum(-1) - 1
-        if pair.ours.config.kind == "decoder":
-            given["position_ids"] = counted.clamp(min=0)
+    elif inputs.keep is not None and takes_positions(pair):
+        given["position_ids"] = (inputs.keep.cumsum(-1) - 1).clamp(min=0)
     if inputs.segments is not None:
         given["token_type_ids"] = inputs.segments
     given = {name: g.long() if g is not None else None for name, g in given.items()}
@@ -190,6 +185,12 @@ def reference_values(pair: Pair, inputs: Inputs) -> dict[str, Tensor]:
     if reads_padding(pair, inputs):
         del values["logits"]
     return real(values, inputs)
+
+
+def takes_positions(pair: Pair) -> bool:
+    """Whether it is handed the positions that follow the padding, as its own generation does."""
+    takes = inspect.signature(pair.reference.forward).parameters
+    return pair.ours.config.kind == "decoder" and "position_ids" in takes
 
 
 def reads_padding(pair: Pair, inputs: Inputs) -> bool:
