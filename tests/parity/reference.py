@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.attention import MultiHeadAttention
-from models.block import Block
 from models.config import TransformerConfig
+from models.positional import sinusoids
 from models.transformer import Transformer
+from tests.models.building import ids_of, keep_of_lengths
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
 NAMES = {
@@ -22,6 +25,12 @@ NAMES = {
 }
 Module = TypeVar("Module", bound=nn.Module)
 Values = Mapping[str, Tensor]
+
+SOURCE = ids_of(3, 7, 17, seed=4)
+TARGET = ids_of(3, 5, 13, seed=5)
+SOURCE_KEEP = keep_of_lengths([7, 3, 5], 7)
+TARGET_KEEP = torch.tensor([[1, 1, 1, 1, 1], [1, 0, 1, 1, 1], [1, 1, 0, 1, 0]], dtype=torch.bool)
+"""Padding inside: on the right causality hides it, on the left torch gives NaN."""
 
 
 def torch_attention(values: Values) -> dict[str, Tensor]:
@@ -69,35 +78,47 @@ def attention_reference(ours: MultiHeadAttention) -> nn.MultiheadAttention:
     return filled(reference, torch_attention(ours.state_dict()))
 
 
-def layer_reference(ours: Block, config: TransformerConfig) -> nn.TransformerEncoderLayer:
-    reference = nn.TransformerEncoderLayer(
-        config.d_model,
-        config.n_heads,
-        config.d_ff,
-        dropout=0.0,
-        activation=config.activation,
-        layer_norm_eps=config.norm_eps,
-        batch_first=True,
-        norm_first=config.norm_position == "pre",
-    )
-    return filled(reference, torch_layer(ours.state_dict()))
+class TransformerReference(nn.Module):
+    """torch's Transformer between embeddings and an output layer with our weights."""
 
+    def __init__(self, ours: Transformer) -> None:
+        super().__init__()
+        weights = {name: value.detach().clone() for name, value in ours.state_dict().items()}
+        config = ours.config
+        inner = nn.Transformer(
+            config.d_model,
+            config.n_heads,
+            config.encoder_layers,
+            config.n_layers,
+            config.d_ff,
+            dropout=0.0,
+            activation=config.activation,
+            layer_norm_eps=config.norm_eps,
+            batch_first=True,
+            norm_first=config.norm_position == "pre",
+        )
+        self.transformer = filled(inner, torch_transformer(weights, config))
+        dtype = weights["head.bias"].dtype
+        self.table = sinusoids(torch.arange(7), config.d_model).float().to(dtype)
+        self.source = nn.Parameter(weights["encoder.embedding.weight"])
+        self.target = nn.Parameter(weights["decoder.embedding.weight"])
+        self.out = nn.Parameter(weights["head.weight"])
+        self.out_bias = nn.Parameter(weights["head.bias"])
 
-def transformer_reference(ours: Transformer) -> nn.Transformer:
-    config = ours.config
-    reference = nn.Transformer(
-        config.d_model,
-        config.n_heads,
-        config.encoder_layers,
-        config.n_layers,
-        config.d_ff,
-        dropout=0.0,
-        activation=config.activation,
-        layer_norm_eps=config.norm_eps,
-        batch_first=True,
-        norm_first=config.norm_position == "pre",
-    )
-    return filled(reference, torch_transformer(ours.state_dict(), config))
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        stream = self.transformer(
+            self.embed(source, self.source, SOURCE_KEEP),
+            self.embed(target, self.target, TARGET_KEEP),
+            tgt_mask=torch.ones(5, 5, dtype=torch.bool).triu(1),
+            src_key_padding_mask=~SOURCE_KEEP,
+            tgt_key_padding_mask=~TARGET_KEEP,
+            memory_key_padding_mask=~SOURCE_KEEP,
+        )
+        return F.linear(stream, self.out, self.out_bias)
+
+    def embed(self, ids: Tensor, table: Tensor, keep: Tensor) -> Tensor:
+        positions = (keep.cumsum(1) - 1).clamp(min=0)
+        return F.embedding(ids, table) * math.sqrt(table.shape[1]) + self.table[positions]
 
 
 def filled(reference: Module, weights: Values) -> Module:
@@ -123,3 +144,31 @@ def assert_same_gradients(ours: Values, theirs: Values) -> None:
     assert ours.keys() == theirs.keys()
     for name, gradient in theirs.items():
         assert_same(ours[name], gradient, f"the gradient of {name}")
+
+
+def compare_attention(
+    answer: Tensor, expected: Tensor, ours: MultiHeadAttention, theirs: nn.MultiheadAttention
+) -> None:
+    """The answers and the gradients of every weight."""
+    assert_same(answer, expected)
+    direction = torch.linspace(-1, 1, expected.numel()).view_as(expected).to(expected.dtype)
+    (answer * direction).sum().backward()
+    (expected * direction).sum().backward()
+    assert_same_gradients(torch_attention(gradients(ours)), gradients(theirs))
+
+
+def compare_transformers(ours: Transformer, theirs: TransformerReference) -> None:
+    """Logits of the real tokens, and the gradient that each weight gets from them."""
+    answer = ours(SOURCE, TARGET, source_keep=SOURCE_KEEP, target_keep=TARGET_KEEP)[TARGET_KEEP]
+    expected = theirs(SOURCE, TARGET)[TARGET_KEEP]
+    assert_same(answer, expected, "the logits")
+    labels = torch.arange(len(expected)) % expected.shape[-1]
+    F.cross_entropy(answer, labels).backward()
+    F.cross_entropy(expected, labels).backward()
+    mine, reference = gradients(ours), gradients(theirs)
+    inner = under(reference, "transformer")
+    assert_same_gradients(torch_transformer(mine, ours.config), inner)
+    assert_same(mine["encoder.embedding.weight"], reference["source"])
+    assert_same(mine["decoder.embedding.weight"], reference["target"])
+    assert_same(mine["head.weight"], reference["out"])
+    assert_same(mine["head.bias"], reference["out_bias"])

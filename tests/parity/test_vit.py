@@ -19,7 +19,7 @@ from models.families import FAMILIES
 from models.trace import CHEAP_SITES, EVERYTHING, trace
 from tests.grids import grid
 from tests.parity.comparing import assert_close
-from tests.parity.families import Case, Pair, build_reference
+from tests.parity.families import Case, Pair, build_reference, open_pair
 
 SIZES = {
     "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40,
@@ -32,15 +32,9 @@ CASES = [
 ]
 
 
-def opened(case: Case, folder: Path, *, shaken: bool = True) -> Pair:
-    reference = build_reference(case, shaken)
-    reference.save_pretrained(folder)
-    return Pair(case, reference, load_checkpoint(folder))
-
-
-def images(case: Case, dtype: torch.dtype = torch.float32) -> Tensor:
+def images(case: Case) -> Tensor:
     side = case.config.image_size
-    return torch.randn(3, 2, side, side, generator=torch.Generator().manual_seed(5)).to(dtype)
+    return torch.randn(3, 2, side, side, generator=torch.Generator().manual_seed(5))
 
 
 def same(pair: Pair, pixels: Tensor) -> None:
@@ -56,43 +50,43 @@ def same(pair: Pair, pixels: Tensor) -> None:
         assert_close(ours.output, answer, "answer")
 
 
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """The first case as the reference saves it."""
+    build_reference(CASES[0]).save_pretrained(tmp_path)
+    return tmp_path
+
+
 @grid("shaken, case", [True, False], CASES)
 def test_is_the_reference(case: Case, shaken: bool, tmp_path: Path) -> None:
-    pair = opened(case, tmp_path, shaken=shaken)
-    assert all(name.startswith("pooler.") for name in pair.ours.unused)
-    same(pair, images(case))
+    same(open_pair(case, tmp_path, shaken=shaken), images(case))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_mistakes_are_caught(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    family = FAMILIES["vit"]
+    reference = build_reference(CASES[0])
+    for changes in (
         {"activation": "gelu-tanh"},
         {"norm_position": "post"},
         {"final_norm": False},
         {"pooling": "mean"},
-    ],
-    ids=str,
-)
-def test_mistakes_are_caught(
-    changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    family = FAMILIES["vit"]
+    ):
 
-    def wrong(read: Any) -> TransformerConfig:
-        return family.config(read).replace(**changes)
+        def wrong(read: Any, changes: dict[str, Any] = changes) -> TransformerConfig:
+            return family.config(read).replace(**changes)
 
-    monkeypatch.setitem(FAMILIES, "vit", replace(family, config=wrong))
-    with pytest.raises(AssertionError, match="differs by"):
-        same(opened(CASES[0], tmp_path), images(CASES[0]))
+        monkeypatch.setitem(FAMILIES, "vit", replace(family, config=wrong))
+        with pytest.raises(AssertionError, match="differs by"):
+            same(Pair(CASES[0], reference, load_checkpoint(saved)), images(CASES[0]))
 
 
-@pytest.mark.parametrize("shape", [(2, 10, 20), (2, 20, 15), (3, 15, 15), (2, 5, 5)], ids=str)
-def test_another_size_is_refused(shape: tuple[int, ...], tmp_path: Path) -> None:
-    ours = opened(CASES[0], tmp_path).ours.model
-    with pytest.raises(ValueError, match="An image is 2 × 15 × 15 numbers here, not"):
-        ours(torch.zeros(1, *shape))
+def test_another_size_is_refused(saved: Path) -> None:
+    ours = load_checkpoint(saved).model
+    for shape in [(2, 10, 20), (2, 20, 15), (3, 15, 15), (2, 5, 5)]:
+        with pytest.raises(ValueError, match="An image is 2 × 15 × 15 numbers here, not"):
+            ours(torch.zeros(1, *shape))
 
 
-def test_pages_of_texts_say_that_it_reads_images(tmp_path: Path) -> None:
+def test_pages_of_texts_say_that_it_reads_images(saved: Path) -> None:
     with pytest.raises(TextError, match="It reads images"):
-        tokenizer_of(opened(CASES[0], tmp_path).ours)
+        tokenizer_of(load_checkpoint(saved))

@@ -10,11 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from explorer.text import PublishedTokenizer, open_published
 from tests.text.published.making import FOLDERS
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 Made = Callable[[str], Path]
+Opened = Callable[[str], PublishedTokenizer]
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +32,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def opened(made: Made) -> Opened:
+    """The tokenizer of the folder of this name."""
+
+    @cache
+    def find(name: str) -> PublishedTokenizer:
+        return open_published(made(name), FOLDERS[name][0])
+
+    return find
 
 
 def children() -> list[psutil.Process]:
