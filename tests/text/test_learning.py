@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Library
 from tokenizers import models, pre_tokenizers
@@ -58,7 +58,6 @@ def test_every_rule_is_the_first_of_the_pairs_counted_before_it(way: str) -> Non
 
 
 @WAYS
-@settings(max_examples=25, deadline=None)
 @given(text=st.text("abcd é1,.\n", min_size=2, max_size=60).filter(str.strip))
 def test_of_any_text_with_its_ties(way: str, text: str) -> None:
     agrees(learn(text, 30, way))
@@ -140,7 +139,6 @@ def test_the_pieces_of_the_text_are_those_that_are_counted(way: str) -> None:
 
 
 @WAYS
-@settings(max_examples=100, deadline=None)
 @given(text=ODD)
 def test_words_and_letters_are_those_of_the_library(way: str, text: str) -> None:
     found = split(text, way)
@@ -163,7 +161,6 @@ def test_words_and_letters_are_those_of_the_library(way: str, text: str) -> None
 UNIT = st.integers(1, 5)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.lists(st.lists(UNIT, min_size=1, max_size=12), min_size=1, max_size=6),
     st.lists(st.tuples(UNIT, UNIT, UNIT), max_size=8),
@@ -178,7 +175,6 @@ def test_a_rule_is_applied_from_the_left(words: list[list[int]], pairs: list[Rul
     assert "".join(map(chr, merged(units, rules, 6).tolist())) == text
 
 
-@settings(max_examples=30, deadline=None)
 @given(ODD)
 def test_no_word_is_cut_where_a_text_is_cut(text: str) -> None:
     whole = f"the end {text}" * 60
@@ -195,7 +191,6 @@ def split(text: str, way: str = BPE) -> Counter[str]:
     return Counter(word for word, _ in pre_tokenizers.BertPreTokenizer().pre_tokenize_str(normal))
 
 
-@settings(max_examples=100, deadline=None)
 @given(ODD, st.integers(1, 80))
 def test_the_beginning_of_a_text_ends_where_a_word_does(text: str, most: int) -> None:
     whole = f"{text} the end of it"
@@ -214,17 +209,11 @@ def test_no_word_of_the_beginning_is_cut() -> None:
 
 
 @WAYS
-def test_no_text_is_one_sentence(way: str) -> None:
-    with pytest.raises(TextError, match="no text to learn from"):
-        learn("", 10, way)
-
-
-@WAYS
-@pytest.mark.parametrize("text", ["a", "🙂", "a b c", "a\0\x07\x1b", "\u202ea"])
-def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str, text: str) -> None:
-    learnt = learn(text, 1_000_000, way)
-    assert len(learnt.rules) <= 10 < MOST_RULES
-    assert learnt.after(len(learnt.rules)).pairs == ()
+def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str) -> None:
+    for text in ["a", "🙂", "a b c", "a\0\x07\x1b", "\u202ea"]:
+        learnt = learn(text, 1_000_000, way)
+        assert len(learnt.rules) <= 10 < MOST_RULES
+        assert learnt.after(len(learnt.rules)).pairs == ()
 
 
 def test_control_characters_alone_are_bytes_to_the_one_and_nothing_to_the_other() -> None:
@@ -233,11 +222,14 @@ def test_control_characters_alone_are_bytes_to_the_one_and_nothing_to_the_other(
         learn("\0\x07\x1b", 10, WORDPIECE)
 
 
-def test_a_text_that_is_too_long_is_refused() -> None:
-    with pytest.raises(TextError, match="5,000,001 characters; at most 5,000,000 fit"):
-        learn("a" * (MAX_CORPUS_CHARACTERS + 1), 10)
-    with pytest.raises(TextError, match="half of a character pair"):
-        learn("a\ud800", 10)
+def test_no_text_too_much_of_it_and_half_of_a_character_are_refused() -> None:
+    for text, sentence in [
+        ("", "no text to learn from"),
+        ("a" * (MAX_CORPUS_CHARACTERS + 1), "5,000,001 characters; at most 5,000,000 fit"),
+        ("a\ud800", "half of a character pair"),
+    ]:
+        with pytest.raises(TextError, match=sentence):
+            learn(text, 10)
 
 
 @WAYS

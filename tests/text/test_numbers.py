@@ -26,36 +26,20 @@ def test_every_number_is_a_token_at_its_place(typed: list[tuple[int, str]]) -> N
 
 
 def test_what_is_no_number_is_told_how(subtests: pytest.Subtests) -> None:
-    for text in [
-        "a",
-        "-1",
-        "+1",
-        "1.5",
-        "1,2",
-        "5 x",
-        "٣",
-        "²",
-        "0x1",
-        "1e3",
-        "1_0",
-        "9" * 10,
-        "9" * 1_999,
-        "\0",
-    ]:
+    texts = "a|-1|+1|1.5|1,2|5 x|٣|²|0x1|1e3|1_0|\0".split("|")
+    for text in [*texts, "9" * 10, "9" * 1_999]:
         with subtests.test(text=text):
             with pytest.raises(TextError) as caught:
                 NUMBERS.encode(text)
             assert str(caught.value) == HOW
 
 
-def test_a_token_that_does_not_exist_is_named(subtests: pytest.Subtests) -> None:
-    for text in ["50", "1 2 999999999"]:
-        with subtests.test(text=text):
-            number = text.split()[-1]
-            with pytest.raises(
-                TextError, match=rf"^Token {number} does not exist: .* 50, from 0 on\.$"
-            ):
-                NUMBERS.encode(text)
+def test_a_token_that_does_not_exist_is_named() -> None:
+    for text, number in [("50", "50"), ("1 2 999999999", "999999999")]:
+        with pytest.raises(
+            TextError, match=rf"^Token {number} does not exist: .* 50, from 0 on\.$"
+        ):
+            NUMBERS.encode(text)
 
 
 def test_leading_zeros_stay_in_the_label() -> None:

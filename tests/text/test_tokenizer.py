@@ -1,4 +1,7 @@
-"""Tokenizers: labels, spans, special tokens, and text that tries to break them."""
+"""Tokenizers: labels, spans, special tokens, files, and text that tries to break them."""
+
+import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -70,12 +73,12 @@ def test_unknown_words_and_letters_are_marked_and_keep_their_place() -> None:
 
 
 @ALL
-@pytest.mark.parametrize("text", ["<s>", "a<pad>b", "</s> <unk>", "<cls><s>", "the <s> cat"])
-def test_typed_text_never_becomes_a_special_token(tokenizer: Tokenizer, text: str) -> None:
-    typed = [token for token in tokenizer.encode(text) if not token.special]
-    assert not {token.id for token in typed} & tokenizer.special_ids
+def test_typed_text_never_becomes_a_special_token(tokenizer: Tokenizer) -> None:
     again = Tokenizer.from_json(tokenizer.to_json())
-    assert again.encode(text) == tokenizer.encode(text)
+    for text in ["<s>", "a<pad>b", "</s> <unk>", "<cls><s>", "the <s> cat"]:
+        typed = [token for token in tokenizer.encode(text) if not token.special]
+        assert not {token.id for token in typed} & tokenizer.special_ids
+        assert again.encode(text) == tokenizer.encode(text)
 
 
 def test_learning_from_text_full_of_special_tokens_makes_none() -> None:
@@ -132,7 +135,57 @@ def test_learning_the_merges_twice_gives_the_same_tokenizer() -> None:
     assert byte_tokenizer(CORPUS, 320).to_json() == byte_tokenizer(CORPUS, 320).to_json()
 
 
-def test_a_vocabulary_that_cannot_be_is_refused(subtests: pytest.Subtests) -> None:
+def test_a_vocabulary_that_cannot_be_is_refused() -> None:
     for size in [10, 257, 1_000_000]:
-        with subtests.test(size=size), pytest.raises(TextError, match="258 to 50,000"):
+        with pytest.raises(TextError, match="258 to 50,000"):
             byte_tokenizer(CORPUS, size)
+
+
+STORED = json.loads(byte_tokenizer("hello hello help", 262).to_json())
+LETTERS = json.loads(character_tokenizer("ab").to_json())
+
+
+def changed(stored: dict[str, Any], path: str, value: Any) -> str:
+    copy = json.loads(json.dumps(stored))
+    *parents, last = path.split(".")
+    place = copy
+    for name in parents:
+        place = place[int(name) if isinstance(place, list) else name]
+    place[last] = value
+    return json.dumps(copy)
+
+
+def test_a_file_is_read_only_when_this_app_writes_every_part_of_it(
+    subtests: pytest.Subtests,
+) -> None:
+    for text, sentence in [
+        ("", "not readable JSON"),
+        ("[" * 100_000, "not readable JSON"),
+        ("[]", "it has no model"),
+        ('{"model": 3}', "it has no model"),
+        (changed(STORED, "padding", {"strategy": {"Fixed": 2**40}}), "it asks for padding"),
+        (changed(STORED, "truncation", {"max_length": 3}), "it asks for truncation"),
+        (changed(STORED, "normalizer", {"type": "NFKC"}), "it changes the text"),
+        (changed(STORED, "model.type", "Unigram"), "only character, word and byte-level"),
+        (changed(STORED, "model.dropout", 0.5), "its BPE has options"),
+        (changed(STORED, "pre_tokenizer", None), "it splits or joins"),
+        (
+            changed(LETTERS, "pre_tokenizer.pattern", {"Regex": "(a*)*b"}),
+            "it splits or joins",
+        ),
+        (changed(STORED, "model.vocab", {}), "it has no vocabulary"),
+        (changed(STORED, "model.vocab", [["a", 1]]), "it has no vocabulary"),
+        (changed(LETTERS, "model.vocab.a", 99), "does not number its tokens"),
+        (changed(LETTERS, "model.vocab.a", "3"), "does not number its tokens"),
+        (changed(LETTERS, "model.unk_token", "q"), "it has no unknown token"),
+        (changed(STORED, "model.vocab.🙂", 262), "a token is not made of bytes"),
+        (changed(STORED, "model.merges", None), "it has no merges"),
+        (changed(STORED, "model.merges", [["h"]]), "a merge is not a pair"),
+        (changed(STORED, "model.merges", [["h", "z"]]), "outside the vocabulary"),
+        (changed(STORED, "post_processor", None), "does not say which special tokens"),
+        (changed(STORED, "post_processor.single", []), "surrounds a text in a way"),
+        (changed(STORED, "post_processor.special_tokens", {}), "are not in the vocabulary"),
+        (changed(STORED, "added_tokens", []), "its special tokens are unknown"),
+    ]:
+        with subtests.test(text=text), pytest.raises(TextError, match=sentence):
+            Tokenizer.from_json(text)
