@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -64,28 +62,17 @@ def test_of_any_text_with_its_ties(way: str, text: str) -> None:
 
 
 @WAYS
-def test_tokens_become_fewer_by_what_was_merged(way: str) -> None:
-    learnt = learn("aaaa abab abab", 10, way)
-    counted = [learnt.after(step) for step in range(len(learnt.rules) + 1)]
-    assert counted[0].tokens == (len("aaaa abab abab") if way == BPE else len("aaaaabababab"))
-    fewer = [before.tokens - after.tokens for before, after in pairwise(counted)]
-    assert all(
-        0 < less <= before.pairs[0].count for less, before in zip(fewer, counted[:-1], strict=True)
-    )
-
-
-def test_a_jump_shows_what_single_steps_show() -> None:
-    words = random.Random(5).choices(
-        [f"{a}{b}{c}" for a in "stp" for b in "aeiou" for c in "lnrk"], k=900
-    )
-    text = " ".join(words) + " " + "".join(words)
-    stepped, jumped = learn(text, 350), learn(text, 350)
-    assert len(stepped.rules) == 350 > 3 * APART
-    one_by_one = [stepped.after(step) for step in range(351)]
-    for step in random.Random(7).sample(range(351), 60):
+def test_a_jump_shows_what_single_steps_show(way: str) -> None:
+    text = " ".join(map(str, range(1_000)))
+    stepped, jumped = learn(text, 3 * APART + 7, way), learn(text, 3 * APART + 7, way)
+    assert len(stepped.rules) == 3 * APART + 7
+    one_by_one = [stepped.after(step) for step in range(len(stepped.rules) + 1)]
+    for step in (1, APART - 1, APART, 2 * APART + 1, len(stepped.rules)):
         for kept in [*jumped.states][1:]:
             del jumped.states[kept]
         assert jumped.after(step) == one_by_one[step]
+    jumped.keep_states()
+    assert sorted(jumped.states) == [0, APART, 2 * APART, 3 * APART]
 
 
 def test_the_rules_are_those_that_the_library_learns_of_the_whole_text() -> None:
@@ -118,7 +105,7 @@ def test_wordpiece_is_what_the_librarys_own_trainer_of_it_learns() -> None:
 
 
 def test_the_textbooks_score_would_choose_another_pair() -> None:
-    """The library merges by count alone; by the score, s and ##u are only ever together."""
+    """The library merges by count alone; by the score, x and ##y come first."""
     counted = learn("ab ab ab ac ac ad xy", 3, WORDPIECE).after(0)
     names = learn("ab ab ab ac ac ad xy", 3, WORDPIECE).tokens
     first, scored = counted.pairs[0], counted.scored[0]
@@ -216,27 +203,10 @@ def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str) -> No
         assert learnt.after(len(learnt.rules)).pairs == ()
 
 
-def test_control_characters_alone_are_bytes_to_the_one_and_nothing_to_the_other() -> None:
-    assert len(learn("\0\x07\x1b", 10).rules) == 2
-    with pytest.raises(TextError, match="no text to learn from"):
-        learn("\0\x07\x1b", 10, WORDPIECE)
-
-
-def test_no_text_too_much_of_it_and_half_of_a_character_are_refused() -> None:
+def test_too_much_text_and_half_of_a_character_are_refused() -> None:
     for text, sentence in [
-        ("", "no text to learn from"),
         ("a" * (MAX_CORPUS_CHARACTERS + 1), "5,000,001 characters; at most 5,000,000 fit"),
         ("a\ud800", "half of a character pair"),
     ]:
         with pytest.raises(TextError, match=sentence):
             learn(text, 10)
-
-
-@WAYS
-def test_states_are_kept_on_the_way_to_the_last_rule(way: str) -> None:
-    text = " ".join(map(str, range(3_000)))
-    found, fresh = learn(text, 3 * APART + 7, way), learn(text, 3 * APART + 7, way)
-    found.keep_states()
-    assert sorted(found.states) == [0, APART, 2 * APART, 3 * APART]
-    for step in (0, 1, APART, 2 * APART + 1, len(found.rules)):
-        assert found.after(step) == fresh.after(step)

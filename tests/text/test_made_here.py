@@ -46,12 +46,16 @@ def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
         assert not tokens
 
 
-def test_a_word_that_is_too_long_is_not_said_to_have_an_unknown_character() -> None:
-    found = learnt.rules("low low lower", 20, WORDPIECE)
+def test_wordpiece_says_which_piece_it_takes_and_why_it_takes_none() -> None:
+    found = learnt.rules("low low low lower lowest", 20, WORDPIECE)
     tokenizer = after(found, len(found.rules))
-    read, unread = (encoding(tokenizer, "low" * times)[2].action for times in (33, 34))
-    assert read == f"The longest piece that begins here is low; go on with ##{'low' * 32}."
-    assert unread == "The word has 102 characters; of more than 100 it becomes [UNK] unread."
+    assert [step.action for step in encoding(tokenizer, "lows x")][2:] == [
+        "The longest piece that begins here is low; go on with ##s.",
+        "The longest piece that begins here is ##s.",
+        "A character is not in the vocabulary, so the whole word becomes [UNK].",
+    ]
+    too_long = encoding(tokenizer, "low" * 34)[2].action
+    assert too_long == "The word has 102 characters; of more than 100 it becomes [UNK] unread."
 
 
 def test_a_text_without_a_space_is_refused_at_once() -> None:
@@ -90,16 +94,6 @@ def test_what_hangs_on_rules_is_never_more_than_is_counted() -> None:
     held = sum(state.nbytes for state in made.states.values())
     assert len(made.states) == 4
     assert len(text.encode()) + held <= learnt.bytes_of(text, made)
-
-
-def test_the_longest_piece_comes_first() -> None:
-    found = learnt.rules("low low low lower lowest", 20, WORDPIECE)
-    said = [step.action for step in encoding(after(found, len(found.rules)), "lows x")]
-    assert said[2:] == [
-        "The longest piece that begins here is low; go on with ##s.",
-        "The longest piece that begins here is ##s.",
-        "A character is not in the vocabulary, so the whole word becomes [UNK].",
-    ]
 
 
 @given(st.lists(st.sampled_from(["the", "cat", "house", "sees", "tact", "hhh", "a"]), min_size=1))
@@ -149,9 +143,6 @@ def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
         learnt.tokenizer("", way, 20)
     with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 fit"):
         learnt.tokenizer("ab cd" * 1_000_000, way, 20)
-
-
-def test_a_unigram_is_learnt_from_a_bounded_text() -> None:
     with pytest.raises(TextError, match="at most 100,000 fit"):
         learn_unigram("a " * MOST_LEARNT, 20)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.text import TextError
+from explorer.text import TextError, steps
 from explorer.text.numbers import HOW, Numbers
 
 NUMBERS = Numbers(50)
@@ -66,3 +66,11 @@ def test_a_pair_is_read_behind_the_first_text() -> None:
 def test_a_text_without_end_is_refused() -> None:
     with pytest.raises(TextError, match=r"\.$"):
         NUMBERS.encode("1 " * 1_000_000)
+
+
+def test_numbers_that_are_typed_have_their_steps() -> None:
+    """A folder without a tokenizer is read by the numbers themselves."""
+    pieces = steps(NUMBERS, "5 17 3")[-1].pieces
+    assert [(piece.id, piece.start, piece.end) for piece in pieces] == [
+        (5, 0, 1), (17, 2, 4), (3, 5, 6),
+    ]  # fmt: skip

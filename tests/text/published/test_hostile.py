@@ -94,15 +94,6 @@ def test_a_file_that_never_ends_is_ended(tmp_path: Path, case: str) -> None:
             assert sum(len(step.pieces) for step in taken) <= MOST_PLACES
 
 
-def test_a_text_that_grows_has_no_steps_without_end(tmp_path: Path) -> None:
-    grows = {"type": "Replace", "pattern": {"String": "a"}, "content": "ab" * 1_000}
-    parts: dict[str, Any] = {"pre_tokenizer": None, "model": BPE}
-    written(tmp_path, "tokenizer.json", words(normalizer=grows, **parts))
-    with soon(), pytest.raises(TextError) as caught:
-        steps(open_published(tmp_path, "gpt2"), "a" * 1_000)
-    one_sentence(str(caught.value))
-
-
 def test_padding_and_truncation_are_dropped(tmp_path: Path) -> None:
     token = {"direction": "Right", "pad_id": 0, "pad_type_id": 0, "pad_token": "a"}
     cut = {"max_length": 1, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from explorer.text import PublishedTokenizer, TextError, open_published
-from explorer.text.published.files import find
+from explorer.text.published.files import find, opened
 from explorer.text.published.keep import KEEP, MOST, Keep
 from explorer.text.published.process import Child
 from tests.served import wait_until
@@ -27,15 +27,15 @@ NAMES = ("bert", "gpt2", "roberta", "t5", "llama", "marian", "opt")
 
 
 def test_few_children_are_kept_and_all_tokenizers_go_on(made: Made) -> None:
-    opened = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
+    several = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
     for _ in range(2):
-        for tokenizer in opened.values():
+        for tokenizer in several.values():
             assert tokenizer.ids("the cat")
             assert len(children()) <= MOST
     assert len(KEEP) == MOST
     KEEP.close()
     assert not children()
-    assert opened["bert"].ids("the cat")
+    assert several["bert"].ids("the cat")
     for _ in range(3):
         open_published(made("bert"), "bert")
     assert len(children()) == 1, "the same folder is opened once"
@@ -129,13 +129,13 @@ def test_children_end_with_the_app(made: Made) -> None:
 
 
 def test_many_threads_read_with_more_tokenizers_than_children(made: Made) -> None:
-    opened = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
-    expected = {name: tokenizer.ids("the cat sat") for name, tokenizer in opened.items()}
+    several = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
+    expected = {name: tokenizer.ids("the cat sat") for name, tokenizer in several.items()}
     wrong: list[str] = []
 
     def read(name: str) -> None:
         for _ in range(5):
-            if opened[name].ids("the cat sat") != expected[name]:
+            if several[name].ids("the cat sat") != expected[name]:
                 wrong.append(name)
 
     threads = [threading.Thread(target=read, args=(name,)) for name in NAMES * 2]
@@ -180,3 +180,28 @@ def test_nothing_stays_open(made: Made) -> None:
         KEEP.close()
         counted.append(len(os.listdir("/proc/self/fd")))
     assert len(set(counted)) == 1
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    """Whether it was there or is put there later."""
+    secret, folder = tmp_path / "secret", tmp_path / "model"
+    secret.write_text("[UNK]\nroot\n")
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("[UNK]\nword\n")
+    found = find(folder, "bert")
+    (folder / "vocab.txt").unlink()
+    (folder / "vocab.txt").symlink_to(secret)
+    with pytest.raises(TextError), opened(found):
+        pass
+    with pytest.raises(TextError, match="link out of the folder, which is not followed"):
+        find(folder, "bert")
+
+
+def test_the_cache_of_a_hub_links_to_its_own_blobs(tmp_path: Path) -> None:
+    blobs, folder = tmp_path / "blobs", tmp_path / "snapshots" / "abc"
+    blobs.mkdir()
+    folder.mkdir(parents=True)
+    (blobs / "123").write_text("[UNK]\nword\n")
+    (folder / "vocab.txt").symlink_to("../../blobs/123")
+    with opened(find(folder, "bert")) as files:
+        assert set(files) == {"vocab.txt"}

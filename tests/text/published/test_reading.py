@@ -163,20 +163,6 @@ def test_opt_begins_with_its_end_and_pairs_have_two_beginnings(
     assert labels(open_published(tmp_path, "opt").encode("the")) == ["</s>", "the"]
 
 
-def test_pairs_as_the_families_write_them(opened: Opened) -> None:
-    def special(name: str) -> list[str]:
-        tokens = opened(name).encode("x", "x")
-        return [token.label if token.special else "." for token in tokens if token.label != "␣"]
-
-    assert special("bert") == ["[CLS]", ".", "[SEP]", ".", "[SEP]"]
-    assert special("roberta") == ["<s>", ".", "</s>", "</s>", ".", "</s>"]
-    assert special("xlm-roberta") == special("roberta")
-    assert special("t5") == [".", "</s>", ".", "</s>"]
-    tokens = opened("bert").encode("x", "x")
-    assert [token.segment for token in tokens] == [0, 0, 0, 1, 1]
-    assert [token.second for token in tokens] == [False, False, False, True, True]
-
-
 def test_marian_writes_with_its_target_side(made: Made, opened: Opened, tmp_path: Path) -> None:
     tokenizer = opened("marian")
     end, pad = tokenizer.eos_id, tokenizer.pad_id

@@ -131,11 +131,6 @@ def test_a_word_piece_says_how_each_word_is_cut(tmp_path: Path) -> None:
     assert too_long[1].endswith(" has more than 100 characters, so it becomes [UNK].")
 
 
-def test_a_typed_mask_is_never_taken_apart(opened: Opened) -> None:
-    for name, mask in (("bert", "[MASK]"), ("roberta", "<mask>"), ("xlm-roberta", "<mask>")):
-        assert_ends_in_the_encoding(opened(name), f"the {mask} sat")
-
-
 def written(folder: Path, model: dict[str, Any], **parts: Any) -> PublishedTokenizer:
     (folder / "tokenizer.json").write_text(words(model=model, **parts), "utf-8")
     return open_published(folder, "gpt2")
