@@ -22,8 +22,7 @@ from models.training import Batch, TrainConfig, train
 from models.transformer import Transformer
 from tests.models.building import shaken
 from tests.parity.cases import CASES, GROUPED, tiny
-from tests.parity.comparing import LENGTH, assert_close, compare
-from tests.parity.families import Case, Pair, inputs_of, open_pair
+from tests.parity.families import LENGTH, Case, Pair, assert_close, compare, inputs_of, open_pair
 from tests.parity.test_published_configs import ROTATIONS
 
 SIZES = TransformerConfig(

@@ -12,8 +12,15 @@ import torch.nn.functional as F
 from models.checkpoint import load_checkpoint
 from models.generation import written
 from tests.parity.cases import CASES, T5, WRITER, tiny
-from tests.parity.comparing import assert_close, compare, is_the_reference
-from tests.parity.families import Case, build_reference, inputs_of, open_pair
+from tests.parity.families import (
+    Case,
+    assert_close,
+    build_reference,
+    compare,
+    inputs_of,
+    is_the_reference,
+    open_pair,
+)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=str)

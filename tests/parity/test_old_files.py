@@ -15,8 +15,7 @@ from torch import Tensor
 from models.checkpoint import Checkpoint, load_checkpoint
 from models.positional import sinusoids
 from tests.parity.cases import CASES
-from tests.parity.comparing import compare
-from tests.parity.families import Pair, build_reference, inputs_of
+from tests.parity.families import Pair, build_reference, compare, inputs_of
 
 WEIGHTS = "model.safetensors"
 Tensors = dict[str, Tensor]
@@ -65,16 +64,10 @@ def test_norms_of_gamma_and_beta(name: str, tmp_path: Path) -> None:
 
 
 PREFIXES = {
-    "bert, masked": "bert.",
-    "bert, classes": "bert.",
-    "distilbert, classes": "distilbert.",
-    "roberta, masked": "roberta.",
-    "bart": "model.",
-    "bloom": "transformer.",
-    "opt": "model.",
-    "gptj": "transformer.",
-    "llama, classes": "model.",
-}
+    "bert, masked": "bert.", "bert, classes": "bert.", "distilbert, classes": "distilbert.",
+    "roberta, masked": "roberta.", "bart": "model.", "bloom": "transformer.", "opt": "model.",
+    "gptj": "transformer.", "llama, classes": "model.",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PREFIXES)

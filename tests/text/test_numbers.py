@@ -47,14 +47,6 @@ def test_leading_zeros_stay_in_the_label() -> None:
     assert (token.id, token.label, token.start, token.end) == (7, "007", 1, 4)
 
 
-def test_it_knows_no_special_tokens() -> None:
-    assert NUMBERS.encode("") == ()
-    assert NUMBERS.token(3).label == NUMBERS.label(3) == "3"
-    assert not NUMBERS.special_ids
-    named = ("pad_id", "bos_id", "eos_id", "unk_id", "cls_id", "sep_id", "mask_id")
-    assert all(getattr(NUMBERS, name) is None for name in named)
-
-
 def test_a_pair_is_read_behind_the_first_text() -> None:
     tokens = NUMBERS.encode("1 2", "3")
     assert [token.id for token in tokens] == [1, 2, 3] == NUMBERS.ids("1 2", "3")

@@ -128,7 +128,6 @@ LLAMA_3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-BLOOM = r" ?[^(\s|[.,!?…。,、।۔،])]+"
 
 
 def bytes_of(splits: pre_tokenizers.PreTokenizer, **options: Any) -> tokenizers.Tokenizer:
@@ -141,15 +140,6 @@ def bytes_of(splits: pre_tokenizers.PreTokenizer, **options: Any) -> tokenizers.
     return library
 
 
-def split(regex: str) -> pre_tokenizers.PreTokenizer:
-    return pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(regex), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-
-
 def neox() -> tokenizers.Tokenizer:
     library = bytes_of(pre_tokenizers.ByteLevel(add_prefix_space=False))
     library.normalizer = normalizers.NFC()
@@ -158,14 +148,10 @@ def neox() -> tokenizers.Tokenizer:
     return library
 
 
-def bloom() -> tokenizers.Tokenizer:
-    library = bytes_of(split(BLOOM))
-    library.add_special_tokens(["<unk>", "<s>", "</s>", "<pad>"])
-    return library
-
-
 def llama3() -> tokenizers.Tokenizer:
-    library = bytes_of(split(LLAMA_3), ignore_merges=True)
+    words = pre_tokenizers.Split(Regex(LLAMA_3), "isolated")
+    plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    library = bytes_of(pre_tokenizers.Sequence([words, plain]), ignore_merges=True)
     library.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>"])
     begin = "<|begin_of_text|>"
     library.post_processor = TemplateProcessing(
@@ -202,8 +188,7 @@ def older(stored: str) -> str:
 @pytest.mark.parametrize(
     ("family", "make", "written"),
     [
-        ("gpt_neox", neox, str),
-        ("bloom", bloom, older),
+        ("gpt_neox", neox, older),
         ("llama", llama3, str),
         ("phi3", phi3, older),
     ],

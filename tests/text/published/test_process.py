@@ -99,16 +99,6 @@ def test_a_child_gives_up_what_it_does_not_need(
         assert max(child.rlimit(psutil.RLIMIT_AS)) < 600_000_000
 
 
-def test_what_a_child_loads_is_small() -> None:
-    """Neither torch nor the pages: it would take seconds and hundreds of megabytes to begin."""
-    code = (
-        "import sys, explorer.text.published.child, explorer.text.published.pieces; "
-        "print([n for n in ('torch', 'streamlit', 'numpy', 'pandas') if n in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stderr
-
-
 def ended(pid: int) -> bool:
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

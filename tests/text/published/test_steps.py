@@ -12,7 +12,6 @@ import tokenizers
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from explorer.text import PublishedTokenizer, Step, TextError, open_published, steps
 from explorer.text.published import steps as taking
@@ -20,7 +19,7 @@ from explorer.text.published.wire_of_steps import NONE_AROUND
 from explorer.text.step import AROUND
 from tests.text.published.bombs import BPE, words
 from tests.text.published.conftest import Made, Opened
-from tests.text.published.making import CORPUS, FOLDERS, TEXTS
+from tests.text.published.making import FOLDERS, TEXTS
 
 SAVED = ("llama", "gemma", "xlm-roberta", "t5", "bert")
 """Folders that are also read from the tokenizer.json of the reference library."""
@@ -161,21 +160,6 @@ def test_the_rules_are_numbered_as_in_the_file(tmp_path: Path) -> None:
     taken = assert_ends_in_the_encoding(written(tmp_path, model, added_tokens=[token]), "aab")
     assert [step.rank for step in taken if step.rank is not None] == [1]
     assert "Merge a and b (rule 2)." in [step.action for step in taken]
-
-
-def test_other_models(tmp_path: Path) -> None:
-    library = tokenizers.Tokenizer(models.Unigram())
-    library.normalizer = normalizers.Lowercase()
-    library.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=80, unk_token="<unk>", show_progress=False)
-    library.train_from_iterator(CORPUS, trainer)
-    library.save(str(tmp_path / "tokenizer.json"))
-    taken = assert_ends_in_the_encoding(open_published(tmp_path, "t5"), "The cat sat")
-    assert [step.action.split(";")[0].split(":")[0] for step in taken[1:-1]] == [
-        "Normalise it",
-        "Split into words",
-        "Cut each word in the likeliest way.",
-    ]
 
 
 def test_a_text_too_long(opened: Opened) -> None:
