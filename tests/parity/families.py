@@ -317,18 +317,13 @@ def one_head_alone(pair: Pair, cheap: Trace) -> None:
         assert_close(cheap.weights(site, head=last), cheap.weights(site)[:, last], site)
 
 
-def difference(ours: Tensor, theirs: Tensor) -> float:
-    """The largest difference, relative to the largest value; infinite where a value is none."""
-    if ours.shape != theirs.shape or not torch.isfinite(ours).all():
-        return float("inf")
-    largest = theirs.abs().max().clamp(min=torch.finfo(theirs.dtype).tiny)
-    return ((ours - theirs).abs().max() / largest).item()
-
-
 def assert_close(ours: Tensor, theirs: Tensor, what: str) -> None:
+    """No difference but rounding, relative to the largest value."""
     assert ours.shape == theirs.shape, what
     assert ours.dtype == theirs.dtype, what
-    by = difference(ours, theirs)
+    assert torch.isfinite(ours).all(), what
+    largest = theirs.abs().max().clamp(min=torch.finfo(theirs.dtype).tiny)
+    by = ((ours - theirs).abs().max() / largest).item()
     assert by <= TOLERANCE[theirs.dtype], f"{what} differs by {by:.2g} of its largest value"
 
 

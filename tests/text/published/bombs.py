@@ -112,9 +112,6 @@ ENDLESS: dict[str, str] = {
         normalizer=sequence(*[replace({"String": "a"}, "a" * 4_000)] * 2)
     ),
     "nothing becomes something": words(normalizer=replace({"String": ""}, "a" * 4_000)),
-    "each a becomes many words": words(
-        normalizer=replace({"String": "a"}, "ab" * 1_000), pre_tokenizer=None, model=BPE
-    ),
     "the text a thousand times": words(post_processor=template([A] * 15_000)),
     "words without end": words(
         pre_tokenizer=None,

@@ -160,9 +160,9 @@ def of_class(name: str, **said: Any) -> dict[str, Any]:
 FOLDERS: dict[str, tuple[str, str, Make]] = {
     "bert": ("bert", "BertTokenizer", word_pieces),
     "bert-cased": ("bert", "BertTokenizer", partial(word_pieces, do_lower_case=False)),
-    "bert-accents": ("bert", "BertTokenizer", partial(word_pieces, strip_accents=False)),
     "distilbert": (
-        "distilbert", "BertTokenizer", partial(word_pieces, tokenize_chinese_chars=False),
+        "distilbert", "BertTokenizer",
+        partial(word_pieces, strip_accents=False, tokenize_chinese_chars=False),
     ),
     "gpt2": ("gpt2", "GPT2Tokenizer", partial(byte_level, special=END)),
     "gpt2-prefix": (
