@@ -1,17 +1,22 @@
-"""Every published family is the reference: streams, attention weights, logits, writing."""
+"""Every published family is the reference: streams, weights, logits, writing; images too."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 
+from explorer.text import TextError
+from explorer.tokenizing import tokenizer_of
 from models.checkpoint import load_checkpoint
 from models.generation import written
-from tests.parity.cases import CASES, T5, WRITER, tiny
+from models.trace import CHEAP_SITES, EVERYTHING, trace
+from tests.grids import grid
+from tests.parity.cases import CASES, IMAGES, T5, WRITER, tiny
 from tests.parity.families import (
     Case,
     assert_close,
@@ -87,3 +92,31 @@ def test_writes_what_the_folder_says_of_writing(
     assert theirs != free.tolist()
     ours = load_checkpoint(tmp_path).model
     assert written(ours, source, max_length=9, greedy=True).tolist() == theirs
+
+
+@grid("shaken, case", [True, False], IMAGES)
+def test_an_image_s_patches_are_tokens_like_any_others(
+    case: Case, shaken: bool, tmp_path: Path
+) -> None:
+    pair = open_pair(case, tmp_path, shaken=shaken)
+    side = case.config.image_size
+    pixels = torch.randn(3, 2, side, side, generator=torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        theirs: Any = pair.reference(pixels, output_hidden_states=True, output_attentions=True)
+    for sites in (EVERYTHING, CHEAP_SITES):
+        ours = trace(pair.ours.model, pixels, sites=sites)
+        for i, weights in enumerate(theirs.attentions):
+            assert_close(ours.weights(f"encoder.{i}.self_attn"), weights, "weights")
+            assert_close(ours[f"encoder.{i}.resid_pre"], theirs.hidden_states[i], "stream")
+            assert_close(ours[f"encoder.{i}.resid_post"], theirs.hidden_states[i + 1], "stream")
+        answer = theirs.logits if "logits" in theirs else theirs.last_hidden_state
+        assert_close(ours.output, answer, "answer")
+
+
+def test_what_reads_images_refuses_other_sizes_and_texts(tmp_path: Path) -> None:
+    ours = open_pair(IMAGES[0], tmp_path).ours
+    for shape in [(2, 10, 20), (2, 20, 15), (3, 15, 15), (2, 5, 5)]:
+        with pytest.raises(ValueError, match="An image is 2 × 15 × 15 numbers here, not"):
+            ours.model(torch.zeros(1, *shape))
+    with pytest.raises(TextError, match="It reads images"):
+        tokenizer_of(ours)

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.config import TransformerConfig
 from models.positional import sinusoids
 from models.transformer import Transformer
 from tests.grids import grid
@@ -19,7 +18,13 @@ from tests.parity.families import TOLERANCE
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 
-NAMES = {
+RENAMED = {
+    ".blocks.": ".layers.",
+    "q_proj.": "in_proj_",
+    "k_proj.": "in_proj_",
+    "v_proj.": "in_proj_",
+    "o_proj": "out_proj",
+    "cross_attn": "multihead_attn",
     "mlp.up_proj": "linear1",
     "mlp.down_proj": "linear2",
     "self_residual.norm": "norm1",
@@ -34,44 +39,17 @@ TARGET_KEEP = torch.tensor([[1, 1, 1, 1, 1], [1, 0, 1, 1, 1], [1, 1, 0, 1, 0]], 
 """Padding inside: on the right causality hides it, on the left torch gives NaN."""
 
 
-def torch_attention(values: Values) -> dict[str, Tensor]:
-    """Values of a MultiHeadAttention, weights or gradients, by the names torch gives them."""
-    renamed = {}
-    for kind in ("weight", "bias"):
-        renamed[f"in_proj_{kind}"] = torch.cat([values[f"{x}_proj.{kind}"] for x in "qkv"])
-        renamed[f"out_proj.{kind}"] = values[f"o_proj.{kind}"]
-    return renamed
-
-
-def torch_layer(values: Values) -> dict[str, Tensor]:
-    """The same for a block: an encoder layer, or a decoder layer where there is cross-attention."""
-    crosses = "cross_residual.norm.weight" in values
-    names = NAMES | {"mlp_residual.norm": "norm3" if crosses else "norm2"}
+def torch_values(values: Values) -> dict[str, Tensor]:
+    """Values of the two stacks, weights or gradients, by the names that torch gives them."""
     renamed: dict[str, Tensor] = {}
-    for module, theirs in names.items():
-        renamed |= {f"{theirs}.{kind}": value for kind, value in under(values, module).items()}
-    for ours, theirs in (("self_attn", "self_attn"), ("cross_attn", "multihead_attn")):
-        if crosses or ours == "self_attn":
-            attention = torch_attention(under(values, ours))
-            renamed |= {f"{theirs}.{name}": value for name, value in attention.items()}
+    for name, value in values.items():
+        if ".blocks." in name or name.startswith(("encoder.norm.", "decoder.norm.")):
+            last = "norm2" if name.startswith("encoder.") else "norm3"
+            for ours, theirs in (RENAMED | {"mlp_residual.norm": last}).items():
+                name = name.replace(ours, theirs)
+            # Queries, keys and values are one tensor there, in this order.
+            renamed[name] = torch.cat([renamed[name], value]) if name in renamed else value
     return renamed
-
-
-def torch_transformer(values: Values, config: TransformerConfig) -> dict[str, Tensor]:
-    """The same for the two stacks of an encoder-decoder."""
-    renamed: dict[str, Tensor] = {}
-    for stack, depth in (("encoder", config.encoder_layers), ("decoder", config.n_layers)):
-        for i in range(depth):
-            layer = torch_layer(under(values, f"{stack}.blocks.{i}"))
-            renamed |= {f"{stack}.layers.{i}.{name}": value for name, value in layer.items()}
-        norm = under(values, f"{stack}.norm")
-        renamed |= {f"{stack}.norm.{name}": value for name, value in norm.items()}
-    return renamed
-
-
-def under(values: Values, prefix: str) -> dict[str, Tensor]:
-    start = prefix + "."
-    return {name[len(start) :]: v for name, v in values.items() if name.startswith(start)}
 
 
 class Reference(nn.Module):
@@ -96,7 +74,7 @@ class Reference(nn.Module):
         )
         # Every weight is overwritten. With dropout 0 it stays in training: in eval mode torch
         # leaves this path for another.
-        self.transformer.load_state_dict(torch_transformer(weights, config), strict=True)
+        self.transformer.load_state_dict(torch_values(weights), strict=True)
         self.table = (
             sinusoids(torch.arange(7), config.d_model).float().to(weights["head.bias"].dtype)
         )
@@ -148,8 +126,8 @@ def compare(ours: Transformer, theirs: Reference) -> None:
     F.cross_entropy(answer, labels).backward()
     F.cross_entropy(expected, labels).backward()
     mine, reference = gradients(ours), gradients(theirs)
-    inner = under(reference, "transformer")
-    assert_same_gradients(torch_transformer(mine, ours.config), inner)
+    inner = {n.partition(".")[2]: g for n, g in reference.items() if n.startswith("transformer.")}
+    assert_same_gradients(torch_values(mine), inner)
     assert_same(mine["encoder.embedding.weight"], reference["source"])
     assert_same(mine["decoder.embedding.weight"], reference["target"])
     assert_same(mine["head.weight"], reference["out"])
