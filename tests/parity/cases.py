@@ -56,7 +56,7 @@ WINDOW: Sizes = {"sliding_window": 5}
 """Shorter than the texts."""
 BY_LAYER: Sizes = {"layer_types": ["full_attention", "sliding_attention", "full_attention"]}
 CAPS: Sizes = {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.5}
-NO_CAPS = dict.fromkeys(CAPS)
+NO_CAPS: Sizes = dict.fromkeys(CAPS)
 LM, CLASSIFIER, MASKED = "LMHeadModel", "ForSequenceClassification", "ForMaskedLM"
 WRITER = "ForConditionalGeneration"
 LABELS: Sizes = {"head": CLASSIFIER, "num_labels": 5}

@@ -143,14 +143,14 @@ def marian(folder: Path) -> None:
 
 
 SPM = "sentencepiece.bpe.model"
-T5 = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+T5: dict[str, Any] = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
 GEMMA: dict[str, Any] = {
     "pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "bos_piece": "<bos>",
     "eos_piece": "<eos>", "add_dummy_prefix": False,
     "user_defined_symbols": ["<mask>", "<start_of_turn>"],
 }  # fmt: skip
-BEGUN = {"add_bos_token": True}
-ROLES_OF_OPT = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "</s>")
+BEGUN: dict[str, Any] = {"add_bos_token": True}
+ROLES_OF_OPT: dict[str, Any] = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "</s>")
 
 
 def of_class(name: str, **said: Any) -> dict[str, Any]:
