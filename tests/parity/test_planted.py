@@ -100,7 +100,7 @@ MISTAKES: dict[str, list[Mistake]] = {
         field(n_segments=0), field(norm_position="pre"), field(head="language-model"),
         field(count_padding=False),
     ],
-    "bert, classes": [field(classifier_activation="relu")],
+    "bert, classes": [field(classifier_activation="relu"), field(pooling="mean")],
     "roberta, masked": [one_row_off],
     "marian": [field(pairs="adjacent"), field(head_bias=False)],
     "bart": [swapped(BART + "encoder_attn.q_proj", BART + "self_attn.q_proj")],

@@ -45,6 +45,7 @@ def test_a_token_that_does_not_exist_is_named() -> None:
 def test_leading_zeros_stay_in_the_label() -> None:
     (token,) = NUMBERS.encode(" 007 ")
     assert (token.id, token.label, token.start, token.end) == (7, "007", 1, 4)
+    assert NUMBERS.token(7).label == NUMBERS.label(7) == "7"
 
 
 def test_a_pair_is_read_behind_the_first_text() -> None:

@@ -73,8 +73,14 @@ def test_a_file_that_cannot_be_is_refused(tmp_path: Path, subtests: pytest.Subte
 
 
 @pytest.mark.parametrize("case", ENDLESS)
-def test_a_file_that_never_ends_is_ended(tmp_path: Path, case: str) -> None:
-    """Read, and step by step; where there is an answer, it is a short one."""
+def test_a_file_that_never_ends_is_ended(
+    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read, and step by step; where there is an answer, it is a short one.
+
+    The child ends it by what it computed, however long the app would wait.
+    """
+    monkeypatch.setattr("explorer.text.published.process.GRACE", 60.0)
     written(tmp_path, "tokenizer.json", ENDLESS[case])
     with soon():
         try:
