@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Library
 from tokenizers import models, pre_tokenizers
@@ -164,6 +164,7 @@ def test_a_rule_is_applied_from_the_left(words: list[list[int]], pairs: list[Rul
 
 
 @given(ODD)
+@example("a\n\nb")
 def test_no_word_is_cut_where_a_text_is_cut(text: str) -> None:
     whole = f"the end {text}" * 60
     parts = in_parts(whole, 50)
