@@ -1,4 +1,4 @@
-"""A published family once as the reference library has it and once as our core opened it.
+"""A published family as the reference library has it and as our core opened it, compared.
 
 The reference is built tiny, with random weights, saved as a real folder and opened by
 `load_checkpoint`. Both then read the same texts, and every value that the reference
@@ -11,7 +11,7 @@ import copy
 import fnmatch
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from transformers import GenerationConfig
 
 from models.checkpoint import Checkpoint, load_checkpoint
-from models.trace import EVERYTHING, Trace, trace
+from models.generation import FIRST_OF_ALL, written
+from models.trace import CHEAP_SITES, EVERYTHING, Trace, trace
 from tests.models.building import keep_of_lengths
 
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
+LENGTH = 11
+PASSES = (("none", LENGTH), ("right", LENGTH), ("left", LENGTH), ("none", 1))
+"""Padding and number of tokens of the texts that are compared."""
+WRITTEN = 12
+"""Tokens that both generate."""
 BATCH = 3
 COARSE = 4096
 """Shaken weights are multiples of 1/4096: one can be added to them without rounding (Gemma)."""
@@ -54,9 +62,8 @@ class Case:
     `published` is its config.json as others wrote it, in place of what this version of the
     library saves. `exact` is false where the reference has a constant of few digits, so that
     float64 tells nothing. `unused` are patterns of names that a folder of it holds beyond our
-    model, `fixed` those that are no weights and must not be shaken. `positions` hands the
-    reference the positions that follow the padding, as its own generation does, where its
-    decoder takes them. `shards` saves it in many files; `by` is the size of the noise.
+    model, `fixed` those that are no weights and must not be shaken. `shards` saves it in many
+    files; `by` is the size of the noise.
     """
 
     name: str
@@ -66,7 +73,6 @@ class Case:
     exact: bool = True
     unused: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
-    positions: bool = True
     shards: bool = False
     by: float = 0.2
 
@@ -170,13 +176,10 @@ def inputs_of(pair: Pair, length: int, padding: str = "none", *, segments: bool 
 def reference_values(pair: Pair, inputs: Inputs) -> dict[str, Tensor]:
     """What the reference shows of one pass, by the names of our sites, real tokens only."""
     given: dict[str, Any] = {"input_ids": inputs.ids, "attention_mask": inputs.keep}
-    takes = inspect.signature(pair.reference.forward).parameters
     if inputs.target is not None:
         given |= {"decoder_input_ids": inputs.target, "decoder_attention_mask": inputs.target_keep}
-    elif inputs.keep is not None and pair.case.positions and "position_ids" in takes:
-        counted = inputs.keep.cumsum(-1) - 1
-        if pair.ours.config.kind == "decoder":
-            given["position_ids"] = counted.clamp(min=0)
+    elif inputs.keep is not None and takes_positions(pair):
+        given["position_ids"] = (inputs.keep.cumsum(-1) - 1).clamp(min=0)
     if inputs.segments is not None:
         given["token_type_ids"] = inputs.segments
     given = {name: g.long() if g is not None else None for name, g in given.items()}
@@ -190,6 +193,12 @@ def reference_values(pair: Pair, inputs: Inputs) -> dict[str, Tensor]:
     if reads_padding(pair, inputs):
         del values["logits"]
     return real(values, inputs)
+
+
+def takes_positions(pair: Pair) -> bool:
+    """Whether it is handed the positions that follow the padding, as its own generation does."""
+    takes = inspect.signature(pair.reference.forward).parameters
+    return pair.ours.config.kind == "decoder" and "position_ids" in takes
 
 
 def reads_padding(pair: Pair, inputs: Inputs) -> bool:
@@ -263,3 +272,93 @@ def real(values: dict[str, Tensor], inputs: Inputs) -> dict[str, Tensor]:
         else:
             chosen[name] = value[rows] if value.dim() == 3 else value
     return chosen
+
+
+def is_the_reference(case: Case, folder: Path) -> None:
+    """All that is asked of a family: default-initialised and shaken, float32 and float64, writing.
+
+    Shaken weights alone would hide what only shows at unit norms, default ones what only
+    shows away from them.
+    """
+    default = open_pair(case, folder / "default", shaken=False)
+    compare(default, inputs_of(default, LENGTH, "left"))
+    pair = open_pair(case, folder / "shaken")
+    same_values(pair, PASSES[:2] if case.exact else PASSES)
+    pair.double()
+    if case.exact:
+        same_values(pair, PASSES[2:])
+    if pair.ours.config.head == "language-model" and pair.ours.model.decoder is not None:
+        same_writing(pair)
+
+
+def same_values(pair: Pair, passes: Sequence[tuple[str, int]] = PASSES) -> None:
+    """Streams, attention weights and logits agree on every text, watched and derived."""
+    for padding, length in passes:
+        compare(pair, inputs_of(pair, length, padding))
+    if pair.ours.config.n_segments > 1:
+        compare(pair, inputs_of(pair, LENGTH, "right", segments=True))
+
+
+def compare(pair: Pair, inputs: Inputs) -> None:
+    theirs = reference_values(pair, inputs)
+    for sites in (EVERYTHING, CHEAP_SITES):
+        seen = our_trace(pair, inputs, sites)
+        ours = our_values(seen, inputs, list(theirs))
+        assert sites == CHEAP_SITES or ours.keys() == theirs.keys()
+        for name, value in ours.items():
+            assert_close(value, theirs[name], name)
+    one_head_alone(pair, seen)
+
+
+def one_head_alone(pair: Pair, cheap: Trace) -> None:
+    """The weights of a single head, derived, are those of the whole."""
+    last = pair.ours.config.n_heads - 1
+    for site in {name.rpartition(".")[0] for name in cheap.sites if name.endswith("_attn.q")}:
+        assert_close(cheap.weights(site, head=last), cheap.weights(site)[:, last], site)
+
+
+def assert_close(ours: Tensor, theirs: Tensor, what: str) -> None:
+    """No difference but rounding, relative to the largest value."""
+    assert ours.shape == theirs.shape, what
+    assert ours.dtype == theirs.dtype, what
+    assert torch.isfinite(ours).all(), what
+    largest = theirs.abs().max().clamp(min=torch.finfo(theirs.dtype).tiny)
+    by = ((ours - theirs).abs().max() / largest).item()
+    assert by <= TOLERANCE[theirs.dtype], f"{what} differs by {by:.2g} of its largest value"
+
+
+def same_writing(pair: Pair) -> None:
+    """Greedy generation: the same tokens, ours with and without its cache.
+
+    In float64, where no two tokens are likely to be equally good up to rounding.
+    """
+    for padding in ("none", "left"):
+        inputs = inputs_of(pair, LENGTH, padding)
+        theirs = reference_writing(pair, inputs)
+        assert theirs.shape[1] > 2
+        for use_cache in (True,) if padding == "none" else (True, False):
+            ours = written(
+                pair.ours.model,
+                inputs.ids,
+                max_length=WRITTEN,
+                keep=inputs.keep,
+                greedy=True,
+                use_cache=use_cache,
+            )
+            assert ours.tolist() == theirs.tolist(), f"{padding} padding, cache {use_cache}"
+
+
+def reference_writing(pair: Pair, inputs: Inputs, **settings: Any) -> Tensor:
+    """What the reference writes, told to begin, stop and fill up as our config says."""
+    config = pair.ours.config
+    ends = [end for end in (config.eos_id, *config.more_eos_ids) if end is not None]
+    filler = next(i for i in (config.pad_id, config.eos_id, FIRST_OF_ALL) if i is not None)
+    settings = {"eos_token_id": ends or None, "pad_token_id": filler} | settings
+    if config.kind == "encoder-decoder":
+        settings["decoder_start_token_id"] = config.bos_id
+    pair.reference.generation_config = GenerationConfig(
+        do_sample=False, max_new_tokens=WRITTEN, **settings
+    )
+    keep = torch.ones_like(inputs.ids) if inputs.keep is None else inputs.keep.long()
+    with torch.no_grad(), AllInDouble():
+        return pair.reference.generate(inputs.ids, attention_mask=keep)

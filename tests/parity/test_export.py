@@ -14,17 +14,16 @@ from torch import Tensor
 
 from explorer.text import word_tokenizer
 from models.checkpoint import CheckpointError, load_checkpoint
-from models.config import RopeScaling, TransformerConfig
+from models.config import TransformerConfig
 from models.export import export_checkpoint, exportable
-from models.families import FAMILIES
-from models.presets import paper
+from models.families.shape import shape
 from models.trace import trace
 from models.training import Batch, TrainConfig, train
 from models.transformer import Transformer
-from tests.models.building import ids_of, keep_of_lengths, shaken
-from tests.parity.comparing import difference
-from tests.parity.families import Case, open_pair
-from tests.parity.test_decoder_families import CASES
+from tests.models.building import shaken
+from tests.parity.cases import CASES, GROUPED, tiny
+from tests.parity.families import LENGTH, Case, Pair, assert_close, compare, inputs_of, open_pair
+from tests.parity.test_published_configs import ROTATIONS
 
 SIZES = TransformerConfig(
     vocab_size=29, d_model=24, n_layers=3, n_heads=4, d_ff=40, max_len=19, pad_id=0,
@@ -35,100 +34,49 @@ GPT2 = SIZES.replace(
 )
 LLAMA = SIZES.replace(
     positions="rotary", norm="rms", norm_eps=1e-6, activation="silu", gated=True,
-    bias=False, qkv_bias=False, n_kv_heads=2, bos_id=1, eos_id=2, more_eos_ids=(3, 4),
+    bias=False, qkv_bias=False, n_kv_heads=2,
 )  # fmt: skip
 BERT = SIZES.replace(
     kind="encoder", head="masked-language-model", positions="learned", count_padding=True,
     n_segments=2, embedding_norm=True, norm_position="post", norm_eps=1e-12, final_norm=False,
     activation="gelu", tie_embeddings=True, pooling="first", classifier_bias=True,
 )  # fmt: skip
-NEOX = SIZES.replace(
-    positions="rotary", d_rotary=4, rope_theta=700.0, parallel=True, activation="gelu",
-    head_bias=False,
+
+WRITTEN = (
+    "gpt2", "gpt2, own output", "gpt2, bare", "gpt2, classes", "llama, biases",
+    "llama, tied, wide heads", "llama, classes", "mistral",
+    "qwen2, windows from the second layer on", "qwen3", "gpt_neox",
+    "gpt_neox, one after the other", "gptj", "opt", "opt, post-norm, no biases", "opt, classes",
+    "bloom", "bert, masked", "bert, bare", "bert, classes",
 )  # fmt: skip
-GPTJ = SIZES.replace(
-    positions="rotary", pairs="adjacent", d_rotary=4, parallel=True, shared_norm=True,
-    activation="gelu-tanh", qkv_bias=False, out_bias=False,
-)  # fmt: skip
-OPT = GPT2.replace(position_offset=2, activation="relu")
-BLOOM = GPT2.replace(positions="alibi", embedding_norm=True, d_ff=96)
-TABLE = "decoder.embedding.weight"
-YARN = RopeScaling("yarn", 3.0, 6, beta_fast=3.0, beta_slow=0.5, attention_factor=0.8)
-LLAMA3 = RopeScaling("llama3", 4.0, 8, low_freq_factor=1.0, high_freq_factor=3.0)
-
-SHAPES: dict[str, tuple[str, TransformerConfig]] = {
-    "gpt2": ("gpt2", GPT2),
-    "gpt2 with dropout": ("gpt2", GPT2.replace(dropout=0.3)),
-    "gpt2 with an output of its own": ("gpt2", GPT2.replace(tie_embeddings=False, eos_id=7)),
-    "gpt2 without a head": ("gpt2", GPT2.replace(head="none")),
-    "gpt2 with classes": ("gpt2", GPT2.replace(head="classifier", activation="relu")),
-    "llama": ("llama", LLAMA),
-    "llama with biases": ("llama", LLAMA.replace(qkv_bias=True, out_bias=True, mlp_bias=True)),
-    "llama with wide heads": ("llama", LLAMA.replace(d_head=10, tie_embeddings=True)),
-    "llama stretched": ("llama", LLAMA.replace(rope_theta=500.0, rope_scaling=LLAMA3)),
-    "llama stretched by yarn": ("llama", LLAMA.replace(rope_scaling=YARN)),
-    "llama stretched evenly": ("llama", LLAMA.replace(rope_scaling=RopeScaling("linear", 2.0))),
-    "llama with classes": ("llama", LLAMA.replace(head="classifier")),
-    "mistral": ("mistral", LLAMA.replace(windows=(5, 5, 5))),
-    "qwen2": ("qwen2", LLAMA.replace(qkv_bias=True, windows=(0, 5, 5))),
-    "qwen3": ("qwen3", LLAMA.replace(qk_norm=True)),
-    "gpt_neox": ("gpt_neox", NEOX),
-    "gpt_neox in turn": (
-        "gpt_neox",
-        NEOX.replace(parallel=False, d_rotary=None, qkv_bias=False, out_bias=False),
-    ),
-    "gpt_neox stretched": ("gpt_neox", NEOX.replace(rope_scaling=RopeScaling("linear", 2.0))),
-    "gptj": ("gptj", GPTJ),
-    "opt": ("opt", OPT),
-    "opt with norms after": ("opt", OPT.replace(norm_position="post", final_norm=False)),
-    "opt without biases": ("opt", OPT.replace(bias=False, qkv_bias=False, head="classifier")),
-    "bloom": ("bloom", BLOOM),
-    "bert": ("bert", BERT),
-    "bert without a head": ("bert", BERT.replace(head="none")),
-    "bert with classes": (
-        "bert",
-        BERT.replace(head="classifier", d_classifier=24, classifier_activation="tanh"),
-    ),
-}
-AUTO: dict[str, Any] = {
-    "language-model": hf.AutoModelForCausalLM,
-    "masked-language-model": hf.AutoModelForMaskedLM,
-    "classifier": hf.AutoModelForSequenceClassification,
-    "none": hf.AutoModel,
-}
+STRETCHED = ("llama3, newer", "linear, older", "yarn, its own turns", "yarn, its own factor")
+CHOSEN = [
+    *[CASES[name] for name in WRITTEN],
+    *[case for case in ROTATIONS if case.name in STRETCHED],
+    tiny("llama, three ends", "Llama", GROUPED, eos_token_id=[2, 3, 4]),
+]
 
 
-def assert_they_agree(model: Transformer, folder: Path, ids: Tensor, keep: Tensor) -> None:
-    """The reference and our own loader, given the folder, answer as the model does."""
-    model.eval()
-    head = model.config.head
-    answers = trace(model, ids, keep=keep).output
-    given: dict[str, Any] = {"input_ids": ids, "attention_mask": keep.long()}
-    if model.config.kind == "decoder":
-        given["position_ids"] = (keep.cumsum(-1) - 1).clamp(min=0)
-    with torch.no_grad():
-        theirs = AUTO[head].from_pretrained(folder, local_files_only=True).eval()(**given)
-    loaded = load_checkpoint(folder)
-    assert loaded.unused == ()
-    again = trace(loaded.model, ids, keep=keep).output
-    expected = theirs.last_hidden_state if head == "none" else theirs.logits
-    rows = keep if answers.dim() == 3 else slice(None)
-    for answer in (answers, again):
-        assert difference(answer[rows], expected[rows]) <= 1e-5
-
-
-@pytest.mark.parametrize(("family", "config"), SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_the_reference_gives_the_same(
-    family: str, config: TransformerConfig, side: str, tmp_path: Path
-) -> None:
-    if side == "left" and config.head == "classifier" and config.pooling == "first":
-        pytest.skip("the reference classifies the padding then")
-    model = shaken(config, torch.float32)
-    folder = tmp_path / "out"
-    assert export_checkpoint(folder, model) == family
-    ids, keep = ids_of(3, 11, 29), keep_of_lengths([11, 7, 4], 11, side)
-    assert_they_agree(model, folder, ids.masked_fill(~keep, 0), keep)
+@pytest.mark.parametrize("case", CHOSEN, ids=str)
+def test_what_was_opened_is_written_as_it_was(case: Case, tmp_path: Path) -> None:
+    """Every tensor, bit by bit; and what the reference reads of the export is the same model."""
+    before, after = tmp_path / "in", tmp_path / "out"
+    ours = open_pair(case, before).ours
+    assert export_checkpoint(after, ours.model) == ours.family
+    theirs: dict[str, Tensor] = {}
+    for path in before.glob("*.safetensors"):
+        theirs |= load_file(path)
+    written = load_file(after / "model.safetensors")
+    if "cls.predictions.bias" in theirs:  # which has two names
+        theirs["cls.predictions.decoder.bias"] = theirs.pop("cls.predictions.bias")
+    assert written.keys() == theirs.keys() - set(ours.unused)
+    assert all(torch.equal(written[name], theirs[name]) for name in written)
+    assert shape(load_checkpoint(after).config) == shape(ours.config)
+    reference: Any = case.reference.from_pretrained(after, local_files_only=True)
+    reference.set_attn_implementation("eager")
+    pair = Pair(case, reference.eval(), ours)
+    for padding in ("left", "right"):
+        compare(pair, inputs_of(pair, LENGTH, padding))
 
 
 @pytest.mark.parametrize("config", [GPT2, LLAMA], ids=["gpt2", "llama"])
@@ -141,7 +89,6 @@ def test_a_trained_model_goes_out_with_its_tokenizer(
         pad_id=tokenizer.pad_id,
         bos_id=tokenizer.bos_id,
         eos_id=tokenizer.eos_id,
-        more_eos_ids=(),
     )
     model = Transformer(config)
     ids = torch.tensor([tokenizer.ids("ab cd efg h ab"), tokenizer.ids("h h ab efg cd")])
@@ -149,18 +96,20 @@ def test_a_trained_model_goes_out_with_its_tokenizer(
     reports = list(train(model, lambda step: batch, TrainConfig(steps=6, lr=1e-2)))
     assert reports[-1].loss < reports[0].loss
     export_checkpoint(tmp_path / "out", model, tokenizer.to_json())
-    assert_they_agree(model, tmp_path / "out", ids, torch.ones_like(ids, dtype=torch.bool))
+    reference = hf.AutoModelForCausalLM.from_pretrained(tmp_path / "out", local_files_only=True)
+    with torch.no_grad():
+        assert_close(trace(model.eval(), ids).output, reference.eval()(ids).logits, "logits")
     theirs: Any = hf.AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
     assert theirs("ab h efg")["input_ids"] == tokenizer.ids("ab h efg")
     assert theirs.pad_token_id == tokenizer.pad_id
     assert load_checkpoint(tmp_path / "out").tokenizer == tokenizer.to_json()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"added_tokens": [1]}', "[" * 100_000])
-def test_a_tokenizer_that_is_none_is_not_written(text: str, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="not one of a tokenizer"):
-        export_checkpoint(tmp_path / "out", Transformer(GPT2), text)
-    assert list(tmp_path.iterdir()) == []
+def test_a_tokenizer_that_is_none_is_not_written(tmp_path: Path) -> None:
+    for text in ["", "[]", "{}", '{"added_tokens": [1]}', "[" * 100_000]:
+        with pytest.raises(CheckpointError, match="not one of a tokenizer"):
+            export_checkpoint(tmp_path / "out", Transformer(GPT2), text)
+        assert list(tmp_path.iterdir()) == [], text[:9]
 
 
 def test_classes_keep_their_names(tmp_path: Path) -> None:
@@ -174,35 +123,33 @@ def test_classes_keep_their_names(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
-NO_SHAPE = {
-    "sinusoids": (GPT2.replace(positions="sinusoidal"), "positions"),
-    "a bias of the words": (GPT2.replace(head_bias=True), "head_bias"),
-    "a scaled embedding": (GPT2.replace(scale_embedding=True), "scale_embedding"),
-    "another pooling": (GPT2.replace(head="classifier", pooling="first"), "pooling"),
-    "adjacent pairs": (LLAMA.replace(pairs="adjacent"), "pairs"),
-    "half a head turned": (LLAMA.replace(d_rotary=2), "d_rotary"),
-    "a cap": (LLAMA.replace(attention_cap=3.0), "attention_cap"),
-    "windows of two widths": (LLAMA.replace(windows=(5, 6, 6)), "windows"),
-    "one segment too few": (BERT.replace(n_segments=0), "n_segments"),
-    "padding that is not counted": (BERT.replace(count_padding=False), "count_padding"),
-    "norms before": (BERT.replace(norm_position="pre"), "norm_position"),
-    "two stacks": (paper(), "kind"),
-}
+NO_SHAPE = [
+    (GPT2.replace(positions="sinusoidal"), "positions"),
+    (GPT2.replace(head_bias=True), "head_bias"),
+    (GPT2.replace(scale_embedding=True), "scale_embedding"),
+    (GPT2.replace(head="classifier", pooling="first"), "pooling"),
+    (LLAMA.replace(pairs="adjacent"), "pairs"),
+    (LLAMA.replace(d_rotary=2), "d_rotary"),
+    (LLAMA.replace(attention_cap=3.0), "attention_cap"),
+    (LLAMA.replace(windows=(5, 6, 6)), "windows"),
+    (BERT.replace(n_segments=0), "n_segments"),
+    (BERT.replace(count_padding=False), "count_padding"),
+    (BERT.replace(norm_position="pre"), "norm_position"),
+    (SIZES.replace(kind="encoder-decoder"), "kind"),
+]
 
 
-@pytest.mark.parametrize(("config", "word"), NO_SHAPE.values(), ids=NO_SHAPE)
-def test_what_no_family_has_is_said(config: TransformerConfig, word: str, tmp_path: Path) -> None:
-    assert config.fault() is None
-    found = exportable(config)
-    assert found.family is None
-    assert found.fault is not None
-    assert word in found.fault
-    assert found.fault.count(". ") == 0
-    small = config if config.d_model < 100 else None
-    if small is not None:
-        with pytest.raises(CheckpointError, match=word):
-            export_checkpoint(tmp_path / "out", Transformer(small))
-        assert list(tmp_path.iterdir()) == []
+def test_what_no_family_has_is_said_in_one_sentence(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for config, word in NO_SHAPE:
+        with subtests.test(word):
+            assert config.fault() is None
+            assert exportable(config).family is None
+            with pytest.raises(CheckpointError, match=word) as caught:
+                export_checkpoint(tmp_path / "out", Transformer(config))
+            assert ". " not in str(caught.value)
+            assert list(tmp_path.iterdir()) == []
 
 
 def test_an_export_takes_the_place_of_another(tmp_path: Path) -> None:
@@ -210,28 +157,7 @@ def test_an_export_takes_the_place_of_another(tmp_path: Path) -> None:
         model = Transformer(GPT2, seed=seed)
         export_checkpoint(tmp_path / "out", model)
     again = load_checkpoint(tmp_path / "out").model
-    assert torch.equal(again.get_parameter(TABLE), model.get_parameter(TABLE))
+    table = "decoder.embedding.weight"
+    assert torch.equal(again.get_parameter(table), model.get_parameter(table))
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == "gpt2"
-
-
-ABLE = [kind for kind, family in FAMILIES.items() if family.published is not None]
-
-
-def test_at_least_these_can_be_written() -> None:
-    assert {"gpt2", "llama", "bert"} <= set(ABLE)
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if c.config.model_type in ABLE], ids=str)
-def test_what_was_opened_is_written_as_it_was(case: Case, tmp_path: Path) -> None:
-    """Every tensor of every family, by the same name, bit by bit."""
-    pair = open_pair(case, tmp_path / "in")
-    found = exportable(pair.ours.config)
-    assert found.fault is None
-    export_checkpoint(tmp_path / "out", pair.ours.model)
-    theirs: dict[str, Tensor] = {}
-    for path in (tmp_path / "in").glob("*.safetensors"):
-        theirs |= load_file(path)
-    ours = load_file(tmp_path / "out" / "model.safetensors")
-    assert ours.keys() == theirs.keys()
-    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)

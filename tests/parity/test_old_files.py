@@ -1,4 +1,4 @@
-"""The forms in which encoders and encoder-decoders lie about: older names, halves, copies."""
+"""The forms in which published files lie about: older names, buffers, halves, copies."""
 
 from __future__ import annotations
 
@@ -12,191 +12,214 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from models.checkpoint import load_checkpoint
+from models.checkpoint import Checkpoint, load_checkpoint
 from models.positional import sinusoids
-from tests.grids import grid
-from tests.parity import test_encoder_decoder_families, test_encoder_families
-from tests.parity.comparing import compare
-from tests.parity.families import Case, Pair, build_reference, inputs_of
+from tests.parity.cases import CASES
+from tests.parity.families import Pair, build_reference, compare, inputs_of
 
-CASES: dict[str, Case] = {
-    case.name: case for case in test_encoder_families.CASES + test_encoder_decoder_families.CASES
-}
 WEIGHTS = "model.safetensors"
 Tensors = dict[str, Tensor]
+Change = Callable[[Tensors], Tensors]
 
 
-def saved(name: str, folder: Path) -> Pair:
-    """The reference, and its folder as it saves it today."""
-    case = CASES[name]
-    reference = build_reference(case)
-    reference.save_pretrained(folder)
-    return Pair(case, reference, load_checkpoint(folder))
+class Published:
+    """The reference, and the folder that it saves today, to be made older."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.case, self.folder = CASES[name], folder
+        self.reference: Any = build_reference(self.case)
+        self.reference.save_pretrained(folder)
+
+    def rewrite(self, change: Change) -> None:
+        tensors = change(load_file(self.folder / WEIGHTS))
+        apart = {name: value.clone() for name, value in tensors.items()}
+        save_file(apart, self.folder / WEIGHTS, metadata={"format": "pt"})
+
+    def configure(self, *absent: str, **changes: Any) -> None:
+        path = self.folder / "config.json"
+        values = {n: v for n, v in json.loads(path.read_text()).items() if n not in absent}
+        path.write_text(json.dumps(values | changes))
+
+    def opened(self) -> Checkpoint:
+        """What is read from the folder now, which must be the reference still."""
+        ours = load_checkpoint(self.folder)
+        pair = Pair(self.case, self.reference, ours)
+        compare(pair, inputs_of(pair, 7, "right"))
+        return ours
 
 
-def rewrite(folder: Path, change: Callable[[Tensors], Tensors]) -> None:
-    changed = {name: value.clone() for name, value in change(load_file(folder / WEIGHTS)).items()}
-    save_file(changed, folder / WEIGHTS, metadata={"format": "pt"})
+def renamed(change: Callable[[str], str]) -> Change:
+    return lambda tensors: {change(name): value for name, value in tensors.items()}
 
 
-def configure(folder: Path, *absent: str, **changes: Any) -> None:
-    path = folder / "config.json"
-    values = {n: v for n, v in json.loads(path.read_text()).items() if n not in absent}
-    path.write_text(json.dumps(values | changes))
+def without(prefix: str) -> Change:
+    """The names of the body as a file without a head has them."""
+    return renamed(lambda name: name.removeprefix(prefix))
 
 
-def same(pair: Pair, folder: Path) -> Pair:
-    """The folder, opened again, is the reference still."""
-    pair = Pair(pair.case, pair.reference, load_checkpoint(folder))
-    compare(pair, inputs_of(pair, 7, "right"))
-    return pair
+def under(prefix: str) -> Change:
+    return renamed(lambda name: prefix + name)
 
 
-@pytest.mark.parametrize("name", ["bert, masked", "bert, classes", "roberta, masked"])
-def test_norms_of_gamma_and_beta(name: str, tmp_path: Path) -> None:
-    pair = saved(name, tmp_path)
+def gamma_and_beta(name: str) -> str:
+    body, dot, ending = name.rpartition(".")
     older = {".weight": ".gamma", ".bias": ".beta"}
-
-    def named(key: str) -> str:
-        body, dot, ending = key.rpartition(".")
-        return body + older[dot + ending] if body.endswith("LayerNorm") else key
-
-    rewrite(tmp_path, lambda tensors: {named(key): value for key, value in tensors.items()})
-    assert same(pair, tmp_path).ours.unused == ()
+    return body + older[dot + ending] if body.endswith("LayerNorm") else name
 
 
-@pytest.mark.parametrize(
-    ("name", "prefix"),
-    [
-        ("bert, masked", "bert."),
-        ("bert, classes", "bert."),
-        ("distilbert, classes", "distilbert."),
-        ("roberta, masked", "roberta."),
-        ("bart", "model."),
-    ],
-)
-def test_a_body_without_its_prefix(name: str, prefix: str, tmp_path: Path) -> None:
-    pair = saved(name, tmp_path)
-    rewrite(tmp_path, lambda tensors: {k.removeprefix(prefix): v for k, v in tensors.items()})
-    assert same(pair, tmp_path).ours.unused == ()
+def copied(shared: str, *copies: str) -> Change:
+    """Copies beside what is shared."""
+    return lambda tensors: tensors | dict.fromkeys(copies, tensors[shared])
 
 
-@pytest.mark.parametrize(
-    ("name", "prefix"),
-    [("bert, bare", "bert."), ("marian, bare", "model."), ("bart, bare", "model.")],
-)
-def test_a_bare_body_with_a_prefix(name: str, prefix: str, tmp_path: Path) -> None:
-    pair = saved(name, tmp_path)
-    rewrite(tmp_path, lambda tensors: {prefix + k: v for k, v in tensors.items()})
-    same(pair, tmp_path)
+def apart(prefix: str) -> Change:
+    """Copies instead of what is shared."""
 
-
-@grid("dtype, name", [torch.float16, torch.bfloat16], ["bert, masked", "marian", "t5"])
-def test_halves_are_read_as_they_are(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
-    pair = saved(name, tmp_path)
-    pair.reference.to(dtype).save_pretrained(tmp_path)
-    pair.reference.float()
-    assert {one.dtype for one in load_file(tmp_path / WEIGHTS).values()} == {dtype}
-    if name == "marian":  # its table is a function, not a number of the file
-        for stack in (pair.reference.model.encoder, pair.reference.model.decoder):
-            table = stack.embed_positions
-            table.weight.data.copy_(table.create_weight())
-    assert all(p.dtype == torch.float32 for p in same(pair, tmp_path).ours.model.parameters())
-
-
-@pytest.mark.parametrize(
-    ("name", "shared", "copies"),
-    [
-        ("t5", "shared.weight", ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")),
-        ("t5", "shared.weight", ("decoder.embed_tokens.weight", "lm_head.weight")),
-        ("bart", "model.shared.weight", ("model.encoder.embed_tokens.weight",)),
-        ("bart", "model.shared.weight", ("model.decoder.embed_tokens.weight", "lm_head.weight")),
-        ("marian", "model.shared.weight", ("lm_head.weight",)),
-        (
-            "bert, masked",
-            "bert.embeddings.word_embeddings.weight",
-            ("cls.predictions.decoder.weight",),
-        ),
-        ("roberta, masked", "lm_head.bias", ("lm_head.decoder.bias",)),
-    ],
-)
-def test_copies_beside_what_is_shared(
-    name: str, shared: str, copies: tuple[str, ...], tmp_path: Path
-) -> None:
-    pair = saved(name, tmp_path)
-    rewrite(tmp_path, lambda tensors: tensors | dict.fromkeys(copies, tensors[shared]))
-    ours = same(pair, tmp_path).ours
-    assert ours.unused == ()
-    assert ours.config.tie_embeddings
-
-
-@pytest.mark.parametrize("name", ["t5", "bart"])
-def test_copies_instead_of_what_is_shared(name: str, tmp_path: Path) -> None:
-    pair = saved(name, tmp_path)
-    prefix = "model." if name == "bart" else ""
-
-    def apart(tensors: Tensors) -> Tensors:
+    def change(tensors: Tensors) -> Tensors:
         table = tensors.pop(prefix + "shared.weight")
         stacks = [f"{prefix}{stack}.embed_tokens.weight" for stack in ("encoder", "decoder")]
         return tensors | dict.fromkeys(stacks, table)
 
-    rewrite(tmp_path, apart)
-    assert same(pair, tmp_path).ours.config.share_embeddings
+    return change
 
 
-@pytest.mark.parametrize("name", ["marian", "bart", "mbart"])
-def test_logits_without_a_bias(name: str, tmp_path: Path) -> None:
-    pair = saved(name, tmp_path)
-    rewrite(tmp_path, lambda tensors: {k: v for k, v in tensors.items() if "final_log" not in k})
-    pair.reference.final_logits_bias.zero_()
-    assert not same(pair, tmp_path).ours.config.has_head_bias
+OLDER: list[tuple[str, Change]] = [
+    ("bert, masked", renamed(gamma_and_beta)),
+    ("roberta, masked", renamed(gamma_and_beta)),
+    ("bert, masked", without("bert.")),
+    ("bert, classes", without("bert.")),
+    ("distilbert, classes", without("distilbert.")),
+    ("roberta, masked", without("roberta.")),
+    ("bart", without("model.")),
+    ("bloom", without("transformer.")),
+    ("opt", without("model.")),
+    ("gptj", without("transformer.")),
+    ("llama, classes", without("model.")),
+    ("bert, bare", under("bert.")),
+    ("marian, bare", under("model.")),
+    ("t5", copied("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight")),
+    ("bart", copied("model.shared.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")),
+    ("marian", copied("model.shared.weight", "lm_head.weight")),
+    (
+        "bert, masked",
+        copied("bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"),
+    ),
+    ("roberta, masked", copied("lm_head.bias", "lm_head.decoder.bias")),
+    ("gpt2, wide by default", copied("transformer.wte.weight", "lm_head.weight")),
+    ("biogpt", copied("biogpt.embed_tokens.weight", "output_projection.weight")),
+    ("t5", apart("")),
+    ("bart", apart("model.")),
+]
 
 
-def test_t5_with_an_output_of_its_own(tmp_path: Path) -> None:
-    """As v1.1 was published: the flag says so, and nothing is said of scales."""
-    pair = saved("t5 v1.1", tmp_path)
-    with torch.no_grad():
-        own = torch.randn_like(pair.reference.shared.weight)
-    pair.reference.lm_head.weight = torch.nn.Parameter(own)
-    rewrite(tmp_path, lambda tensors: tensors | {"lm_head.weight": own})
-    configure(tmp_path, "scale_decoder_outputs", tie_word_embeddings=False)
-    ours = same(pair, tmp_path).ours
-    assert not ours.config.tie_embeddings
-    assert ours.unused == ()
+@pytest.mark.parametrize(("name", "change"), OLDER, ids=[name for name, _ in OLDER])
+def test_other_names_and_copies_are_the_same_model(
+    name: str, change: Change, tmp_path: Path
+) -> None:
+    published = Published(name, tmp_path)
+    before = load_checkpoint(tmp_path)
+    published.rewrite(change)
+    ours = published.opened()
+    assert ours.config == before.config
+    assert len(ours.unused) == len(before.unused)
 
 
-def test_t5_that_says_nothing_of_its_output(tmp_path: Path) -> None:
-    """As the first T5 was published: tied, its output scaled, both unsaid."""
-    pair = saved("t5", tmp_path)
-    unsaid = ("scale_decoder_outputs", "tie_word_embeddings", "dense_act_fn", "is_gated_act")
-    configure(tmp_path, *unsaid, n_positions=99)
-    assert same(pair, tmp_path).ours.config.max_len == 99
-
-
+TRIANGLE = torch.ones(1, 1, 37, 37).tril()
 SINUSOIDS = sinusoids(torch.arange(37), 24, "halves").float()
-BESIDE = {
+DISTANCES = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+BESIDE: dict[str, Tensors] = {
     "bert, masked": {"bert.embeddings.position_ids": torch.arange(37)[None]},
-    "marian": {
-        "model.encoder.embed_positions.weight": SINUSOIDS,
-        "model.decoder.embed_positions.weight": SINUSOIDS,
+    "marian": {f"model.{s}.embed_positions.weight": SINUSOIDS for s in ("encoder", "decoder")},
+    "t5": {DISTANCES: torch.zeros(12, 4)},
+    "gpt2, wide by default": {
+        "transformer.h.0.attn.bias": TRIANGLE,
+        "transformer.h.2.attn.masked_bias": torch.tensor(-1e4),
     },
-    "t5": {
-        "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": torch.zeros(12, 4)
+    "llama, biases": {"model.layers.2.self_attn.rotary_emb.inv_freq": torch.ones(8)},
+    "gpt_neox": {
+        "gpt_neox.layers.0.attention.bias": TRIANGLE.bool(),
+        "gpt_neox.layers.1.attention.masked_bias": torch.tensor(-1e9),
+        "gpt_neox.layers.2.attention.rotary_emb.inv_freq": torch.ones(3),
     },
+    "gpt_neo": {"transformer.h.1.attn.attention.bias": TRIANGLE.byte()},
 }
 """What older versions of the reference saved and nobody needs."""
 
 
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_nothing_reads_is_told(name: str, tmp_path: Path) -> None:
-    pair = saved(name, tmp_path)
-    rewrite(tmp_path, lambda tensors: tensors | BESIDE[name])
-    assert sorted(same(pair, tmp_path).ours.unused) == sorted(BESIDE[name])
+    published = Published(name, tmp_path)
+    published.rewrite(lambda tensors: tensors | BESIDE[name])
+    assert set(published.opened().unused) == BESIDE[name].keys()
+
+
+def test_gpt2_as_it_was_first_published(tmp_path: Path) -> None:
+    """The body alone, with its triangles, and a config that says little."""
+    published = Published("gpt2", tmp_path)
+    triangles = {f"h.{i}.attn.bias": TRIANGLE for i in range(3)}
+    published.rewrite(lambda tensors: without("transformer.")(tensors) | triangles)
+    late = ("tie_word_embeddings", "pad_token_id", "scale_attn_weights", "add_cross_attention")
+    published.configure(*late, "scale_attn_by_inverse_layer_idx", n_ctx=37)
+    assert set(published.opened().unused) == set(triangles)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("bert, masked", torch.float16),
+        ("marian", torch.bfloat16),
+        ("t5", torch.float16),
+        ("gpt2, wide by default", torch.bfloat16),
+        ("gemma2", torch.float16),
+        ("bloom", torch.bfloat16),
+    ],
+)
+def test_halves_are_read_as_they_are(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    published = Published(name, tmp_path)
+    published.reference.to(dtype).save_pretrained(tmp_path)
+    assert {one.dtype for one in load_file(tmp_path / WEIGHTS).values()} == {dtype}
+    again = published.case.reference.from_pretrained(tmp_path, dtype=torch.float32)
+    again.set_attn_implementation("eager")
+    published.reference = again.eval()
+    assert all(p.dtype == torch.float32 for p in published.opened().model.parameters())
+
+
+@pytest.mark.parametrize("name", ["marian", "bart"])
+def test_logits_without_a_bias(name: str, tmp_path: Path) -> None:
+    published = Published(name, tmp_path)
+    published.rewrite(lambda tensors: {k: v for k, v in tensors.items() if "final_log" not in k})
+    published.reference.final_logits_bias.zero_()
+    assert not published.opened().config.has_head_bias
+
+
+def test_t5_with_an_output_of_its_own(tmp_path: Path) -> None:
+    """As v1.1 was published: the flag says so, and nothing is said of scales."""
+    published = Published("t5 v1.1", tmp_path)
+    own = torch.randn_like(published.reference.shared.weight.detach())
+    published.reference.lm_head.weight = torch.nn.Parameter(own)
+    published.rewrite(lambda tensors: tensors | {"lm_head.weight": own})
+    published.configure("scale_decoder_outputs", tie_word_embeddings=False)
+    ours = published.opened()
+    assert not ours.config.tie_embeddings
+    assert ours.unused == ()
+
+
+def test_t5_that_says_nothing_of_its_output(tmp_path: Path) -> None:
+    """As the first T5 was published: tied, its output scaled, both unsaid."""
+    published = Published("t5", tmp_path)
+    unsaid = ("scale_decoder_outputs", "tie_word_embeddings", "dense_act_fn", "is_gated_act")
+    published.configure(*unsaid, n_positions=99)
+    assert published.opened().config.max_len == 99
+
+
+def test_an_output_that_is_missing_is_the_embedding_whatever_the_flag_says(tmp_path: Path) -> None:
+    published = Published("llama, tied, wide heads", tmp_path)
+    published.configure(tie_word_embeddings=False)
+    assert published.opened().config.tie_embeddings
 
 
 def test_what_a_config_leaves_out_is_the_family_s_own(tmp_path: Path) -> None:
     """The smallest config that is still this model."""
-    pair = saved("distilbert, classes", tmp_path)
-    unsaid = ("pad_token_id", "activation", "tie_word_embeddings", "architectures", "num_labels")
-    configure(tmp_path, *unsaid, architectures=["DistilBertForSequenceClassification"])
-    assert same(pair, tmp_path).ours.config.pad_id == 0
+    published = Published("distilbert, classes", tmp_path)
+    published.configure("pad_token_id", "activation", "tie_word_embeddings", "num_labels")
+    assert published.opened().config.pad_id == 0

@@ -1,8 +1,9 @@
-"""What a published config says beside its sizes: ends of texts, and what is refused by name."""
+"""What a published config says beside its sizes: rotations, ends of texts, what is refused."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +11,87 @@ import pytest
 
 from models.checkpoint import CheckpointError, inspect, load_checkpoint
 from models.generation import written
-from tests.parity.comparing import WRITTEN, reference_writing
-from tests.parity.decoders import BLOOM, GPT2, GPTJ, GROUPED, NEO, OPT, SIZES, decoder
-from tests.parity.families import Case, build_reference, inputs_of, open_pair
+from tests.parity.cases import CASES, GROUPED, SIZES, WINDOW, published
+from tests.parity.families import (
+    WRITTEN,
+    Case,
+    build_reference,
+    compare,
+    inputs_of,
+    open_pair,
+    reference_writing,
+)
 
-CASES = [
-    decoder("gpt2", "GPT2", GPT2, head="LMHeadModel"),
-    decoder("llama", "Llama", GROUPED),
-    decoder("mistral", "Mistral", GROUPED),
-    decoder("gemma", "Gemma", GROUPED, head_dim=10),
-    decoder("gptj", "GPTJ", GPTJ),
-    decoder("gpt_neox", "GPTNeoX", SIZES),
-    decoder("opt", "OPT", OPT),
-    decoder("bloom", "Bloom", BLOOM),
-    decoder("gpt_neo", "GPTNeo", NEO),
-    decoder("phi", "Phi", GROUPED),
-    decoder("stablelm", "StableLm", GROUPED),
-]
-BY_NAME = {case.name: case for case in CASES}
+LONG = GROUPED | {"max_position_embeddings": 96}
+"""Longer than what the scalings call the training's length."""
+LONGEST = 70
+LINEAR = {"factor": 3.0}
+LLAMA3 = {
+    "factor": 4.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 3.0,
+    "original_max_position_embeddings": 16,
+}
+YARN = {"factor": 5.0, "original_max_position_embeddings": 12}
+PARTLY: dict[str, Any] = {"partial_rotary_factor": 0.4}
 
 
-def saved(case: Case, folder: Path, changes: dict[str, Any]) -> Path:
+def older(kind: str, scaling: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return LONG | {"rope_theta": 300.0, "rope_scaling": {"type": kind, **scaling}} | more
+
+
+def newer(kind: str, scaling: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    parameters = {"rope_type": kind, "rope_theta": 300.0, **scaling}
+    return LONG | {"rope_parameters": parameters} | more
+
+
+def yarn(**more: Any) -> dict[str, Any]:
+    return newer("yarn", YARN | more)
+
+
+ROTATIONS = [
+    published("θ beside the rest", "Llama", LONG | {"rope_theta": 300.0, "rope_scaling": None}),
+    published("θ inside", "Llama", newer("default", {})),
+    published("no θ at all", "Llama", LONG),
+    published("linear, older", "Llama", older("linear", LINEAR)),
+    published("linear, newer", "Gemma2", newer("linear", LINEAR, head_dim=10, **WINDOW)),
+    published("llama3, older", "Llama", older("llama3", LLAMA3)),
+    published("llama3, newer", "Llama", newer("llama3", LLAMA3)),
+    published("yarn, older", "Qwen2", older("yarn", YARN)),
+    published("yarn, newer", "Qwen3", newer("yarn", YARN, head_dim=10)),
+    published("yarn, its own turns", "Llama", yarn(beta_fast=3.0, beta_slow=0.4)),
+    published("yarn, ramp not rounded", "Llama", yarn(truncate=False)),
+    published("yarn, its own factor", "Llama", yarn(attention_factor=0.7)),
+    published("yarn, two scales", "Llama", yarn(mscale=0.7, mscale_all_dim=1.3)),
+    published("yarn, factor from lengths", "Llama", yarn(factor=None)),
+    published("yarn and a window", "Mistral", newer("yarn", YARN, **WINDOW)),
+    published(
+        "both ways", "Llama", newer("llama3", LLAMA3)
+        | {"rope_scaling": {"rope_type": "linear", "factor": 2.0, "rope_theta": 77.0}},
+    ),
+    published(
+        "gpt_neox, older", "GPTNeoX", SIZES
+        | {"rotary_pct": 0.4, "rotary_emb_base": 300}
+        | {"rope_scaling": {"type": "linear", "factor": 2.0}},
+    ),
+    published(
+        "gpt_neox, newer", "GPTNeoX", SIZES
+        | {"rope_parameters": {"rope_type": "default", "rope_theta": 300.0} | PARTLY},
+    ),
+    published("gpt_neox, by default", "GPTNeoX", SIZES),
+    published("phi3, newer", "Phi3", newer("default", PARTLY)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ROTATIONS, ids=str)
+def test_turns_as_the_reference_does(case: Case, tmp_path: Path) -> None:
+    pair = open_pair(case, tmp_path)
+    compare(pair, inputs_of(pair, LONGEST, "left"))
+
+
+def saved(name: str, folder: Path, changes: Mapping[str, Any]) -> Path:
     """A folder of the case whose config says something else; ... leaves a value out."""
-    build_reference(case).save_pretrained(folder)
+    build_reference(CASES[name]).save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     values = json.loads((folder / "config.json").read_text()) | changes
     kept = {name: value for name, value in values.items() if value is not ...}
@@ -40,14 +99,15 @@ def saved(case: Case, folder: Path, changes: dict[str, Any]) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_ends_at_the_first_of_several_ends(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bloom"])
+def test_ends_at_the_first_of_several_ends(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
     plain = open_pair(case, tmp_path / "plain")
     inputs = inputs_of(plain, 7)
     texts = reference_writing(plain, inputs, eos_token_id=None)[:, 7:]
     ends = [int(texts[0, 5]), int(texts[1, 3])]
     config = type(case.config).from_dict(case.config.to_dict() | {"eos_token_id": ends})
-    pair = open_pair(Case(case.name, config, case.reference), tmp_path / "ends")
+    pair = open_pair(Case(name, config, case.reference), tmp_path / "ends")
     assert (pair.ours.config.eos_id, pair.ours.config.more_eos_ids) == (ends[0], (ends[1],))
     theirs = reference_writing(pair, inputs)
     ours = written(pair.ours.model, inputs.ids, max_length=WRITTEN, greedy=True)
@@ -57,65 +117,76 @@ def test_ends_at_the_first_of_several_ends(case: Case, tmp_path: Path) -> None:
 
 def test_what_is_asked_of_writing_and_not_done_is_named(tmp_path: Path) -> None:
     neutral = {"num_beams": 1, "repetition_penalty": 1.0, "bad_words_ids": [[3]]}
-    assert inspect(saved(BY_NAME["gpt2"], tmp_path / "plain", neutral)).unfollowed == ()
-    folder = saved(BY_NAME["gpt2"], tmp_path / "asked", {"bad_words_ids": [[3], [4, 5]]})
+    assert inspect(saved("gpt2", tmp_path / "plain", neutral)).unfollowed == ()
+    folder = saved("gpt2", tmp_path / "asked", {"bad_words_ids": [[3], [4, 5]]})
     asked = {"num_beams": 4, "repetition_penalty": 1.3, "no_repeat_ngram_size": [1]}
     (folder / "generation_config.json").write_text(json.dumps(asked))
     assert inspect(folder).unfollowed == (*asked, "bad_words_ids")
 
 
 def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
-    folder = saved(BY_NAME["gpt2"], tmp_path, {"tie_word_embeddings": False})
-    found = inspect(folder)
+    found = inspect(saved("gpt2", tmp_path, {"tie_word_embeddings": False}))
     assert found.tied
     assert found.unfollowed == ("tie_word_embeddings",)
 
 
-def test_absent_ends_are_those_of_the_family(tmp_path: Path) -> None:
-    ids = {"bos_token_id": ..., "eos_token_id": ..., "pad_token_id": ...}
-    config = load_checkpoint(saved(BY_NAME["llama"], tmp_path, ids)).config
+def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
+    """The family's own; none where the vocabulary lacks it; padding that ends texts is a token."""
+    absent = {"bos_token_id": ..., "eos_token_id": ..., "pad_token_id": ...}
+    config = load_checkpoint(saved("llama", tmp_path / "absent", absent)).config
     assert (config.pad_id, config.bos_id, config.eos_id) == (None, 1, 2)
-
-
-def test_ends_that_the_vocabulary_lacks_are_none(tmp_path: Path) -> None:
-    """Tiny models name the ids of the large one they were cut from; no text has them."""
-    ids = {"bos_token_id": 50256, "eos_token_id": [50256, 3], "pad_token_id": -1}
-    config = load_checkpoint(saved(BY_NAME["gpt2"], tmp_path, ids)).config
+    # Tiny models name the ids of the large one they were cut from; no text has them.
+    strange = {"bos_token_id": 50256, "eos_token_id": [50256, 3], "pad_token_id": -1}
+    config = load_checkpoint(saved("gpt2", tmp_path / "strange", strange)).config
     assert (config.pad_id, config.bos_id, config.eos_id) == (None, None, 3)
     assert config.more_eos_ids == ()
-
-
-def test_padding_that_ends_texts_is_a_token(tmp_path: Path) -> None:
-    config = load_checkpoint(saved(BY_NAME["gpt2"], tmp_path, {"pad_token_id": 2})).config
+    config = load_checkpoint(saved("gpt2", tmp_path / "shared", {"pad_token_id": 2})).config
     assert (config.pad_id, config.eos_id) == (None, 2)
 
 
-REFUSED = {
-    "gpt2 that looks at another text": ("gpt2", {"add_cross_attention": True}),
-    "gpt2 with unscaled scores": ("gpt2", {"scale_attn_weights": False}),
-    "gpt2 with scores scaled by layer": ("gpt2", {"scale_attn_by_inverse_layer_idx": True}),
-    "gpt2 with another activation": ("gpt2", {"activation_function": "quick_gelu"}),
-    "llama in four bits": ("llama", {"quantization_config": {"load_in_4bit": True}}),
-    "mistral with a window by layer": ("mistral", {"layer_types": ["sliding_attention"] * 3}),
-    "gemma that looks ahead": ("gemma", {"use_bidirectional_attention": True}),
-    "gptj without rotation": ("gptj", {"rotary_dim": None}),
-    "opt with a narrow embedding": ("opt", {"word_embed_proj_dim": 32}),
-    "opt with norms without gains": ("opt", {"layer_norm_elementwise_affine": False}),
-    "mistral with a window of nothing": ("mistral", {"sliding_window": 0}),
-    "gpt_neo with a window of nothing": ("gpt_neo", {"window_size": 0}),
-    "gpt_neo with another kind": ("gpt_neo", {"attention_types": [[["sparse"], 3]]}),
-    "gpt_neo with too few layers": ("gpt_neo", {"attention_types": [[["local"], 2]]}),
-    "gpt_neo with no layers": ("gpt_neo", {"attention_types": 3}),
-    "gpt_neo with very many layers": ("gpt_neo", {"attention_types": [[["local"], 10**9]]}),
-    "phi with normed queries": ("phi", {"qk_layernorm": True}),
-    "stablelm with normed queries": ("stablelm", {"qk_layernorm": True}),
-    "bloom with its stream normed": ("bloom", {"apply_residual_connection_post_layernorm": True}),
-}
+FACTORS = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("llama", older("dynamic", LINEAR), "'dynamic'"),
+    ("phi3", newer("longrope", FACTORS), "'longrope'"),
+    ("phi3", older("su", FACTORS), "'su'"),
+    ("phi3", newer("yarn", YARN), "'yarn'"),
+    ("llama", newer("default", {"partial_rotary_factor": 0.5}), "0.5"),
+    (
+        "gemma2", {"rope_parameters": {"full_attention": {"rope_type": "default"}}},
+        "object of plain values",
+    ),
+    ("llama", older("linear", {}), "a factor"),
+    ("llama", older("llama3", LINEAR), "low_freq_factor"),
+    ("gpt2", {"add_cross_attention": True}, "add_cross_attention"),
+    ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights"),
+    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
+    ("gpt2", {"activation_function": "quick_gelu"}, "activation_function"),
+    ("llama", {"quantization_config": {"load_in_4bit": True}}, "quantization_config"),
+    ("mistral", {"layer_types": ["sliding_attention"] * 3}, "layer_types"),
+    ("mistral", {"sliding_window": 0}, "sliding_window"),
+    ("gemma", {"use_bidirectional_attention": True}, "use_bidirectional_attention"),
+    ("gptj", {"rotary_dim": None}, "rotary_dim"),
+    ("opt", {"word_embed_proj_dim": 32}, "word_embed_proj_dim"),
+    ("opt", {"layer_norm_elementwise_affine": False}, "layer_norm_elementwise_affine"),
+    ("gpt_neo", {"window_size": 0}, "window_size"),
+    ("gpt_neo", {"attention_types": [[["sparse"], 3]]}, "attention_types"),
+    ("gpt_neo", {"attention_types": [[["local"], 2]]}, "attention_types"),
+    ("gpt_neo", {"attention_types": 3}, "attention_types"),
+    ("gpt_neo", {"attention_types": [[["local"], 10**9]]}, "attention_types"),
+    ("phi", {"qk_layernorm": True}, "qk_layernorm"),
+    ("stablelm", {"qk_layernorm": True}, "qk_layernorm"),
+    (
+        "bloom", {"apply_residual_connection_post_layernorm": True},
+        "apply_residual_connection_post_layernorm",
+    ),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "changes"), REFUSED.values(), ids=REFUSED)
 def test_what_is_not_supported_is_refused_by_name(
-    name: str, changes: dict[str, Any], tmp_path: Path
+    tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    with pytest.raises(CheckpointError, match=next(iter(changes))):
-        load_checkpoint(saved(BY_NAME[name], tmp_path, changes))
+    unsaid = {"rope_parameters": ..., "rope_scaling": ...}
+    for number, (name, changes, words) in enumerate(REFUSED):
+        folder = saved(name, tmp_path / str(number), unsaid | changes)
+        with subtests.test(name, words=words), pytest.raises(CheckpointError, match=words):
+            load_checkpoint(folder)

@@ -1,4 +1,4 @@
-"""Long labels lose their middle, and nothing else."""
+"""Labels and other people's words: nothing is Markdown, nothing hidden, long ones are cut."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.text.labels import cut
+from explorer.text.literal import JOINER, literal
 
 
 @given(st.text(max_size=40), st.integers(1, 40))
@@ -18,3 +19,23 @@ def test_a_label_is_as_long_as_asked_and_keeps_both_ends(text: str, longest: int
     front = longest // 2
     behind = longest - 1 - front
     assert shown == text[:front] + "…" + text[len(text) - behind :]
+
+
+def test_marks_mean_themselves() -> None:
+    shown = literal("**b** <i> :smile: $x$ [a](b) `c` -> d")
+    assert shown.replace("\\", "").replace(JOINER, "") == "**b** <i> :smile: $x$ [a](b) `c` -> d"
+    assert ":smile:" not in shown.replace("\\", "")
+    assert all(shown[at - 1] == "\\" for at, mark in enumerate(shown) if mark in "*<:$[]()`")
+
+
+def test_lines_are_one_line() -> None:
+    assert literal("  one\n\n    two  ") == "one ↵ two"
+
+
+def test_what_cannot_be_seen_is_named() -> None:
+    assert "U" in literal("a\u202eb")
+    assert "\u202e" not in literal("a\u202eb")
+
+
+def test_a_long_text_is_cut() -> None:
+    assert literal("word " * 1_000, longest=20) == "word word word word…"

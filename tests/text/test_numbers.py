@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.text import TextError
+from explorer.text import TextError, steps
 from explorer.text.numbers import HOW, Numbers
 
 NUMBERS = Numbers(50)
@@ -26,49 +26,26 @@ def test_every_number_is_a_token_at_its_place(typed: list[tuple[int, str]]) -> N
 
 
 def test_what_is_no_number_is_told_how(subtests: pytest.Subtests) -> None:
-    for text in [
-        "a",
-        "-1",
-        "+1",
-        "1.5",
-        "1,2",
-        "5 x",
-        "٣",
-        "²",
-        "0x1",
-        "1e3",
-        "1_0",
-        "9" * 10,
-        "9" * 1_999,
-        "\0",
-    ]:
+    texts = "a|-1|+1|1.5|1,2|5 x|٣|²|0x1|1e3|1_0|\0".split("|")
+    for text in [*texts, "9" * 10, "9" * 1_999]:
         with subtests.test(text=text):
             with pytest.raises(TextError) as caught:
                 NUMBERS.encode(text)
             assert str(caught.value) == HOW
 
 
-def test_a_token_that_does_not_exist_is_named(subtests: pytest.Subtests) -> None:
-    for text in ["50", "1 2 999999999"]:
-        with subtests.test(text=text):
-            number = text.split()[-1]
-            with pytest.raises(
-                TextError, match=rf"^Token {number} does not exist: .* 50, from 0 on\.$"
-            ):
-                NUMBERS.encode(text)
+def test_a_token_that_does_not_exist_is_named() -> None:
+    for text, number in [("50", "50"), ("1 2 999999999", "999999999")]:
+        with pytest.raises(
+            TextError, match=rf"^Token {number} does not exist: .* 50, from 0 on\.$"
+        ):
+            NUMBERS.encode(text)
 
 
 def test_leading_zeros_stay_in_the_label() -> None:
     (token,) = NUMBERS.encode(" 007 ")
     assert (token.id, token.label, token.start, token.end) == (7, "007", 1, 4)
-
-
-def test_it_knows_no_special_tokens() -> None:
-    assert NUMBERS.encode("") == ()
-    assert NUMBERS.token(3).label == NUMBERS.label(3) == "3"
-    assert not NUMBERS.special_ids
-    named = ("pad_id", "bos_id", "eos_id", "unk_id", "cls_id", "sep_id", "mask_id")
-    assert all(getattr(NUMBERS, name) is None for name in named)
+    assert NUMBERS.token(7).label == NUMBERS.label(7) == "7"
 
 
 def test_a_pair_is_read_behind_the_first_text() -> None:
@@ -82,3 +59,11 @@ def test_a_pair_is_read_behind_the_first_text() -> None:
 def test_a_text_without_end_is_refused() -> None:
     with pytest.raises(TextError, match=r"\.$"):
         NUMBERS.encode("1 " * 1_000_000)
+
+
+def test_numbers_that_are_typed_have_their_steps() -> None:
+    """A folder without a tokenizer is read by the numbers themselves."""
+    pieces = steps(NUMBERS, "5 17 3")[-1].pieces
+    assert [(piece.id, piece.start, piece.end) for piece in pieces] == [
+        (5, 0, 1), (17, 2, 4), (3, 5, 6),
+    ]  # fmt: skip

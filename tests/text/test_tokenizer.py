@@ -1,4 +1,9 @@
-"""Tokenizers: labels, spans, special tokens, and text that tries to break them."""
+"""Our own tokenizers: labels, spans, special tokens, files, steps, and text made to break them."""
+
+import json
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,20 +13,26 @@ from explorer.text import (
     CLASSIFIER,
     DECODER,
     MAX_CHARACTERS,
+    MAX_STEPPED_CHARACTERS,
     SOURCE,
+    Piece,
     TextError,
     Token,
     Tokenizer,
     byte_tokenizer,
     character_tokenizer,
+    steps,
     word_tokenizer,
 )
 
 CORPUS = "the cat sat on the mat. the dog saw the cat; the dog sat.\n" * 20
 BYTES = byte_tokenizer(CORPUS, 300)
 SMALL_BYTES = byte_tokenizer(CORPUS, 300, CLASSIFIER, lowercase=True)
+EMOJI = byte_tokenizer(CORPUS + "🙂🙃 שלום é" * 30, 330, CLASSIFIER, lowercase=True)
+LETTERS = character_tokenizer("abc 🙂ש", lowercase=True)
 CHARACTERS = character_tokenizer("abcdefgh ⟨é", SOURCE)
 WORDS = word_tokenizer(["the", "cat", "sat", ".", "pas"], SOURCE, lowercase=True)
+STEPPED = pytest.mark.parametrize("tokenizer", [BYTES, EMOJI, LETTERS, WORDS])
 ALL = pytest.mark.parametrize("tokenizer", [BYTES, SMALL_BYTES, CHARACTERS, WORDS])
 
 
@@ -70,12 +81,12 @@ def test_unknown_words_and_letters_are_marked_and_keep_their_place() -> None:
 
 
 @ALL
-@pytest.mark.parametrize("text", ["<s>", "a<pad>b", "</s> <unk>", "<cls><s>", "the <s> cat"])
-def test_typed_text_never_becomes_a_special_token(tokenizer: Tokenizer, text: str) -> None:
-    typed = [token for token in tokenizer.encode(text) if not token.special]
-    assert not {token.id for token in typed} & tokenizer.special_ids
+def test_typed_text_never_becomes_a_special_token(tokenizer: Tokenizer) -> None:
     again = Tokenizer.from_json(tokenizer.to_json())
-    assert again.encode(text) == tokenizer.encode(text)
+    for text in ["<s>", "a<pad>b", "</s> <unk>", "<cls><s>", "the <s> cat"]:
+        typed = [token for token in tokenizer.encode(text) if not token.special]
+        assert not {token.id for token in typed} & tokenizer.special_ids
+        assert again.encode(text) == tokenizer.encode(text)
 
 
 def test_learning_from_text_full_of_special_tokens_makes_none() -> None:
@@ -128,11 +139,114 @@ def test_round_trip_through_json(tokenizer: Tokenizer) -> None:
     assert (again.kind, again.lowercase) == (tokenizer.kind, tokenizer.lowercase)
 
 
-def test_learning_the_merges_twice_gives_the_same_tokenizer() -> None:
-    assert byte_tokenizer(CORPUS, 320).to_json() == byte_tokenizer(CORPUS, 320).to_json()
-
-
-def test_a_vocabulary_that_cannot_be_is_refused(subtests: pytest.Subtests) -> None:
+def test_a_vocabulary_that_cannot_be_is_refused() -> None:
     for size in [10, 257, 1_000_000]:
-        with subtests.test(size=size), pytest.raises(TextError, match="258 to 50,000"):
+        with pytest.raises(TextError, match="258 to 50,000"):
             byte_tokenizer(CORPUS, size)
+
+
+ODD = ("|🙂👨‍👩‍👧|שלום the|\0\x07\r\n|İstanbul ẞ|e\u0301|<s>| the  the |\u2028").split("|")
+LIKELY = st.lists(st.sampled_from(["the", " ", "cat", "sat", "🙂", "\n", "שלום", "İ", "a", "é"]))
+
+
+def shown(pieces: Iterable[Piece | Token]) -> list[tuple[object, ...]]:
+    return [(p.id, p.label, p.start, p.end, p.special) for p in pieces]
+
+
+def assert_ends_in_the_encoding(tokenizer: Tokenizer, text: str) -> None:
+    taken = steps(tokenizer, text)
+    expected = shown(tokenizer.encode(text))
+    assert shown(taken[-1].pieces) == expected
+    # The special tokens are all that the last step adds: the merges came to the end by themselves.
+    assert shown(taken[-2].pieces) == [token for token in expected if not token[-1]]
+
+
+@STEPPED
+def test_the_steps_of_odd_texts(tokenizer: Tokenizer) -> None:
+    for text in ODD:
+        assert_ends_in_the_encoding(tokenizer, text)
+
+
+@STEPPED
+@given(text=st.text(max_size=80) | LIKELY.map("".join))
+def test_the_steps_of_any_text(tokenizer: Tokenizer, text: str) -> None:
+    assert_ends_in_the_encoding(tokenizer, text[:200])
+
+
+def test_merges_come_in_the_order_they_were_learnt() -> None:
+    taken = steps(BYTES, "the cat sat on the mat")
+    ranks = [step.rank for step in taken if step.rank is not None]
+    assert ranks == sorted(ranks)
+    assert len(ranks) > 3
+    for before, after in pairwise(taken[2:-1]):
+        made = sum(piece.changed for piece in after.pieces)
+        assert made == len(before.pieces) - len(after.pieces) >= 1
+
+
+def test_a_step_says_what_it_did() -> None:
+    actions = [step.action for step in steps(BYTES, "the")]
+    assert actions[:3] == [
+        "The text as it was typed.",
+        "Split into words; a space belongs to the word after it.",
+        "Write each character as its bytes.",
+    ]
+    assert actions[3].startswith("Merge h and e (rule ")
+    assert "1 of 2 are not in it" in steps(WORDS, "the owl")[-2].action
+
+
+def test_the_stepper_is_bounded() -> None:
+    steps(BYTES, "the cat sat " * 80)
+    with pytest.raises(TextError, match="1,001 characters"):
+        steps(BYTES, "a" * (MAX_STEPPED_CHARACTERS + 1))
+    with pytest.raises(TextError, match="half of a character pair"):
+        steps(BYTES, "\udc00")
+
+
+STORED = json.loads(byte_tokenizer("hello hello help", 262).to_json())
+STORED_LETTERS = json.loads(character_tokenizer("ab").to_json())
+
+
+def changed(stored: dict[str, Any], path: str, value: Any) -> str:
+    copy = json.loads(json.dumps(stored))
+    *parents, last = path.split(".")
+    place = copy
+    for name in parents:
+        place = place[int(name) if isinstance(place, list) else name]
+    place[last] = value
+    return json.dumps(copy)
+
+
+def test_a_file_is_read_only_when_this_app_writes_every_part_of_it(
+    subtests: pytest.Subtests,
+) -> None:
+    for text, sentence in [
+        ("", "not readable JSON"),
+        ("[" * 100_000, "not readable JSON"),
+        ("[]", "it has no model"),
+        ('{"model": 3}', "it has no model"),
+        (changed(STORED, "padding", {"strategy": {"Fixed": 2**40}}), "it asks for padding"),
+        (changed(STORED, "truncation", {"max_length": 3}), "it asks for truncation"),
+        (changed(STORED, "normalizer", {"type": "NFKC"}), "it changes the text"),
+        (changed(STORED, "model.type", "Unigram"), "only character, word and byte-level"),
+        (changed(STORED, "model.dropout", 0.5), "its BPE has options"),
+        (changed(STORED, "pre_tokenizer", None), "it splits or joins"),
+        (
+            changed(STORED_LETTERS, "pre_tokenizer.pattern", {"Regex": "(a*)*b"}),
+            "it splits or joins",
+        ),
+        (changed(STORED, "model.vocab", {}), "it has no vocabulary"),
+        (changed(STORED, "model.vocab", [["a", 1]]), "it has no vocabulary"),
+        (changed(STORED_LETTERS, "model.vocab.a", 99), "does not number its tokens"),
+        (changed(STORED_LETTERS, "model.vocab.a", "3"), "does not number its tokens"),
+        (changed(STORED_LETTERS, "model.unk_token", "q"), "it has no unknown token"),
+        (changed(STORED, "model.vocab.🙂", 262), "a token is not made of bytes"),
+        (changed(STORED, "model.merges", None), "it has no merges"),
+        (changed(STORED, "model.merges", [["h"]]), "a merge is not a pair"),
+        (changed(STORED, "model.merges", [["h", "z"]]), "outside the vocabulary"),
+        (changed(STORED, "post_processor", None), "does not say which special tokens"),
+        (changed(STORED, "post_processor.single", []), "surrounds a text in a way"),
+        (changed(STORED, "post_processor.special_tokens", {}), "are not in the vocabulary"),
+        (changed(STORED, "added_tokens", []), "its special tokens are unknown"),
+    ]:
+        with subtests.test(text=text), pytest.raises(TextError, match=sentence):
+            Tokenizer.from_json(text)

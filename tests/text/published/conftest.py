@@ -9,27 +9,47 @@ from pathlib import Path
 
 import psutil
 import pytest
+import transformers
 
+from explorer.text import PublishedTokenizer, open_published
 from tests.text.published.making import FOLDERS
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+transformers.logging.set_verbosity_error()
 
 Made = Callable[[str], Path]
+Opened = Callable[[str], PublishedTokenizer]
 
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """The folder of this name."""
+    """The folder of this name; `llama.json` is what the reference library saves of `llama`."""
     root = tmp_path_factory.mktemp("published")
 
     @cache
     def make(name: str) -> Path:
         folder = root / name
         folder.mkdir()
-        FOLDERS[name][2](folder)
+        kind = name.removesuffix(".json")
+        if kind == name:
+            FOLDERS[name][2](folder)
+        else:
+            reference = getattr(transformers, FOLDERS[kind][1]).from_pretrained(make(kind))
+            reference.save_pretrained(folder)
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def opened(made: Made) -> Opened:
+    """The tokenizer of the folder of this name."""
+
+    @cache
+    def find(name: str) -> PublishedTokenizer:
+        return open_published(made(name), FOLDERS[name.removesuffix(".json")][0])
+
+    return find
 
 
 def children() -> list[psutil.Process]:

@@ -6,6 +6,7 @@ import io
 import json
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,80 +142,75 @@ def marian(folder: Path) -> None:
     settings(folder, tokenizer_class="MarianTokenizer", source_lang="en", target_lang="de")
 
 
-_OPT = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "</s>") | {"pad_token": "<pad>"}
-_T5 = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
-_GEMMA: dict[str, Any] = {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3}
-_GEMMA |= {"bos_piece": "<bos>", "eos_piece": "<eos>", "add_dummy_prefix": False}
-_GEMMA |= {"user_defined_symbols": ["<mask>", "<start_of_turn>"]}
 SPM = "sentencepiece.bpe.model"
+T5: dict[str, Any] = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+GEMMA: dict[str, Any] = {
+    "pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "bos_piece": "<bos>",
+    "eos_piece": "<eos>", "add_dummy_prefix": False,
+    "user_defined_symbols": ["<mask>", "<start_of_turn>"],
+}  # fmt: skip
+BEGUN: dict[str, Any] = {"add_bos_token": True}
+ROLES_OF_OPT: dict[str, Any] = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "</s>")
+
+
+def of_class(name: str, **said: Any) -> dict[str, Any]:
+    return {"tokenizer_class": name, **said}
+
 
 FOLDERS: dict[str, tuple[str, str, Make]] = {
     "bert": ("bert", "BertTokenizer", word_pieces),
-    "bert-cased": ("bert", "BertTokenizer", lambda f: word_pieces(f, do_lower_case=False)),
-    "bert-accents": ("bert", "BertTokenizer", lambda f: word_pieces(f, strip_accents=False)),
+    "bert-cased": ("bert", "BertTokenizer", partial(word_pieces, do_lower_case=False)),
     "distilbert": (
-        "distilbert",
-        "BertTokenizer",
-        lambda f: word_pieces(f, tokenize_chinese_chars=False),
+        "distilbert", "BertTokenizer",
+        partial(word_pieces, strip_accents=False, tokenize_chinese_chars=False),
     ),
-    "gpt2": ("gpt2", "GPT2Tokenizer", lambda f: byte_level(f, END)),
-    "gpt2-prefix": ("gpt2", "GPT2Tokenizer", lambda f: byte_level(f, END, add_prefix_space=True)),
-    "roberta": ("roberta", "RobertaTokenizer", lambda f: byte_level(f, FAIRSEQ)),
+    "gpt2": ("gpt2", "GPT2Tokenizer", partial(byte_level, special=END)),
+    "gpt2-prefix": (
+        "gpt2", "GPT2Tokenizer", partial(byte_level, special=END, add_prefix_space=True),
+    ),
+    "roberta": ("roberta", "RobertaTokenizer", partial(byte_level, special=FAIRSEQ)),
     "bart": (
-        "bart",
-        "BartTokenizer",
-        lambda f: byte_level(f, FAIRSEQ, tokenizer_class="BartTokenizer"),
+        "bart", "BartTokenizer",
+        partial(byte_level, special=FAIRSEQ, tokenizer_class="BartTokenizer"),
     ),
     "opt": (
-        "opt",
-        "GPT2Tokenizer",
-        lambda f: byte_level(
-            f, FAIRSEQ[:4], tokenizer_class="GPT2Tokenizer", add_bos_token=True, **_OPT
+        "opt", "GPT2Tokenizer",
+        partial(
+            byte_level, special=FAIRSEQ[:4], tokenizer_class="GPT2Tokenizer", pad_token="<pad>",
+            **BEGUN, **ROLES_OF_OPT,
         ),
     ),
     "qwen2": ("qwen2", "Qwen2Tokenizer", qwen2),
     "xlm-roberta": (
-        "xlm-roberta",
-        "XLMRobertaTokenizer",
-        lambda f: unigram(f, SPM, {"tokenizer_class": "XLMRobertaTokenizer"}),
+        "xlm-roberta", "XLMRobertaTokenizer",
+        partial(unigram, name=SPM, said=of_class("XLMRobertaTokenizer")),
     ),
     "camembert": (
-        "camembert",
-        "CamembertTokenizer",
-        lambda f: unigram(f, SPM, {"tokenizer_class": "CamembertTokenizer"}),
+        "camembert", "CamembertTokenizer",
+        partial(unigram, name=SPM, said=of_class("CamembertTokenizer")),
     ),
     "mbart": (
-        "mbart",
-        "MBartTokenizer",
-        lambda f: unigram(f, SPM, {"tokenizer_class": "MBartTokenizer", "src_lang": "de_DE"}),
+        "mbart", "MBartTokenizer",
+        partial(unigram, name=SPM, said=of_class("MBartTokenizer", src_lang="de_DE")),
     ),
     "mbart50": (
-        "mbart",
-        "MBart50Tokenizer",
-        lambda f: unigram(f, SPM, {"tokenizer_class": "MBart50Tokenizer", "src_lang": "de_DE"}),
+        "mbart", "MBart50Tokenizer",
+        partial(unigram, name=SPM, said=of_class("MBart50Tokenizer", src_lang="de_DE")),
     ),
     "t5": (
-        "t5",
-        "T5Tokenizer",
-        lambda f: unigram(f, "spiece.model", {"tokenizer_class": "T5Tokenizer"}, **_T5),
+        "t5", "T5Tokenizer",
+        partial(unigram, name="spiece.model", said=of_class("T5Tokenizer"), **T5),
     ),
     "llama": (
-        "llama",
-        "LlamaTokenizer",
-        lambda f: bpe_pieces(f, {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True}),
+        "llama", "LlamaTokenizer", partial(bpe_pieces, said=of_class("LlamaTokenizer", **BEGUN)),
     ),
     "mistral": (
-        "mistral",
-        "LlamaTokenizer",
-        lambda f: bpe_pieces(f, {"add_bos_token": True, "add_eos_token": True}),
+        "mistral", "LlamaTokenizer", partial(bpe_pieces, said=BEGUN | {"add_eos_token": True}),
     ),
     "gemma": (
-        "gemma",
-        "GemmaTokenizer",
-        lambda f: bpe_pieces(
-            f, {"tokenizer_class": "GemmaTokenizer", "add_bos_token": True}, **_GEMMA
-        ),
+        "gemma", "GemmaTokenizer",
+        partial(bpe_pieces, said=of_class("GemmaTokenizer", **BEGUN), **GEMMA),
     ),
     "marian": ("marian", "MarianTokenizer", marian),
-}
+}  # fmt: skip
 """Folder: the family, the reference library's class for it, and how it is made."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sentencepiece
+import tokenizers
 import transformers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers.processors import TemplateProcessing
 
 from explorer.text import PublishedTokenizer, open_published
-from tests.text.published.conftest import Made
-from tests.text.published.making import FOLDERS, SPM, TEXTS
-
-transformers.logging.set_verbosity_error()
+from tests.text.published.conftest import Made, Opened
+from tests.text.published.making import CORPUS, FOLDERS, SPM, TEXTS
 
 ELSEWHERE = {
     # The reference's rewrite of mBART forgets the normalizer of the sentencepiece model,
@@ -27,107 +31,178 @@ ELSEWHERE = {
 }
 """Texts that the reference reads otherwise than the library that made the model."""
 
-SAVED = ("bert", "gpt2", "roberta", "opt", "qwen2", "xlm-roberta", "t5", "llama", "gemma")
+Reference = Callable[[str], Any]
 
 
-def reference(folder: Path, name: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return getattr(transformers, FOLDERS[name][1]).from_pretrained(folder)
+@pytest.fixture(scope="module")
+def reference(made: Made) -> Reference:
+    """The reference's tokenizer of the folder of this name."""
+
+    @cache
+    def load(name: str) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return getattr(transformers, FOLDERS[name][1]).from_pretrained(made(name))
+
+    return load
 
 
-def opened(folder: Path, name: str) -> PublishedTokenizer:
-    return open_published(folder, FOLDERS[name][0])
+def assert_the_same_text_comes_back(ours: PublishedTokenizer, theirs: Any) -> None:
+    """Of texts without the unknown token, which is shown here and left out there."""
+    for text in ("the cat sat on the mat.", "it's the dog; the cat"):
+        ids = ours.ids(text)
+        assert ours.decode(ids).strip() == theirs.decode(ids, skip_special_tokens=True).strip()
 
 
-def test_the_same_numbers(made: Made, subtests: pytest.Subtests) -> None:
-    for name in FOLDERS:
-        with subtests.test(name=name):
-            ours, theirs = opened(made(name), name), reference(made(name), name)
-            for text in TEXTS:
-                if text not in ELSEWHERE.get(name, ()):
-                    assert ours.ids(text) == theirs(text)["input_ids"], text
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_is_read_as_by_the_reference(
+    opened: Opened, reference: Reference, name: str
+) -> None:
+    """Texts, pairs and their segments, the way back, the size and the roles."""
+    ours, theirs = opened(name), reference(name)
+    texts = [text for text in TEXTS if text not in ELSEWHERE.get(name, ())]
+    for text in texts:
+        assert ours.ids(text) == theirs(text)["input_ids"], text
+    for text, pair in zip(texts[:9], reversed(texts[:9]), strict=True):
+        expected = theirs(text, pair, return_token_type_ids=True)
+        tokens = ours.encode(text, pair)
+        assert [token.id for token in tokens] == expected["input_ids"]
+        if ours.kind == "wordpiece":
+            assert [token.segment for token in tokens] == expected["token_type_ids"]
+        typed = [token.second for token in tokens if not token.special]
+        assert typed == sorted(typed)
+        assert len(set(typed)) == 2
+    assert_the_same_text_comes_back(ours, theirs)
+    assert ours.vocab_size == max(theirs.get_vocab().values()) + 1
+    for role in ("pad", "eos", "mask"):
+        if getattr(ours, f"{role}_id") is not None:
+            assert getattr(ours, f"{role}_id") == getattr(theirs, f"{role}_token_id"), role
 
 
-def test_the_same_pairs_and_segments(made: Made, subtests: pytest.Subtests) -> None:
-    for name in FOLDERS:
-        with subtests.test(name=name):
-            ours, theirs = opened(made(name), name), reference(made(name), name)
-            few = [text for text in TEXTS if text not in ELSEWHERE.get(name, ())][:9]
-            for text, pair in zip(few, reversed(few), strict=True):
-                expected = theirs(text, pair, return_token_type_ids=True)
-                tokens = ours.encode(text, pair)
-                assert [token.id for token in tokens] == expected["input_ids"]
-                if ours.kind == "wordpiece":
-                    assert [token.segment for token in tokens] == expected["token_type_ids"]
-                typed = [token.second for token in tokens if not token.special]
-                assert typed == sorted(typed)
-                assert len(set(typed)) == 2
-
-
-@pytest.mark.parametrize("name", SAVED)
+@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta", "xlm-roberta", "t5", "llama", "gemma"])
 def test_the_file_that_the_reference_saves_is_the_same_tokenizer(
-    made: Made, tmp_path: Path, name: str
+    opened: Opened, reference: Reference, name: str
 ) -> None:
     """tokenizer.json is read in its own right, and wins over the older forms beside it."""
-    theirs = reference(made(name), name)
-    theirs.save_pretrained(tmp_path)
-    whole = opened(tmp_path, name)
+    older, whole = opened(name), opened(f"{name}.json")
     assert whole.form == "tokenizer.json"
     for text in TEXTS:
-        assert whole.ids(text) == theirs(text)["input_ids"], text
-    older = opened(made(name), name)
+        assert whole.ids(text) == reference(name)(text)["input_ids"], text
+    assert_the_same_text_comes_back(whole, reference(name))
     assert (older.vocab_size, older.eos_id) == (whole.vocab_size, whole.eos_id)
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "shift"),
+    [
+        ("mbart", SPM, 1),
+        ("mbart50", SPM, 1),
+        ("llama", "tokenizer.model", 0),
+        ("mistral", "tokenizer.model", 0),
+    ],
+)
 def test_where_the_reference_differs_the_library_of_the_model_is_right(
-    made: Made, subtests: pytest.Subtests
+    made: Made, opened: Opened, name: str, file: str, shift: int
 ) -> None:
-    for name in ELSEWHERE:
-        with subtests.test(name=name):
-            ours = opened(made(name), name)
-            file = made(name) / ("tokenizer.model" if ours.kind and "mbart" not in name else SPM)
-            pieces = sentencepiece.SentencePieceProcessor(model_file=str(file))
-            for text in TEXTS:
-                spoken = [token.id for token in ours.encode(text) if not token.special]
-                shift = 1 if "mbart" in name else 0
-                unknown = 3 if shift else 0
-                expected = [unknown if n == 0 else n + shift for n in pieces.encode(text)]
-                assert spoken == expected, text
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(made(name) / file))
+    unknown = 3 if shift else 0
+    for text in TEXTS:
+        spoken = [token.id for token in opened(name).encode(text) if not token.special]
+        assert spoken == [unknown if n == 0 else n + shift for n in pieces.encode(text)], text
 
 
-def test_the_same_roles_and_size(made: Made, subtests: pytest.Subtests) -> None:
-    for name in FOLDERS:
-        with subtests.test(name=name):
-            ours, theirs = opened(made(name), name), reference(made(name), name)
-            assert ours.vocab_size == max(theirs.get_vocab().values()) + 1
-            for role in ("pad", "eos", "mask"):
-                if getattr(ours, f"{role}_id") is not None:
-                    assert getattr(ours, f"{role}_id") == getattr(theirs, f"{role}_token_id"), role
-
-
-def test_the_same_text_comes_back(made: Made, subtests: pytest.Subtests) -> None:
-    """Without the unknown token, which is shown here and left out there."""
-    for name in FOLDERS:
-        with subtests.test(name=name):
-            ours, theirs = opened(made(name), name), reference(made(name), name)
-            for text in ("the cat sat on the mat.", "it's the dog; the cat"):
-                ids = ours.ids(text)
-                assert (
-                    ours.decode(ids).strip() == theirs.decode(ids, skip_special_tokens=True).strip()
-                )
-
-
-def test_a_typed_mask_is_the_mask(made: Made, subtests: pytest.Subtests) -> None:
+def test_a_typed_mask_is_the_mask(opened: Opened, reference: Reference) -> None:
     for name in ["bert", "roberta", "xlm-roberta", "mbart"]:
-        with subtests.test(name=name):
-            ours, theirs = opened(made(name), name), reference(made(name), name)
-            assert ours.mask_id is not None
-            mask = ours.label(ours.mask_id)
-            text = f"the {mask} sat on{mask}"
-            tokens = ours.encode(text)
-            if name != "roberta":  # its reference lost the word that a mask takes its space with it
-                assert [token.id for token in tokens] == theirs(text)["input_ids"]
-            found = [token for token in tokens if token.id == ours.mask_id]
-            assert [text[token.start : token.end].strip() for token in found] == [mask, mask]
-            assert all(token.special for token in found)
+        ours = opened(name)
+        assert ours.mask_id is not None
+        mask = ours.label(ours.mask_id)
+        text = f"the {mask} sat on{mask}"
+        tokens = ours.encode(text)
+        if name != "roberta":  # its reference lost the word that a mask takes its space with it
+            assert [token.id for token in tokens] == reference(name)(text)["input_ids"], name
+        found = [token for token in tokens if token.id == ours.mask_id]
+        assert [text[token.start : token.end].strip() for token in found] == [mask, mask], name
+        assert all(token.special for token in found), name
+
+
+LLAMA_3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def bytes_of(splits: pre_tokenizers.PreTokenizer, **options: Any) -> tokenizers.Tokenizer:
+    library = tokenizers.Tokenizer(models.BPE(**options))
+    library.pre_tokenizer = splits
+    library.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    library.train_from_iterator(CORPUS, trainer)
+    return library
+
+
+def neox() -> tokenizers.Tokenizer:
+    library = bytes_of(pre_tokenizers.ByteLevel(add_prefix_space=False))
+    library.normalizer = normalizers.NFC()
+    library.add_special_tokens([AddedToken("<|endoftext|>", special=True)])
+    library.add_tokens([AddedToken(" " * count, normalized=True) for count in range(9, 1, -1)])
+    return library
+
+
+def llama3() -> tokenizers.Tokenizer:
+    words = pre_tokenizers.Split(Regex(LLAMA_3), "isolated")
+    plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    library = bytes_of(pre_tokenizers.Sequence([words, plain]), ignore_merges=True)
+    library.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>"])
+    begin = "<|begin_of_text|>"
+    library.post_processor = TemplateProcessing(
+        single=f"{begin} $A",
+        pair=f"{begin} $A {begin}:1 $B:1",
+        special_tokens=[(begin, library.token_to_id(begin))],
+    )
+    return library
+
+
+def older(stored: str) -> str:
+    """The same file as it was written years ago: a merge was one text."""
+    whole = json.loads(stored)
+    whole["model"]["merges"] = [" ".join(merge) for merge in whole["model"]["merges"]]
+    return json.dumps(whole)
+
+
+@pytest.mark.parametrize(
+    ("family", "make", "written"), [("gpt_neox", neox, older), ("llama", llama3, str)]
+)
+def test_families_that_have_tokenizer_json_alone(
+    tmp_path: Path,
+    family: str,
+    make: Callable[[], tokenizers.Tokenizer],
+    written: Callable[[str], str],
+) -> None:
+    file = tmp_path / "tokenizer.json"
+    file.write_text(written(make().to_str()), "utf-8")
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file))
+    ours = open_published(tmp_path, family)
+    for text in TEXTS:
+        expected = theirs(text)["input_ids"]
+        tokens = ours.encode(text)
+        assert [token.id for token in tokens] == expected, text
+        assert ours.decode(expected) == theirs.decode(expected, skip_special_tokens=True)
+        assert ours.ids(text, "the cat") == theirs(text, "the cat")["input_ids"]
+        places = [token.start for token in tokens if not token.special]
+        assert places == sorted(places)
+    assert ours.vocab_size == len(theirs)
+
+
+def test_settings_may_put_the_start_before_a_text(tmp_path: Path) -> None:
+    """A folder whose tokenizer.json says nothing of it, and one whose settings take it away."""
+    begin = "<|begin_of_text|>"
+    library = llama3()
+    with_start = library.to_str()
+    library.post_processor = None
+    for stored, wanted in ((library.to_str(), True), (with_start, False)):
+        (tmp_path / "tokenizer.json").write_text(stored, "utf-8")
+        said = {"add_bos_token": wanted, "bos_token": begin, "eos_token": "<|end_of_text|>"}
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(said))
+        labels = [token.label for token in open_published(tmp_path, "llama").encode("the")]
+        assert labels == ([begin, "the"] if wanted else ["the"])

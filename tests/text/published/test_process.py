@@ -13,100 +13,90 @@ from pathlib import Path
 import psutil
 import pytest
 
-from explorer.text import TextError, open_published
-from explorer.text.published.files import find
+from explorer.text import PublishedTokenizer, TextError, open_published
+from explorer.text.published.files import find, opened
 from explorer.text.published.keep import KEEP, MOST, Keep
+from explorer.text.published.process import Child
 from tests.served import wait_until
 from tests.source import ROOT
 from tests.text.published.conftest import Made, children
 from tests.text.published.making import FOLDERS
+from tests.watching import watched
 
 NAMES = ("bert", "gpt2", "roberta", "t5", "llama", "marian", "opt")
 
 
 def test_few_children_are_kept_and_all_tokenizers_go_on(made: Made) -> None:
-    opened = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
+    several = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
     for _ in range(2):
-        for tokenizer in opened.values():
+        for tokenizer in several.values():
             assert tokenizer.ids("the cat")
             assert len(children()) <= MOST
     assert len(KEEP) == MOST
     KEEP.close()
     assert not children()
-    assert opened["bert"].ids("the cat")
-
-
-def test_the_same_folder_is_opened_once(made: Made) -> None:
-    KEEP.close()
+    assert several["bert"].ids("the cat")
     for _ in range(3):
         open_published(made("bert"), "bert")
-    assert len(children()) == 1
+    assert len(children()) == 1, "the same folder is opened once"
 
 
-def test_a_child_that_died_is_started_again(made: Made, subtests: pytest.Subtests) -> None:
-    for end in [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM]:
-        with subtests.test(end=end):
-            KEEP.close()
-            tokenizer = open_published(made("gpt2"), "gpt2")
-            before = tokenizer.ids("the cat")
-            (child,) = children()
-            child.send_signal(end)
-            child.wait(5)
-            assert tokenizer.ids("the cat") == before
-
-
-def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(made: Made) -> None:
+@pytest.fixture
+def only(made: Made) -> tuple[PublishedTokenizer, psutil.Process]:
+    """A tokenizer and its child, beside which there is none."""
     KEEP.close()
     tokenizer = open_published(made("gpt2"), "gpt2")
     (child,) = children()
+    return tokenizer, child
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_child_that_died_is_started_again(
+    only: tuple[PublishedTokenizer, psutil.Process], end: signal.Signals
+) -> None:
+    tokenizer, child = only
+    before = tokenizer.ids("the cat")
+    child.send_signal(end)
+    child.wait(5)
+    assert tokenizer.ids("the cat") == before
+
+
+def test_a_child_that_dies_while_it_is_asked_ends_in_a_sentence(
+    only: tuple[PublishedTokenizer, psutil.Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer, child = only
     child.suspend()
-    killing = threading.Timer(0.3, child.kill)
-    killing.start()
-    with pytest.raises(TextError, match=r"^The tokenizer cannot read this text: .*\.$"):
-        tokenizer.encode("the cat")
-    killing.join()
+    with monkeypatch.context() as patch:
+        patch.setattr(Child, "_send", watched(Child._send, lambda *_: child.kill()))
+        with pytest.raises(TextError, match=r"^The tokenizer cannot read this text: .*\.$"):
+            tokenizer.encode("the cat")
     assert tokenizer.encode("the cat")
 
 
-def test_a_child_that_does_not_answer_is_ended(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_does_not_answer_is_ended(
+    only: tuple[PublishedTokenizer, psutil.Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer, child = only
     monkeypatch.setattr("explorer.text.published.process.GRACE", -3.0)
-    KEEP.close()
-    tokenizer = open_published(made("gpt2"), "gpt2")
-    (child,) = children()
     child.suspend()
     with pytest.raises(TextError, match="takes too long"):
         tokenizer.encode("the cat" * 2_000)
     assert tokenizer.encode("the cat")
 
 
-def test_a_child_gives_up_what_it_does_not_need(made: Made) -> None:
-    KEEP.close()
-    open_published(made("gpt2"), "gpt2")
-    (child,) = children()
-    if not hasattr(child, "rlimit"):
-        pytest.skip("this system does not tell the limits of a process")
-    assert child.rlimit(psutil.RLIMIT_CORE) == (0, 0)
-    assert child.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
-    assert max(child.rlimit(psutil.RLIMIT_AS)) < 600_000_000
-    assert child.memory_info().rss < 100_000_000
-
-
-def test_a_child_is_given_no_secret(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_gives_up_what_it_does_not_need(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOME_TOKEN", "secret")
     KEEP.close()
     open_published(made("gpt2"), "gpt2")
     (child,) = children()
     assert "SOME_TOKEN" not in child.environ()
-
-
-def test_what_a_child_loads_is_small() -> None:
-    """Neither torch nor the pages: it would take seconds and hundreds of megabytes to begin."""
-    code = (
-        "import sys, explorer.text.published.child, explorer.text.published.pieces; "
-        "print([n for n in ('torch', 'streamlit', 'numpy', 'pandas') if n in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stderr
+    assert child.memory_info().rss < 100_000_000
+    if hasattr(child, "rlimit"):  # not every system tells the limits of a process
+        assert child.rlimit(psutil.RLIMIT_CORE) == (0, 0)
+        assert child.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
+        assert max(child.rlimit(psutil.RLIMIT_AS)) < 600_000_000
 
 
 def ended(pid: int) -> bool:
@@ -129,13 +119,13 @@ def test_children_end_with_the_app(made: Made) -> None:
 
 
 def test_many_threads_read_with_more_tokenizers_than_children(made: Made) -> None:
-    opened = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
-    expected = {name: tokenizer.ids("the cat sat") for name, tokenizer in opened.items()}
+    several = {name: open_published(made(name), FOLDERS[name][0]) for name in NAMES}
+    expected = {name: tokenizer.ids("the cat sat") for name, tokenizer in several.items()}
     wrong: list[str] = []
 
     def read(name: str) -> None:
         for _ in range(5):
-            if opened[name].ids("the cat sat") != expected[name]:
+            if several[name].ids("the cat sat") != expected[name]:
                 wrong.append(name)
 
     threads = [threading.Thread(target=read, args=(name,)) for name in NAMES * 2]
@@ -174,11 +164,34 @@ def test_files_that_changed_are_not_taken_for_the_same(made: Made, tmp_path: Pat
 
 
 def test_nothing_stays_open(made: Made) -> None:
-    KEEP.close()
-    open_published(made("gpt2"), "gpt2").encode("the")
-    KEEP.close()
-    before = len(os.listdir("/proc/self/fd"))
+    counted = []
     for _ in range(3):
         open_published(made("gpt2"), "gpt2").encode("the")
         KEEP.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+        counted.append(len(os.listdir("/proc/self/fd")))
+    assert len(set(counted)) == 1
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    """Whether it was there or is put there later."""
+    secret, folder = tmp_path / "secret", tmp_path / "model"
+    secret.write_text("[UNK]\nroot\n")
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("[UNK]\nword\n")
+    found = find(folder, "bert")
+    (folder / "vocab.txt").unlink()
+    (folder / "vocab.txt").symlink_to(secret)
+    with pytest.raises(TextError), opened(found):
+        pass
+    with pytest.raises(TextError, match="link out of the folder, which is not followed"):
+        find(folder, "bert")
+
+
+def test_the_cache_of_a_hub_links_to_its_own_blobs(tmp_path: Path) -> None:
+    blobs, folder = tmp_path / "blobs", tmp_path / "snapshots" / "abc"
+    blobs.mkdir()
+    folder.mkdir(parents=True)
+    (blobs / "123").write_text("[UNK]\nword\n")
+    (folder / "vocab.txt").symlink_to("../../blobs/123")
+    with opened(find(folder, "bert")) as files:
+        assert set(files) == {"vocab.txt"}

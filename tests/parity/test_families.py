@@ -1,0 +1,122 @@
+"""Every published family is the reference: streams, weights, logits, writing; images too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from explorer.text import TextError
+from explorer.tokenizing import tokenizer_of
+from models.checkpoint import load_checkpoint
+from models.generation import written
+from models.trace import CHEAP_SITES, EVERYTHING, trace
+from tests.grids import grid
+from tests.parity.cases import CASES, IMAGES, T5, WRITER, tiny
+from tests.parity.families import (
+    Case,
+    assert_close,
+    build_reference,
+    compare,
+    inputs_of,
+    is_the_reference,
+    open_pair,
+)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=str)
+def test_is_the_reference(case: Case, tmp_path: Path) -> None:
+    is_the_reference(case, tmp_path)
+
+
+def test_a_turned_file_keeps_its_order_but_for_wide_matrices(tmp_path: Path) -> None:
+    opened = open_pair(CASES["gpt2"], tmp_path).ours.model.decoder
+    assert opened is not None
+    turned, wide = (getattr(opened.blocks[0].mlp, name) for name in ("up_proj", "down_proj"))
+    assert not turned.weight.is_contiguous()
+    assert wide.weight.is_contiguous()
+
+
+def test_far_distances_share_buckets(tmp_path: Path) -> None:
+    for distance in (9, 128):
+        far = tiny("t5", "T5", T5, WRITER, relative_attention_max_distance=distance)
+        pair = open_pair(far, tmp_path / str(distance))
+        compare(pair, inputs_of(pair, 150))
+
+
+def test_without_a_word_about_padding(tmp_path: Path) -> None:
+    """A target that begins with the padding token (Marian, T5) is read whole."""
+    for name in ("marian", "bart", "t5"):
+        pair = open_pair(CASES[name], tmp_path / name)
+        start, pad = pair.ours.config.bos_id, pair.ours.config.pad_id
+        assert start is not None
+        source, target = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[start, 9, 10]])
+        with torch.no_grad():
+            theirs = pair.reference(input_ids=source, decoder_input_ids=target).logits
+            ours = pair.ours.model(source, target)
+            padded = pair.ours.model(*(F.pad(ids, (0, 2), value=pad) for ids in (source, target)))
+        assert_close(ours, theirs, f"logits of {name}")
+        assert_close(padded[:, :3], theirs, f"logits of a padded text of {name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "forced"),
+    [
+        ("marian", "config.json", None),
+        ("bart", "generation_config.json", 7),
+        ("mbart", "config.json", 7),
+    ],
+)
+def test_writes_what_the_folder_says_of_writing(
+    name: str, file: str, forced: int | None, tmp_path: Path
+) -> None:
+    """As the reference does by its own reading of the folder, told the length alone."""
+    source = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])
+    reference = build_reference(CASES[name])
+    free = reference.generate(source, max_new_tokens=9, do_sample=False)
+    reference.save_pretrained(tmp_path)
+    if file == "config.json":
+        (tmp_path / "generation_config.json").unlink()
+    said = json.loads((tmp_path / file).read_text()) | {
+        "bad_words_ids": [[free[0, 1].item()], [free[1, 2].item()], [12, 13]],
+        "forced_bos_token_id": forced,
+        "forced_eos_token_id": None,
+    }
+    (tmp_path / file).write_text(json.dumps(said))
+    reference = CASES[name].reference.from_pretrained(tmp_path).eval()
+    theirs = reference.generate(source, max_new_tokens=9, do_sample=False).tolist()
+    assert theirs != free.tolist()
+    ours = load_checkpoint(tmp_path).model
+    assert written(ours, source, max_length=9, greedy=True).tolist() == theirs
+
+
+@grid("shaken, case", [True, False], IMAGES)
+def test_an_image_s_patches_are_tokens_like_any_others(
+    case: Case, shaken: bool, tmp_path: Path
+) -> None:
+    pair = open_pair(case, tmp_path, shaken=shaken)
+    side = case.config.image_size
+    pixels = torch.randn(3, 2, side, side, generator=torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        theirs: Any = pair.reference(pixels, output_hidden_states=True, output_attentions=True)
+    for sites in (EVERYTHING, CHEAP_SITES):
+        ours = trace(pair.ours.model, pixels, sites=sites)
+        for i, weights in enumerate(theirs.attentions):
+            assert_close(ours.weights(f"encoder.{i}.self_attn"), weights, "weights")
+            assert_close(ours[f"encoder.{i}.resid_pre"], theirs.hidden_states[i], "stream")
+            assert_close(ours[f"encoder.{i}.resid_post"], theirs.hidden_states[i + 1], "stream")
+        answer = theirs.logits if "logits" in theirs else theirs.last_hidden_state
+        assert_close(ours.output, answer, "answer")
+
+
+def test_what_reads_images_refuses_other_sizes_and_texts(tmp_path: Path) -> None:
+    ours = open_pair(IMAGES[0], tmp_path).ours
+    for shape in [(2, 10, 20), (2, 20, 15), (3, 15, 15), (2, 5, 5)]:
+        with pytest.raises(ValueError, match="An image is 2 × 15 × 15 numbers here, not"):
+            ours.model(torch.zeros(1, *shape))
+    with pytest.raises(TextError, match="It reads images"):
+        tokenizer_of(ours)

@@ -1,0 +1,146 @@
+"""The whole model is torch.nn.Transformer, forward and backward, with padding in every place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.positional import sinusoids
+from models.transformer import Transformer
+from tests.grids import grid
+from tests.models.building import config_of, ids_of, keep_of_lengths, shaken
+from tests.parity.families import TOLERANCE
+
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+
+RENAMED = {
+    ".blocks.": ".layers.",
+    "q_proj.": "in_proj_",
+    "k_proj.": "in_proj_",
+    "v_proj.": "in_proj_",
+    "o_proj": "out_proj",
+    "cross_attn": "multihead_attn",
+    "mlp.up_proj": "linear1",
+    "mlp.down_proj": "linear2",
+    "self_residual.norm": "norm1",
+    "cross_residual.norm": "norm2",
+}
+Values = Mapping[str, Tensor]
+
+SOURCE = ids_of(3, 7, 17, seed=4)
+TARGET = ids_of(3, 5, 13, seed=5)
+SOURCE_KEEP = keep_of_lengths([7, 3, 5], 7)
+TARGET_KEEP = torch.tensor([[1, 1, 1, 1, 1], [1, 0, 1, 1, 1], [1, 1, 0, 1, 0]], dtype=torch.bool)
+"""Padding inside: on the right causality hides it, on the left torch gives NaN."""
+
+
+def torch_values(values: Values) -> dict[str, Tensor]:
+    """Values of the two stacks, weights or gradients, by the names that torch gives them."""
+    renamed: dict[str, Tensor] = {}
+    for name, value in values.items():
+        if ".blocks." in name or name.startswith(("encoder.norm.", "decoder.norm.")):
+            last = "norm2" if name.startswith("encoder.") else "norm3"
+            for ours, theirs in (RENAMED | {"mlp_residual.norm": last}).items():
+                name = name.replace(ours, theirs)
+            # Queries, keys and values are one tensor there, in this order.
+            renamed[name] = torch.cat([renamed[name], value]) if name in renamed else value
+    return renamed
+
+
+class Reference(nn.Module):
+    """torch's Transformer between embeddings and an output layer with our weights."""
+
+    def __init__(self, ours: Transformer) -> None:
+        super().__init__()
+        weights = {name: value.detach().clone() for name, value in ours.state_dict().items()}
+        config = ours.config
+        self.transformer = nn.Transformer(
+            config.d_model,
+            config.n_heads,
+            config.encoder_layers,
+            config.n_layers,
+            config.d_ff,
+            dropout=0.0,
+            activation=config.activation,
+            layer_norm_eps=config.norm_eps,
+            batch_first=True,
+            norm_first=config.norm_position == "pre",
+            dtype=weights["head.bias"].dtype,
+        )
+        # Every weight is overwritten. With dropout 0 it stays in training: in eval mode torch
+        # leaves this path for another.
+        self.transformer.load_state_dict(torch_values(weights), strict=True)
+        self.table = (
+            sinusoids(torch.arange(7), config.d_model).float().to(weights["head.bias"].dtype)
+        )
+        self.source = nn.Parameter(weights["encoder.embedding.weight"])
+        self.target = nn.Parameter(weights["decoder.embedding.weight"])
+        self.out = nn.Parameter(weights["head.weight"])
+        self.out_bias = nn.Parameter(weights["head.bias"])
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        stream = self.transformer(
+            self.embed(source, self.source, SOURCE_KEEP),
+            self.embed(target, self.target, TARGET_KEEP),
+            tgt_mask=torch.ones(5, 5, dtype=torch.bool).triu(1),
+            src_key_padding_mask=~SOURCE_KEEP,
+            tgt_key_padding_mask=~TARGET_KEEP,
+            memory_key_padding_mask=~SOURCE_KEEP,
+        )
+        return F.linear(stream, self.out, self.out_bias)
+
+    def embed(self, ids: Tensor, table: Tensor, keep: Tensor) -> Tensor:
+        positions = (keep.cumsum(1) - 1).clamp(min=0)
+        return F.embedding(ids, table) * math.sqrt(table.shape[1]) + self.table.to(table)[positions]
+
+
+def gradients(module: nn.Module) -> dict[str, Tensor]:
+    return {n: p.grad for n, p in module.named_parameters() if p.grad is not None}
+
+
+def assert_same(ours: Tensor, theirs: Tensor, what: str = "output") -> None:
+    """Equal up to rounding, relative to the largest number."""
+    assert ours.shape == theirs.shape, what
+    scale = max(1.0, theirs.abs().max().item())
+    difference = (ours - theirs).abs().max().item() / scale
+    assert difference <= TOLERANCE[theirs.dtype], f"{what} differs by {difference:.2g}"
+
+
+def assert_same_gradients(ours: Values, theirs: Values) -> None:
+    assert ours.keys() == theirs.keys()
+    for name, gradient in theirs.items():
+        assert_same(ours[name], gradient, f"the gradient of {name}")
+
+
+def compare(ours: Transformer, theirs: Reference) -> None:
+    """Logits of the real tokens, and the gradient that each weight gets from them."""
+    answer = ours(SOURCE, TARGET, source_keep=SOURCE_KEEP, target_keep=TARGET_KEEP)[TARGET_KEEP]
+    expected = theirs(SOURCE, TARGET)[TARGET_KEEP]
+    assert_same(answer, expected, "the logits")
+    labels = torch.arange(len(expected)) % expected.shape[-1]
+    F.cross_entropy(answer, labels).backward()
+    F.cross_entropy(expected, labels).backward()
+    mine, reference = gradients(ours), gradients(theirs)
+    inner = {n.partition(".")[2]: g for n, g in reference.items() if n.startswith("transformer.")}
+    assert_same_gradients(torch_values(mine), inner)
+    assert_same(mine["encoder.embedding.weight"], reference["source"])
+    assert_same(mine["decoder.embedding.weight"], reference["target"])
+    assert_same(mine["head.weight"], reference["out"])
+    assert_same(mine["head.bias"], reference["out_bias"])
+
+
+def pair(dtype: torch.dtype = torch.float64, **changes: object) -> tuple[Transformer, Reference]:
+    """Post-norm and gelu, with an epsilon large enough to matter."""
+    chosen = {"norm_position": "post", "activation": "gelu", "norm_eps": 1e-3} | changes
+    ours = shaken(config_of("encoder-decoder", **chosen), dtype)
+    return ours, Reference(ours)
+
+
+@grid("dtype, activation, norm_position", TOLERANCE, ["relu", "gelu"], ["pre", "post"])
+def test_transformer(norm_position: str, activation: str, dtype: torch.dtype) -> None:
+    compare(*pair(dtype, norm_position=norm_position, activation=activation))
