@@ -24,7 +24,7 @@ def shapes_unchecked() -> None:
 
 @pytest.fixture(scope="session")
 def good_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder of ours, one of a published family."""
+    """One folder of ours, one of a published family; nobody may change them."""
     root = tmp_path_factory.mktemp("good")
     save_checkpoint(root / "ours", shaken(SMALL, torch.float32), tokenizer="{}", run={"a": 1})
     write_gpt2(root / "gpt2")

