@@ -10,7 +10,6 @@ import torch
 
 from models import Transformer, TransformerConfig
 from models.beam_search import beam_search, beam_steps, length_penalty
-from models.generation import written
 from models.going_on import GoingOn
 from tests.grids import grid
 from tests.models.building import shake
@@ -95,15 +94,6 @@ def test_a_tree_is_told_whole_and_every_beam_has_something_to_go_on_with() -> No
                 assert sum(node.kept for node in found.nodes if node.step == step) == beams
             scores = [found.nodes[place].score for place in found.ends]
             assert scores == sorted(scores, reverse=True)
-
-
-def test_one_beam_takes_the_likeliest() -> None:
-    for kind, begun in (("decoder", PROMPT.shape[1]), ("encoder-decoder", 1)):
-        made = model(kind)
-        expected = written(made, PROMPT, max_length=6, greedy=True)[0, begun:].tolist()
-        expected = expected[: expected.index(END)] if END in expected else expected
-        found = beam_search(made, PROMPT, beams=1, max_length=6, alpha=0.0)
-        assert [node.token for node in found.nodes if node.kept][: len(expected)] == expected
 
 
 def test_what_cannot_be_searched_is_refused() -> None:

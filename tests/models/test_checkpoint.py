@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from itertools import islice
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from models.training import OPTIMIZERS, TrainConfig, TrainState, train
 from tests.models.building import SMALL, assert_equal_weights, inputs_of, shake, shaken, weights
 from tests.models.grid import ODDITIES
 from tests.models.test_training import batch_at
-from tests.source import ROOT
 
 FOUR_FILES = {"config.json", "model.safetensors", "run.json", "tokenizer.json"}
 
@@ -148,17 +145,3 @@ def test_a_state_is_not_pickled_and_another_or_a_damaged_one_is_told_in_a_senten
     assert_refused(r"one has no readable state\.safetensors")
     (folder / "state.json").unlink()
     assert_refused(r"one has no readable state\.json")
-
-
-def test_opening_loads_no_compiler(tmp_path: Path) -> None:
-    """Arithmetic in a constructor would load torch's compiler on the meta device: 0.9 s."""
-    config = SMALL.replace(n_kv_heads=1, gated=True, norm="rms", tie_embeddings=True)
-    for positions in ("sinusoidal", "learned", "rotary", "alibi", "none"):
-        save_checkpoint(tmp_path / positions, Transformer(config.replace(positions=positions)))
-    program = (
-        "import sys, pathlib\n"
-        "from models import load_checkpoint\n"
-        f"for folder in pathlib.Path({str(tmp_path)!r}).iterdir(): load_checkpoint(folder)\n"
-        "sys.exit('torch._dynamo' in sys.modules)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT).returncode == 0

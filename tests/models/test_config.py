@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, get_type_hints
 
 import pytest
@@ -16,20 +17,14 @@ from tests.models.building import config_of, inputs_of
 from tests.models.grid import ODDITIES
 
 FIELDS = tuple(TransformerConfig().to_dict())
-OUT_OF_RANGE: dict[str, float] = {
-    **{name: 0 for name in ("vocab_size", "n_heads", "n_kv_heads", "d_head", "n_classes")},
-    **{name: 0 for name in ("d_classifier", "d_rotary", "max_distance", "n_channels", "norm_eps")},
-    **{name: 0 for name in ("attention_scale", "attention_cap", "logit_scale", "logit_cap")},
-    **{name: -1 for name in ("d_model", "d_ff", "position_offset", "n_segments", "first_id")},
-    "max_len": 10**8,
-    "n_layers": 201,
-    "n_buckets": 2,
-    "patch_size": 1001,
-    "dropout": math.nan,
-    "rope_theta": math.inf,
-    "pad_id": 256,
-    "bos_id": -1,
-}
+OUT_OF_RANGE: dict[str, float] = (
+    dict.fromkeys(("vocab_size", "n_heads", "n_kv_heads", "d_head", "n_classes"), 0)
+    | dict.fromkeys(("d_classifier", "d_rotary", "max_distance", "n_channels", "norm_eps"), 0)
+    | dict.fromkeys(("attention_scale", "attention_cap", "logit_scale", "logit_cap"), 0)
+    | dict.fromkeys(("d_model", "d_ff", "position_offset", "n_segments", "first_id"), -1)
+    | {"max_len": 10**8, "n_layers": 201, "n_buckets": 2, "patch_size": 1001}
+    | {"dropout": math.nan, "rope_theta": math.inf, "pad_id": 256, "bos_id": -1}
+)
 BOTH, ROTARY = {"kind": "encoder-decoder"}, {"positions": "rotary"}
 IMAGES = {"kind": "encoder", "head": "classifier", "positions": "learned", "patch_size": 5}
 FAULTS: list[tuple[dict[str, Any], str]] = [
@@ -79,7 +74,7 @@ def test_faults_are_told_in_the_words_of_the_fields() -> None:
         config = TransformerConfig(**changes)
         sentence = config.fault() or ""
         assert sentence.startswith(words), changes
-        for make in (lambda: TransformerConfig.from_dict(changes), lambda: Transformer(config)):
+        for make in (partial(TransformerConfig.from_dict, changes), partial(Transformer, config)):
             with pytest.raises(ValueError) as refused:
                 make()
             assert str(refused.value) == sentence
@@ -99,12 +94,12 @@ def test_unusual_models_run() -> None:
 
 
 def test_derived_sizes() -> None:
-    config = config_of("encoder-decoder")
-    assert (config.kv_heads, config.head_width, config.encoder_layers) == (3, 4, 1)
-    assert config.stacks == ("encoder", "decoder")
-    assert config_of("encoder").stacks == ("encoder",)
-    other = config_of("decoder", n_kv_heads=1, d_head=6)
-    assert (other.kv_heads, other.head_width, other.encoder_layers) == (1, 6, 2)
+    for config, sizes in (
+        (config_of("encoder-decoder"), (3, 4, 1, ("encoder", "decoder"))),
+        (config_of("decoder", n_kv_heads=1, d_head=6), (1, 6, 2, ("decoder",))),
+    ):
+        derived = (config.kv_heads, config.head_width, config.encoder_layers, config.stacks)
+        assert derived == sizes
 
 
 @given(ANY_JSON | st.dictionaries(st.sampled_from(FIELDS), ANY_JSON | LIKELY, max_size=6))
@@ -119,6 +114,12 @@ def test_anything_else_is_refused_in_one_sentence(values: object) -> None:
         sentence.encode()
     else:
         assert TransformerConfig.from_json(config.to_json()) == config
+
+
+def test_what_is_no_json_is_refused() -> None:
+    for text in ("{", "[" * 100_000, '{"d_model": ' + "9" * 5000 + "}"):
+        with pytest.raises(ValueError, match="The settings are not readable JSON"):
+            TransformerConfig.from_json(text)
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), LIKELY, max_size=5))

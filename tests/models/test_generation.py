@@ -58,18 +58,6 @@ def test_a_batch_is_its_texts_one_by_one(kind: str, positions: str) -> None:
         assert torch.equal(written(list(alone))[0], together[row])
 
 
-def test_greedy_takes_the_likeliest_of_the_whole_pass() -> None:
-    for kind in ("decoder", "encoder-decoder"):
-        model, prompt = writer(kind), ids_of(2, 4)
-        begin = prompt if kind == "decoder" else torch.ones(2, 1, dtype=torch.long)
-        for step in generate(model, prompt, max_length=6, temperature=0):
-            inputs = (begin,) if kind == "decoder" else (prompt, begin)
-            keeps = {"keep": begin >= 0} if kind == "decoder" else {"target_keep": begin >= 0}
-            assert torch.equal(step.ids, model(*inputs, **keeps)[:, -1].argmax(-1))
-            begin = torch.cat((begin, step.ids[:, None]), 1)
-        assert torch.equal(begin, model.generate(prompt, max_length=6, greedy=True))
-
-
 def test_the_seed_decides_without_dropout_and_the_random_state_is_left_alone() -> None:
     model, prompt = writer(dropout=0.9).train(), ids_of(3, 2)
     before = torch.get_rng_state()
@@ -175,13 +163,6 @@ def test_a_meaningless_choice_is_refused_before_the_first_step() -> None:
     for chosen, prompt, how, sentence in refused:
         with pytest.raises(ValueError, match=sentence):
             generate(chosen, prompt, **how)
-
-
-def test_a_banned_token_is_never_written() -> None:
-    model = shaken(config_of("decoder", banned_ids=(3, 4, 5)))
-    for step in generate(model, ids_of(3, 4), max_length=12, temperature=5.0):
-        assert not step.probabilities[:, [3, 4, 5]].any()
-        assert torch.allclose(step.probabilities.sum(-1), step.probabilities.new_ones(3))
 
 
 def test_an_encoder_decoder_begins_with_its_start_token_and_its_first_token() -> None:

@@ -9,62 +9,138 @@ import json
 import math
 import os
 import pickle
+import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from models import load_checkpoint
 from models.files import CheckpointError, shown
 from models.weights import open_weights
 from tests.models.hostile import (
-    BERT,
     CONFIG,
     INDEX,
-    LLAMA,
-    PAGE,
-    POINTER,
     UGLY,
     WEIGHTS,
     Header,
-    all_of,
-    config,
-    folder_for,
-    holds,
-    link_for,
-    lying,
-    mapped,
-    moved_out,
     packed,
-    pipe_for,
-    raw_header,
-    renamed,
     shard,
     sharded,
-    tensors,
-    truncated,
     unpacked,
-    with_number,
-    with_tensor,
-    without,
 )
 from tests.models.opening import Cases, Damage, Opener, not_refused_as_told, refused
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
-WTE, NORM, BIAS = "transformer.wte.weight", "transformer.ln_f.weight", "transformer.ln_f.bias"
+WTE, NORM = "transformer.wte.weight", "transformer.ln_f.weight"
 RUN, TOKENIZER, GENERATION = "run.json", "tokenizer.json", "generation_config.json"
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 5\n"
+PAGE = "\n<!DOCTYPE html><html><body>Sign in</body></html>"
 CUT, VALID, MIB = "is damaged or cut short.", "in no valid way", 1 << 20
+
+
+def all_of(*damages: Damage) -> Damage:
+    def damage(folder: Path) -> None:
+        for one in damages:
+            one(folder)
+
+    return damage
+
+
+def holds(name: str, content: bytes | str) -> Damage:
+    """A file with another content."""
+    content = content.encode("utf-8") if isinstance(content, str) else content
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def config(**changes: Any) -> Damage:
+    """Other values in the config that is there."""
+
+    def damage(folder: Path) -> None:
+        path = folder / CONFIG
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return damage
+
+
+def without(*names: str) -> Damage:
+    def damage(folder: Path) -> None:
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+
+    return damage
+
+
+def renamed(old: str, new: str) -> Damage:
+    return lambda folder: (folder / old).rename(folder / new)
+
+
+def folder_for(name: str) -> Damage:
+    return all_of(without(name), lambda folder: (folder / name).mkdir())
+
+
+def pipe_for(name: str) -> Damage:
+    return all_of(without(name), lambda folder: os.mkfifo(folder / name))
+
+
+def link_for(name: str, target: str) -> Damage:
+    return all_of(without(name), lambda folder: (folder / name).symlink_to(target))
+
+
+def moved_out(name: str) -> Damage:
+    """The file lies beside the folder, and a link leads there."""
+    out = f"../outside-{name}"
+    return all_of(renamed(name, out), lambda folder: (folder / name).symlink_to(out))
+
+
+def tensors(change: Callable[[dict[str, Tensor]], object]) -> Damage:
+    """Other tensors, in a sound file."""
+
+    def damage(folder: Path) -> None:
+        values = load_file(folder / WEIGHTS)
+        change(values)
+        save_file({n: v.contiguous() for n, v in values.items()}, folder / WEIGHTS)
+
+    return damage
+
+
+def with_tensor(name: str, tensor: Tensor) -> Damage:
+    return tensors(lambda values: values.update({name: tensor}))
+
+
+def raw_header(header: bytes | str, length: int | None = None) -> Damage:
+    """A file that is a header and nothing else."""
+    header = header.encode() if isinstance(header, str) else header
+    return holds(WEIGHTS, packed(header, length=length))
+
+
+def lying(change: Callable[[Header], object], more: bytes = b"") -> Damage:
+    """Another header over the same numbers."""
+
+    def damage(folder: Path) -> None:
+        header, numbers = unpacked((folder / WEIGHTS).read_bytes())
+        del header["__metadata__"]
+        change(header)
+        (folder / WEIGHTS).write_bytes(packed(json.dumps(header).encode(), numbers + more))
+
+    return damage
+
+
+def mapped(name: str, file: Any) -> Damage:
+    """An index that puts one tensor elsewhere."""
+    return sharded(lambda _, places: places.update({name: file}))
+
 
 NO_OBJECT: dict[str, tuple[bytes | str, str]] = {
     "empty": ("", "is not readable JSON."),
     "a list": ("[]", "must be a JSON object."),
-    "null": ("null", "must be a JSON object."),
     "cut": ('{"model_type": "gp', "is not readable JSON."),
-    "two objects": ("{}{}", "is not readable JSON."),
-    "deep lists": ("[" * 10_000 + "]" * 10_000, "is nested too deep."),
     "deep objects": ('{"a":' * 10_000 + "1" + "}" * 10_000, "is nested too deep."),
     "a little too deep": ('{"a":' + "[" * 40 + "]" * 40 + "}", "is nested too deep."),
     "only opened": ("[" * 1_000_000, "holds too many values to be one."),
@@ -78,7 +154,6 @@ NO_OBJECT: dict[str, tuple[bytes | str, str]] = {
     "a byte order mark": (b"\xef\xbb\xbf{}", "is not readable JSON."),
     "UTF-16": ("{}".encode("utf-16"), "is not text."),
     "Latin-1": (b'{"model_type": "\xe9"}', "is not text."),
-    "zero bytes": (b"\0" * 1000, "is not readable JSON."),
 }
 NO_SMALL_FILE = {
     "[1]": "must be a JSON object.",
@@ -91,13 +166,11 @@ JSON: Cases = {}
 for what, (content, words) in NO_OBJECT.items():
     JSON[f"config: {what}"] = holds(CONFIG, content), words
     JSON[f"header: {what}"] = raw_header(content), words
-for name in (CONFIG, RUN, GENERATION, INDEX):
-    before = sharded() if name == INDEX else all_of()
+for file in (CONFIG, RUN, GENERATION, INDEX):
+    before = sharded() if file == INDEX else all_of()
     for content, words in NO_SMALL_FILE.items():
-        JSON[f"{name}: {content:.9}"] = (
-            all_of(before, holds(name, content)),
-            f"{name} in one {words}",
-        )
+        damage = all_of(before, holds(file, content))
+        JSON[f"{file}: {content:.9}"] = damage, f"{file} in one {words}"
 
 
 def settings(*rows: tuple[str, str, list[Any]]) -> Cases:
@@ -106,17 +179,6 @@ def settings(*rows: tuple[str, str, list[Any]]) -> Cases:
         f"{shown(field)} is {shown(wrong)}": (config(**{field: wrong}), words)
         for field, words, all_wrong in rows
         for wrong in all_wrong
-    }
-
-
-def another(base: dict[str, Any], *rows: tuple[dict[str, Any], str]) -> Cases:
-    """The config of another family, with each of the changes."""
-    return {
-        f"{base['model_type']} with {shown(changes)}": (
-            holds(CONFIG, json.dumps(base | changes)),
-            words,
-        )
-        for changes, words in rows
     }
 
 
@@ -143,35 +205,7 @@ PUBLISHED = settings(
     ("model_type", "unknown keys", [None]),
     ("quantization_config", "quantization_config", [{"quant_method": "gptq"}]),
 )
-PUBLISHED |= another(
-    BERT,
-    ({}, "lacks "),
-    ({"id2label": {"a": "b"}}, "id2label"),
-    ({"id2label": ["a"]}, "id2label"),
-    ({"num_labels": 10**9}, "num_labels must be"),
-)
-PUBLISHED |= another(
-    LLAMA,
-    ({"model_type": "mistral", "layer_types": ["odd"]}, "layer_types"),
-    ({"model_type": "mistral", "sliding_window": "4"}, "sliding_window"),
-    ({"head_dim": 3}, "a head of 3 is odd"),
-    ({"head_dim": 10**6}, "lacks"),
-    ({"num_key_value_heads": 2}, "not divisible"),
-    ({"rope_scaling": 7}, "rope_scaling must be an object"),
-    ({"rope_scaling": {"type": "mine"}}, "is not supported"),
-    ({"rope_scaling": {"type": ["yarn"]}}, "is not supported"),
-    ({"rope_scaling": {"type": "linear", "factor": 0}}, "must be between"),
-    ({"rope_scaling": {"type": "linear", "factor": "2"}}, "factor must be a number"),
-    ({"rope_scaling": {"type": "yarn", "original_max_position_embeddings": 0}}, "a factor"),
-    ({"rope_scaling": {"type": "yarn"}, "max_position_embeddings": 0}, "a factor"),
-    ({"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4}}, "_freq"),
-    ({"rope_scaling": {"type": "yarn", "factor": 1e300}}, "must be between"),
-)
 PUBLISHED |= {
-    "a fraction of 5,000 digits": (
-        holds(CONFIG, '{"model_type": "gpt2", "n_embd": 0.' + "9" * 5_000 + "}"),
-        "n_embd must be",
-    ),
     "a terabyte": (config(**WIDE), "has the shape"),
     "code of its own": (
         config(model_type="mine", auto_map={"AutoModel": "modeling.Mine"}),
@@ -219,7 +253,6 @@ FILES: Cases = {
     "config is a folder": (folder_for(CONFIG), NO_CONFIG),
     "config is a pipe": (pipe_for(CONFIG), NO_CONFIG),
     "config is a link to itself": (link_for(CONFIG, CONFIG), NO_CONFIG),
-    "config is a link to nothing": (link_for(CONFIG, "none"), NO_CONFIG),
     "config is a device": (link_for(CONFIG, "/dev/zero"), OUT),
     "config lies elsewhere": (moved_out(CONFIG), f"config.json in one {OUT}"),
     "run is a link out": (link_for(RUN, "/etc/hostname"), f"run.json in one {OUT}"),
@@ -227,9 +260,7 @@ FILES: Cases = {
     "tokenizer is a pipe": (pipe_for(TOKENIZER), "one has no readable tokenizer.json."),
     "weights are a folder": (folder_for(WEIGHTS), NO_WEIGHTS),
     "weights are a pipe": (pipe_for(WEIGHTS), NO_WEIGHTS),
-    "weights are a device": (link_for(WEIGHTS, "/dev/zero"), OUT),
     "weights lie elsewhere": (moved_out(WEIGHTS), OUT),
-    "weights are a link to nothing": (link_for(WEIGHTS, "none"), NO_WEIGHTS),
 }
 
 
@@ -250,10 +281,6 @@ def many(tensors: int, prefix: str = "") -> bytes:
     return json.dumps({f"{prefix}{i}": nothing for i in range(tensors)}).encode()
 
 
-def twice(folder: Path, _: dict[str, str]) -> None:
-    (folder / shard(2)).write_bytes((folder / shard(1)).read_bytes())
-
-
 FILE_NAMES: dict[str, list[Any]] = {
     "which is no safetensors file": ["model.bin"],
     "names a file outside the folder": ["../outside.safetensors", "..\\a.safetensors", ".."],
@@ -266,20 +293,18 @@ INDEXED: Cases = {
         "lacks 1 of the 2 files of its weights, first model-00002-of-00002.safetensors.",
     ),
     "a file that is a pointer": (all_of(sharded(), holds(shard(2), POINTER)), "git lfs pull"),
-    "a file that is empty": (all_of(sharded(), holds(shard(2), "")), "is empty"),
     "a file that is a pipe": (all_of(sharded(), pipe_for(shard(1))), "has no readable model-00001"),
     "a file that is elsewhere": (all_of(sharded(), moved_out(shard(1))), OUT),
     "a tensor in no file": (mapped("zeta", shard(1)), "lacks zeta, which the index puts there"),
-    "a tensor in two files": (sharded(twice), "so which one counts is not known"),
+    "a tensor in two files": (
+        all_of(sharded(), lambda folder: shutil.copyfile(folder / shard(1), folder / shard(2))),
+        "so which one counts is not known",
+    ),
     "no weight_map": (all_of(sharded(), holds(INDEX, "{}")), "has no weight_map"),
-    "a list of weights": (all_of(sharded(), holds(INDEX, '{"weight_map": [1]}')), "no weight_map"),
     "100,000 files": (
-        sharded(
-            lambda _, places: places.update({f"{i}": f"{i}.safetensors" for i in range(99_999)})
-        ),
+        sharded(lambda _, places: places.update({f"{i}": f"{i}." for i in range(99_999)})),
         "names more than 1,000 files",
     ),
-    "990 empty files": (headers_only({f"{i}": b"{}" for i in range(990)}), "lacks"),
     "20 files of long headers": (
         headers_only({f"{i}": b"{}" + b" " * 4_000_000 for i in range(20)}),
         "is too long to be one",
@@ -322,7 +347,6 @@ NO_SAFETENSORS |= {
         "holds several safetensors files and no model.safetensors.index.json",
     ),
     "a pickle by another name": (holds(WEIGHTS, pickle.dumps({"a": 1})), "is pickled"),
-    "an old pickle by another name": (holds(WEIGHTS, pickle.dumps({}, 2)), "is pickled"),
     "an archive of pickles by another name": (zipped, "is pickled, which can run code"),
     "an image by another name": (holds(WEIGHTS, b"\x89PNG\r\n\x1a\n" * 9), CUT),
     "a pointer": (holds(WEIGHTS, POINTER), "a git-lfs pointer in place of the file"),
@@ -335,17 +359,6 @@ NO_SAFETENSORS |= {
 def one(**changes: Any) -> str:
     """A header of one tensor of no numbers."""
     return json.dumps({"a": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} | changes})
-
-
-def swap(header: Header) -> None:
-    """Two tensors of unlike length in each other's place."""
-    offsets = "data_offsets"
-    header[WTE][offsets], header[NORM][offsets] = header[NORM][offsets], header[WTE][offsets]
-
-
-def lay_over(header: Header) -> None:
-    """Two tensors of like length in one place."""
-    header[NORM]["data_offsets"] = header[BIAS]["data_offsets"]
 
 
 def shift(by: int, *names: str) -> Damage:
@@ -364,23 +377,17 @@ HEADERS: Cases = {
     "shorter than it is": (raw_header("{}", 1), "is not readable JSON"),
     "seven bytes in all": (holds(WEIGHTS, b"\2\0\0\0\0\0\0"), CUT),
     "too long": (raw_header(one() + " " * 5 * MIB), "is too long to be one"),
-    "190,000 objects": (raw_header('{"a":[' + '{"b":1},' * 190_000 + "1]}"), VALID),
     "one emoji in 4 MB": (raw_header('{"🙂' + "a" * 4_000_000 + '":1}'), VALID),
     "of no tensor": (raw_header("{}"), "there are only 0 tensors."),
-    "10,000 tensors": (raw_header(many(10_000)), "which its config asks for."),
     "10,001 tensors": (raw_header(many(10_001)), "holds more than 10,000 tensors."),
     "a name that is ugly": (raw_header(json.dumps({UGLY: 1})), "describes a\\n\\x1b[2J"),
     "half a character": (raw_header(one().replace('"a"', '"\\udc00"')), "describes \\udc00 in no"),
     "notes of numbers": (raw_header('{"__metadata__": {"a": 1}}'), "metadata that is"),
-    "notes in a list": (raw_header('{"__metadata__": ["a"]}'), "metadata that is"),
-    "an entry that is a number": (raw_header('{"a": 1}'), VALID),
     "an entry without a type": (raw_header('{"a": {"shape": [0], "data_offsets": [0, 0]}}'), VALID),
     "behind the end": (raw_header(one(shape=[1], data_offsets=[0, 4])), CUT),
     "too long for its shape": (lying(lambda h: h[WTE].update(shape=[12, 12])), "another length"),
     "too short for its type": (lying(lambda h: h[WTE].update(dtype="F64")), "another length"),
     "half a byte long": (raw_header(one(dtype="F4", shape=[1])), "has another length"),
-    "over another": (lying(lay_over), "lies over another tensor"),
-    "in another's place": (lying(swap), "has another length"),
     "one byte early": (shift(-1, NORM), "lies over another tensor"),
     "all one byte late": (shift(1), "lies behind a gap"),
     "before bytes of nobody": (lying(lambda header: None, b"1234"), "holds 4 bytes that belong"),
@@ -412,25 +419,15 @@ SHAPES: list[tuple[str, tuple[int, ...]]] = [
     (ATTENTION, (36,)),
     (ATTENTION, (12, 35)),
 ]
-TYPES = {
-    torch.int8: "is quantized (I8), which is not read here",
-    torch.float8_e4m3fn: "is quantized (F8_E4M3)",
-    torch.int64: "is of type I64, which no weight has",
-    torch.bool: "is of type BOOL, which no weight has",
-}
 TENSORS: Cases = {
-    "half of them cut off": (truncated(lambda size: size // 2), CUT),
-    "a byte cut off": (truncated(lambda size: size - 1), CUT),
+    "numbers of bytes": (with_tensor(WTE, torch.zeros(13, 12).to(torch.int8)), "is quantized (I8)"),
     "one missing": (tensors(lambda values: values.pop(WTE)), "lacks wte.weight, which"),
     "one by another name": (tensors(lambda v: v.update({UGLY[:7]: v.pop(NORM)})), "lacks ln_f"),
-    "bytes of a quantizer": (
-        tensors(lambda v: v.update({name: one.to(torch.int8) for name, one in v.items()})),
-        "is quantized (I8), which is not read here",
+    "infinity": (with_tensor(NORM, torch.full((12,), math.inf)), "ln_f.weight in one holds NaN"),
+    "what 32 bits cannot hold": (
+        with_tensor(WTE, torch.full((13, 12), 1e300, dtype=torch.float64)),
+        "wte.weight in one holds NaN, infinite or too large numbers",
     ),
-    "NaN": (with_number(WTE, math.nan), "wte.weight in one holds NaN"),
-    "infinity": (with_number(NORM, math.inf), "ln_f.weight in one holds NaN, infinite"),
-    "brain NaN": (with_number(WTE, math.nan, torch.bfloat16), "holds NaN"),
-    "what 32 bits cannot hold": (with_number(WTE, 1e300, torch.float64), "or too large numbers"),
     "as many as 200 layers need": (
         all_of(config(n_layer=200), raw_header(many(10_000))),
         "which its config asks for",
@@ -439,10 +436,6 @@ TENSORS: Cases = {
 TENSORS |= {
     f"{name} {shape}": (with_tensor(name, torch.zeros(shape)), f"has the shape {shape}")
     for name, shape in SHAPES
-}
-TENSORS |= {
-    f"numbers of {dtype}": (with_tensor(WTE, torch.zeros(13, 12).to(dtype)), words)
-    for dtype, words in TYPES.items()
 }
 
 
@@ -503,6 +496,7 @@ def test_a_model_larger_than_the_machine_is_refused(gpt2: Path, opener: Opener) 
     width = 299_997
     config(n_embd=width, n_inner=width)(gpt2)
     header, _ = unpacked((gpt2 / WEIGHTS).read_bytes())
+    del header["__metadata__"]
     place = 0
     for stored in header.values():
         shape = [{12: width, 20: width, 36: 3 * width}.get(axis, axis) for axis in stored["shape"]]

@@ -34,13 +34,10 @@ def test_sinusoids_are_their_formula() -> None:
                 assert table[position, i].item() == pytest.approx(expected, abs=1e-5)
 
 
-def test_sinusoids_far_out_and_their_products() -> None:
+def test_sinusoids_far_out() -> None:
     """Single precision would be off by 4e-4 at position 4999."""
     exact = torch.arange(5000).double()[:, None] / 10_000 ** (torch.arange(0, 64, 2).double() / 64)
     assert (sinusoids(torch.arange(5000), 64)[:, ::2] - exact.sin()).abs().max() < 1e-10
-    table = sinusoids(torch.arange(60), 512)
-    for distance in (1, 5, 20):
-        assert (table @ table.T).diagonal(distance).std() < 1e-12, "distance alone counts"
 
 
 def test_as_a_module_it_adds() -> None:
@@ -64,18 +61,6 @@ def test_rotary_products_depend_on_distance_alone() -> None:
     assert not torch.allclose(product(3, 0), product(0, 3))
 
 
-def test_rotary_turns_pairs_by_their_frequency_and_keeps_lengths() -> None:
-    x = torch.tensor([1.0, 2.0, 3.0, 4.0]).view(1, 1, 1, 4)
-    turned = RotaryPositions(4, theta=100.0).rotation(torch.tensor([3]))(x)[0, 0, 0]
-    for i, frequency in enumerate((1.0, 0.1)):
-        a, b, angle = i + 1.0, i + 3.0, 3 * frequency
-        assert turned[i].item() == pytest.approx(a * math.cos(angle) - b * math.sin(angle))
-        assert turned[i + 2].item() == pytest.approx(b * math.cos(angle) + a * math.sin(angle))
-    rotary, rows = RotaryPositions(8), torch.stack((torch.arange(5), torch.arange(5) + 3))
-    close(rotary.rotation(rows)(X).norm(dim=-1), X.norm(dim=-1))
-    close(rotary.rotation(rows)(X)[1:], rotary.rotation(rows[1])(X[1:]))  # each sequence its own
-
-
 SLOPES = {
     8: [2.0**-i for i in range(1, 9)],
     12: [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5],
@@ -89,9 +74,7 @@ def test_alibi_has_the_paper_s_slopes_and_falls_with_distance() -> None:
         assert AlibiPositions(n_heads).slopes().tolist() == pytest.approx(slopes)
     alibi, positions = AlibiPositions(8), torch.arange(4)
     bias = alibi.bias(positions, positions)
-    for q in range(4):
-        for k in range(4):
-            assert bias[0, 2, q, k].item() == -abs(q - k) / 8
+    close(bias[0, 2], -(positions[:, None] - positions).abs() / 8)
     assert torch.equal(alibi.bias(positions, positions, slice(2, 3)), bias[:, 2:3])
     rows = torch.stack((positions, positions * 2))
     assert torch.equal(alibi.bias(rows, rows), torch.cat((bias, bias * 2)))

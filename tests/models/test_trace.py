@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import pytest
 import torch
@@ -21,7 +19,6 @@ from tests.models.building import config_of, ids_of, inputs_of, keeps_of, shaken
 from tests.models.grid import GRID, SOME_OF_EACH
 
 close = torch.testing.assert_close
-TRIANGLE = tuple(tuple(row) for row in causal_mask(6)[0, 0].tolist())
 
 
 def assert_derived_is_recorded(cheap: Trace, watched: Trace) -> None:
@@ -59,18 +56,12 @@ def test_fused_is_watched_is_derived(
             unwatched = model(*inputs, **keeps)
         watched = trace(model, *inputs, **keeps)
         cheap = trace(model, *inputs, **keeps, sites=CHEAP_SITES)
+        biased = trace(model, *inputs, **keeps, sites=(*CHEAP_SITES, "*.bias"))
         assert unwatched.isfinite().all()
         close(watched.output, unwatched, rtol=by, atol=by)
         assert torch.equal(cheap.output, unwatched), "keeping q, k, v changes no bit"
         assert_derived_is_recorded(cheap, watched)
-
-
-def test_weights_follow_from_a_recorded_bias() -> None:
-    config = config_of("decoder", positions="alibi")
-    model, inputs = shaken(config), inputs_of(config)
-    kept = trace(model, *inputs, sites=("*.q", "*.k", "*.mask", "*.bias"))
-    site = "decoder.1.self_attn"
-    close(kept.weights(site, head=1), trace(model, *inputs).weights(site, head=1))
+        assert_derived_is_recorded(biased, watched)
 
 
 def gradients(model: Transformer, output: Tensor) -> dict[str, Tensor]:
@@ -124,14 +115,12 @@ def test_patterns_choose_what_is_kept_and_a_unique_short_name_finds_it() -> None
 
 def test_memory_does_not_grow_with_the_square_of_the_text() -> None:
     config = config_of("decoder", max_len=64)
-    model = shaken(config)
-
-    def held(length: int) -> int:
-        kept = trace(model, *inputs_of(config, 1, length), sites=CHEAP_SITES)
-        values = [value for name, value in kept.values.items() if not name.endswith(".mask")]
-        return sum(value.untyped_storage().nbytes() for value in values)
-
-    assert held(64) <= 2 * held(32)
+    model, held = shaken(config), []
+    for length in (32, 64):
+        kept = trace(model, *inputs_of(config, 1, length), sites=CHEAP_SITES).values
+        values = [value for name, value in kept.items() if not name.endswith(".mask")]
+        held.append(sum(value.untyped_storage().nbytes() for value in values))
+    assert held[1] <= 2 * held[0]
 
 
 def test_dropout_is_off_while_watching_and_on_again_after() -> None:
@@ -167,37 +156,26 @@ def test_nothing_of_a_pass_stays_on_the_model(kind: str, positions: str) -> None
     assert state_of(model) == before
 
 
-def jobs(model: Transformer) -> list[Callable[[], Tensor]]:
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_eight_threads_give_what_one_gives() -> None:
     """Passes of many kinds, each with its own input."""
-    site = "decoder.1.self_attn"
+    model = shaken(config_of("decoder", positions="alibi"), torch.float32)
+    site, allowed = "decoder.1.self_attn", tuple(map(tuple, causal_mask(6)[0, 0].tolist()))
 
-    def watched(number: int, *edits: Scale | WithoutKey | SetMask) -> Tensor:
-        seen = trace(model, ids_of(2, 6, seed=number), edits=edits)
-        return torch.cat([seen.output.flatten(), seen.weights(site).flatten()])
-
-    def derived(number: int) -> Tensor:
-        return trace(model, ids_of(2, 6, seed=number), sites=CHEAP_SITES).weights(site, number % 3)
-
-    def written(number: int) -> Tensor:
-        return model.generate(ids_of(2, 3, seed=number), max_length=5, seed=number)
-
-    work: list[Callable[[], Tensor]] = []
-    for number in range(6):
+    def job(number: int) -> tuple[Tensor, ...]:
+        ids = ids_of(2, 6, seed=number)
         edits = (
             Scale("decoder.0.self_attn.head_out", head=number % 3),
             WithoutKey("decoder.*.self_attn.weights", number % 6),
-            SetMask("decoder.0.self_attn.mask", TRIANGLE),
+            SetMask("decoder.0.self_attn.mask", allowed),
         )
-        work += [partial(watched, number, edits[number % 3]), partial(watched, number)]
-        work += [partial(derived, number), partial(written, number)]
-    return work
+        edited = trace(model, ids, edits=edits[number % 3 :])
+        derived = trace(model, ids, sites=CHEAP_SITES).weights(site, number % 3)
+        written = model.generate(ids[:, :3], max_length=5, seed=number)
+        return edited.output, edited.weights(site), derived, written
 
-
-@pytest.mark.usefixtures("shapes_unchecked")
-def test_eight_threads_give_what_one_gives() -> None:
-    work = jobs(shaken(config_of("decoder", positions="alibi"), torch.float32))
-    alone = [job() for job in work]
+    numbers = [*range(12)] * 3
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda job: job(), work * 2))
-    for expected, result in zip(alone * 2, together, strict=True):
-        assert torch.equal(expected, result)
+        together = list(pool.map(job, numbers))
+    for number, results in zip(numbers, together, strict=True):
+        assert all(map(torch.equal, job(number), results))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -16,7 +15,6 @@ from safetensors.torch import load_file, save, save_file
 from models.files import CheckpointError
 from models.headers import BITS, check_header
 from models.weights import STATE_WEIGHTS, WEIGHTS, open_file, open_weights
-from tests.grids import grid
 from tests.models.hostile import INDEX, packed, shard, sharded, unpacked
 from tests.models.opening import check_sentence
 
@@ -28,14 +26,11 @@ READABLE = {
 }
 TYPES = READABLE | {
     "I64": torch.int64,
-    "I16": torch.int16,
     "I8": torch.int8,
-    "U8": torch.uint8,
     "U32": torch.uint32,
     "BOOL": torch.bool,
     "C64": torch.complex64,
     "F8_E4M3": torch.float8_e4m3fn,
-    "F8_E5M2FNUZ": torch.float8_e5m2fnuz,
 }
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 TENSORS = st.dictionaries(
@@ -43,22 +38,18 @@ TENSORS = st.dictionaries(
     st.tuples(SHAPES, st.sampled_from(sorted(TYPES))),
     max_size=6,
 )
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 JSON = st.recursive(
-    LEAVES | st.sampled_from(sorted(BITS)),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
-COUNTS = st.integers(-2, 40) | st.integers()
+COUNTS = st.lists(st.integers(-2, 40) | st.integers(), max_size=3) | JSON
 ENTRIES = st.fixed_dictionaries(
-    {
-        "dtype": st.sampled_from(sorted(BITS)) | JSON,
-        "shape": st.lists(COUNTS, max_size=3) | JSON,
-        "data_offsets": st.lists(COUNTS, min_size=2, max_size=2) | JSON,
-    }
+    {"dtype": st.sampled_from(sorted(BITS)) | JSON, "shape": COUNTS, "data_offsets": COUNTS}
 )
 HEADERS = st.dictionaries(st.sampled_from("ab") | st.text(), ENTRIES | JSON, max_size=4) | JSON
 IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(IN_ONE_FOLDER, max_examples=max(100, IN_ONE_FOLDER.max_examples))
 
 
 def sentence_or_none(content: bytes, folder: Path) -> str | None:
@@ -125,20 +116,16 @@ def test_a_fraction_comes_as_it_is_stored_and_no_other_number_is_a_weight(tmp_pa
                 read("a")
 
 
-@grid(
-    "dtype, number, place",
-    sorted(READABLE),
-    [float("nan"), float("inf"), float("-inf")],
-    [0, 500, -1],
-)
-def test_one_bad_number_is_found(dtype: str, number: float, place: int, tmp_path: Path) -> None:
-    values = torch.randn(1001).to(READABLE[dtype])
-    values[place] = number
-    save_file({"good": torch.randn(5), "bad": values}, tmp_path / WEIGHTS)
-    with open_weights(tmp_path).reading() as read:
-        read("good")
-        with pytest.raises(CheckpointError, match=r"^bad in .* holds NaN, infinite"):
-            read("bad")
+def test_one_bad_number_is_found(tmp_path: Path) -> None:
+    for dtype in READABLE.values():
+        for number, place in (("nan", 0), ("inf", 500), ("-inf", -1)):
+            values = torch.randn(1001).to(dtype)
+            values[place] = float(number)
+            save_file({"good": torch.randn(5), "bad": values}, tmp_path / WEIGHTS)
+            with open_weights(tmp_path).reading() as read:
+                read("good")
+                with pytest.raises(CheckpointError, match=r"^bad in .* holds NaN, infinite"):
+                    read("bad")
 
 
 def test_the_memory_of_a_training_is_no_model(tmp_path: Path) -> None:
@@ -167,32 +154,14 @@ def test_a_file_that_changed_after_its_header_was_read(tmp_path: Path) -> None:
         read("a")
 
 
-def test_headers_cost_what_headers_take(tmp_path: Path) -> None:
-    """A file with a hole of a terabyte is opened, as far as its header goes, at once."""
-    size = 1 << 40
-    entry = {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}
-    content = packed(json.dumps({"a": entry}).encode())
-    (tmp_path / WEIGHTS).write_bytes(content)
-    try:
-        os.truncate(tmp_path / WEIGHTS, len(content) + size)
-    except OSError:
-        pytest.skip("this disk has no files of a terabyte")
-    assert open_file(tmp_path, WEIGHTS).bytes == size
+@MANY
+@given(st.binary(max_size=40) | HEADERS.map(lambda header: json.dumps(header).encode()))
+def test_random_headers(tmp_path: Path, header: bytes) -> None:
+    sentence_or_none(header, tmp_path)
+    sentence_or_none(packed(header, bytes(len(header) % 40)), tmp_path)
 
 
-@IN_ONE_FOLDER
-@given(st.binary(max_size=80) | st.binary(max_size=40).map(packed))
-def test_random_bytes_are_no_file(tmp_path: Path, content: bytes) -> None:
-    sentence_or_none(content, tmp_path)
-
-
-@settings(IN_ONE_FOLDER, max_examples=100)
-@given(HEADERS, st.integers(0, 40))
-def test_random_headers(tmp_path: Path, header: Any, size: int) -> None:
-    sentence_or_none(packed(json.dumps(header).encode(), bytes(size)), tmp_path)
-
-
-@settings(IN_ONE_FOLDER, max_examples=100)
+@MANY
 @given(st.data(), st.integers(1, 4))
 def test_a_good_file_with_some_bytes_changed(
     good_folders: Path, tmp_path: Path, data: st.DataObject, count: int
