@@ -182,31 +182,24 @@ def settings(*rows: tuple[str, str, list[Any]]) -> Cases:
     }
 
 
-WIDE = {"n_embd": 10**6, "n_head": 10**6, "vocab_size": 10**6, "n_positions": 10**6}
 PUBLISHED = settings(
     ("n_embd", "n_embd must be a whole number", ["12", 12.0, True, [12], {"": UGLY}]),
-    ("n_embd", "n_embd must be given", [None]),
     ("n_embd", "must be between 1 and", [0, -12, int("9" * 90)]),
-    ("n_embd", "is not divisible by", [13]),
     ("n_layer", "must be between 1 and", [10**9, 201]),
     ("n_layer", "asks for 200 layers", [200]),
-    ("n_layer", "which its config asks for", [3]),
     ("vocab_size", "has the shape (13, 12)", [14]),
-    ("n_positions", "has the shape (16, 12)", [15, 10**7]),
     ("layer_norm_epsilon", "layer_norm_epsilon must be a number", ["1e-5", []]),
     ("activation_function", "activation that is not supported", ["swish9", 3, UGLY, {}]),
     ("architectures", "architectures must be a list of names", ["GPT2Model", [["GPT2Model"]]]),
     ("tie_word_embeddings", "tie_word_embeddings must be true or false", ["yes", 1]),
     ("eos_token_id", "eos_token_id must be", [[[1]], list(range(99)), "1"]),
     ("pad_token_id", "pad_token_id must be a whole number", [{}]),
-    ("model_type", "the family gpt99 is not supported", ["gpt99"]),
     ("model_type", "is not supported", [7, ["gpt2"], "", UGLY]),
     ("model_type", "gpt2\\x00 is not supported", ["gpt2\0"]),
     ("model_type", "unknown keys", [None]),
     ("quantization_config", "quantization_config", [{"quant_method": "gptq"}]),
 )
 PUBLISHED |= {
-    "a terabyte": (config(**WIDE), "has the shape"),
     "code of its own": (
         config(model_type="mine", auto_map={"AutoModel": "modeling.Mine"}),
         "code that a folder brings along is never run",
@@ -218,16 +211,12 @@ OURS = settings(
     ("kind", "kind must be one of", ["both", UGLY]),
     ("d_model", "d_model must be int", ["12", 12.0, False]),
     ("n_heads", "d_model 12 is not divisible by n_heads 5.", [5]),
-    ("n_layers", "n_layers must be between", [10**6]),
     ("n_layers", "asks for 200 layers, but there are only 37", [200]),
     ("n_layers", "lacks decoder.blocks.2.", [3]),
     ("d_ff", "has the shape (20, 12)", [21]),
     ("max_len", "sinusoids is too large", [500_001]),
     ("max_len", "max_len must be between", [10**30]),
     ("windows", "windows must be a list", [3, [[0]]]),
-    ("windows", "windows must name one per layer", [[0] * 100_000]),
-    ("rope_scaling", "rope_scaling must be", [3]),
-    ("rope_scaling", "kind must be one of", [{"kind": "mine"}]),
     ("rope_scaling", "unknown keys", [{UGLY: 1}]),
     (UGLY, "unknown keys", [1]),
     ("architectures", "unknown keys: 'architectures'", [["GPT2LMHeadModel"]]),
@@ -236,14 +225,6 @@ OURS |= {
     "a huge config": (config(**HUGE), "which is not what the config says."),
     "30,000 unknown keys": (config(**dict.fromkeys(map(str, range(30_000)))), "unknown keys"),
     "tokenizer is no text": (holds(TOKENIZER, b"\xff"), "tokenizer.json in one is not text."),
-    "a weight is missing": (
-        tensors(lambda weights: weights.pop("head.bias")),
-        "one lacks head.bias, which its config asks for.",
-    ),
-    "a weight is too short": (
-        with_tensor("head.bias", torch.zeros(12)),
-        "head.bias in one has the shape (12,), which is not what the config says.",
-    ),
 }
 
 NO_CONFIG, NO_WEIGHTS = "one has no readable config.json.", "one has no readable model.safetensors."
@@ -257,7 +238,6 @@ FILES: Cases = {
     "config lies elsewhere": (moved_out(CONFIG), f"config.json in one {OUT}"),
     "run is a link out": (link_for(RUN, "/etc/hostname"), f"run.json in one {OUT}"),
     "tokenizer is a folder": (folder_for(TOKENIZER), "one has no readable tokenizer.json."),
-    "tokenizer is a pipe": (pipe_for(TOKENIZER), "one has no readable tokenizer.json."),
     "weights are a folder": (folder_for(WEIGHTS), NO_WEIGHTS),
     "weights are a pipe": (pipe_for(WEIGHTS), NO_WEIGHTS),
     "weights lie elsewhere": (moved_out(WEIGHTS), OUT),
@@ -326,11 +306,6 @@ def zipped(folder: Path) -> None:
         archive.writestr("archive/data.pkl", pickle.dumps({}))
 
 
-def crowded(folder: Path) -> None:
-    for i in range(2_000):
-        (folder / f"{i}.txt").touch()
-
-
 NOT_READ = {
     "pickled weights, which can run code": ["pytorch_model.bin", "model.pth", "model.ckpt"],
     "a format that is not read here": ["tf_model.h5", "model.onnx", "model.Q4_K_M.gguf"],
@@ -352,7 +327,7 @@ NO_SAFETENSORS |= {
     "a pointer": (holds(WEIGHTS, POINTER), "a git-lfs pointer in place of the file"),
     "a page": (holds(WEIGHTS, PAGE), "is a web page in place of the file; fetch it again."),
     "empty": (holds(WEIGHTS, b""), "is empty; fetch or save it again."),
-    "many other files": (all_of(without(WEIGHTS), crowded), "one has no model.safetensors."),
+    "no weights": (without(WEIGHTS), "one has no model.safetensors."),
 }
 
 
@@ -411,14 +386,6 @@ HEADERS |= {
 }
 
 ATTENTION = "transformer.h.0.attn.c_attn.weight"
-SHAPES: list[tuple[str, tuple[int, ...]]] = [
-    (WTE, (12, 13)),
-    (WTE, (156,)),
-    (NORM, ()),
-    (NORM, (0,)),
-    (ATTENTION, (36,)),
-    (ATTENTION, (12, 35)),
-]
 TENSORS: Cases = {
     "numbers of bytes": (with_tensor(WTE, torch.zeros(13, 12).to(torch.int8)), "is quantized (I8)"),
     "one missing": (tensors(lambda values: values.pop(WTE)), "lacks wte.weight, which"),
@@ -435,7 +402,7 @@ TENSORS: Cases = {
 }
 TENSORS |= {
     f"{name} {shape}": (with_tensor(name, torch.zeros(shape)), f"has the shape {shape}")
-    for name, shape in SHAPES
+    for name, shape in ((WTE, (12, 13)), (NORM, (0,)), (ATTENTION, (36,)), (ATTENTION, (12, 35)))
 }
 
 
@@ -458,26 +425,24 @@ def test_each_damage_to_a_folder_of_ours_is_refused_in_its_sentence(
     assert opener.ask(ours).error is None, "the longest table of sinusoids costs little memory"
 
 
-@pytest.mark.parametrize("name", [CONFIG, WEIGHTS])
-def test_an_unreadable_file_is_refused(
-    name: str, gpt2: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_is_refused(gpt2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may read everything, so the system's answer is put in its place."""
-    opened = Path.open
+    opened, closed = Path.open, WEIGHTS
 
     def forbidden(path: Path, *how: Any, **more: Any) -> Any:
-        if path.name == name:
+        if path.name == closed:
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path, *how, **more)
 
     monkeypatch.setattr(Path, "open", forbidden)
-    with pytest.raises(CheckpointError, match=rf"^one has no readable {name}\.$"):
-        load_checkpoint(gpt2)
+    for closed in (WEIGHTS, CONFIG):
+        with pytest.raises(CheckpointError, match=rf"^one has no readable {closed}\.$"):
+            load_checkpoint(gpt2)
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path, opener: Opener) -> None:
     (tmp_path / "file").write_text("")
-    for name in ("none", "a\0b", "x" * 300, "\x1b[2J\n\u202e", "file", os.fsdecode(b"\xff")):
+    for name in ("a\0b", "x" * 300, "\x1b[2J\n\u202e", "file", os.fsdecode(b"\xff")):
         assert refused(opener, tmp_path / name).startswith("There is no checkpoint folder ")
     assert refused(opener, tmp_path / "none") == "There is no checkpoint folder none."
 

@@ -63,13 +63,13 @@ def test_every_site_can_be_edited() -> None:
 
 
 def test_derived_weights_follow_an_edit() -> None:
-    edits = [Scale(f"{FIRST}.{site}", 3.0) for site in ("scores", "q", "k")]
-    for edit in (
-        *edits,
+    edits: list[Edit] = [
+        *(Scale(f"{FIRST}.{site}", 3.0) for site in ("scores", "q", "k")),
         mask_of(MASK, EVERYTHING),
         Replace(f"{FIRST}.bias", torch.linspace(-2, 2, 6)),
         WithoutKey(WEIGHTS, 0),
-    ):
+    ]
+    for edit in edits:
         everything, cheap = edited(edit), edited(edit, sites=CHEAP_SITES)
         close(cheap.output, everything.output)
         for attention in (FIRST, LAST):

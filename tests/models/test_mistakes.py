@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
-from typing import Any
 
 import pytest
 import torch
@@ -12,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from explorer.museum import documents, learning
-from models import Transformer, TransformerConfig, trace
-from models.attention import scaled_dot_product_attention
+from models import Transformer, TransformerConfig
 from models.config import KINDS
 from models.generation import beginning
 from models.mistakes import MISTAKES
@@ -22,7 +20,7 @@ from models.mistakes.copying import copied
 from models.mistakes.outputs import lowest_loss
 from models.mistakes.positions import barely_moving, doubled_sinusoids, spread_at
 from models.positional import sinusoids
-from models.presets import notebook_tutorial, web_tutorial_classifier
+from models.presets import notebook_tutorial
 from models.transformer import evaluating
 from tests.grids import grid
 from tests.models.building import (
@@ -117,14 +115,13 @@ def test_two_mistakes_of_writing_in_either_order() -> None:
 def test_a_second_change_is_a_misfit() -> None:
     """A mistake is one change: a model in which it would make two cannot have it."""
     usual = config_of("encoder-decoder", **SIZES)
-    cases: list[tuple[str, dict[str, Any], str]] = [
-        ("fixed-heads", {"qk_norm": True}, "norms of queries and keys"),
-        ("fixed-heads", {"attention_scale": 0.5}, "its scale is not 1/√d_k"),
-        ("doubled-exponent", {"pairs": "halves"}, "all sines first"),
-    ]
-    for name, changes, why in cases:
+    for name, changed, why in (
+        ("fixed-heads", usual.replace(qk_norm=True), "norms of queries and keys"),
+        ("fixed-heads", usual.replace(attention_scale=0.5), "its scale is not 1/√d_k"),
+        ("doubled-exponent", usual.replace(pairs="halves"), "all sines first"),
+    ):
         assert MISTAKES[name].misfit(usual) is None
-        assert why in (MISTAKES[name].misfit(usual.replace(**changes)) or "")
+        assert why in (MISTAKES[name].misfit(changed) or "")
 
 
 def written_in_the_notebook(length: int, width: int) -> Tensor:
@@ -148,18 +145,14 @@ def test_1_the_doubled_exponent() -> None:
     assert torch.allclose(table, written_in_the_notebook(16, 12), atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:Implicit dimension choice")
 def test_2_softmax_over_the_batch(notebook: Transformer) -> None:
-    as_written = documents.wrong(
-        notebook, "doubled-exponent", "shared-projection", "lost-target", "batch-softmax"
-    )
+    mistakes = ("doubled-exponent", "shared-projection", "lost-target", "batch-softmax")
+    as_written = documents.wrong(notebook, *mistakes)
     with evaluating(as_written):
         one = as_written(SOURCE[:1], TARGET[:1])
         printed = MISTAKES["never-appends"].make(as_written).generate(SOURCE[:1], max_length=12)
     assert torch.equal(one, torch.ones_like(one))
     assert printed[0, 1:].tolist() == [0] * 12
-    logits = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(F.softmax(logits), logits.softmax(0)), "what torch does when told nothing"
 
 
 def test_3_the_lost_target(notebook: Transformer) -> None:
@@ -196,36 +189,13 @@ def test_5_one_projection_for_all_heads() -> None:
     assert documents.count_of(MISTAKES["shared-projection"].make(whole)) == 30_193_163
     right, bad, _ = wrong(config_of("encoder"), "shared-projection")
     x = torch.randn(1, 5, 12, generator=torch.Generator().manual_seed(0))
-    swapped = x[..., [4, 5, 6, 7, 0, 1, 2, 3, 8, 9, 10, 11]]
-
-    def projected(model: Transformer, read: Tensor) -> list[Tensor]:
-        attention: Any = model.last_stack.get_submodule("blocks.0.self_attn")
-        with torch.no_grad():
-            return [
-                attention.split(getattr(attention, name)(read))
-                for name in ("q_proj", "k_proj", "v_proj")
-            ]
-
-    for model, same in ((bad, True), (right, False)):
-        heads, turned = (
-            scaled_dot_product_attention(*projected(model, r))[0] for r in (x, swapped)
-        )
-        assert torch.allclose(heads[:, [1, 0, 2]], turned) is same, "swapped slices, swapped heads"
-    for ours, theirs in zip(
-        projected(bad, x), projected(right, F.pad(x[..., :4], (0, 8))), strict=True
-    ):
-        assert torch.allclose(ours[:, 0], theirs[:, 0], atol=1e-6)
-
-
-def test_7_no_padding_mask() -> None:
-    model = Transformer(web_tutorial_classifier().replace(pad_id=0)).eval()
-    blind = MISTAKES["no-padding-mask"].make(model)
-    ids = torch.randint(1, 5000, (1, 20), generator=torch.Generator().manual_seed(0))
-    longer = F.pad(ids, (0, 10))
-    with evaluating(model):
-        assert torch.allclose(model(longer), model(ids), atol=1e-5)
-        assert float((blind(longer) - blind(ids)).abs().max()) > 0.02
-        assert torch.equal(blind(ids), model(ids))
+    for name in ("q_proj", "k_proj", "v_proj"):
+        site = f"blocks.0.self_attn.{name}"
+        first = right.last_stack.get_submodule(site)
+        weight, bias = first.get_parameter("weight")[:4, :4], first.get_parameter("bias")[:4]
+        slices = [x[..., start : start + 4] @ weight.mT + bias for start in (0, 4, 8)]
+        given = bad.last_stack.get_submodule(site)(x)
+        assert torch.allclose(given, torch.cat(slices, -1), atol=1e-6)
 
 
 def test_8_softmax_twice() -> None:
@@ -251,16 +221,6 @@ def test_9_a_number_in_place_of_a_mask() -> None:
         assert ours is not None
         assert nothing.isnan().all()
         assert ours.eq(0).all()
-
-
-def test_10_weights_are_dropped_and_no_mask_arrives() -> None:
-    right, bad, (ids,) = wrong(config_of("decoder"), "dropped-weights")
-    other = ids.clone()
-    other[0, -1] = 3 if ids[0, -1] != 3 else 4
-    with evaluating(right):
-        assert torch.equal(right(other)[:, :-1], right(ids)[:, :-1])
-        assert float((bad(other) - bad(ids))[:, :-1].abs().max()) > 1e-3
-    assert not [site for site in trace(bad, ids).sites if "weights" in site]
 
 
 def test_12_learning_noise() -> None:
