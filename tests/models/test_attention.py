@@ -5,11 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from models.attention import (
-    attention_weights,
-    fused_attention,
-    scaled_dot_product_attention,
-)
+from models.attention import attention_weights, fused_attention, scaled_dot_product_attention
 from models.masking import both, causal_mask, keep_of, padding_mask, token_positions
 from tests.grids import grid
 

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from models.config import CHOICES, RopeScaling, TransformerConfig
 from models.transformer import Transformer
-from tests.models.building import config_of, inputs_of
-from tests.models.grid import ODDITIES
 
 FIELDS = tuple(TransformerConfig().to_dict())
 OUT_OF_RANGE: dict[str, float] = (
@@ -85,21 +83,6 @@ def test_every_choice_and_every_number_has_its_fault() -> None:
     switches = {bool, bool | None}
     free = {n for n, hint in get_type_hints(TransformerConfig).items() if hint in switches}
     assert set(FIELDS) - free - told == set()
-
-
-def test_unusual_models_run() -> None:
-    for name, config in ODDITIES.items():
-        assert TransformerConfig.from_json(config.to_json()) == config, name
-        assert Transformer(config)(*inputs_of(config)).isfinite().all(), name
-
-
-def test_derived_sizes() -> None:
-    for config, sizes in (
-        (config_of("encoder-decoder"), (3, 4, 1, ("encoder", "decoder"))),
-        (config_of("decoder", n_kv_heads=1, d_head=6), (1, 6, 2, ("decoder",))),
-    ):
-        derived = (config.kv_heads, config.head_width, config.encoder_layers, config.stacks)
-        assert derived == sizes
 
 
 @given(ANY_JSON | st.dictionaries(st.sampled_from(FIELDS), ANY_JSON | LIKELY, max_size=6))

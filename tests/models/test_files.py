@@ -21,7 +21,6 @@ from models.files import (
     shown,
     title,
 )
-from models.memory import room
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 VALUES = st.recursive(
@@ -108,7 +107,3 @@ def test_links_are_followed_inside_the_folder_only(tmp_path: Path) -> None:
     assert read_text(snapshot, "blob") == "blobs"
     with pytest.raises(CheckpointError, match=f"other in 1f {out}"):
         read_text(snapshot, "other")
-
-
-def test_there_is_some_memory() -> None:
-    assert 1 << 28 < room() < 1 << 60

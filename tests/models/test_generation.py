@@ -9,14 +9,7 @@ import torch
 from torch import Tensor
 
 from models.config import POSITIONS
-from models.generation import (
-    Sampling,
-    Step,
-    choose_from,
-    generate,
-    keep_top_k,
-    keep_top_p,
-)
+from models.generation import Sampling, Step, choose_from, generate, keep_top_k, keep_top_p
 from models.transformer import Transformer
 from tests.grids import grid
 from tests.models.building import config_of, ids_of, keep_of_lengths, shaken

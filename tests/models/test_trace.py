@@ -123,15 +123,6 @@ def test_memory_does_not_grow_with_the_square_of_the_text() -> None:
     assert held[1] <= 2 * held[0]
 
 
-def test_dropout_is_off_while_watching_and_on_again_after() -> None:
-    config = config_of("decoder", dropout=0.5)
-    model, inputs = shaken(config).train(), inputs_of(config)
-    watched = trace(model, *inputs)
-    assert all(module.training for module in model.modules())
-    assert not watched.output.requires_grad
-    close(model.eval()(*inputs), watched.output)
-
-
 def state_of(model: Transformer) -> dict[str, object]:
     """Everything that hangs on the modules: attributes by identity, numbers by value."""
     held: dict[str, object] = {}

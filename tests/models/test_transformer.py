@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from models import Transformer
+from models.attention import MultiHeadAttention
 from models.config import KINDS, POSITIONS
 from models.heads import ClassifierHead, first_kept, last_kept, mean_of_kept
 from models.transformer import evaluating
@@ -72,6 +73,7 @@ def test_a_wrong_call_is_told_in_a_sentence() -> None:
         (lambda: shaken(config_of("encoder")).decode(ids), "nothing that decodes"),
         (lambda: Transformer(SMALL, d_model=12), "not both"),
         (lambda: Transformer(colour="red"), "colour"),
+        (lambda: MultiHeadAttention(10, 3), "d_model 10 is not divisible by n_heads 3"),
     ):
         with pytest.raises((ValueError, TypeError), match=words):
             call()
