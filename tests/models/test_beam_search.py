@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from models import Transformer, TransformerConfig
-from models.beam_search import beam_search, beam_steps, length_penalty
+from models.beam_search import beam_search, beam_steps
 from models.going_on import GoingOn
 from tests.grids import grid
 from tests.models.building import shake
@@ -47,7 +47,7 @@ def everything(made: Transformer, alpha: float) -> dict[tuple[int, ...], float]:
     found: dict[tuple[int, ...], float] = {}
     for tokens, chance in zip(texts.tolist(), chances, strict=True):
         stop = tokens.index(END) + 1 if END in tokens else LENGTH
-        found[tuple(tokens[:stop])] = float(chance[:stop].sum()) / length_penalty(stop, alpha)
+        found[tuple(tokens[:stop])] = float(chance[:stop].sum()) / ((5 + stop) / 6) ** alpha
     return found
 
 

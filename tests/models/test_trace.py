@@ -11,7 +11,6 @@ from torch import Tensor
 from models.config import KINDS, POSITIONS
 from models.interventions import Scale, SetMask, WithoutKey
 from models.masking import causal_mask
-from models.tap import NO_TAP
 from models.trace import CHEAP_SITES, Recorder, Trace, trace
 from models.transformer import Transformer
 from tests.grids import grid
@@ -110,7 +109,6 @@ def test_patterns_choose_what_is_kept_and_a_unique_short_name_finds_it() -> None
         watched["decoder.7.resid_pre"]
     with pytest.raises(IndexError, match="has no head 3: there are 3"):
         watched.weights("decoder.0.self_attn", head=3)
-    assert not NO_TAP.at("decoder").wants("weights")
 
 
 def test_memory_does_not_grow_with_the_square_of_the_text() -> None:
