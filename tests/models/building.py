@@ -75,3 +75,14 @@ def keeps_of(
         "source_keep": keep_of_lengths(lengths, length, side),
         "target_keep": keep_of_lengths(shorter, length - 1, side),
     }
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """A copy of everything that a training may change."""
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def assert_equal_weights(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert torch.equal(value, other[name]), name

@@ -12,7 +12,6 @@ GRID = grid(
     "kind, positions, norm, norm_position, kv_heads",
     *(KINDS, POSITIONS, NORMS, NORM_POSITIONS, (3, 1)),
 )
-KINDS_AND_POSITIONS = grid("kind, positions", KINDS, POSITIONS)
 SOME_OF_EACH = pytest.mark.parametrize(
     ("kind", "positions"), list(zip(KINDS * 2, POSITIONS, strict=True))
 )
@@ -51,12 +50,3 @@ ODDITIES = {
     ),
 }
 """Configs that leave parts out, share them or give them unusual sizes."""
-FEW = ("encoder-decoder", "classifier", "tied", "one table for both stacks", "stretched")
-ODD_MODELS = pytest.mark.parametrize(
-    "config",
-    [
-        pytest.param(config, id=name, marks=[] if name in FEW else pytest.mark.thorough)
-        for name, config in ODDITIES.items()
-    ],
-)
-"""Each as a case; a few of them, in which other code runs, unless the run is thorough."""

@@ -12,18 +12,6 @@ from tests.grids import grid
 from tests.models.building import config_of, inputs_of, keep_of_lengths, shaken
 
 
-def test_a_layer_appends() -> None:
-    cache = LayerCache()
-    with pytest.raises(LookupError, match="run a pass"):
-        cache.read()
-    parts = [torch.full((1, 2, t, 3), float(t)) for t in (2, 1, 4)]
-    for part in parts:
-        cache.append(part, -part)
-    keys, values = cache.read()
-    assert torch.equal(keys, torch.cat(parts, 2))
-    assert torch.equal(values, -keys)
-
-
 @grid(
     "kind, positions, pieces, padded",
     *(("decoder", "encoder-decoder"), POSITIONS),
@@ -62,6 +50,8 @@ def test_a_last_block_needs_only_what_is_remembered(norm_position: str) -> None:
         masks = stack.self_masks(x[:, begin:end], begin, None)
         return Surroundings(masks=masks, rotate=stack.positions.rotation(here))
 
+    with pytest.raises(LookupError, match="run a pass"):
+        LayerCache().read()
     for place in (0, 3, 5):
         cache = BlockCache()
         block.remember(x[:, :place], around(0, place).rotate, cache)

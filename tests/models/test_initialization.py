@@ -8,52 +8,42 @@ from torch import Tensor
 
 from models.config import TransformerConfig
 from models.transformer import Transformer
-from tests.models.grid import ODD_MODELS, ODDITIES
+from tests.models.grid import ODDITIES
+
+EMPTY = torch.empty
 
 
-def differing(one: Transformer, other: Transformer) -> list[str]:
+def differing(one: Transformer, other: Transformer) -> set[str]:
     pairs = zip(one.state_dict().items(), other.state_dict().values(), strict=True)
-    return [name for (name, mine), theirs in pairs if not torch.equal(mine, theirs)]
+    return {name for (name, mine), theirs in pairs if not torch.equal(mine, theirs)}
 
 
-@ODD_MODELS
-def test_the_seed_decides(config: TransformerConfig) -> None:
-    one = Transformer(config, seed=5)
-    torch.rand(3)
-    assert not differing(one, Transformer(config, seed=5))
-    named = one.named_parameters(remove_duplicate=False)
-    matrices = {name for name, parameter in named if parameter.dim() > 1}
-    assert set(differing(one, Transformer(config, seed=6))) == matrices
+def poisoned(*args: object, **options: object) -> Tensor:
+    """Memory as it might have been held by anyone before."""
+    return EMPTY(*args, **options).fill_(torch.nan)  # type: ignore[call-overload]
 
 
-@ODD_MODELS
-def test_nothing_is_left_as_memory_held_it(
-    config: TransformerConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    empty = torch.empty
+def test_the_seed_decides_and_the_random_state_is_left_alone() -> None:
+    for name, config in ODDITIES.items():
+        before = torch.get_rng_state()
+        one = Transformer(config, seed=5)
+        assert torch.equal(before, torch.get_rng_state()), name
+        torch.rand(3)
+        assert not differing(one, Transformer(config, seed=5)), name
+        named = one.named_parameters(remove_duplicate=False)
+        matrices = {each for each, parameter in named if parameter.dim() > 1}
+        assert differing(one, Transformer(config, seed=6)) == matrices, name
 
-    def poisoned(*args: object, **options: object) -> Tensor:
-        return empty(*args, **options).fill_(torch.nan)  # type: ignore[call-overload]
 
+def test_nothing_is_left_as_memory_held_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "empty", poisoned)
-    model = Transformer(config)
-    for name, value in [*model.named_parameters(), *model.named_buffers()]:
-        assert value.isfinite().all(), name
-
-
-def test_the_poison_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = torch.empty
-    monkeypatch.setattr(torch, "empty", lambda *a, **o: empty(*a, **o).fill_(torch.nan))
+    for config in ODDITIES.values():
+        model = Transformer(config)
+        for name, value in [*model.named_parameters(), *model.named_buffers()]:
+            assert value.isfinite().all(), name
     monkeypatch.setattr("models.transformer.initialize", lambda *_: None)
     model = Transformer(ODDITIES["no head"])
-    assert any(parameter.isnan().any() for parameter in model.parameters())
-
-
-@ODD_MODELS
-def test_the_global_random_state_is_left_alone(config: TransformerConfig) -> None:
-    before = torch.get_rng_state()
-    Transformer(config)
-    assert torch.equal(before, torch.get_rng_state())
+    assert any(one.isnan().any() for one in model.parameters()), "the poison would be seen"
 
 
 def test_sizes_of_fresh_weights() -> None:
@@ -68,9 +58,3 @@ def test_sizes_of_fresh_weights() -> None:
             writes = name.endswith(("o_proj.weight", "down_proj.weight"))
             expected = spread / 4 if writes else spread  # √(2 · 8 layers) = 4
             assert parameter.std().item() == pytest.approx(expected, rel=0.05), name
-
-
-def test_a_model_on_the_meta_device_needs_no_memory() -> None:
-    with torch.device("meta"):
-        model = Transformer(ODDITIES["encoder-decoder"])
-    assert all(parameter.is_meta for parameter in model.parameters())

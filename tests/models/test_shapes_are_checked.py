@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from jaxtyping import TypeCheckError
@@ -13,27 +15,17 @@ from models.training import Batch
 from tests.models.building import SMALL, shaken
 
 NUMBERS = torch.zeros(2, 3, 4, 5)
+WRONG: dict[str, Callable[[], object]] = {
+    "an axis too few": lambda: attention_scores(NUMBERS[0], NUMBERS, 1.0),
+    "two sizes of one name": lambda: attention_weights(NUMBERS, NUMBERS[..., :3].bool()),
+    "another kind of number": lambda: padding_mask(torch.ones(2, 3)),
+    "a method": lambda: LayerNorm(4)(torch.zeros(2, 4, dtype=torch.long)),
+    "a model": lambda: shaken(SMALL)(torch.zeros(2, 3)),
+    "a dataclass": lambda: Batch((torch.zeros(2, 3),), torch.zeros(2, 3, dtype=torch.long)),
+}
 
 
-def test_a_wrong_shape_is_refused() -> None:
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_a_wrong_shape_is_refused(call: Callable[[], object]) -> None:
     with pytest.raises(TypeCheckError):
-        attention_scores(NUMBERS[0], NUMBERS, 1.0)
-
-
-def test_dimensions_of_one_name_must_agree() -> None:
-    with pytest.raises(TypeCheckError):
-        attention_weights(NUMBERS, torch.ones(2, 3, 4, 6, dtype=torch.bool))
-
-
-def test_a_wrong_kind_of_number_is_refused() -> None:
-    with pytest.raises(TypeCheckError):
-        padding_mask(torch.ones(2, 3))
-
-
-def test_methods_and_dataclasses_are_checked_too() -> None:
-    with pytest.raises(TypeCheckError):
-        LayerNorm(4)(torch.zeros(2, 4, dtype=torch.long))
-    with pytest.raises(TypeCheckError):
-        shaken(SMALL)(torch.zeros(2, 3))
-    with pytest.raises(TypeCheckError):
-        Batch((torch.zeros(2, 3),), torch.zeros(2, 3, dtype=torch.long))
+        call()
