@@ -14,7 +14,12 @@ HARMFUL = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> "
     "![x](https://example.org/x.png) [link](javascript:alert(3)) $x$ :material/home:"
 )
-TEXTS = ("", "a\x07b\x1b[31mc\u202ed\ufeffe\x7f", "to be or not to be, " * 5_000, "I 💛 👩‍👩‍👧 שלום")
+TEXTS = (
+    "",
+    "a\x07b\x1b[31mc\u202ed\ufeffe\x7f",
+    "to be or not to be, " * 5_000,
+    "I 💛 👩‍👩‍👧 שלום",
+)
 BACKGROUND = "app => getComputedStyle(app).backgroundColor"
 WIDTHS = (1920, 1280)
 

@@ -134,9 +134,7 @@ def demo_lines(show: str) -> None:
         lines(heads(4, 10, n), FRENCH, WORDS, key="lines", drawn=[head])
     elif show == "held":
         drawn, held = told(((1, 2), (0, 4)))
-        lines(
-            heads(4, n, n), WORDS, WORDS, key="lines", drawn=drawn, held=held, on_choice=choose
-        )
+        lines(heads(4, n, n), WORDS, WORDS, key="lines", drawn=drawn, held=held, on_choice=choose)
     elif show == "strange":
         lines(heads(4, len(STRANGE), len(STRANGE)), STRANGE, STRANGE, key="lines")
     else:

@@ -22,29 +22,18 @@ LABELS = ["The", "<img src=x onerror=alert(1)>", "sat", "on"]
 TITLE = "Layer 0 </title><script>alert(1)</script>"
 
 
+WORDS = dict.fromkeys(("row", "column", "forbidden", "absent", "unit", "title"), "words") | {
+    "sentence": "{row} attends to {column}: {value}"
+}
+
+
 def drawn() -> list[Drawn]:
-    weights = heads(2, 3, 4, 4)
+    weights, allowed = heads(2, 3, 4, 4), torch.ones(4, 4).tril().bool()
     one = encode_matrix(
-        weights[1, 2],
-        LABELS,
-        LABELS,
-        scale="sequential",
-        allowed=torch.ones(4, 4).tril().bool(),
-        words={
-            "row": "query",
-            "column": "key",
-            "sentence": "{row} attends to {column}: {value}",
-            "forbidden": "{row} may not look at {column}",
-            "absent": "may not look",
-            "unit": "weight",
-            "title": "weights",
-        },
+        weights[1, 2], LABELS, LABELS, scale="sequential", allowed=allowed, words=WORDS
     )
     many = encode_grid(of_weights(weights), "layer", "head", name="overview")
-    return [
-        MATRIX.drawn("head", one, 360, None),
-        GRID.drawn("overview", many, 240, [1, 2]),
-    ]
+    return [MATRIX.drawn("head", one, 360, None), GRID.drawn("overview", many, 240, [1, 2])]
 
 
 @pytest.fixture
