@@ -93,14 +93,9 @@ def test_a_link_repeats_an_edited_pass_and_leaves_it_to_its_owner(
     expect(made).to_be_visible()
 
 
-def test_a_link_repeats_a_stage_of_the_pass_and_a_tensor(visitor: Visitor, friend: Visitor) -> None:
+def test_a_link_repeats_a_stage_of_the_pass(visitor: Visitor, friend: Visitor) -> None:
     visitor.open("/walk?model=translation&head=0&stage=encoder.0.self_attn.weights")
     visitor.click("walk_values", 2, 4)
     visitor.asks(encoder_token="2", key_token="4")
     same_for(friend, visitor, "walk_values")
     expect(friend.widget("walk_values").locator(".place")).to_have_text("query 2, key 4")
-    visitor.open("/checkpoints?model=shakespeare&show=Weights&layer=1")
-    visitor.choose("Tensor: decoder layer 1", "mlp.down_proj.weight")
-    visitor.asks(tensor="mlp.down_proj.weight")
-    same_for(friend, visitor, "weights_picture")
-    friend.says("decoder.blocks.1.mlp.down_proj.weight")

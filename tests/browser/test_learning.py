@@ -11,14 +11,6 @@ from explorer.text.learning import BPE
 from explorer.text.made_here import after
 from tests.browser.visiting import Visitor
 
-CLICK_ON = """async clicks => {
-  for (let click = 0; click < clicks; click++) {
-    const buttons = [...document.querySelectorAll('[data-testid="stMain"] button')];
-    buttons.find((button) => button.innerText.trim().startsWith("Next"))?.click();
-    await new Promise(requestAnimationFrame);
-  }
-}"""
-
 
 def chips(visitor: Visitor, key: str) -> Locator:
     return visitor.widget(key).locator(".chip")
@@ -69,13 +61,3 @@ def test_an_emoji_of_a_published_tokenizer_is_its_bytes(visitor: Visitor) -> Non
     pieces.last.hover()
     expect(said).to_contain_text("bytes f0 9f 99 82")
     expect(visitor.widget("tokens_read").locator(".text .on")).to_have_text("🙂")
-
-
-def test_steps_quicker_than_the_app_answers_lose_nothing(visitor: Visitor) -> None:
-    page = visitor.open("/learning?model=translation")
-    expect(page.get_by_role("button", name="Next").first).to_be_enabled()
-    page.evaluate(CLICK_ON, 12)
-    visitor.rest()
-    visitor.says(re.compile(r"^Rule \d+: "))
-    connected = "data-test-connection-state", "CONNECTED"
-    expect(page.get_by_test_id("stApp")).to_have_attribute(*connected)

@@ -81,10 +81,3 @@ def test_a_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> No
     visitor.asks(stage=stage, encoder_token="1", key_token="5")
     visitor.follow("Head, step by step")
     visitor.asks(held="q1k5", model="translation", text=TEXT, head="0")
-    page.reload()  # what a link had chosen is still in the address
-    visitor.rest()
-    expect(page.get_by_label("Your sentence", exact=True)).to_have_value(TEXT)
-    page.get_by_role("button", name="This head in the whole pass").click()
-    visitor.titled("The whole pass")
-    visitor.asks(stage=stage, encoder_token="1", key_token="5", head="0", text=TEXT)
-    expect(visitor.widget("walk_values").locator(".place")).to_have_text("query 1, key 5")

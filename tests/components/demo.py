@@ -120,10 +120,6 @@ def demo_inspect(show: str) -> None:
         values[2] = 0
         values[3, 4] = torch.nan
         inspect(values, WORDS, WORDS, key="inspect")
-    else:
-        labels = numbered(int(show))
-        size = len(labels)
-        inspect(attention(size), labels, labels, key="inspect", allowed=causal(size))
 
 
 def demo_lines(show: str) -> None:

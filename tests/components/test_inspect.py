@@ -107,13 +107,6 @@ def test_a_row_of_zeros_looks_at_nothing(open_demo: OpenDemo) -> None:
     assert "off" in str(chip(page, 4).locator(".high").get_attribute("class")), "no number"
 
 
-def test_512_tokens_scroll_inside_the_view(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "512").page
-    chip(page, 400).scroll_into_view_if_needed()
-    chip(page, 400).hover()
-    expect(page.locator(".inspect .sentence")).to_contain_text("cat400 is token 400 of 512")
-
-
 def test_every_weight_is_sent_and_wrong_shapes_are_refused() -> None:
     weights = attention(12)
     message = encode(weights, WORDS, WORDS, allowed=None, same=True, words=WORDS_OF)
