@@ -26,15 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-def serve(folder: Path, **env: str) -> Iterator[Server]:
-    """A server that must end without a traceback and without a process left over."""
-    with Server(folder, env=env) as server:
-        yield server
-        server.stop()
-        assert not server.tracebacks, server.tracebacks[0]
-        assert not server.leftovers()
-
-
 @pytest.fixture(scope="session")
 def long_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A published model that reads 2,048 tokens, with one of ours beside it."""
@@ -49,18 +40,25 @@ def server(
     tmp_path_factory: pytest.TempPathFactory, published: Path, long_gpt2: Path
 ) -> Iterator[Server]:
     """The app beside bert, gpt2, t5 and torn as the reference library saves them, and two long."""
-    yield from serve(
+    with Server(
         tmp_path_factory.mktemp("served") / "runs",
-        EXPLORER_MODELS=os.pathsep.join(map(str, (published, long_gpt2.parent))),
-        EXPLORER_FREE_PATH="1",
-        HF_HUB_OFFLINE="1",
-    )
+        env={
+            "EXPLORER_MODELS": os.pathsep.join(map(str, (published, long_gpt2.parent))),
+            "EXPLORER_FREE_PATH": "1",
+            "HF_HUB_OFFLINE": "1",
+        },
+    ) as server:
+        yield server
+        server.stop()
+        assert not server.tracebacks, server.tracebacks[0]
+        assert not server.leftovers()
 
 
 @pytest.fixture
 def fresh_server(tmp_path: Path) -> Iterator[Server]:
-    """A running app nobody has visited yet, for what is done to servers."""
-    yield from serve(tmp_path / "runs")
+    """A running app nobody has visited yet, for what is done to servers: it may be killed."""
+    with Server(tmp_path / "runs") as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -10,94 +10,54 @@ import pytest
 from tests.browser import chromium
 
 
-@pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
-    """A machine without any Chromium; the commands it was asked to run."""
-    asked: list[list[str]] = []
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("EXPLORER_CHROMIUM", raising=False)
-    monkeypatch.setattr(chromium, "BUNDLES", ())
-    monkeypatch.setattr(chromium, "playwrights_own", lambda: str(tmp_path / "own" / "chrome"))
-
-    def refuse(command: list[str]) -> bool:
-        asked.append(command)
-        return False
-
-    monkeypatch.setattr(chromium, "run", refuse)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    return asked
-
-
-def put(folder: Path, name: str, exit_code: int = 0) -> str:
-    """A program of this name on the bare machine's path."""
-    folder.mkdir(exist_ok=True)
-    program = folder / name
+def put(program: Path, exit_code: int = 0) -> str:
+    program.parent.mkdir(exist_ok=True)
     program.write_text(f"#!/bin/sh\nexit {exit_code}\n")
     program.chmod(0o755)
     return str(program)
 
 
-def test_the_systems_browser_is_taken(bare: list[list[str]], tmp_path: Path) -> None:
-    path = put(tmp_path, "google-chrome")
-    assert chromium.ensure() == path
-    assert not bare
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without any Chromium, where none can be installed: the folder of its path."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("EXPLORER_CHROMIUM", raising=False)
+    monkeypatch.setattr(chromium, "BUNDLES", ())
+    monkeypatch.setattr(chromium, "playwrights_own", lambda: str(tmp_path / "own" / "chrome"))
+    monkeypatch.setattr(chromium, "run", lambda command: False)
+    return tmp_path
 
 
-def test_one_chosen_by_hand_comes_first(
-    bare: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_one_chosen_by_hand_comes_before_the_systems_and_a_stub_is_passed_over(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(tmp_path, "chromium")
-    chosen = put(tmp_path / "elsewhere", "my-chrome")
+    with pytest.raises(chromium.NoChromium, match=r"install Chromium or Google Chrome"):
+        chromium.ensure()
+    put(bare / "chromium", exit_code=1)
+    systems = put(bare / "google-chrome")
+    assert chromium.ensure() == systems
+    chosen = put(bare / "elsewhere" / "my-chrome")
     monkeypatch.setenv("EXPLORER_CHROMIUM", chosen)
     assert chromium.ensure() == chosen
 
 
-def test_a_stub_that_does_not_start_is_passed_over(bare: list[list[str]], tmp_path: Path) -> None:
-    put(tmp_path, "chromium", exit_code=1)
-    path = put(tmp_path, "chrome")
-    assert chromium.find() == path
-
-
-@pytest.mark.parametrize("offered", [chromium.SHELL, "chromium"])
-def test_the_systems_package_is_installed(
-    offered: str, bare: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_root", [True, False])
+def test_the_systems_package_is_installed_or_without_rights_playwrights_own(
+    bare: Path, monkeypatch: pytest.MonkeyPatch, is_root: bool
 ) -> None:
-    """Debian has the one without windows too, Ubuntu the whole one only."""
-    put(tmp_path, "apt-get")
+    """The package without windows is not everywhere: the whole one is next."""
+    put(bare / "apt-get")
+    asked: list[str] = []
 
     def install(command: list[str]) -> bool:
-        bare.append(command)
-        if "install" in command and command[-1] != offered:
-            return False
-        if "install" in command:
-            put(tmp_path, offered)
-        return True
+        asked.append(command[-1])
+        if "install" not in command:
+            return True
+        if command[-1] == "chromium":
+            put(bare / "chromium" if "apt-get" in command else bare / "own" / "chrome")
+        return command[-1] == "chromium"
 
     monkeypatch.setattr(chromium, "run", install)
-    assert chromium.ensure() == str(tmp_path / offered)
-    wanted = ["update", *dict.fromkeys([chromium.SHELL, offered])]
-    assert [command[-1] for command in bare] == wanted
-    assert all(command[2] == "apt-get" for command in bare)
-
-
-def test_without_rights_playwrights_own_is_installed(
-    bare: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(tmp_path, "apt-get")
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-
-    def install(command: list[str]) -> bool:
-        bare.append(command)
-        if "playwright" in command:
-            put(tmp_path / "own", "chrome")
-        return True
-
-    monkeypatch.setattr(chromium, "run", install)
-    assert chromium.ensure() == str(tmp_path / "own" / "chrome")
-    assert bare[-1][1:] == ["-m", "playwright", "install", "chromium"]
-    assert not any("apt-get" in command for command in bare)
-
-
-def test_where_nothing_helps_one_sentence_says_what_to_do(bare: list[list[str]]) -> None:
-    with pytest.raises(chromium.NoChromium, match=r"install Chromium or Google Chrome"):
-        chromium.ensure()
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if is_root else 1000)
+    assert chromium.ensure() == str(bare / "chromium" if is_root else bare / "own" / "chrome")
+    assert asked == (["update", chromium.SHELL, "chromium"] if is_root else ["chromium"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, expect
 
@@ -40,8 +41,9 @@ def press(visitor: Visitor, key: str) -> None:
     visitor.widget(key).get_by_role("button").click()
 
 
-def shows(visitor: Visitor, run: Run, state: str = "") -> None:
-    """The page shows this run, in this state."""
+def becomes(visitor: Visitor, run: Run, state: str) -> None:
+    """The run is in this state, and the page says so."""
+    wait_until(lambda: run.status().state == state, f"{run.name}: {state}")
     text = re.compile(f"{run.name} · .*{state}", re.IGNORECASE)
     expect(visitor.page.get_by_test_id("stMain").get_by_text(text).first).to_be_visible()
 
@@ -53,88 +55,78 @@ def has_every_step(run: Run) -> None:
     assert len(steps) == steps[-1] - steps[0] + 1
 
 
-def ends_in_order(server: Server, how: signal.Signals, run: Run) -> None:
+def ends_in_order(server: Server, run: Run) -> None:
     """Ended while it trains, the server leaves no process, and a run that can go on."""
     steps_on(run)
-    server.stop(how)
+    server.stop(signal.SIGTERM)
     wait_until(lambda: not server.leftovers(), "the end of every process")
     assert not server.tracebacks, server.tracebacks[0]
     assert run.status().can_resume
     has_every_step(run)
 
 
-def test_a_run_is_finished_and_opened_another_watched_paused_and_ended_with_its_server(
-    browser: Browser, tmp_path: Path
+def finishes_and_opens_a_run(visitor: Visitor, runs: Path) -> None:
+    run = start(visitor, runs, "reverse", steps=40)
+    becomes(visitor, run, DONE)
+    assert run.status().step == 40
+    press(visitor, "open_run")
+    visitor.titled("Attention")
+    visitor.asks(model=run.name)
+    visitor.drawn("attention_head")
+
+
+def is_watched_and_paused(visitor: Visitor, run: Run) -> None:
+    progress = visitor.page.get_by_test_id("stProgress")
+    expect(progress).not_to_have_text(progress.inner_text())
+    expect(visitor.page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+    visitor.follow("Attention")
+    steps_on(run)
+    visitor.follow("Train")
+    visitor.page.reload()
+    visitor.rest()
+    becomes(visitor, run, TRAINING)
+    press(visitor, "pause")
+    becomes(visitor, run, PAUSED)
+    before = run.status().step
+    press(visitor, "step")
+    wait_until(lambda: run.status().step == before + 1, "one step")
+    becomes(visitor, run, PAUSED)
+    press(visitor, "resume")
+    becomes(visitor, run, TRAINING)
+
+
+def test_a_run_goes_on_through_pages_pauses_and_the_end_of_its_server(
+    browser: Browser, fresh_server: Server
 ) -> None:
-    """Through a reload, other pages, a pause and a single step no step is lost."""
-    with Server(tmp_path / "runs") as server:
-        visitor = Visitor(browser, server.url)
-        visitor.open("/attention")
-        visitor.drawn("attention_head")
-        alone = [process.pid for process in server.leftovers()]
-        assert alone == [server.pid], "who does not train has no processes for it"
+    """The first visitor of a server comes by a link; the next server shows the run.
 
-        run = start(visitor, server.runs, "reverse", steps=40)
-        shows(visitor, run)
-        wait_until(lambda: run.status().state == DONE, "the end of the run")
-        assert run.status().step == 40
-        press(visitor, "open_run")
-        visitor.titled("Attention")
-        visitor.asks(model=run.name)
-        visitor.rest()
-        visitor.drawn("attention_head")
-        visitor.follow("Checkpoints")
-        expect(visitor.page.get_by_text(run.name).first).to_be_visible()
+    Through a reload, other pages, a pause, a single step and a killed server no step is lost.
+    """
+    visitor = Visitor(browser, fresh_server.url)
+    page = visitor.open("/attention?model=shakespeare&layer=0&head=2")
+    assert urlsplit(page.url).path == "/attention"
+    expect(page.get_by_text("Layer 0, head 2", exact=True)).to_be_visible()
+    visitor.drawn("attention_head")
+    alone = [process.pid for process in fresh_server.leftovers()]
+    assert alone == [fresh_server.pid], "who does not train has no processes for it"
+    finishes_and_opens_a_run(visitor, fresh_server.runs)
+    run = start(visitor, fresh_server.runs, LONG_TASK)
+    is_watched_and_paused(visitor, run)
+    visitor.no_mishap()
+    visitor.close()
+    assert not fresh_server.tracebacks, fresh_server.tracebacks[0]
+    fresh_server.kill()
 
-        run = start(visitor, server.runs, LONG_TASK)
-        progress = visitor.page.get_by_test_id("stProgress")
-        expect(progress).not_to_have_text(progress.inner_text())
-        expect(visitor.page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
-        visitor.page.reload()
-        visitor.rest()
-        shows(visitor, run, TRAINING)
-        visitor.follow("Attention")
-        steps_on(run)
-        visitor.follow("Train")
-        shows(visitor, run, TRAINING)
-        press(visitor, "pause")
-        wait_until(lambda: run.status().state == PAUSED, "the pause")
-        shows(visitor, run, PAUSED)
-        before = run.status().step
-        press(visitor, "step")
-        wait_until(lambda: run.status().step == before + 1, "one step")
-        wait_until(lambda: run.status().state == PAUSED, "the pause again")
-        shows(visitor, run, PAUSED)
-        press(visitor, "resume")
-        wait_until(lambda: run.status().state == TRAINING, "the run to go on")
-        visitor.no_mishap()
-        visitor.close()
-        ends_in_order(server, signal.SIGTERM, run)
-
-
-def test_a_killed_server_takes_no_run_with_it(browser: Browser, tmp_path: Path) -> None:
-    """The next server shows the run, which goes on, is stopped, and goes on again."""
-    first, second = Server(tmp_path / "runs"), Server(tmp_path / "runs")
-    try:
-        first.start().wait()
-        visitor = Visitor(browser, first.url)
-        run = start(visitor, first.runs, LONG_TASK)
-        first.kill()
-        visitor.close()
-        second.start().wait()
+    with Server(fresh_server.runs) as second:
         visitor = Visitor(browser, second.url)
         visitor.open("/train")
-        shows(visitor, run, TRAINING)
+        becomes(visitor, run, TRAINING)
         steps_on(run)
         press(visitor, "stop")
-        wait_until(lambda: run.status().state == STOPPED, "the end of the run")
-        shows(visitor, run, STOPPED)
+        becomes(visitor, run, STOPPED)
         has_every_step(run)
         press(visitor, "resume")
-        wait_until(lambda: run.status().state == TRAINING, "the run to go on")
+        becomes(visitor, run, TRAINING)
         visitor.no_mishap()
         visitor.close()
-        ends_in_order(second, signal.SIGINT, run)
-    finally:
-        for server in (first, second):
-            server.clear()
+        ends_in_order(second, run)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from tests.browser.visiting import Visitor
 from tests.served import Server
@@ -31,13 +31,13 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def _tab(browser: Browser, demos: Server) -> Iterator[Visitor]:
-    """One tab for all demos, and one in the dark: what they are made of is fetched once."""
+    """One tab for all demos: what they are made of is fetched once."""
     visitor = Visitor(browser, demos.url)
     yield visitor
     visitor.close()
 
 
-OpenDemo = Callable[..., Page]
+OpenDemo = Callable[..., Visitor]
 
 
 @pytest.fixture
@@ -46,13 +46,13 @@ def open_demo(browser: Browser, demos: Server, _tab: Visitor) -> Iterator[OpenDe
     visitors = [_tab]
     _tab.begin()
 
-    def arrive(name: str, show: str, **how: object) -> Page:
+    def arrive(name: str, show: str = "", **how: object) -> Visitor:
         if how:  # another size, or the dark
             visitors.append(Visitor(browser, demos.url, **how))  # type: ignore[arg-type]
         page = visitors[-1].page
         page.goto(f"{demos.url}/demo_{name}?show={show}")
-        page.locator(f".view.{name}[data-painted]").first.wait_for(state="attached")
-        return page
+        page.locator(".view[data-painted]").first.wait_for(state="attached")
+        return visitors[-1]
 
     yield arrive
     for visitor in visitors:

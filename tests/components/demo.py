@@ -1,20 +1,250 @@
 """Every view on a page of its own: `streamlit run tests/components/demo.py`.
 
-Each page also runs alone, and takes what it shows from the address.
+A page takes what it shows from the address, such as /demo_matrix?show=strange, and its view's
+key is the view's name. Each page ends in what its view has told and in how often it has run.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
+import torch
+from streamlit.navigation.page import StreamlitPage
 
-HERE = Path(__file__).parent
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from explorer.components import chips, grid, lines, matrix
+from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.components.cells import cells
+from explorer.components.inspect import inspect
+from explorer.components.ranked import Item, ranked
+from explorer.components.spine import Bone, spine
+from explorer.components.tree import Node, tree
+from tests.components.samples import (
+    FRENCH,
+    SENTENCE,
+    STRANGE,
+    STRANGE_SENTENCE,
+    WORDS,
+    attention,
+    causal,
+    characters,
+    heads,
+    words,
+)
+
+state, n = st.session_state, len(WORDS)
+
+
+def choose(*told: Any) -> None:
+    state.told = told
+
+
+def told(at_first: Any) -> Any:
+    return state.get("told", at_first)
+
+
+def numbered(size: int) -> list[str]:
+    return [f"{WORDS[i % n]}{i}" for i in range(size)]
+
+
+def demo_board(show: str) -> None:
+    rows = [
+        Row(name, [Cell("0.5", 0.5), Cell("cut", None, "cut")], pickable=at < 2)
+        for at, name in enumerate(["the", "<b>x</b>", "\u202eabc"])
+    ]
+    columns = [Column("before", "sums to 1"), Column("after")]
+    if show == "wide":
+        columns = [Column(str(at)) for at in range(60)]
+        rows = [Row("in", [Cell(f"t{at}") for at in range(60)], is_token=False)]
+    spoken = Words("token", "Point at a cell.", "{row}, {column}: {value}", "Take {row}")
+    board(columns, rows, spoken, key="board", narrow=show == "wide", on_pick=choose)
+
+
+def demo_cells(show: str) -> None:
+    values = {
+        "small": torch.arange(8).reshape(2, 4) / 80,
+        "diverging": torch.tensor([[-2.0, 0.0, torch.nan]]),
+        "large": torch.rand(144, 144),
+        "words": torch.arange(64).reshape(8, 8) / 64,
+    }[show]
+    rows, columns = ([str(at) for at in range(size)] for size in values.shape)
+    if show == "words":
+        long = "antidisestablishmentarianism"
+        rows = columns = ["<s>", "the", "cat", long, "sat", "on", "the", "mat"]
+    cells(
+        values,
+        rows,
+        columns,
+        key="cells",
+        selected=told((0, 1)),
+        on_pick=choose,
+        unit="weight",
+        scale="diverging" if show == "diverging" else "sequential",
+    )
+
+
+def demo_chips(show: str) -> None:
+    if show == "words":
+        picked = chips(
+            words(SENTENCE), key="chips", text=SENTENCE, highlight=4, on_pick=lambda place: None
+        )
+        st.text(f"picked {picked}")
+    elif show == "strange":
+        chips(words(STRANGE_SENTENCE), key="chips", text=STRANGE_SENTENCE)
+        chips(["plain", "strings", "too"], key="plain")
+    else:
+        text = ("to be or not to be " * 6000)[: int(show)]
+        chips(characters(text), key="chips", text=text, height=400)
+
+
+def demo_grid(show: str) -> None:
+    weights = heads(12, 12, 128, 128) if show == "large" else heads(2, 4, 12, 12) * causal(12)
+    grid(weights, selected=told((0, 0)), key="grid", on_pick=choose)
+
+
+def demo_inspect(show: str) -> None:
+    if show == "words":
+        inspect(attention(n) * causal(n), WORDS, WORDS, key="inspect", allowed=causal(n))
+    elif show == "cross":
+        inspect(heads(len(FRENCH), n), FRENCH, WORDS, key="inspect", same=False)
+    elif show == "held":
+        held = told(((0, 4),))[0]
+        inspect(attention(n), WORDS, WORDS, key="inspect", held=held, on_hold=choose)
+    elif show == "empty":
+        values = attention(n)
+        values[2] = 0
+        values[3, 4] = torch.nan
+        inspect(values, WORDS, WORDS, key="inspect")
+
+
+def demo_lines(show: str) -> None:
+    if show == "words":
+        lines(heads(4, n, n), WORDS, WORDS, key="lines")
+    elif show == "cross":
+        head = st.slider("Head", 0, 3, 1, key="head")
+        lines(heads(4, 10, n), FRENCH, WORDS, key="lines", drawn=[head])
+    elif show == "held":
+        drawn, held = told(((1, 2), (0, 4)))
+        lines(heads(4, n, n), WORDS, WORDS, key="lines", drawn=drawn, held=held, on_choice=choose)
+    elif show == "strange":
+        lines(heads(4, len(STRANGE), len(STRANGE)), STRANGE, STRANGE, key="lines")
+    else:
+        labels = numbered(int(show))
+        lines(heads(12, len(labels), len(labels)), labels, labels, key="lines")
+
+
+def demo_matrix(show: str) -> None:
+    how: dict[str, Any] = {}
+    labels, values = WORDS, attention(n)
+    if show == "words":
+        values = attention(n, st.slider("Seed", 0, 9, 0, key="seed"))
+        how = {"allowed": causal(n)}
+    elif show == "strange":
+        labels, values = STRANGE, attention(len(STRANGE))
+    elif show == "difference":
+        values = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
+        how = {"scale": "diverging", "unit": "difference"}
+    elif show == "exact":
+        labels, values = list("ab"), torch.tensor([[3000.0, 0.3], [0.05, 3e-8]])
+        how = {"scale": "diverging", "exact": True, "places": [[3, 4], [12, 14]]}
+    elif show == "cut":
+        cut = torch.zeros(n, n, dtype=torch.bool)
+        cut[0, 1] = True
+        how = {"hidden": [2], "cut": cut, "on_hide": choose}
+    elif show == "held":
+        if st.button("Hold the first"):
+            choose((0, 0))
+        how = {"held": told(((3, 1),))[0], "on_hold": choose}
+    elif show.isdecimal():
+        labels, values = numbered(int(show)), attention(int(show))
+        how = {"allowed": causal(int(show))}
+    matrix(values, labels, labels, key="matrix", **how)
+
+
+def demo_scaled(show: str) -> None:
+    values = torch.tensor([[0.8, 0.0], [0.1, 0.05]])
+    ways: list[dict[str, Any]] = [{}, {"scaling": "row"}, {"scaling": "column"}, {"log": True}]
+    for at, how in enumerate(ways):
+        matrix(values, ["a", "b"], ["c", "d"], key=f"matrix{at}", height=190, **how)
+
+
+def demo_ranked(show: str) -> None:
+    weights = heads(4, 6, 16, 16) if show == "many" else heads(2, 4, 12, 12) * causal(12)
+    places = [(layer, head) for layer in range(len(weights)) for head in range(weights.shape[1])]
+    items = [
+        Item(layer, head, f"{at} of {len(places)}", f"{0.9 - at / 100:.3f}", weights[layer, head])
+        for at, (layer, head) in enumerate(places, 1)
+    ]
+    ranked(items, key="ranked", selected=told((0, 0)), on_pick=choose)
+
+
+def demo_spine(show: str) -> None:
+    layers = 2 if show == "small" else 30
+    if st.button("To the end"):
+        choose(2 + 3 * layers)
+    branches = ("self-attention", "self-attention", "feed-forward")
+    bones = [
+        Bone("<i>Embedding</i>", ("Tokens", "Sum"), ("", ""), (False, True), 1.0, "1.00"),
+        *(
+            Bone(f"Layer {at}", ("Queries", "Add", "Hidden"), branches, (False, True, False), 2, "")
+            for at in range(layers)
+        ),
+        Bone("Answer", ("Logits",), ("",), (False,), 0.0, ""),
+    ]
+    spine(bones, key="spine", at=told((0,))[0], on_move=choose, height=400, note="a note")
+    st.text_input("Words", key="words")
+
+
+def demo_tree(show: str) -> None:
+    nodes = [
+        Node(-1, 0, 0, "start", "", "the start", "start"),
+        Node(0, 1, 0, "a", "0.5", "{token} is kept"),
+        Node(0, 1, 1, "<i>b</i>", "0.25", "{token} is cut", "cut"),
+        Node(1, 2, 0, "c", "0.1", "{token} is forced", "forced"),
+    ]
+    if show == "long":
+        nodes = [Node(at - 1, at, 0, f"n{at}", "1.00", "{token}") for at in range(40)]
+    tree(
+        nodes,
+        key="tree",
+        idle="Point at a node.",
+        rows=3,
+        marked=range(len(nodes)) if show == "long" else [0, 1],
+        follows=show == "long",
+        on_pick=choose,
+    )
 
 
 def index() -> None:
     st.title("Views")
 
 
-demos = [st.Page(path, title=path.stem) for path in sorted(HERE.glob("demo_*.py"))]
-st.navigation([st.Page(index, title="Views", default=True), *demos]).run()
+def page_of(demo: Callable[[str], None]) -> StreamlitPage:
+    def shown() -> None:
+        demo(st.query_params.get("show", ""))
+
+    return st.Page(shown, title=demo.__name__, url_path=demo.__name__)
+
+
+DEMOS = (
+    demo_board,
+    demo_cells,
+    demo_chips,
+    demo_grid,
+    demo_inspect,
+    demo_lines,
+    demo_matrix,
+    demo_scaled,
+    demo_ranked,
+    demo_spine,
+    demo_tree,
+)
+st.set_page_config(layout="wide")
+st.navigation([st.Page(index, default=True), *map(page_of, DEMOS)]).run()
+state.runs = state.get("runs", 0) + 1
+st.text(f"told {state.get('told')}, run {state.runs}")

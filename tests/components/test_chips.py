@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from explorer.components import wire
 from explorer.components.chips import MOST, encode
@@ -12,31 +11,21 @@ from tests.components.conftest import OpenDemo
 from tests.components.samples import SENTENCE, characters, words
 
 
-def chip(page: Page, place: int) -> Locator:
-    return page.locator(f'.chips .chip[data-place="{place}"]').first
-
-
-def test_a_chip_says_what_it_is_and_lights_its_span(open_demo: OpenDemo) -> None:
-    page = open_demo("chips", "words")
-    chip(page, 4).hover()
-    expect(page.locator(".chips .sentence")).to_have_text(
+def test_a_chip_says_what_it_is_lights_its_span_and_is_picked(open_demo: OpenDemo) -> None:
+    page = open_demo("chips", "words").page
+    view = page.locator(".chips")
+    chip, sentence = view.locator(".chip"), view.locator(".sentence")
+    expect(view.locator(".chip.marked")).to_have_text("␣cat")
+    chip.nth(4).hover()
+    expect(sentence).to_have_text(
         "␣cat is token 4 of 20 · id 14 · characters 15 to 18 · bytes 20 63 61 74"
     )
-    expect(page.locator(".chips .text .on")).to_have_text(" cat")
-    chip(page, 0).hover()
-    expect(page.locator(".chips .sentence")).to_have_text("<s> is token 0 of 20 · id 1 · special")
-
-
-def test_pointing_at_the_text_lights_its_token(open_demo: OpenDemo) -> None:
-    page = open_demo("chips", "words")
-    page.locator(".chips .text span", has_text="black").hover()
-    expect(page.locator(".chips .chip.on")).to_have_text("␣black")
-
-
-def test_chosen_and_picked(open_demo: OpenDemo) -> None:
-    page = open_demo("chips", "words")
-    expect(page.locator(".chips .chip.marked")).to_have_text("␣cat")
-    chip(page, 2).click()
+    expect(view.locator(".text .on")).to_have_text(" cat")
+    chip.nth(0).hover()
+    expect(sentence).to_have_text("<s> is token 0 of 20 · id 1 · special")
+    view.locator(".text span", has_text="black").hover()
+    expect(view.locator(".chip.on")).to_have_text("␣black")
+    chip.nth(2).click()
     expect(page.get_by_text("picked 2", exact=True)).to_be_visible()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
@@ -44,54 +33,48 @@ def test_chosen_and_picked(open_demo: OpenDemo) -> None:
 
 
 def test_a_strange_sentence_is_shown_and_not_executed(open_demo: OpenDemo) -> None:
-    page = open_demo("chips", "strange")
-    expect(chip(page, 1)).to_have_text("<script>document.title='taken'</script>")
-    expect(page.locator(".chips .text").first).to_contain_text("<img src=x onerror=alert(1)>")
-    expect(page.locator(".chips .text").first).to_contain_text("<U+202E>turned")
-    assert page.evaluate("document.title") != "taken"
+    page = open_demo("chips", "strange").page
+    view = page.locator(".chips").first
+    expect(view.locator(".chip").nth(1)).to_have_text("<script>document.title='taken'</script>")
+    expect(view.locator(".text")).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(view.locator(".text")).to_contain_text("<U+202E>turned")
+    assert page.title() != "taken"
     assert page.locator("img[src=x]").count() == 0
-    directions = page.locator(".chips .chip").evaluate_all(
+    directions = view.locator(".chip").evaluate_all(
         "chips => new Set(chips.map(chip => getComputedStyle(chip).unicodeBidi)).size"
     )
     assert directions == 1
 
 
 def test_twenty_thousand_tokens_do_not_stop_the_page(open_demo: OpenDemo) -> None:
-    page = open_demo("chips", "20000")
+    page = open_demo("chips", "20000").page
     expect(page.locator(".chips .rest")).to_contain_text(f"The first {MOST} are drawn")
     assert page.locator(".chips .chip").count() == MOST
 
 
-def test_what_is_sent_of_a_token() -> None:
+def test_what_is_sent_of_a_token_and_of_a_long_text() -> None:
     message = encode(words(SENTENCE), text=SENTENCE, key="c", name="token", pickable=False)
     header, _ = wire.unpack(message)
     assert header["labels"][4] == "␣cat"
     assert header["spans"][4] == [15, 19]
     assert header["muted"] == [0, len(words(SENTENCE)) - 1]
-
-
-def test_text_beyond_the_last_chip_is_not_sent() -> None:
     text = "a" * (MOST + 50)
     header, _ = wire.unpack(encode(characters(text), text=text, key="c", name="t", pickable=False))
     assert len(header["text"]) == MOST
 
 
-def test_labels_are_visible(subtests: pytest.Subtests) -> None:
-    for label, shown in [
-        ("a b", "a␣b"),
-        ("\n", "↵"),
-        ("\t", "⇥"),
-        ("", "∅"),
-        ("\x00", "<U+0000>"),
-        ("\u202e", "<U+202E>"),
-        ("\ud800", "<U+D800>"),
-        ("\u200d", "\u200d"),
-        ("é", "é"),
-    ]:
-        with subtests.test(label=label):
-            assert text_of(label) == shown
-
-
-def test_an_endless_label_is_cut_and_plain_strings_are_not_special() -> None:
+def test_labels_are_visible_and_end() -> None:
+    for label, shown in {
+        "a b": "a␣b",
+        "\n": "↵",
+        "\t": "⇥",
+        "": "∅",
+        "\x00": "<U+0000>",
+        "\u202e": "<U+202E>",
+        "\ud800": "<U+D800>",
+        "\u200d": "\u200d",
+        "é": "é",
+    }.items():
+        assert text_of(label) == shown
     assert len(text_of("x" * 10_000)) == LONGEST
-    assert specials(["a", "b"]) == []
+    assert specials(["a", "b"]) == [], "of plain strings none is special"

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from explorer.components import wire
 from explorer.components.inspect import STRONGEST, encode
 from tests.components.conftest import OpenDemo
-from tests.components.samples import STRANGE, WORDS, attention, heads
+from tests.components.samples import WORDS, attention, heads
 
 WORDS_OF = {"row": "query", "column": "key", "unit": "weight"}
 
@@ -27,36 +27,29 @@ def said(page: Page, half: str) -> Locator:
     return page.locator(f".inspect .{half} .said")
 
 
-def named(values: torch.Tensor, words: list[str]) -> str:
-    """The strongest of these values as the view names them, without the spaces between."""
-    order = [int(i) for i in values.argsort(descending=True) if round(float(values[i]), 4) > 0]
-    return "".join(f"{words[i]}{i}" for i in order[:STRONGEST])
+def names_the_strongest(half: Locator, lead: str, values: torch.Tensor) -> None:
+    """The half begins with these words, and names the strongest tokens, the first with its weight.
 
-
-def letters(line: Locator, lead: str) -> str:
-    """What a half names, without its numbers and spaces."""
-    partners = line.locator(".partner")
-    texts = [
+    A token is named by its word and its place.
+    """
+    expect(half).to_contain_text(lead)
+    shown = [
         partner.locator(".token").inner_text() + partner.locator(".place").inner_text().strip()
-        for partner in partners.all()
+        for partner in half.locator(".partner").all()
     ]
-    assert line.inner_text().replace("\n", " ").startswith(lead)
-    return "".join(texts)
+    order = [int(i) for i in values.argsort(descending=True) if round(float(values[i]), 4) > 0]
+    assert shown == [f"{WORDS[i]}{i}" for i in order[:STRONGEST]]
+    expect(half).to_contain_text(f"{float(values.max()):.3f}")
 
 
 def test_both_directions_of_a_token_are_named_and_shaded(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "words")
+    page = open_demo("inspect", "words").page
     weights = attention(12)
     chip(page, 4).hover()
-    expect(said(page, "above")).to_contain_text("looks at")
-    assert letters(said(page, "above"), "looks at") == named(weights[4], WORDS)
-    assert letters(said(page, "below"), "looked at by") == named(weights[:, 4], WORDS)
-    expect(said(page, "above")).to_contain_text(f"{float(weights[4].max()):.3f}")
-    expect(said(page, "below")).to_contain_text(f"{float(weights[:, 4].max()):.3f}")
-    strongest, weaker = (
-        band(page, int(weights[4].argmax()), "high"),
-        band(page, int(weights[4, :4].argmin()), "high"),
-    )
+    names_the_strongest(said(page, "above"), "looks at", weights[4])
+    names_the_strongest(said(page, "below"), "looked at by", weights[:, 4])
+    strongest = band(page, int(weights[4].argmax()), "high")
+    weaker = band(page, int(weights[4, :4].argmin()), "high")
     assert strongest
     assert weaker not in ("", strongest)
     assert band(page, 6, "high") == "", "it may not look ahead"
@@ -64,31 +57,34 @@ def test_both_directions_of_a_token_are_named_and_shaded(open_demo: OpenDemo) ->
     assert band(page, int(weights[:, 4].argmax()), "low")
 
 
-def test_a_click_holds_arrows_walk_and_escape_lets_go(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "words")
+def test_a_token_is_held_told_walked_from_and_let_go(open_demo: OpenDemo) -> None:
+    visitor = open_demo("inspect", "held")
+    page = visitor.page
     sentence = page.locator(".inspect .sentence")
-    chip(page, 4).click()
-    page.mouse.move(2, 2)
     expect(sentence).to_contain_text("cat is token 4 of 12")
-    expect(sentence).to_contain_text("held, Esc lets go")
     chip(page, 7).hover()
     expect(sentence).to_contain_text("the is token 7 of 12")
-    page.mouse.move(2, 2)
+    visitor.away()
     expect(sentence).to_contain_text("cat is token 4 of 12")
+    chip(page, 7).click()
+    expect(page.get_by_text("told ((0, 7),)")).to_be_visible()
+    visitor.away()
+    expect(sentence).to_contain_text("held, Esc lets go")
     page.keyboard.press("ArrowRight")
-    expect(sentence).to_contain_text("sat is token 5 of 12")
-    expect(chip(page, 5)).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".inspect .spoken")).to_contain_text("sat looks at")
+    expect(sentence).to_contain_text("mat is token 8 of 12")
+    expect(chip(page, 8)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".inspect .spoken")).to_contain_text("mat looks at")
     page.keyboard.press("Escape")
+    expect(page.get_by_text("told (None,)")).to_be_visible()
     expect(sentence).to_have_class("sentence idle")
     chip(page, 5).click()
     chip(page, 5).click()
-    page.mouse.move(2, 2)
+    visitor.away()
     expect(sentence).to_have_class("sentence idle")
 
 
 def test_cross_attention_has_two_strips(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "cross")
+    page = open_demo("inspect", "cross").page
     weights = heads(10, 12)
     chip(page, 3, side=0).hover()
     expect(said(page, "above")).to_contain_text("looks at")
@@ -104,34 +100,11 @@ def test_cross_attention_has_two_strips(open_demo: OpenDemo) -> None:
 
 
 def test_a_row_of_zeros_looks_at_nothing(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "empty")
+    page = open_demo("inspect", "empty").page
     chip(page, 2).hover()
     expect(said(page, "above")).to_have_text("looks at nothing")
     chip(page, 3).hover()
     assert "off" in str(chip(page, 4).locator(".high").get_attribute("class")), "no number"
-
-
-def test_strange_words_stay_words(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "strange")
-    chip(page, 0).hover()
-    expect(page.locator(".inspect .sentence")).to_contain_text(STRANGE[0])
-    assert page.title() != "taken"
-
-
-def test_512_tokens_scroll_inside_the_view(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "512", width=1920)
-    chip(page, 400).scroll_into_view_if_needed()
-    chip(page, 400).hover()
-    expect(page.locator(".inspect .sentence")).to_contain_text("cat400 is token 400 of 512")
-    milliseconds = chip(page, 300).evaluate(
-        """chip => new Promise(done => {
-          const start = performance.now();
-          chip.dispatchEvent(new PointerEvent("pointerover", {bubbles: true}));
-          requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
-        })"""
-    )
-    expect(page.locator(".inspect .sentence")).to_contain_text("token 300 of 512")
-    print(f"another token of 512 after {milliseconds:.0f} ms")
 
 
 def test_every_weight_is_sent_and_wrong_shapes_are_refused() -> None:
@@ -144,16 +117,3 @@ def test_every_weight_is_sent_and_wrong_shapes_are_refused() -> None:
         encode(weights, WORDS, WORDS[1:], allowed=None, same=True, words=WORDS_OF)
     with pytest.raises(ValueError, match="not the same tokens"):
         encode(weights[1:], WORDS[1:], WORDS, allowed=None, same=True, words=WORDS_OF)
-
-
-def test_a_held_token_is_told_and_comes_back(open_demo: OpenDemo) -> None:
-    page = open_demo("inspect", "held")
-    sentence = page.locator(".inspect .sentence")
-    expect(sentence).to_contain_text("cat is token 4 of 12")
-    chip(page, 7).click()
-    expect(page.get_by_text("told (0, 7)")).to_be_visible()
-    page.mouse.move(2, 2)
-    expect(sentence).to_contain_text("the is token 7 of 12")
-    page.keyboard.press("Escape")
-    expect(page.get_by_text("told None")).to_be_visible()
-    expect(sentence).to_have_class("sentence idle")

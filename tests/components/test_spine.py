@@ -11,35 +11,28 @@ def here(page: Page) -> Locator:
     return page.locator(".spine [aria-current=step]")
 
 
-def test_only_the_section_in_which_one_stands_is_open(open_demo: OpenDemo) -> None:
-    page = open_demo("spine", "small")
+def test_only_the_section_in_which_one_stands_is_open_beside_the_length_of_the_stream(
+    open_demo: OpenDemo,
+) -> None:
+    page = open_demo("spine", "small").page
     view = page.locator(".view.spine")
     expect(view.locator(".one")).to_have_text(["Tokens", "Sum"])
     expect(view.locator(".bone > button span:first-child").first).to_have_text("<i>Embedding</i>")
+    widths = [bar.evaluate("bar => bar.style.width") for bar in view.locator(".bar i").all()]
+    assert widths == ["50%", "100%", "100%", "0%"]
+    expect(view.locator(".length").first).to_have_text("1.00")
+    expect(view.locator(".bar").last).to_be_hidden()
     expect(view.get_by_role("button", name="Back", exact=True)).to_be_disabled()
     view.get_by_role("button", name="Layer 1").click()
     expect(view.locator(".one")).to_have_text(["Queries", "Add", "Hidden"])
     expect(view.locator(".branch")).to_have_text(["self-attention", "feed-forward"])
     expect(view.locator(".one.stream")).to_have_text(["Add"])
     expect(view.locator(".where")).to_have_text("6 of 9")
-    expect(page.get_by_text("stands at 5, run 2")).to_be_visible()
+    expect(page.get_by_text("told (5,), run 2")).to_be_visible()
 
 
-def test_the_bars_are_as_long_as_the_stream(open_demo: OpenDemo) -> None:
-    page = open_demo("spine", "small")
-    bars = page.locator(".spine .bar i")
-    assert [each.evaluate("bar => bar.style.width") for each in bars.all()] == [
-        "50%",
-        "100%",
-        "100%",
-        "0%",
-    ]
-    expect(page.locator(".spine .length")).to_have_text(["1.00", "2.00", "2.00", ""])
-    expect(page.locator(".spine .bar").last).to_be_hidden()
-
-
-def test_keys_move_and_stop_at_both_ends(open_demo: OpenDemo) -> None:
-    page = open_demo("spine", "small")
+def test_keys_move_and_stop_at_both_ends_and_who_writes_does_not_move(open_demo: OpenDemo) -> None:
+    page = open_demo("spine", "small").page
     for press, title in (
         ("ArrowLeft", "Tokens"),
         (" ", "Sum"),
@@ -48,28 +41,22 @@ def test_keys_move_and_stop_at_both_ends(open_demo: OpenDemo) -> None:
     ):
         page.keyboard.press(press)
         expect(here(page)).to_have_text(title)
-    expect(page.get_by_text("stands at 1, run")).to_be_visible()
+    expect(page.get_by_text("told (1,), run")).to_be_visible()
+    words = page.get_by_label("Words")
+    for press in ("a", " ", "ArrowLeft"):
+        words.press(press)
+    expect(words).to_have_value("a ")
+    expect(here(page)).to_have_text("Sum")
     page.get_by_role("button", name="To the end").click()
     expect(here(page)).to_have_text("Logits")
     expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     expect(page.locator(".spine .spoken")).to_have_text("Answer, Logits")
 
 
-def test_who_writes_does_not_move(open_demo: OpenDemo) -> None:
-    page = open_demo("spine", "small")
-    words = page.get_by_label("Words")
-    words.press("a")
-    words.press(" ")
-    words.press("ArrowLeft")
-    expect(words).to_have_value("a ")
-    expect(here(page)).to_have_text("Tokens")
-
-
 def test_in_a_long_list_one_stands_in_sight_and_the_page_stays(open_demo: OpenDemo) -> None:
-    page = open_demo("spine", "long")
+    page = open_demo("spine", "long").page
     page.get_by_role("button", name="To the end").click()
     expect(here(page)).to_have_text("Logits")
     expect(here(page)).to_be_in_viewport()
-    view = page.locator(".spine .stage")
-    assert view.evaluate("stage => stage.scrollTop") > 0
+    assert page.locator(".spine .stage").evaluate("stage => stage.scrollTop") > 0
     assert page.locator("[data-testid=stMain]").evaluate("main => main.scrollTop") == 0

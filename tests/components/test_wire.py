@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from explorer.components import wire
 from explorer.components.mounting import HERE, read, slim_js
-from tests.grids import grid
 
 SEEDS = range(12)
 
@@ -24,47 +25,48 @@ def weights(seed: int) -> torch.Tensor:
     return (seed * torch.randn(size, size, generator=random)).softmax(-1)
 
 
-def test_a_weight_comes_back_to_half_a_ten_thousandth(subtests: pytest.Subtests) -> None:
-    for seed in SEEDS:
-        with subtests.test(seed=seed):
-            sent = weights(seed)
-            coded = wire.encode(sent)
-            back = wire.decode(coded.codes, coded.header())
-            error = np.abs(back - sent.double().numpy())
-            assert error[sent.numpy() > 0.5e-4].max(initial=0) <= 0.5e-4 + 1e-9
-            assert error.max() <= 1e-4 + 1e-9
-            assert ((back > 0) == (sent.numpy() > 0)).all(), "small is not none"
-
-
-@grid("seed, low", SEEDS, [-30.0, 0.0, 2.0])
-def test_any_range_comes_back_to_its_step_and_zero_exactly(seed: int, low: float) -> None:
-    random = torch.Generator().manual_seed(seed)
-    sent = low + (seed + 2) * 10 * torch.rand(9, 7, generator=random, dtype=torch.float64)
-    sent[0, 0] = 0
+def there_and_back(sent: torch.Tensor) -> tuple[wire.Coded, np.ndarray]:
     coded = wire.encode(sent)
-    back = wire.decode(coded.codes, coded.header())
-    step = (coded.high - coded.low) / coded.steps
-    assert np.abs(back - sent.numpy()).max() <= step / 2 + 1e-9
-    assert abs(back[0, 0]) < 1e-9
+    return coded, wire.decode(coded.codes, coded.header())
+
+
+def message_of(sent: torch.Tensor) -> bytes:
+    coded = wire.encode(sent)
+    return wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
+
+
+def test_a_weight_comes_back_to_half_a_ten_thousandth() -> None:
+    for sent in map(weights, SEEDS):
+        _, back = there_and_back(sent)
+        error = np.abs(back - sent.double().numpy())
+        assert error[sent.numpy() > 0.5e-4].max(initial=0) <= 0.5e-4 + 1e-9
+        assert error.max() <= 1e-4 + 1e-9
+        assert ((back > 0) == (sent.numpy() > 0)).all(), "small is not none"
+
+
+def test_any_range_comes_back_to_its_step_and_zero_exactly() -> None:
+    for seed, low in itertools.product(SEEDS, (-30.0, 0.0, 2.0)):
+        random = torch.Generator().manual_seed(seed)
+        sent = low + (seed + 2) * 10 * torch.rand(9, 7, generator=random, dtype=torch.float64)
+        sent[0, 0] = 0
+        coded, back = there_and_back(sent)
+        step = (coded.high - coded.low) / coded.steps
+        assert np.abs(back - sent.numpy()).max() <= step / 2 + 1e-9
+        assert abs(back[0, 0]) < 1e-9
 
 
 def test_what_is_no_number_has_its_own_code() -> None:
-    sent = torch.tensor([0.25, math.nan, math.inf, -math.inf])
-    coded = wire.encode(sent)
+    coded, back = there_and_back(torch.tensor([0.25, math.nan, math.inf, -math.inf]))
     assert coded.codes.tolist() == [2500, wire.ABSENT, wire.INFINITY, wire.MINUS_INFINITY]
-    back = wire.decode(coded.codes, coded.header())
-    assert np.isnan(back[1])
-    assert back[2] == np.inf
-    assert back[3] == -np.inf
+    assert np.array_equal(back, [0.25, math.nan, math.inf, -math.inf], equal_nan=True)
 
 
-def test_empty_and_tiny_arrays_travel(subtests: pytest.Subtests) -> None:
+def test_empty_and_tiny_arrays_and_a_bfloat16_that_wants_gradients_travel() -> None:
     for shape in [(0, 0), (1, 1), (3, 0)]:
-        with subtests.test(shape=shape):
-            coded = wire.encode(torch.zeros(shape))
-            message = wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
-            header, planes = wire.unpack(message)
-            assert wire.codes_of(planes["values"], header["shape"]).shape == shape
+        header, planes = wire.unpack(message_of(torch.zeros(shape)))
+        assert wire.codes_of(planes["values"], header["shape"]).shape == shape
+    sent = torch.rand(3, 3, dtype=torch.bfloat16).requires_grad_()
+    assert wire.encode(sent).codes.shape == (3, 3)
 
 
 def test_planes_and_flags_come_back() -> None:
@@ -76,11 +78,6 @@ def test_planes_and_flags_come_back() -> None:
     assert (wire.codes_of(planes["codes"], [256, 256]) == codes).all()
     unpacked = np.unpackbits(np.frombuffer(planes["flags"], np.uint8))[: 5 * 13]
     assert (unpacked.reshape(5, 13).astype(bool) == flags.numpy()).all()
-
-
-def test_a_bfloat16_tensor_that_wants_gradients_is_taken() -> None:
-    sent = torch.rand(3, 3, dtype=torch.bfloat16).requires_grad_()
-    assert wire.encode(sent).codes.shape == (3, 3)
 
 
 READ = """
@@ -103,31 +100,39 @@ def shown(value: float) -> str:
     return f"{value:.{max(0, min(4, 2 - size))}f}"
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("largest", [0.004, 1.6, 30.0, 800.0])
-def test_no_digit_is_finer_than_what_was_sent(browser: Browser, largest: float) -> None:
-    """A number that is a step away, and so sent alike, is not said to another digit."""
+@pytest.fixture
+def reader(browser: Browser) -> Iterator[Page]:
+    """A page with the code that reads what is sent."""
     page = browser.new_page()
     page.add_script_tag(content="const THEME = {};\n" + slim_js(read(HERE / "shared.js")))
-    coded = wire.encode(largest * torch.linspace(-1, 1, 101) ** 3)
-    message = wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
-    step = (coded.high - coded.low) / coded.steps
-    for _, text in page.evaluate(READ, base64.b64encode(message).decode()):
-        digits = len(text.partition(".")[2])
-        assert 10.0**-digits >= step or digits == 0, text
+    yield page
     page.close()
 
 
+def read_by(reader: Page, sent: torch.Tensor) -> list[tuple[float, str]]:
+    """Every value as the browser reads it, and as it writes it."""
+    found: list[tuple[float, str]] = reader.evaluate(
+        READ, base64.b64encode(message_of(sent)).decode()
+    )
+    return found
+
+
 @pytest.mark.browser
-def test_the_browser_reads_what_python_wrote(browser: Browser) -> None:
-    page = browser.new_page()
-    page.add_script_tag(content="const THEME = {};\n" + slim_js(read(HERE / "shared.js")))
-    for seed in SEEDS:
-        sent = weights(seed)
+def test_no_digit_is_finer_than_what_was_sent(reader: Page) -> None:
+    """A number that is a step away, and so sent alike, is not said to another digit."""
+    for largest in (0.004, 1.6, 30.0, 800.0):
+        sent = largest * torch.linspace(-1, 1, 101) ** 3
         coded = wire.encode(sent)
-        message = wire.pack(coded.header(), {"values": wire.plane(coded.codes)})
-        got = page.evaluate(READ, base64.b64encode(message).decode())
-        expected = wire.decode(coded.codes, coded.header()).reshape(-1)
+        step = (coded.high - coded.low) / coded.steps
+        for _, text in read_by(reader, sent):
+            digits = len(text.partition(".")[2])
+            assert 10.0**-digits >= step or digits == 0, text
+
+
+@pytest.mark.browser
+def test_the_browser_reads_what_python_wrote(reader: Page) -> None:
+    for sent in map(weights, SEEDS):
+        expected = there_and_back(sent)[1].reshape(-1)
+        got = read_by(reader, sent)
         assert np.allclose([value for value, _ in got], expected, atol=1e-12)
         assert [text for _, text in got] == [shown(value) for value in expected]
-    page.close()
