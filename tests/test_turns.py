@@ -1,4 +1,4 @@
-"""Turns: few at once, none for ever, and given back whatever happens."""
+"""Turns: few at once, none for ever, and given back; a bar is shown where work takes long."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from explorer import turns
+from explorer import turns, waiting
 from explorer.turns import AT_ONCE, turn
+from explorer.waiting import with_bar
 
 
 def runs_through() -> bool:
@@ -72,3 +73,31 @@ def test_who_has_waited_long_goes_on_in_any_case(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(turns, "LONGEST_WAIT", 0.05)
         assert runs_through()
     assert runs_through()
+
+
+class Place:
+    """Stands in for a place on the screen."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def progress(self, share: float, text: str) -> None:
+        self.said.append(text)
+
+    def empty(self) -> None:
+        self.said.append("")
+
+
+def test_long_work_says_how_far_it_is_and_short_work_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for seconds, said in [
+        (1.0, ["Reading: 10%, about 9 s left", "Reading: 40%, about 3 s left", ""]),
+        (0.001, [""]),
+    ]:
+        place, looks = Place(), iter(range(100))
+        monkeypatch.setattr(waiting.st, "empty", lambda place=place: place)
+        clock = lambda seconds=seconds, looks=looks: seconds * next(looks)  # noqa: E731
+        monkeypatch.setattr(waiting.time, "monotonic", clock)
+        assert with_bar([1, 3, 6], 10, "Reading", lambda step: step) == [1, 3, 6]
+        assert place.said == said
