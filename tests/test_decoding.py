@@ -133,18 +133,6 @@ def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
     assert len(read) == count, "made once"
 
 
-def test_one_more_move_costs_no_pass_but_that_on_the_screen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    opened, text, found = library.open_model("shakespeare"), "To be", Branches()
-    log_chances(opened, text, found, stand(opened, text, ()), 0, nothing)
-    monkeypatch.setattr(explorer.decoding, "GoingOn", None)
-    for token in (5, 6, 7, 8):
-        found = found.write([token], forced=True)
-        standing = stand(opened, text, found.path())
-        assert len(log_chances(opened, text, found, standing, found.at, nothing)) == found.at + 1
-
-
 def test_as_many_moves_as_there_may_be_need_no_deeper_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
@@ -18,8 +17,7 @@ async def _talk(socket: WebSocket) -> None:
     await socket.close()
 
 
-@pytest.fixture
-def client() -> TestClient:
+def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
     theirs = {"X-Content-Type-Options": "anything"}
     routes = [
         Route("/plain", lambda request: PlainTextResponse("words", headers=theirs)),
@@ -27,11 +25,8 @@ def client() -> TestClient:
         Route("/broken", lambda request: 1 / 0),
         WebSocketRoute("/socket", _talk),
     ]
-    inside = Starlette(routes=routes)
-    return TestClient(app.SecurityHeaders(inside), raise_server_exceptions=False)
-
-
-def test_every_answer_carries_the_headers_and_is_else_left_alone(client: TestClient) -> None:
+    inside = app.SecurityHeaders(Starlette(routes=routes))
+    client = TestClient(inside, raise_server_exceptions=False)
     for path in ["/plain", "/parts", "/nothing", "/broken"]:
         answer = client.get(path)
         for name, value in app.HEADERS.items():

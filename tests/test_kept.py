@@ -28,13 +28,13 @@ def own(folder: Path) -> Opened:
 
 
 @pytest.fixture
-def opened(_small_models: Path) -> Opened:
-    return own(_small_models / "letters")
+def opened(small_models: Path) -> Opened:
+    return own(small_models / "letters")
 
 
 @pytest.fixture
-def other(_small_models: Path) -> Opened:
-    return own(_small_models / "letters")
+def other(small_models: Path) -> Opened:
+    return own(small_models / "letters")
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_what_is_too_large_with_its_key_is_given_and_not_kept(opened: Opened) ->
 
 
 def test_everything_is_counted_with_what_is_in_it(
-    _small_models: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    small_models: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "x" * 10_000
     for plain in (text, (text,), [(1, text)], Answer("text", "", (Guess(text, 0.5),))):
@@ -107,7 +107,7 @@ def test_everything_is_counted_with_what_is_in_it(
     assert found.bytes >= sum(value.nbytes for value in storages.values()) > 0
     cache: LRUCache[object, tuple[object, int]] = LRUCache(10**9, getsizeof=lambda pair: pair[1])
     monkeypatch.setattr(store, "_kept", cache)
-    writer = own(_small_models / "translation")
+    writer = own(small_models / "translation")
     reading = read(writer, writer.example)
     edits = tuple(Patch("decoder.cross_attn", 0, head, 1, writer.example) for head in range(2))
     writing_anew.answer(writer, edited(writer, reading, edits))
@@ -115,8 +115,8 @@ def test_everything_is_counted_with_what_is_in_it(
     assert kept_under["written anew"] > sum(len(each.text) for each in edits) + len(reading.text)
 
 
-def test_what_was_made_goes_with_its_model(_small_models: Path) -> None:
-    opened = own(_small_models / "letters")
+def test_what_was_made_goes_with_its_model(small_models: Path) -> None:
+    opened = own(small_models / "letters")
     made, model = weakref.ref(kept(opened, "a", Made, nothing)), weakref.ref(opened)
     read(opened, opened.example)
     del opened

@@ -22,17 +22,15 @@ from tests.shelf import NAMES
 
 
 @pytest.fixture
-def shipped(_small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shipped(small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A shelf of our own that a test may change."""
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shipped"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
-    return Path(shutil.copytree(_small_models, tmp_path / "shipped"))
+    return Path(shutil.copytree(small_models, tmp_path / "shipped"))
 
 
 @pytest.fixture
-def folder(
-    shipped: Path, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def folder(shipped: Path, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The models of others, which a test may change; the app was started for them."""
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "zoo"))
     return Path(shutil.copytree(published, tmp_path / "zoo"))
@@ -109,9 +107,6 @@ def test_what_was_measured_is_shown_and_strange_records_are_not() -> None:
 RARE: list[tuple[dict[str, Any], str]] = [
     ({"tie_embeddings": True}, "the head is the token embedding"),
     ({"n_segments": 2}, "2 sentences are told apart"),
-    ({"embedding_norm": True}, "the embedding is normed"),
-    ({"parallel": True}, "attention and feed-forward stand side by side"),
-    ({"qk_norm": True}, "queries and keys are normed"),
     ({"attention_cap": 50.0, "logit_cap": 30.0}, "scores stay within ±50, logits"),
     ({"windows": (0, 4096)}, "1 of 2 layers look back at most 4,096 tokens"),
     (

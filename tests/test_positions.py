@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
 from explorer.positions import CODE, EXPLANATIONS, SCHEMES, Scheme, learned_table, scheme
 from models import Transformer, TransformerConfig
 from models.config import POSITIONS
-from models.positional import PositionalEncoding, RotaryPositions
+from models.positional import PositionalEncoding
 
 SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
 
@@ -57,22 +56,6 @@ def test_alibi_is_a_straight_line_for_each_head() -> None:
         lines = {(name, offset): value for name, offset, value in found.by_head}
         assert float(found.products[8, 0]) == pytest.approx(lines[f"head {head}", 8])
         assert not found.products.diagonal().any()
-
-
-def test_in_rotary_positions_enter_a_product_by_their_distance_alone() -> None:
-    """What the page says: other vectors give other products, a shift of both places gives none."""
-    vectors = torch.randn(3, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    rotary = RotaryPositions(8)
-
-    def product(query: Tensor, at: int, key: Tensor, there: int) -> float:
-        turn = rotary.rotation(torch.tensor([at, there]))
-        turned = turn(torch.stack((query, key))[None, None])[0, 0]
-        return float(turned[0] @ turned[1])
-
-    shifted = product(vectors[0], 9, vectors[1], 12)
-    assert shifted == pytest.approx(product(vectors[0], 2, vectors[1], 5), abs=1e-5)
-    assert shifted != pytest.approx(product(vectors[0], 2, vectors[2], 5), abs=1e-2)
-    assert "enters their product by their distance alone" in EXPLANATIONS["rotary"]
 
 
 def test_buckets_without_trained_numbers_are_made_without_filling_a_table(

@@ -31,9 +31,12 @@ PIECES = byte_tokenizer("the cat and the hat 😀 " * 20, 280, DECODER)
 TEXTS = st.text(alphabet="the catnd😀é\n", min_size=1, max_size=60).filter(str.strip)
 
 
-@pytest.fixture(params=NAMES)
-def opened(request: pytest.FixtureRequest, small_models: Path) -> Opened:
-    return library.open_model(request.param)
+@pytest.fixture(params=[*NAMES, "far"])
+def opened(request: pytest.FixtureRequest, small_models: Path, tmp_path: Path) -> Opened:
+    if request.param != "far":
+        return library.open_model(request.param)
+    put(tmp_path, "far", PIECES, "the cat", kind="decoder", n_heads=4, positions="alibi")
+    return library.opened_from(tmp_path / "far", "far")
 
 
 @pytest.fixture(scope="module")
@@ -66,17 +69,7 @@ def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
             made = masks.pictures(found, part.name, *last)
             hidden = made.scores.masked_fill(~shown.both, -torch.inf)
             torch.testing.assert_close(torch.softmax(hidden, -1), one)
-            assert not made.adds_bias
-
-
-def test_scores_are_shown_with_the_bias_of_positions(tmp_path: Path) -> None:
-    put(tmp_path, "far", PIECES, "the cat", kind="decoder", n_heads=4, positions="alibi")
-    far = library.opened_from(tmp_path / "far", "far")
-    found = read(far, "the cat")
-    made = masks.pictures(found, "decoder.self_attn", 0, 3)
-    hidden = made.scores.masked_fill(~found.mask("decoder.self_attn"), -torch.inf)
-    torch.testing.assert_close(torch.softmax(hidden, -1), made.weights)
-    assert made.adds_bias
+            assert made.adds_bias == (opened.name == "far")
 
 
 def test_padding_changes_no_weight(opened: Opened) -> None:

@@ -113,9 +113,9 @@ def test_a_text_with_more_tokens_than_fit_is_cut_only_when_told_to() -> None:
 
 
 def test_examples_of_others_are_shown_as_they_are_written(
-    _small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(_small_models, tmp_path / "theirs")
+    shutil.copytree(small_models, tmp_path / "theirs")
     examples = ["**b** ![x](/x.png)", ":smile: $x$", "line one\n  line two", "line one\nline two"]
     record = {"example": "cat", "examples": examples}
     (tmp_path / "theirs" / "translation" / "run.json").write_text(json.dumps(record))

@@ -52,7 +52,7 @@ for lines in json.load(sys.stdin):
 
 
 def run(snippets: list[tuple[str, Path]], out: Path) -> list[torch.Tensor]:
-    """What each makes, pasted with nothing before it into a Python that runs where the README is."""
+    """What each makes, pasted alone into a Python that runs where the README is."""
     pasted = [
         code.replace(repr(folder.name), repr(str(folder))) + KEPT.format(out=str(out / str(place)))
         for place, (code, folder) in enumerate(snippets)

@@ -57,14 +57,10 @@ def test_within_a_turn_no_other_is_taken() -> None:
         assert draw(), "the page and its fragment are one turn"
     with others(AT_ONCE - 1):
         assert not draw(), "drawn alone, it has the last turn"
-    assert runs_through()
-
-
-def test_a_turn_is_given_back_after_a_mishap() -> None:
     for _ in range(AT_ONCE + 1):
         with pytest.raises(ZeroDivisionError), turn():
             raise ZeroDivisionError
-    assert runs_through()
+    assert runs_through(), "it is given back after a mishap"
 
 
 def test_who_has_waited_long_goes_on_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
