@@ -74,8 +74,8 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(shipped: Path) -> 
         assert library.open_model("translation")
     for file in ("tokenizer.json", "model.safetensors"):
         path = shipped / "letters" / file
-        for content in [b"", b"nonsense", b"\xff" * 100]:
-            path.write_bytes(content)
+        for damaged in [b"", b"nonsense", b"\xff" * 100]:
+            path.write_bytes(damaged)
             with pytest.raises(LibraryError, match=r"\w\.$"):
                 library.open_model("letters")
         path.unlink()

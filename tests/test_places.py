@@ -75,7 +75,7 @@ def test_several_places_are_named_each_once(
     monkeypatch.setattr(places, "MOST_FOLDERS", 1)
     assert places.named_folders() == [two]
     monkeypatch.delenv("EXPLORER_MODELS")
-    assert places.named_folders() == places.empty_places() == []
+    assert (places.named_folders(), places.empty_places()) == ([], [])
 
 
 def test_a_folder_of_the_hubs_cache_is_called_by_its_id_and_leads_nowhere_else() -> None:
