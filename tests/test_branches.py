@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.branches import MOST_NODES, Branches, Move, from_text
+from explorer.branches import MOST_NODES, Branches, from_text
 
 KNOWN, ENDS, ROOM = 30, {29}, 12
 TOKENS = st.lists(st.integers(0, 28), min_size=1, max_size=3)
@@ -104,12 +104,6 @@ def test_what_does_not_fit_is_refused_and_never_cut() -> None:
         almost.write([1, 2, 3], forced=True)
     assert almost.fitting([1, 2, 3]) == 2
     assert almost.write([1, 2], forced=True).room == 0
-
-
-def test_a_full_tree_is_looked_through_once() -> None:
-    found = Branches(tuple(Move(0, True, (token,)) for token in range(MOST_NODES)), MOST_NODES)
-    assert found.nodes is found.nodes
-    assert found.children is found.children
 
 
 def test_what_is_no_address_of_branches_is_none() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import torch
 import explorer.decoding
 from explorer import library
 from explorer.analysis.decoding import draw, stages
-from explorer.branches import MOST_NODES, Branches, Move
+from explorer.branches import Branches
 from explorer.decoding import drawn_on, ends, log_chances, rank, shown, stand, start_of, why_stopped
 from explorer.kept import forget
 from explorer.library import Opened
@@ -131,24 +130,6 @@ def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
     count = len(read)
     log_chances(opened, text, stem, standing, 0, nothing)
     assert len(read) == count, "made once"
-
-
-def test_as_many_moves_as_there_may_be_need_no_deeper_calls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A link with one token a move, all behind the start: the pass on the screen has them all."""
-    opened, text = library.open_model("shakespeare"), "To be"
-    moves = (Move(0, True, (token,)) for token in range(1, MOST_NODES + 1))
-    found = Branches(tuple(moves), MOST_NODES)
-    forget(opened)
-    standing = stand(opened, text, ())
-    monkeypatch.setattr(explorer.decoding, "GoingOn", None)
-    depths = list[int]()
-    kept = watched(explorer.decoding.kept, lambda *_: depths.append(len(inspect.stack(0))))
-    monkeypatch.setattr(explorer.decoding, "kept", kept)
-    given = log_chances(opened, text, found, standing, 0, nothing)
-    assert given == (0.0, *standing.logits.log_softmax(-1)[1 : MOST_NODES + 1].tolist())
-    assert max(depths) - min(depths) < 10
 
 
 def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:

@@ -47,6 +47,10 @@ class Made:
     """Something that may be referred to weakly."""
 
 
+def fails() -> Made:
+    raise ValueError("once")
+
+
 def nothing(made: object) -> int:
     """The bytes of what is small enough beside its key."""
     return 0
@@ -55,6 +59,8 @@ def nothing(made: object) -> int:
 def test_a_thing_is_made_once_for_its_model_and_key_until_it_is_forgotten(
     opened: Opened, other: Opened
 ) -> None:
+    with pytest.raises(ValueError, match="once"):
+        kept(opened, "a", fails, nothing)
     first = kept(opened, "a", Made, nothing)
     assert kept(opened, "a", Made, nothing) is first
     assert kept(opened, "b", Made, nothing) is not first
@@ -63,15 +69,6 @@ def test_a_thing_is_made_once_for_its_model_and_key_until_it_is_forgotten(
     assert kept(opened, "a", Made, nothing) is not first
     forget(opened)
     forget(opened)
-
-
-def test_nothing_is_kept_of_what_failed(opened: Opened) -> None:
-    def fails() -> Made:
-        raise ValueError("once")
-
-    with pytest.raises(ValueError, match="once"):
-        kept(opened, "a", fails, nothing)
-    assert isinstance(kept(opened, "a", Made, nothing), Made)
 
 
 @pytest.mark.usefixtures("little_room")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from explorer import library, masks
 from explorer.answers import ANSWERS_SHOWN, masks_in
 from explorer.beginnings import cut
 from explorer.first_look import first_look
-from explorer.kept import forget
 from explorer.library import Opened
 from explorer.parts import site
 from explorer.reading import ReadingError, read, read_batch
@@ -88,16 +86,6 @@ def test_the_first_look_is_a_head_of_the_pass(opened: Opened) -> None:
     ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
     watched = trace(opened.model, *ids)[f"{site(part, layer)}.weights"]
     torch.testing.assert_close(found.weights(part, layer, head), watched[0, head])
-
-
-def test_many_threads_read_what_one_reads() -> None:
-    opened = library.open_model("translation")
-    texts = [opened.example, opened.example.split()[0], opened.example] * 8
-    expected = {text: read(opened, text).answer for text in texts}
-    forget(opened)
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda text: read(opened, text).answer, texts))
-    assert answers == [expected[text] for text in texts]
 
 
 def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
