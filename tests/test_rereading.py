@@ -193,14 +193,6 @@ def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
                 close(head_out(reading, part.name, layer, head, 1), gave[1], atol=1e-5, rtol=1e-5)
 
 
-def test_a_query_that_may_look_nowhere_gets_zeros() -> None:
-    found, reading = opened("letters")
-    blind = edited(found, reading, (MaskCell(D, None, 0, 0, False),)).reading
-    assert not blind.mask(D, 0)[0].any()
-    assert (blind.weights(D, 0, 0)[0] == 0).all()
-    assert logits(found, blind).isfinite().all()
-
-
 MISFITS: dict[str, Edit] = {
     "no such attention": AblateHead(E, 0, 0),
     "no layer 2 here: there are 2": AblateAttention(D, 2),
