@@ -49,6 +49,7 @@ def test_every_step_is_a_pass_of_its_own_and_writes_the_likeliest() -> None:
         for step in (1, grown.steps):
             for part in reading.parts:
                 rows, columns = grown.size(part.name, step)
+                assert rows == step or part.name != "decoder.cross_attn"
                 stack = part.name.split(".")[0]
                 so_far = reading.target[:rows] if stack == "decoder" else reading.target[:1]
                 inputs = [ids_of([reading.source])] if reading.source else []
