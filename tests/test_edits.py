@@ -71,6 +71,7 @@ NO_EDITS = (
     "h.q.0.0.z",
     "q.d.0",
     "m.d.a.x.1",
+    "p.d.0.a.1.!!",
     "p.d.0.a.1._w",  # no text in this encoding
     "",
 )
