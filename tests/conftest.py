@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,8 @@ torch.set_num_threads(1)
 
 TESTS = Path(__file__).parent
 CORE, RUNS = TESTS / "models", TESTS / "runs"
+LONGEST = ("browser", "components", "runs", "bench", "tests", "models", "parity", "published")
+"""Folders that begin first, in this order: what is left for the end is short."""
 
 # No deadline: an example may wait on a busy machine. The quick run draws the same examples
 # every time, so what passes once passes again; the thorough one looks for new ones.
@@ -51,13 +53,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest files begin first; what only the thorough run needs is left out of others."""
-    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
-    if config.getoption("--thorough"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("thorough")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+    left_out = {item for item in items if item.get_closest_marker("thorough")}
+    if left_out and not config.getoption("--thorough"):
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+    cases = Counter(item.path for item in items)
+    items.sort(key=lambda item: (_turn_of(item.path.parent.name), -cases[item.path]))
+
+
+def _turn_of(folder: str) -> int:
+    return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

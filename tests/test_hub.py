@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ from huggingface_hub.errors import DryRunError, RepositoryNotFoundError
 
 from explorer import hub, library, places
 from explorer.hub import HubError
-from tests import zoo
 
 ID = "someone/tiny-gpt2"
 COMMIT = "0123456789abcdef" * 2 + "01234567"
@@ -42,89 +40,70 @@ def put_in(cache: Path, files: dict[str, bytes], hub_id: str = ID) -> Path:
     return snapshot
 
 
-@dataclass
-class Planned:
-    """What a plan tells of one file."""
+def answer(
+    monkeypatch: pytest.MonkeyPatch, *sizes: int | None, fails: Exception | None = None
+) -> list[dict[str, Any]]:
+    """The hub answers so from now on; what it will have been asked."""
+    asked: list[dict[str, Any]] = []
 
-    file_size: int | None
-
-
-class FakeHub:
-    """A hub that answers as it is told, and notes what it was asked."""
-
-    def __init__(self, folder: Path, sizes: tuple[int | None, ...], fails: Exception | None = None):
-        self.folder, self.sizes, self.fails = folder, sizes, fails
-        self.asked: list[dict[str, Any]] = []
-
-    def __call__(self, hub_id: str, **how: Any) -> Any:
-        self.asked.append(how)
+    def fake(hub_id: str, **how: Any) -> Any:
+        asked.append(how)
         if how.get("local_files_only"):
             raise FileNotFoundError("not in the cache")
-        if self.fails is not None:
-            raise self.fails
-        return [Planned(size) for size in self.sizes] if how.get("dry_run") else str(self.folder)
+        if fails is not None:
+            raise fails
+        planned = [SimpleNamespace(file_size=size) for size in sizes]
+        return planned if how.get("dry_run") else "/cache/there"
 
-
-def answer(monkeypatch: pytest.MonkeyPatch, *sizes: int | None, **how: Any) -> FakeHub:
-    fake = FakeHub(Path("/cache/there"), sizes, **how)
     monkeypatch.setattr(hub, "snapshot_download", fake)
-    return fake
+    return asked
 
 
-@pytest.mark.parametrize("text", ["gpt2", "openai-community/gpt2", "a/b.c-d_e", "x" * 96])
-def test_ids_of_the_hub(text: str) -> None:
-    assert hub.is_id(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_only_what_may_be_an_id_is_asked_for() -> None:
+    for text in ["gpt2", "openai-community/gpt2", "a/b.c-d_e", "x" * 96]:
+        assert hub.is_id(text), text
+    for text in [
         *["", ".", "..", "../x", "a..b", "-x", "x--y", "a/b/c", "x.git", "a b", "a/", "/a"],
         *["x" * 97, "a/b\n", "ü/ü", "a\0", "https://x.org/y", "a/b@main", "a?b", "%2e%2e/x"],
-    ],
-)
-def test_what_is_no_id_is_never_asked_for(text: str) -> None:
-    assert not hub.is_id(text)
+    ]:
+        assert not hub.is_id(text), text
 
 
-def test_offline_the_cache_gives_a_model_that_opens(cache: Path) -> None:
-    made = zoo.gpt2(cache / "made")
-    kept = put_in(cache, {file.name: file.read_bytes() for file in made.iterdir()})
+def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path) -> None:
+    made = (published / "gpt2").iterdir()
+    kept = put_in(cache, {file.name: file.read_bytes() for file in made})
     assert hub.fetched(ID) == places.typed(ID) == kept
     entry = library.look_at(kept)
-    assert entry.fault is None
-    assert entry.name == ID
+    assert (entry.fault, entry.name) == (None, ID)
     assert library.open_entry(entry).family == "gpt2"
-
-
-@pytest.mark.parametrize("files", [None, {}, {"README.md": b""}])
-def test_offline_what_is_not_in_the_cache_is_said(cache: Path, files: dict[str, bytes]) -> None:
-    if files is not None:
-        put_in(cache, files)
-    with pytest.raises(HubError, match=rf"^There is no folder {ID}, the hub cannot .*\.$"):
-        hub.fetched(ID)
+    put_in(cache, {}, "someone/empty")
+    put_in(cache, {"README.md": b""}, "someone/else")
+    for missing in ("someone/new", "someone/empty", "someone/else"):
+        with pytest.raises(HubError, match=rf"^There is no folder {missing}, the hub cannot .*\.$"):
+            hub.fetched(missing)
 
 
 def test_what_is_fetched_is_planned_first_and_is_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = answer(monkeypatch, 10, None)
+    asked = answer(monkeypatch, 10, None)
     assert hub.fetched(ID) == Path("/cache/there")
-    plan, fetch = fake.asked
+    plan, fetch = asked
     assert plan.pop("dry_run")
     assert plan == fetch
     patterns = fetch["allow_patterns"]
     for name in ("modeling.py", "pytorch_model.bin", "model.pt", "x.pkl", "tf_model.h5", "x.zip"):
         assert not any(Path(name).match(pattern) for pattern in patterns)
-    for name in ("model-00001-of-00002.safetensors", "tokenizer.json", "tokenizer_config.json"):
-        assert any(Path(name).match(pattern) for pattern in patterns)
-    for name in ("special_tokens_map.json", "vocab.json", "merges.txt", "source.spm"):
+    for name in [
+        *("model-00001-of-00002.safetensors", "tokenizer.json", "tokenizer_config.json"),
+        *("special_tokens_map.json", "vocab.json", "merges.txt", "source.spm"),
+    ]:
         assert any(Path(name).match(pattern) for pattern in patterns)
 
 
 def test_what_is_too_large_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = answer(monkeypatch, 10**10, 10**10)
+    asked = answer(monkeypatch, 10**10, 10**10)
     with pytest.raises(HubError, match=rf"^{ID} has 20 GB, more than the 16 GB .*\.$"):
         hub.fetched(ID)
-    assert len(fake.asked) == 1
+    assert len(asked) == 1
 
 
 class Unheard(Exception):
@@ -143,9 +122,10 @@ def plan_failed() -> DryRunError:
     return error
 
 
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
+def test_every_failure_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    for error, sentence in [
         (not_found(), "the hub has no such model that all may read."),
         (plan_failed(), "the hub has no such model that all may read."),
         (DryRunError("offline"), "the hub cannot be reached"),
@@ -153,14 +133,10 @@ def plan_failed() -> DryRunError:
         (Unheard("no route"), "the hub cannot be reached"),
         (ValueError("strange answer"), "the hub cannot be reached"),
         (OSError(errno.ENOSPC, "full"), "There is no room on this disk"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_every_failure_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, sentence: str
-) -> None:
-    answer(monkeypatch, fails=error)
-    with pytest.raises(HubError, match=sentence) as caught:
-        hub.fetched(ID)
-    assert str(caught.value).count(". ") == 0
-    assert "\n" not in str(caught.value)
+    ]:
+        with subtests.test(error=error):
+            answer(monkeypatch, fails=error)
+            with pytest.raises(HubError, match=sentence) as caught:
+                hub.fetched(ID)
+            assert str(caught.value).count(". ") == 0
+            assert "\n" not in str(caught.value)

@@ -20,52 +20,21 @@ from explorer.kept import forget, kept, size_of
 from explorer.library import Opened
 from explorer.reading import read
 from explorer.rereading import edited
-from tests.shelf import shelf
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
+def own(folder: Path) -> Opened:
+    """A model that nobody else has opened."""
+    return library.opened_from(folder, folder.name)
 
 
 @pytest.fixture
-def opened(folder: Path) -> Opened:
-    """A model of its own for every test."""
-    return library.opened_from(folder / "letters", "letters")
+def opened(small_models: Path) -> Opened:
+    return own(small_models / "letters")
 
 
-class Made:
-    """Something that may be referred to weakly."""
-
-
-def nothing(made: object) -> int:
-    """The bytes of what is small enough beside its key."""
-    return 0
-
-
-def test_a_thing_is_made_once_for_its_model_and_key(folder: Path, opened: Opened) -> None:
-    first = kept(opened, "a", Made, nothing)
-    assert kept(opened, "a", Made, nothing) is first
-    assert kept(opened, "b", Made, nothing) is not first
-    other = library.opened_from(folder / "letters", "letters")
-    assert kept(other, "a", Made, nothing) is not first
-
-
-def test_what_is_forgotten_is_made_anew(opened: Opened) -> None:
-    first = kept(opened, "a", Made, nothing)
-    forget(opened)
-    assert kept(opened, "a", Made, nothing) is not first
-    forget(opened)
-    forget(opened)
-
-
-def test_nothing_is_kept_of_what_failed(opened: Opened) -> None:
-    def fails() -> Made:
-        raise ValueError("once")
-
-    with pytest.raises(ValueError, match="once"):
-        kept(opened, "a", fails, nothing)
-    assert isinstance(kept(opened, "a", Made, nothing), Made)
+@pytest.fixture
+def other(small_models: Path) -> Opened:
+    return own(small_models / "letters")
 
 
 @pytest.fixture
@@ -74,74 +43,83 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_kept", LRUCache(1_000, getsizeof=lambda pair: pair[1]))
 
 
+class Made:
+    """Something that may be referred to weakly."""
+
+
+def fails() -> Made:
+    raise ValueError("once")
+
+
+def nothing(made: object) -> int:
+    """The bytes of what is small enough beside its key."""
+    return 0
+
+
+def test_a_thing_is_made_once_for_its_model_and_key_until_it_is_forgotten(
+    opened: Opened, other: Opened
+) -> None:
+    with pytest.raises(ValueError, match="once"):
+        kept(opened, "a", fails, nothing)
+    first = kept(opened, "a", Made, nothing)
+    assert kept(opened, "a", Made, nothing) is first
+    assert kept(opened, "b", Made, nothing) is not first
+    assert kept(other, "a", Made, nothing) is not first
+    forget(opened)
+    assert kept(opened, "a", Made, nothing) is not first
+    forget(opened)
+    forget(opened)
+
+
 @pytest.mark.usefixtures("little_room")
-def test_the_oldest_makes_room(opened: Opened) -> None:
-    first, second = (kept(opened, key, Made, lambda _: 400) for key in "ab")
+def test_the_oldest_of_all_models_makes_room(opened: Opened, other: Opened) -> None:
+    first, second = (kept(each, "a", Made, lambda _: 400) for each in (opened, other))
     assert kept(opened, "a", Made, lambda _: 400) is first
     kept(opened, "c", Made, lambda _: 400)
     assert kept(opened, "a", Made, lambda _: 400) is first
-    assert kept(opened, "b", Made, lambda _: 400) is not second
+    assert kept(other, "a", Made, lambda _: 400) is not second
 
 
 @pytest.mark.usefixtures("little_room")
-def test_all_models_share_the_room(folder: Path, opened: Opened) -> None:
-    other = library.opened_from(folder / "letters", "letters")
-    first = kept(opened, "a", Made, lambda _: 600)
-    kept(other, "a", Made, lambda _: 600)
-    assert kept(opened, "a", Made, lambda _: 600) is not first
-
-
-@pytest.mark.usefixtures("little_room")
-def test_what_is_too_large_is_given_and_not_kept(opened: Opened) -> None:
+def test_what_is_too_large_with_its_key_is_given_and_not_kept(opened: Opened) -> None:
     small = kept(opened, "small", Made, lambda _: 400)
     large = kept(opened, "large", Made, lambda _: 1_001)
     assert kept(opened, "large", Made, lambda _: 1_001) is not large
     assert kept(opened, "small", Made, nothing) is small, "it pushed nothing out"
-
-
-@pytest.mark.usefixtures("little_room")
-def test_a_key_takes_room_too(opened: Opened) -> None:
     text = "the cat and the hat " * 60
     patch = Patch("decoder.self_attn", 0, 0, 1, text)
     for key in (text, ("text", text), ("edited", (patch,)), tuple(range(50))):
         assert kept(opened, key, Made, nothing) is not kept(opened, key, Made, nothing)
 
 
-def test_plain_data_is_counted_with_everything_in_it() -> None:
+def test_everything_is_counted_with_what_is_in_it(
+    small_models: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "x" * 10_000
     for plain in (text, (text,), [(1, text)], Answer("text", "", (Guess(text, 0.5),))):
         assert 10_000 < size_of(plain) < 11_000
-
-
-def test_an_answer_that_is_written_anew_takes_its_text_and_its_edits(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    found = read(opened, opened.example)
+    values = found.trace.values.values()
+    storages = {value.untyped_storage().data_ptr(): value for value in values}
+    assert found.bytes >= sum(value.nbytes for value in storages.values()) > 0
     cache: LRUCache[object, tuple[object, int]] = LRUCache(10**9, getsizeof=lambda pair: pair[1])
     monkeypatch.setattr(store, "_kept", cache)
-    found = library.opened_from(folder / "translation", "translation")
-    reading = read(found, found.example)
-    edits = tuple(Patch("decoder.cross_attn", 0, head, 1, found.example) for head in range(2))
-    writing_anew.answer(found, edited(found, reading, edits))
+    writer = own(small_models / "translation")
+    reading = read(writer, writer.example)
+    edits = tuple(Patch("decoder.cross_attn", 0, head, 1, writer.example) for head in range(2))
+    writing_anew.answer(writer, edited(writer, reading, edits))
     kept_under = {place[1][0]: size for place, (_, size) in cache.items()}  # type: ignore[index]
-    written = sum(len(each.text) for each in edits) + len(reading.text)
-    assert kept_under["written anew"] > written
+    assert kept_under["written anew"] > sum(len(each.text) for each in edits) + len(reading.text)
 
 
-def test_what_was_made_goes_with_its_model(folder: Path) -> None:
-    opened = library.opened_from(folder / "letters", "letters")
+def test_what_was_made_goes_with_its_model(small_models: Path) -> None:
+    opened = own(small_models / "letters")
     made, model = weakref.ref(kept(opened, "a", Made, nothing)), weakref.ref(opened)
     read(opened, opened.example)
     del opened
     gc.collect()
     assert model() is None, "something that was made refers to the model"
     assert made() is None
-
-
-def test_a_reading_is_counted_by_what_it_holds(opened: Opened) -> None:
-    found = read(opened, opened.example)
-    values = found.trace.values.values()
-    storages = {value.untyped_storage().data_ptr(): value for value in values}
-    assert found.bytes >= sum(value.nbytes for value in storages.values()) > 0
 
 
 def test_many_threads_get_the_same(opened: Opened) -> None:

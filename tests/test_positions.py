@@ -4,47 +4,49 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
-from explorer.positions import CODE, EXPLANATIONS, SCHEMES, learned_table, scheme
+from explorer.positions import CODE, EXPLANATIONS, SCHEMES, Scheme, learned_table, scheme
 from models import Transformer, TransformerConfig
 from models.config import POSITIONS
-from models.positional import PositionalEncoding, RotaryPositions
+from models.positional import PositionalEncoding
 
 SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
+
+
+def made(name: str, model: Transformer | None = None, width: int | None = None) -> Scheme:
+    found = scheme(name, model or Transformer(SMALL), 20, width=width)
+    assert found is not None
+    return found
+
+
+def spread(found: Scheme) -> float:
+    """How far products of two positions that are equally far apart differ at most."""
+    for _, smallest, mean, largest in found.against_offset():
+        assert smallest - 1e-4 <= mean <= largest + 1e-4
+    return max(largest - smallest for _, smallest, _, largest in found.against_offset())
 
 
 def test_every_scheme_of_the_core_is_explained() -> None:
     assert set(SCHEMES) == set(EXPLANATIONS) == set(CODE) == set(POSITIONS)
 
 
-def test_sinusoids_depend_on_the_distance_alone_and_learned_positions_do_not() -> None:
+def test_learned_positions_are_the_models_own_and_know_no_distance() -> None:
     model = Transformer(SMALL.replace(positions="learned"))
-    sinusoidal, learned = scheme("sinusoidal", model, 20), scheme("learned", model, 20)
-    assert sinusoidal is not None
-    assert learned is not None
-    for _, smallest, mean, largest in sinusoidal.against_offset():
-        assert largest - smallest < 1e-4
-        assert smallest - 1e-4 <= mean <= largest + 1e-4
-    assert any(largest - smallest > 1e-2 for _, smallest, _, largest in learned.against_offset())
-
-
-def test_the_learned_table_is_the_models_own() -> None:
-    model = Transformer(SMALL.replace(positions="learned"))
-    found = scheme("learned", model, 7)
-    table = learned_table(model)
-    assert found is not None
+    found, table = made("learned", model), learned_table(model)
     assert found.table is not None
     assert table is not None
-    assert torch.equal(found.table, table[:7])
+    assert torch.equal(found.table, table[:20])
+    assert spread(found) > 1e-2
     assert scheme("learned", Transformer(SMALL), 7) is None
 
 
-def test_rotary_products_depend_on_the_distance_alone() -> None:
-    found = scheme("rotary", Transformer(SMALL), 20)
-    assert found is not None
-    for _, smallest, _, largest in found.against_offset():
-        assert largest - smallest < 1e-4
+def test_sinusoids_and_rotations_depend_on_the_distance_alone() -> None:
+    found = made("sinusoidal")
+    assert spread(found) < 1e-4
+    assert spread(made("rotary")) < 1e-4
+    values = [row["value"] for row in found.wave(0)[:20]]
+    assert values == pytest.approx(torch.sin(torch.arange(20.0)).tolist(), abs=1e-5)
+    assert found.wavelengths[0] == pytest.approx(2 * torch.pi)
 
 
 def test_alibi_is_a_straight_line_for_each_head() -> None:
@@ -56,33 +58,6 @@ def test_alibi_is_a_straight_line_for_each_head() -> None:
         assert not found.products.diagonal().any()
 
 
-def test_a_wave_is_the_column_of_the_table() -> None:
-    found = scheme("sinusoidal", Transformer(SMALL), 20)
-    assert found is not None
-    rows = found.wave(0)
-    assert [row["value"] for row in rows[:20]] == pytest.approx(
-        torch.sin(torch.arange(20.0)).tolist(), abs=1e-5
-    )
-    assert found.wavelengths[0] == pytest.approx(2 * torch.pi)
-
-
-@pytest.mark.parametrize("offset", [0, 7])
-def test_in_rotary_positions_enter_a_product_by_their_distance_alone(offset: int) -> None:
-    """What the page says: other vectors give other products, a shift of both places gives none."""
-    vectors = torch.randn(3, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    rotary = RotaryPositions(8)
-
-    def product(query: Tensor, at: int, key: Tensor, there: int) -> float:
-        turn = rotary.rotation(torch.tensor([at, there]))
-        turned = turn(torch.stack((query, key))[None, None])[0, 0]
-        return float(turned[0] @ turned[1])
-
-    one = product(vectors[0], 2 + offset, vectors[1], 5 + offset)
-    assert one == pytest.approx(product(vectors[0], 2, vectors[1], 5), abs=1e-5)
-    assert one != pytest.approx(product(vectors[0], 2, vectors[2], 5), abs=1e-2)
-    assert "enters their product by their distance alone" in EXPLANATIONS["rotary"]
-
-
 def test_buckets_without_trained_numbers_are_made_without_filling_a_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -92,16 +67,14 @@ def test_buckets_without_trained_numbers_are_made_without_filling_a_table(
         pytest.fail("a table was filled")
 
     monkeypatch.setattr(torch.nn.init, "_no_grad_normal_", fill)
-    assert scheme("relative", Transformer(SMALL), 9) is not None
+    made("relative")
 
 
 def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:
-    found = scheme("sinusoidal", Transformer(SMALL), 20, width=7)
-    assert found is not None
+    found = made("sinusoidal", width=7)
     assert found.table is not None
     last = torch.sin(torch.arange(20.0) / 10_000 ** (6 / 7))
     torch.testing.assert_close(found.table[:, 6].float(), last)
     assert found.pairs == ((0, 1), (2, 3), (4, 5))
     torch.testing.assert_close(PositionalEncoding(7, 20).pe[0], found.table.float())
-    spreads = [largest - smallest for _, smallest, _, largest in found.against_offset()]
-    assert max(spreads) > 1e-6  # the distance alone no longer counts
+    assert spread(found) > 1e-6, "the distance alone no longer counts"

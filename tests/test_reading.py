@@ -1,145 +1,126 @@
-"""One pass of a model over a text: what is kept, what is derived, what is refused."""
+"""One pass of a model over a text: what is kept, derived, answered, and refused or cut."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from explorer import library, masks
+from explorer.answers import ANSWERS_SHOWN
+from explorer.beginnings import cut
 from explorer.first_look import first_look
-from explorer.kept import forget
 from explorer.library import Opened
-from explorer.parts import parts, site
-from explorer.reading import ReadingError, read
+from explorer.parts import site
+from explorer.reading import ReadingError, read, read_batch
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
 from models import trace
-from tests.shelf import NAMES, put, shelf
+from tests import zoo
+from tests.shelf import NAMES, put
+
+pytestmark = pytest.mark.usefixtures("small_models")
+PIECES = byte_tokenizer("the cat and the hat 😀 " * 20, 280, DECODER)
+TEXTS = st.text(alphabet="the catnd😀é\n", min_size=1, max_size=60).filter(str.strip)
+
+
+@pytest.fixture(params=[*NAMES, "far"])
+def opened(request: pytest.FixtureRequest, small_models: Path, tmp_path: Path) -> Opened:
+    if request.param != "far":
+        return library.open_model(request.param)
+    put(tmp_path, "far", PIECES, "the cat", kind="decoder", n_heads=4, positions="alibi")
+    return library.opened_from(tmp_path / "far", "far")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = shelf(tmp_path_factory.mktemp("checkpoints"))
-    far = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
-    put(made, "far", far, "the cat", kind="decoder", n_heads=4, positions="alibi")
-    return made
+def bert(published: Path) -> Opened:
+    return library.open_entry(library.look_at(published / "bert"))
 
 
-@pytest.fixture(autouse=True)
-def _shelf(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+@pytest.fixture(scope="module")
+def gpt2(published: Path) -> Opened:
+    return library.open_entry(library.look_at(published / "gpt2"))
 
 
-@pytest.fixture(params=NAMES)
-def opened(request: pytest.FixtureRequest) -> Opened:
-    return library.open_model(request.param)
-
-
-def test_a_sentence_is_read_once(opened: Opened) -> None:
-    assert read(opened, opened.example) is read(opened, opened.example)
-
-
-def test_every_head_is_a_distribution_over_labelled_columns(opened: Opened) -> None:
-    found = read(opened, opened.example)
-    for part in found.parts:
-        everything = found.all_weights(part.name)
-        shape = (len(found.rows(part.name)), len(found.columns(part.name)))
-        assert everything.shape == (part.layers, part.heads, *shape)
-        torch.testing.assert_close(everything.sum(-1), torch.ones(everything.shape[:-1]))
-        assert found.mask(part.name).shape == found.scores(part.name, 0, 0).shape == shape
-
-
-def test_one_head_alone_is_the_same_as_among_all(opened: Opened) -> None:
-    found = read(opened, opened.example)
-    for part in found.parts:
-        last = (part.layers - 1, part.heads - 1)
-        one = found.weights(part.name, *last)
-        torch.testing.assert_close(one, found.all_weights(part.name)[last])
-
-
-def test_the_masks_shown_are_the_masks_used(opened: Opened) -> None:
+def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
+    opened: Opened,
+) -> None:
     whole = read(opened, opened.example)
+    assert read(opened, opened.example) is whole
     for found in (whole, masks.batch(opened, whole)):
         for part in found.parts:
+            last = part.layers - 1, part.heads - 1
+            weights, one = found.all_weights(part.name), found.weights(part.name, *last)
+            shape = (len(found.rows(part.name)), len(found.columns(part.name)))
+            assert weights.shape == (part.layers, part.heads, *shape)
+            torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+            torch.testing.assert_close(one, weights[last])
             shown = masks.of(found, part.name)
             assert torch.equal(shown.both, shown.padding & shown.causal)
             assert torch.equal(shown.both, found.mask(part.name))
-            assert not found.weights(part.name, 0, 0)[~shown.both].any()
-
-
-def test_what_is_shown_of_a_head_becomes_its_weights(opened: Opened) -> None:
-    with_bias = library.open_model("far") if opened.name == "letters" else opened
-    for model in {opened, with_bias}:
-        whole = read(model, model.example)
-        for found in (whole, masks.batch(model, whole)):
-            for part in found.parts:
-                made = masks.pictures(found, part.name, part.layers - 1, part.heads - 1)
-                hidden = made.scores.masked_fill(~found.mask(part.name), -torch.inf)
-                torch.testing.assert_close(torch.softmax(hidden, -1), made.weights)
-                assert made.adds_bias == (model.config.positions == "alibi")
+            assert not one[~shown.both].any()
+            made = masks.pictures(found, part.name, *last)
+            hidden = made.scores.masked_fill(~shown.both, -torch.inf)
+            torch.testing.assert_close(torch.softmax(hidden, -1), one)
+            assert made.adds_bias == (opened.name == "far")
 
 
 def test_padding_changes_no_weight(opened: Opened) -> None:
-    longer = read(opened, opened.example)
-    padded = masks.batch(opened, longer)
+    padded = masks.batch(opened, read(opened, opened.example))
     alone = read(opened, padded.text)
-    part = found_part(opened)
+    part = alone.parts[0].name
     size = len(alone.columns(part))
     torch.testing.assert_close(
         padded.weights(part, 0, 0)[:size, :size], alone.weights(part, 0, 0), atol=1e-5, rtol=1e-4
     )
 
 
-def found_part(opened: Opened) -> str:
-    """The attention over what was typed."""
-    return parts(opened.config)[0].name
+def test_the_first_look_is_a_head_of_the_pass(opened: Opened) -> None:
+    part, layer, head = first_look(opened)
+    found = read(opened, opened.example)
+    ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
+    watched = trace(opened.model, *ids)[f"{site(part, layer)}.weights"]
+    torch.testing.assert_close(found.weights(part, layer, head), watched[0, head])
 
 
-def test_many_threads_read_what_one_reads(opened: Opened) -> None:
-    texts = [opened.example, opened.example.split()[0], opened.example] * 8
-    expected = {text: read(opened, text).answer for text in texts}
-    forget(opened)
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda text: read(opened, text).answer, texts))
-    assert answers == [expected[text] for text in texts]
-
-
-def test_what_was_written_stands_beside_what_wrote_it() -> None:
+def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
     found = read(library.open_model("translation"), "the black cat sleeps")
     assert found.target[0].label == "<s>"
-    assert found.target[1:] == found.written[:-1]
     assert [token.label for token in found.source] == ["the", "black", "cat", "sleeps", "</s>"]
     assert found.rows("decoder.cross_attn") == found.written
+    t5 = read(library.open_entry(library.look_at(published / "t5")), "the cat sat on the mat")
+    assert t5.answer.kind == "text"
+    for each in (found, t5):
+        assert each.target[1:] == each.written[:-1]
+        parts = ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
+        assert [part.name for part in each.parts] == parts
 
 
-def test_probabilities_are_sorted_and_named() -> None:
-    found = read(library.open_model("reviews"), "not a cat").answer
-    assert found.kind == "classes"
-    assert {guess.label for guess in found.guesses} == {"negative", "positive"}
-    assert sum(guess.probability for guess in found.guesses) == pytest.approx(1)
-    assert found.guesses[0].probability >= found.guesses[1].probability
-
-
-def test_an_unknown_word_is_named() -> None:
+def test_an_unknown_word_is_named(bert: Opened) -> None:
     (note,) = read(library.open_model("translation"), "the purple cat").notes
     assert "“purple”" in note
+    (note,) = read(bert, "The cat", "a  DOG? zz").notes
+    assert "“zz”" in note
 
 
-@pytest.mark.parametrize("text", ["", " \t\n", "cat " * 100, "a" * 100_000])
-def test_what_cannot_be_read_is_refused_in_a_sentence(opened: Opened, text: str) -> None:
-    with pytest.raises(ReadingError, match=r"[:;,].*\w\.$"):
-        read(opened, text)
+def test_what_cannot_be_read_is_refused_in_a_sentence(opened: Opened, gpt2: Opened) -> None:
+    for text in ["", " \t\n", "cat " * 100, "a" * 100_000]:
+        with pytest.raises(ReadingError, match=r"[:;,].*\w\.$"):
+            read(opened, text)
+    for text in ["", "  ", "50", "one", "1 " * 33]:
+        with pytest.raises(ReadingError, match=r"\w\.$"):
+            read(gpt2, text)
 
 
-@pytest.mark.parametrize("text", ["😀 cat", "שלום", "\x00\x07", "<b>", "a\u202eb", "🏳️‍🌈"])
-def test_any_characters_are_read_or_refused(opened: Opened, text: str) -> None:
-    with suppress(ReadingError):
-        assert read(opened, text).tokens
+def test_any_characters_are_read_or_refused(opened: Opened) -> None:
+    for text in ["😀 cat", "שלום", "\x00\x07", "<b>", "a\u202eb", "🏳️‍🌈"]:
+        with suppress(ReadingError):
+            assert read(opened, text).tokens
 
 
 def test_a_text_that_just_fits_is_read() -> None:
@@ -149,9 +130,114 @@ def test_a_text_that_just_fits_is_read() -> None:
         read(model, "cat " * 24)
 
 
-def test_the_first_look_exists(opened: Opened) -> None:
-    part, layer, head = first_look(opened)
-    found = read(opened, opened.example)
-    ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
-    watched = trace(opened.model, *ids)[f"{site(part, layer)}.weights"]
-    torch.testing.assert_close(found.weights(part, layer, head), watched[0, head])
+def whole(opened: Opened, text: str, pair: str = "") -> torch.Tensor:
+    """What the model says at every position, from a pass that leaves nothing out."""
+    tokens = opened.tokenizer.encode(text, pair or None)
+    ids = torch.tensor([[token.id for token in tokens]])
+    segments = torch.tensor([[token.segment for token in tokens]])
+    passed = trace(opened.model, ids, segments=segments if opened.config.n_segments else None)
+    return passed.output[0]
+
+
+def expected(opened: Opened, logits: torch.Tensor) -> list[tuple[str, Any]]:
+    chances = torch.softmax(logits, -1).topk(ANSWERS_SHOWN)
+    pairs = zip(chances.indices.tolist(), chances.values.tolist(), strict=True)
+    return [
+        (opened.tokenizer.label(index), pytest.approx(value, rel=1e-4)) for index, value in pairs
+    ]
+
+
+def test_what_is_expected_behind_the_first_mask(bert: Opened) -> None:
+    for text, pair in [("[MASK]", ""), ("a [MASK] and a [MASK] .", "the dog [MASK] good")]:
+        reading = read(bert, text, pair)
+        tokens = bert.tokenizer.encode(text, pair or None)
+        at = [place for place, token in enumerate(tokens) if token.label == "[MASK]"]
+        assert len(at) == f"{text} {pair}".count("[MASK]")
+        found = [(guess.label, guess.probability) for guess in reading.answer.guesses]
+        assert found == expected(bert, whole(bert, text, pair)[at[0]])
+        several = f"There are {len(at)} masks; shown is the first."
+        assert reading.answer.note == (several if len(at) > 1 else "")
+        assert reading.trace.output.shape[1] == 1, "only what is shown is computed"
+    answer = read(bert, "the cat is good").answer
+    assert (answer.kind, answer.guesses) == ("mask", ())
+    assert answer.note == "Put [MASK] in place of a word to see what it expects."
+
+
+def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert: Opened) -> None:
+    answers = [read(bert, *texts).answer for texts in (("a [MASK]", "cat"), ("a [MASK] cat",))]
+    assert answers[0].guesses != answers[1].guesses
+    found = read(bert, "The cat", "a  DOG? zz")
+    assert found.typed == "The cat\na  DOG? zz"
+    spans = {token.label: found.typed[token.start : token.end] for token in found.placed}
+    words = {"the": "The", "cat": "cat", "a": "a", "dog": "DOG", "?": "?", "[UNK]": "zz"}
+    assert spans == {"[CLS]": "", "[SEP]": ""} | words
+    # The second text is longer: its places are no places in the first.
+    found = masks.batch(bert, read(bert, "the cat is a good dog", "a dog is a dog ? a good dog"))
+    assert (found.text, found.pair) == ("the cat is", "")
+
+
+def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
+    opened = library.open_entry(library.look_at(zoo.classifier(tmp_path / "moods")))
+    answer = read(opened, "she is good").answer
+    chances = torch.softmax(whole(opened, "she is good"), -1)
+    assert answer.kind == "classes"
+    found = {guess.label: guess.probability for guess in answer.guesses}
+    assert found == pytest.approx({"gloomy": float(chances[0]), "cheerful": float(chances[1])})
+    assert answer.guesses[0].probability >= answer.guesses[1].probability
+
+
+def test_the_next_token_is_that_of_a_whole_pass(gpt2: Opened) -> None:
+    for text in ["5", "5 17 3", "1 " * 32]:
+        reading = read(gpt2, text)
+        assert reading.answer.kind == "next"
+        found = [(guess.label, guess.probability) for guess in reading.answer.guesses]
+        assert found == expected(gpt2, whole(gpt2, text)[-1])
+        assert reading.trace.output.shape[1] == 1, "only what is shown is computed"
+
+
+def test_texts_of_a_batch_are_answered_as_alone(gpt2: Opened, bert: Opened) -> None:
+    for opened, texts in [
+        (bert, ("the [MASK] is a good dog", "a good [MASK]")),
+        (gpt2, ("5 17 3", "1 2 4")),
+    ]:
+        for text, reading in zip(texts, read_batch(opened, texts), strict=True):
+            alone = read(opened, text).answer
+            assert reading.answer.text == alone.text
+            assert [g.label for g in reading.answer.guesses] == [g.label for g in alone.guesses]
+    with pytest.raises(ReadingError, match="no padding token, so it reads one text at a time"):
+        read_batch(gpt2, ("5 17 3", "1 2"))
+
+
+@given(TEXTS, st.integers(2, 20))
+def test_what_is_kept_of_a_too_long_text_is_its_beginning_and_fits(text: str, most: int) -> None:
+    found = cut(PIECES.encode, text, "", most)
+    if found is None:
+        return
+    assert text.startswith(found.kept_text)
+    assert len(PIECES.encode(found.kept_text)) <= most
+    if found.kept_text != text:
+        assert len(PIECES.encode(text)) > most
+
+
+def test_as_much_as_fits_of_plain_words() -> None:
+    text = "the cat and the hat"
+    found = cut(PIECES.encode, text, "", 5)
+    assert found is not None
+    assert len(PIECES.encode(found.kept_text)) == 5
+    more = next(token.end for token in PIECES.encode(text) if token.end > len(found.kept_text))
+    assert len(PIECES.encode(text[:more])) > 5
+    assert found.said == f"its first {len(found.kept_text)} characters"
+    assert cut(PIECES.encode, "the cat", "", 1) is None, "special tokens take all"
+
+
+def test_of_two_texts_the_second_is_cut_first(bert: Opened) -> None:
+    for text, pair, said in [
+        ("the cat", "the dog " * 60, "all of it and the first "),
+        ("the cat " * 60, "the dog", "its first "),
+    ]:
+        with pytest.raises(ReadingError, match="reads at most 64: shorten it to " + said) as error:
+            read(bert, text, pair)
+        found = error.value.cut
+        assert found is not None
+        assert (found.text, found.pair) == (text, pair)
+        assert len(read(bert, found.kept_text, found.kept_pair).tokens) == 64

@@ -1,30 +1,33 @@
-"""Turns: few at once, none for ever, and given back whatever happens."""
+"""Turns: few at once, none for ever, and given back; a bar is shown where work takes long."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
-from explorer import turns
-from explorer.turns import AT_ONCE, turn
+from explorer import turns, waiting
+from explorer.turns import AT_ONCE, LONGEST_WAIT, turn
+from explorer.waiting import with_bar
 
 
-def runs_through() -> bool:
-    """Whether a run in another thread gets its turn at once."""
-    done = threading.Event()
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For every turn that is asked for, whether none came in time; nobody really waits."""
+    real, found = threading.BoundedSemaphore(AT_ONCE), list[bool]()
 
-    def run() -> None:
-        with turn():
-            done.set()
+    def acquire(timeout: float) -> bool:
+        assert timeout == LONGEST_WAIT
+        has_one = real.acquire(blocking=False)
+        found.append(not has_one)
+        return has_one
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    came = done.wait(0.2)
-    thread.join()
-    return came
+    monkeypatch.setattr(turns, "_turns", SimpleNamespace(acquire=acquire, release=real.release))
+    return found
 
 
 @contextmanager
@@ -49,26 +52,42 @@ def others(count: int) -> Iterator[None]:
             thread.join()
 
 
-def test_within_a_turn_no_other_is_taken() -> None:
+def test_within_a_turn_no_other_is_taken(waited: list[bool]) -> None:
     """A fragment within the run of its page has that run's turn; drawn alone, one of its own."""
-    draw = turn()(runs_through)
-    with others(AT_ONCE - 2), turn():
-        assert draw(), "the page and its fragment are one turn"
-    with others(AT_ONCE - 1):
-        assert not draw(), "drawn alone, it has the last turn"
-    assert runs_through()
+    draw = turn()(lambda: None)
+    with turn():
+        draw()
+    assert waited == [False], "the page and its fragment are one turn"
+    draw()
+    assert waited == [False, False]
 
 
-def test_a_turn_is_given_back_after_a_mishap() -> None:
+def test_a_turn_is_given_back_after_a_mishap(waited: list[bool]) -> None:
     for _ in range(AT_ONCE + 1):
         with pytest.raises(ZeroDivisionError), turn():
             raise ZeroDivisionError
-    assert runs_through()
+    assert not any(waited)
 
 
-def test_who_has_waited_long_goes_on_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    with others(AT_ONCE):
-        assert not runs_through(), "the turns are taken, so it waits"
-        monkeypatch.setattr(turns, "LONGEST_WAIT", 0.05)
-        assert runs_through()
-    assert runs_through()
+def test_who_has_waited_long_goes_on_and_gives_nothing_back(waited: list[bool]) -> None:
+    for _ in range(2):
+        with others(AT_ONCE):
+            for _ in range(2):
+                with turn():
+                    pass
+    assert waited == [*[False] * AT_ONCE, True, True] * 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(1.0, ["Reading: 10%, about 9 s left", "Reading: 40%, about 3 s left"]), (0.001, [])],
+)
+def test_long_work_says_how_far_it_is_and_short_work_nothing(
+    seconds: float, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, looks = Mock(), iter(range(100))
+    monkeypatch.setattr(waiting.st, "empty", lambda: place)
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: seconds * next(looks))
+    assert with_bar([1, 3, 6], 10, "Reading", lambda step: step) == [1, 3, 6]
+    assert [call.args[1] for call in place.progress.call_args_list] == said
+    place.empty.assert_called_once_with()
