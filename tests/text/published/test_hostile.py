@@ -20,8 +20,9 @@ from explorer.text.published.wire_of_steps import MOST_PLACES
 from tests.text.published.bombs import BPE, ENDLESS, REFUSED, words
 from tests.text.published.conftest import Made, children
 
-SOON = 2.5
-"""Seconds of computing, the child's included."""
+AT_LAST = 30.0
+"""Seconds of computing, the child's included: what the slowest machine needs is far below,
+and what is not ended is far above."""
 
 TEXT = "aaaa bbbb the cat sat, aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"
 PIECES = "spiece.model"
@@ -35,16 +36,16 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 @contextmanager
-def soon() -> Iterator[None]:
-    """What is inside takes little time and, in this process, little memory."""
+def ended() -> Iterator[None]:
+    """What is inside ends and takes, in this process, little memory."""
     before, computed = psutil.Process().memory_info().rss, sum(os.times()[:4])
     yield
-    assert sum(os.times()[:4]) - computed < SOON
+    assert sum(os.times()[:4]) - computed < AT_LAST
     assert psutil.Process().memory_info().rss - before < 100_000_000
 
 
 def refused(folder: Path, family: str = "gpt2") -> str:
-    with soon(), pytest.raises(TextError) as caught:
+    with ended(), pytest.raises(TextError) as caught:
         open_published(folder, family).encode(TEXT)
     return one_sentence(str(caught.value))
 
@@ -82,7 +83,7 @@ def test_a_file_that_never_ends_is_ended(
     """
     monkeypatch.setattr("explorer.text.published.process.GRACE", 60.0)
     written(tmp_path, "tokenizer.json", ENDLESS[case])
-    with soon():
+    with ended():
         try:
             tokens = open_published(tmp_path, "gpt2").encode(TEXT)
         except TextError as error:
@@ -91,7 +92,7 @@ def test_a_file_that_never_ends_is_ended(
         else:
             assert case != "words without end"
             assert len(tokens) <= len(TEXT)
-    with soon():
+    with ended():
         try:
             taken = steps(open_published(tmp_path, "gpt2"), "a" * 1_000)
         except TextError as error:
