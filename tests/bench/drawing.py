@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +73,21 @@ def put_state(at: AppTest, **state: object) -> AppTest:
 def pasted(at: AppTest) -> str:
     """The lines to paste of an opened page."""
     return str(put_state(at, code=True).code[0].value)
+
+
+def run(lines: str, models: Path | None = None) -> tuple[dict[str, Any], list[str]]:
+    """What these lines make in a fresh namespace, where the README is, and what they print.
+
+    `models` is where models lie that are not the project's: the lines name those in short.
+    """
+    short = re.search(r"'([^']+)'\)?  # put the way to it in front", lines)
+    if short and models:
+        lines = lines.replace(repr(short[1]), repr(str(models / short[1])), 1)
+    made: dict[str, Any] = {"__name__": "pasted"}
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(lines, "pasted", "exec"), made)
+    assert printed.getvalue().strip(), "pasted lines end in something to see"
+    return made, printed.getvalue().splitlines()
 
 
 def words_model(folder: Path, name: str, example: str = "the cat", **more: Any) -> None:
