@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 import pytest
 
 from explorer.bench.growing import USUAL_LENGTH
@@ -11,177 +13,102 @@ from tests.bench.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
-IN_VAIN: list[tuple[str, dict[str, str], list[str]]] = [
-    (
-        "look/attention",
-        dict.fromkeys(
-            ["heads", "weighting", "colours", "mass", "hide", "words", "log", "sentences"], "banana"
-        ),
-        [
-            "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
-            "not “banana”; showing This head.",
-            "“weighting” can be Plain or Value length, not “banana”; showing Plain.",
-            "“colours” can be 1, Picture, Row or Column, not “banana”; showing 1.",
-            "The share shown is between 10 and 100 %, not “banana”; showing all.",
-            "There is no key “banana” to hide in this text.",
-            "“words” can be true or false, not “banana”; it is off.",
-            "“log” can be true or false, not “banana”; it is off.",
-            "The head as the pass left it",
-        ],
-    ),
-    (
-        "look/attention",
-        {"mass": HUGE, "sentences": "A→B"},
-        ["The share shown is between 10 and 100 %", "There is one sentence here"],
-    ),
-    (
-        "look/heads",
-        {"side": "Backside", "metric": "Wisdom", "best": "7", "best_is": "Odd"},
-        [
-            "“Side” has no “Backside” here; showing Finder.",
-            "“Metric” has no “Wisdom” here; showing Previous.",
-            "“Shown” has no “7” here; showing 6.",
-            "“Best is” has no “Odd” here; showing Highest.",
-        ],
-    ),
-    (
-        "look/heads",
-        {"side": "Likeness", "arranged": "x"},
-        ["“Arranged” has no “x” here; showing By layer."],
-    ),
-    (
-        "look/heads",
-        {"side": "Rollout", "through": "9"},
-        ["“Through layer” has no “9” here; showing 1."],
-    ),
-    (
-        "look/heads",
-        {"side": "Flow", "flow_to": "9 dog"},
-        ["“Token” has no “9 dog” here; showing"],
-    ),
-    (
-        "look/stages",
-        {"up_to": "nothing", "held": "q99k0"},
-        [
-            "“Shown up to” has no “nothing” here; showing values.",
-            "“held” can be a query and a key of this text",
-        ],
-    ),
-    (
-        "look/decoding",
-        {"temperature": "9", "top_k": "-3", "top_p": "0", "seed": "x"},
-        [
-            "“Temperature” goes from 0 to 3, not “9”; it is 1.",
-            "“Top-k” goes from 0 to 1,000, not “-3”; it is 0.",
-            "“Top-p” goes from 0.01 to 1, not “0”; it is 1.",
-            "“Seed” goes from 0 to 9,999, not “x”; it is 0.",
-        ],
-    ),
-    (
-        "look/positions",
-        {"scheme": "Banana", "lab": "x", "place": "999"},
-        ["has no “Banana” here; showing", "has no “x” here; showing", "“Position” goes from 0 to"],
-    ),
-    (
-        "look/walk",
-        {"stage": "encoder.0.resid_mid"},
-        ["This model has no stage “encoder.0.resid_mid”; showing Tokens."],
-    ),
-    (
-        "look/walk",
-        {"stage": "decoder.1.self_attn.weights", "key_token": "x", "decoder_token": "3"},
-        ["There is no key “x” here; showing the one that is looked at most."],
-    ),
-    (
-        "look/walk",
-        {"stage": "decoder.embed", "number": "99999"},
-        ["There is no number 99,999 here, the last is 15: the first of those drawn is"],
-    ),
-    (
-        "change/edits",
-        {"look": "Nowhere", "change": "Weather", "expected_at": "99 · dog", "watched": "dog (7)"},
-        [
-            "“Look at” has no “Nowhere” here; showing Maps.",
-            "“Change” has no “Weather” here; showing Head.",
-            "“What is expected after” has no “99 · dog” here",
-            "“Watched” has no “dog (7)” here",
-        ],
-    ),
-    (
-        "change/edits",
-        {"change": "Mask", "mask_how": "Odd"},
-        ["“How” has no “Odd” here; showing A preset."],
-    ),
-    (
-        "change/compare",
-        {"with": "A training step"},
-        ["has no “A training step” here; showing Another head."],
-    ),
-    (
-        "change/museum",
-        {"room": "Find it", "order": "10000", "question": "0"},
-        ["“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0.", "not “0”; it is 1."],
-    ),
-    (
-        "look/tokens",
-        {"beside": "nothing", "learn_rules": "7", "learn_from": "nowhere"},
-        ["“Beside it” has no “nothing” here.", "at most 100 rules"],
-    ),
-    (
-        "models/checkpoints",
-        {"show": "Weights", "tensor": "../../etc/passwd", "cell": "Median"},
-        [
-            "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight.",
-            "`decoder.blocks.0.self_attn.q_proj.weight`",
-            "Each cell is",
-        ],
-    ),
-    *[
-        (
-            "look/attention",
-            {"view": view, "held": "q99k0", "drawn": "77"},
-            [
-                "not “q99k0”; held is k0.",
-                "“drawn” can be heads 0 to 3 with dots between them, not “77”",
-            ],
-        )
+IN_VAIN: dict[str, list[str]] = {
+    "look/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
+        "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
+        "not “x”; showing This head.",
+        "“weighting” can be Plain or Value length, not “x”; showing Plain.",
+        "“colours” can be 1, Picture, Row or Column, not “x”; showing 1.",
+        "The share shown is between 10 and 100 %, not “x”; showing all.",
+        "There is no key “x” to hide in this text.",
+        "“words” can be true or false, not “x”; it is off.",
+        "“log” can be true or false, not “x”; it is off.",
+        "There is one sentence here",
+    ],
+    f"look/attention?mass={HUGE}": ["The share shown is between 10 and 100 %"],
+    **{
+        f"look/attention?held=q99k0&drawn=77&view={view}": [
+            "not “q99k0”; held is k0.",
+            "“drawn” can be heads 0 to 3 with dots between them, not “77”",
+        ]
         for view in ("Matrix", "Lines", "Tokens")
+    },
+    "look/heads?side=Backside&metric=Wisdom&best=7&best_is=Odd": [
+        "“Side” has no “Backside” here; showing Finder.",
+        "“Metric” has no “Wisdom” here; showing Previous.",
+        "“Shown” has no “7” here; showing 6.",
+        "“Best is” has no “Odd” here; showing Highest.",
     ],
-    *[
-        (
-            "change/edits",
-            {"text": "the cat", "change": "Token", "token_at": at},
-            [f"There is no token “{at}” in this text; showing 1.", "Token 1 is “"],
-        )
-        for at in ("99", "-1")
+    "look/heads?side=Likeness&arranged=x": ["“Arranged” has no “x” here; showing By layer."],
+    "look/heads?side=Rollout&through=9": ["“Through layer” has no “9” here; showing 1."],
+    "look/heads?side=Flow&flow_to=9+dog": ["“Token” has no “9 dog” here; showing"],
+    "look/stages?up_to=nothing&held=q99k0": [
+        "“Shown up to” has no “nothing” here; showing values.",
+        "“held” can be a query and a key of this text",
     ],
-    *[
-        ("look/pairs", {"query": query}, [f"“Query” has no “{query}” here; showing"])
-        for query in ("99", "abc", "1 · nothing", "-1", "9" * 20)
+    "look/decoding?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
+        "“Temperature” goes from 0 to 3, not “9”; it is 1.",
+        "“Top-k” goes from 0 to 1,000, not “-3”; it is 0.",
+        "“Top-p” goes from 0.01 to 1, not “0”; it is 1.",
+        "“Seed” goes from 0 to 9,999, not “x”; it is 0.",
+        "The branches in the address do not fit",
     ],
-    *[
-        ("look/walk", {"stage": "decoder.embed", "decoder_token": token}, ["There is no token"])
-        for token in ("99", "-1", "x", "9" * 30)
+    f"look/decoding?branches=0d5-5-5{'-5' * 80}": ["The branches in the address do not fit"],
+    "look/positions?scheme=Banana&lab=x&place=999": [
+        "has no “Banana” here; showing",
+        "has no “x” here; showing",
+        "“Position” goes from 0 to",
     ],
-    *[
-        ("look/walk", {"stage": "decoder.embed", "number": number}, ["There is no number"])
-        for number in ("x", "-1", HUGE)
+    f"look/positions?place={HUGE}": ["“Position” goes from 0 to"],
+    "look/pairs?query=1+·+nothing": ["“Query” has no “1 · nothing” here; showing"],
+    "look/pairs?query=-1": ["“Query” has no “-1” here; showing"],
+    "look/walk?stage=encoder.0.resid_mid": [
+        "This model has no stage “encoder.0.resid_mid”; showing Tokens."
     ],
-    *[
-        ("look/positions", {"place": place}, ["“Position” goes from 0 to"])
-        for place in ("-1", HUGE)
+    "look/walk?stage=decoder.1.self_attn.weights&key_token=x&decoder_token=3": [
+        "There is no key “x” here; showing the one that is looked at most."
     ],
-    *[
-        ("look/decoding", {"branches": branches}, ["The branches in the address do not fit"])
-        for branches in ("nonsense", "0d9999", "0d5.7f3", "0d5-5-5" + "-5" * 80)
+    "look/walk?stage=decoder.embed&decoder_token=-1&number=99999": [
+        "There is no token “-1” here",
+        "There is no number 99,999 here, the last is 15: the first of those drawn is",
     ],
-]
+    f"look/walk?stage=decoder.embed&decoder_token={HUGE}&number={HUGE}": [
+        "There is no token",
+        "There is no number",
+    ],
+    "look/tokens?beside=nothing&learn_rules=7&learn_from=nowhere": [
+        "“Beside it” has no “nothing” here.",
+        "at most 100 rules",
+    ],
+    "change/edits?look=Nowhere&change=Weather&expected_at=99+·+dog&watched=dog+(7)": [
+        "“Look at” has no “Nowhere” here; showing Maps.",
+        "“Change” has no “Weather” here; showing Head.",
+        "“What is expected after” has no “99 · dog” here",
+        "“Watched” has no “dog (7)” here",
+    ],
+    "change/edits?change=Mask&mask_how=Odd": ["“How” has no “Odd” here; showing A preset."],
+    "change/edits?change=Token&token_at=-1&text=the+cat": [
+        "There is no token “-1” in this text; showing 1.",
+        "Token 1 is “",
+    ],
+    "change/compare?with=A+training+step": ["has no “A training step” here; showing Another head."],
+    "change/museum?room=Find+it&order=10000&question=0": [
+        "“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0.",
+        "not “0”; it is 1.",
+    ],
+    "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median": [
+        "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight.",
+        "`decoder.blocks.0.self_attn.q_proj.weight`",
+        "Each cell is",
+    ],
+}
 
 
 def test_what_an_address_asks_for_in_vain_is_said_and_replaced(subtests: pytest.Subtests) -> None:
-    for path, asked, sentences in IN_VAIN:
-        with subtests.test(path=path, asked={key: asked[key][:40] for key in asked}):
-            at = page(path, **{"model": "letters", **asked})
+    for address, sentences in IN_VAIN.items():
+        with subtests.test(address=address[:80]):
+            path, _, asked = address.partition("?")
+            at = page(path, **{"model": "letters", **dict(parse_qsl(asked))})
             shown = said(at) + "\n".join(info.value for info in at.info)
             assert [sentence for sentence in sentences if sentence not in shown] == []
 

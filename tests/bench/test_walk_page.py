@@ -13,8 +13,6 @@ from explorer.analysis.pairs import strongest
 from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_view import BETWEEN
 from explorer.bench import walk
-from explorer.components.spine import Bone, encode
-from explorer.components.wire import unpack
 from explorer.text.labels import readable
 from tests import apps, zoo
 from tests.apps import said, views
@@ -82,13 +80,6 @@ def test_the_held_number_is_opened_as_a_sum() -> None:
     assert " + " in at.latex[1].value  # the stream and what is added, in numbers
 
 
-def test_numbers_are_sent_in_single_precision_with_their_own_places() -> None:
-    header, planes = sent(page("decoder.embed", number="14"), "walk_values")
-    rows, columns = header["shape"]
-    assert len(planes["exact"]) == 4 * rows * columns
-    assert header["places"][1] == [12, 13, 14, 15]
-
-
 def test_a_token_and_numbers_are_chosen() -> None:
     at = page("decoder.embed")
     at.selectbox(key="walk_decoder_token").select(0).run()
@@ -96,6 +87,7 @@ def test_a_token_and_numbers_are_chosen() -> None:
     assert walked(at)["decoder_token"] == "0"
     assert walked(at)["number"] == "12"
     assert "4 of 16 numbers" in said(at)
+    assert picture(at)["places"][1] == [12, 13, 14, 15]
 
 
 def test_the_sidebar_leads_to_the_same_stage_of_another_layer() -> None:
@@ -111,13 +103,6 @@ def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None
     put_state(at, layer=0, **{walk.choices.SPOKE: True})
     assert walked(at)["stage"] == WEIGHTS
     assert at.segmented_control(key="layer").value == 1
-
-
-def test_sections_travel_with_their_stages() -> None:
-    bones = [Bone("Embedding", ("Tokens",), ("",), (False,), 3.0, "3.00")]
-    header, _ = unpack(encode(bones, "note", name="spine"))
-    assert header["bones"][0]["stages"] == ["Tokens"]
-    assert header["bones"][0]["share"] == 1.0
 
 
 def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from explorer import make_checkpoints
 from explorer.make_checkpoints import make
 from explorer.tasks import TASKS
 from explorer.tasks.recipes import RECIPES
@@ -53,4 +52,3 @@ def test_every_recipe_names_its_data() -> None:
     for recipe in RECIPES.values():
         assert recipe.attribution
         assert (recipe.file is None) == (recipe.baseline is None)
-    assert make_checkpoints.SHIPPED.name == "checkpoints"

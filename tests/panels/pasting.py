@@ -44,9 +44,9 @@ class Panel:
         """What the view under this key was told besides numbers."""
         return drawing.sent(self.at, key)[0]
 
-    def board(self, key: str, column: int) -> list[str]:
-        """One column of a board: what stands in its rows."""
-        return [row["cells"][column][0] for row in self.header(key)["rows"]]
+    def board(self, key: str) -> list[list[str]]:
+        """What stands in the rows of a board."""
+        return [[cell[0] for cell in row["cells"]] for row in self.header(key)["rows"]]
 
     def _sent(self, key: str) -> tuple[wire.Array, float]:
         header, planes = drawing.sent(self.at, key)

@@ -201,7 +201,7 @@ def pair_is_longer(page: Panel) -> None:
 def choice(page: Panel) -> None:
     """What can be drawn, and which token is."""
     final = page.made["probabilities"][0]
-    shown = [cell for cell in page.board("stages", 5) if cell != "0"]
+    shown = [row[5] for row in page.board("stages") if row[5] != "0"]
     expected = [three(float(each)) for each in final[final > 0]]
     assert sorted(shown, key=float) == sorted(expected, key=float)
     rows = [row for row in page.header("stages")["rows"] if "drawn" in row["mark"]]
@@ -216,10 +216,11 @@ def beams(page: Panel) -> None:
 def forced(page: Panel) -> None:
     chances = page.made["chances"]
     assert torch.isfinite(chances).all()
-    assert page.board("forcing", 3) == [three(float(each)) for each in chances]
+    assert page.board("forcing")[3] == [three(float(each)) for each in chances]
 
 
 SCHEME, ORDER, LONGER = "look/positions", "Another order", "Longer than trained"
+SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
 DRAWN = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
 PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
 VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
@@ -241,8 +242,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("look/decoding", {**DRAWN, "branches": "0d9.1f7"}, choice, WRITING),
     ("look/decoding", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),
     ("look/decoding", {"way": "Teacher forcing"}, forced, WRITING),
-    *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in ("Sinusoidal", "Rotary")],
-    *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in ("Relative", "ALiBi")],
+    *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in SCHEMES],
     (SCHEME, {}, scheme, ("bert", "t5")),
     (SCHEME, {"table_width": ODD_WIDTH}, scheme, ("letters",)),
     (SCHEME, {"lab": "A doubled exponent"}, doubled, ("letters",)),
@@ -271,13 +271,19 @@ def shelf(small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch) 
     return {name: published if name in PUBLISHED else small_models for name in ALL}
 
 
-@pytest.mark.parametrize("view", range(len(VIEWS)))
+@pytest.mark.parametrize(
+    ("path", "address", "check", "models"), VIEWS, ids=[check.__name__ for _, _, check, _ in VIEWS]
+)
 def test_the_lines_of_a_view_make_its_numbers(
-    view: int, shelf: dict[str, Path], subtests: pytest.Subtests
+    path: str,
+    address: dict[str, str],
+    check: Check,
+    models: tuple[str, ...],
+    shelf: dict[str, Path],
+    subtests: pytest.Subtests,
 ) -> None:
-    path, address, check, models = VIEWS[view]
     for model in models:
-        with subtests.test(path=path, address=address, model=model):
+        with subtests.test(model=model):
             check(panel(path, shelf[model], STATE.get(path), model=model, **address))
 
 
@@ -355,7 +361,7 @@ def test_the_lines_begin_with_the_token_that_must_be(
     assert page.made["chances"][0] == 1
     forced(page)
     label = library.open_model("begins").tokenizer.label
-    assert page.board("forcing", 2) == [label(int(each)) for each in page.made["said"]]
+    assert page.board("forcing")[2] == [label(int(each)) for each in page.made["said"]]
 
 
 def test_what_fills_up_a_prompt_is_not_looked_at(
