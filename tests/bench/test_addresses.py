@@ -13,6 +13,7 @@ from tests.bench.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
+LENGTH = f"“Tokens to write” goes from 1 to {MOST_WRITTEN:,}, not “{{}}”; it is {USUAL_LENGTH}."
 IN_VAIN: dict[str, list[str]] = {
     "look/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
         "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
@@ -54,6 +55,9 @@ IN_VAIN: dict[str, list[str]] = {
         "The branches in the address do not fit",
     ],
     f"look/decoding?branches=0d5-5-5{'-5' * 80}": ["The branches in the address do not fit"],
+    "look/decoding?way=Beam+search&length=0": [LENGTH.format("0")],
+    "look/writing?length=999": [LENGTH.format("999")],
+    "look/writing?length=x": [LENGTH.format("x")],
     "look/positions?scheme=Banana&lab=x&place=999": [
         "has no “Banana” here; showing",
         "has no “x” here; showing",
@@ -113,19 +117,6 @@ def test_what_an_address_asks_for_in_vain_is_said_and_replaced(subtests: pytest.
             assert [sentence for sentence in sentences if sentence not in shown] == []
 
 
-def test_a_length_that_cannot_be_written_is_said_until_another_is_chosen(
-    subtests: pytest.Subtests,
-) -> None:
-    for path, way in [("look/writing", {}), ("look/decoding", {"way": "Beam search"})]:
-        for asked in ["999", "0", "x"]:
-            with subtests.test(path=path, asked=asked):
-                at = page(path, model="letters", length=asked, **way)
-                vain = f"“Tokens to write” goes from 1 to {MOST_WRITTEN:,}, not “{asked}”"
-                assert f"{vain}; it is {USUAL_LENGTH}." in said(at)
-                at.slider(key="length").set_value(5).run()
-                assert "Tokens to write” goes" not in said(at)
-
-
 def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None:
     at = page("look/heads", model="letters", metric="Wisdom")
     assert "has no “Wisdom” here" in said(at.run())
@@ -135,6 +126,10 @@ def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None
     at = page("look/attention", model="letters", view="Lines", held="q99k0", drawn="77")
     at.text_input(key="text").set_value("the hat").run()
     assert "“held”" not in said(at)
+
+    at = page("look/writing", model="letters", length="x")
+    at.slider(key="length").set_value(5).run()
+    assert "Tokens to write” goes" not in said(at)
 
     at = press(page("look/decoding", model="letters", branches="nonsense"), "draw")
     assert "The branches in the address do not fit" not in said(at)

@@ -29,7 +29,7 @@ def page(compared_with: str = HEAD, **address: str) -> AppTest:
     return apps.page("change/compare", **{"model": "letters", "with": compared_with, **address})
 
 
-def other_head(at: AppTest) -> tuple[str, str]:
+def other_head(at: AppTest) -> tuple[object, object]:
     return at.selectbox(key="other_layer").value, at.selectbox(key="other_head").value
 
 

@@ -64,9 +64,7 @@ def test_what_is_cut_is_told_from_what_is_too_unlikely() -> None:
     assert words in cut_in_words(stages(some, sampling), sampling)
 
 
-def test_a_k_of_one_and_the_ends_of_p_leave_what_they_should() -> None:
-    assert "1 token can be drawn" in said(page(top_k="1"))
-    assert "1 token can be drawn" in said(page(top_p="0.01"))
+def test_what_is_cut_is_said_and_marked() -> None:
     count = library.open_model("letters").config.vocab_size
     assert f"Nothing is cut: {count:,} tokens can be drawn." in said(page(top_p="1.0"))
     at = page(top_k="4", top_p="0.6")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer import rereading
 from explorer.analysis import ablation
-from explorer.bench import beside, changing
+from explorer.bench import changing
 from explorer.edits import (
     AblateAttention,
     AblateHead,
@@ -184,21 +183,6 @@ def test_a_sentence_that_an_address_cannot_hold_is_to_be_shortened() -> None:
     assert changing.FULL not in said(at), "there is none to remove"
     at.text_input(key="patch_text").set_value("\N{GRINNING FACE}" * 200).run()
     assert edits(press(at, "patch")).startswith("1.1~p.e.")
-
-
-def test_weights_that_are_no_numbers_leave_a_scale(monkeypatch: pytest.MonkeyPatch) -> None:
-    tops: list[float] = []
-    weights = Reading.weights
-
-    def broken(self: Reading, part: str, layer: int, head: int) -> torch.Tensor:
-        values = weights(self, part, layer, head).clone()
-        values[-1, 0] = torch.nan
-        return values
-
-    monkeypatch.setattr(Reading, "weights", broken)
-    monkeypatch.setattr(beside, "matrix", lambda *_, **how: tops.append(how["top"]))
-    page(look="Maps")
-    assert tops[-3:] == [1.0, 1.0, 1.0]
 
 
 def test_the_lines_to_paste_make_both_maps() -> None:

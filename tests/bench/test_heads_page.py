@@ -40,41 +40,14 @@ def test_a_single_head_has_nothing_to_be_compared_with(
     assert "1 of 1 by previous" in said(page(side="Finder", model="lone"))
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
-    """The values of what Rollout and Flow draw of a pass in which nobody may see anything."""
+def test_of_rows_that_see_nothing_there_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(reading: Reading, part: str, layer: int = 0) -> Tensor:
+        return torch.zeros(len(reading.rows(part)), len(reading.columns(part)), dtype=torch.bool)
 
-    def nothing(reading: Reading, part: str) -> Tensor:
-        return torch.zeros(len(reading.rows(part)), len(reading.columns(part)))
-
-    found: list[Tensor] = []
-    monkeypatch.setattr(Reading, "mask", lambda self, part, layer=0: nothing(self, part).bool())
-    monkeypatch.setattr(Reading, "weights", lambda self, part, layer, head: nothing(self, part))
-    monkeypatch.setattr(
-        Reading,
-        "some_heads",
-        lambda self, part, layer: iter([nothing(self, part).expand(self.part(part).heads, -1, -1)]),
-    )
-    monkeypatch.setattr(mixing, "matrix", lambda values, *_, **how: found.append(values))
-    return found
-
-
-@pytest.mark.usefixtures("drawn")
-def test_of_rows_that_see_nothing_there_is_no_number() -> None:
+    monkeypatch.setattr(Reading, "mask", nothing)
     for side in ["Finder", "Likeness"]:
         at = page(side=side, model="letters", text="the cat that sat")
         assert "No row of this attention sees anything" in said(at)
-
-
-def test_rows_that_see_nothing_stay_what_they_are(drawn: list[Tensor]) -> None:
-    page(side="Rollout", model="letters", text="that cat sat there")
-    (rolled,) = drawn
-    assert torch.equal(rolled, torch.eye(len(rolled), dtype=rolled.dtype))
-    page(side="Flow", model="letters", text="that cat sat there")
-    flow, share, weight = drawn[-1]
-    assert torch.equal(flow, share)
-    assert torch.equal(share, rolled[-1])
-    assert not weight.any()
 
 
 def test_the_table_has_the_scale_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:

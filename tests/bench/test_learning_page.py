@@ -171,12 +171,6 @@ def test_words_that_are_refused_are_refused_on_both_pages() -> None:
         assert f"Learnt here: {way} · " not in said(at)
 
 
-def test_the_excerpt_ends_where_a_word_does() -> None:
-    text = "catastrophe " * 60
-    at = page(learn_from=OWN, learn_own=text)
-    assert f"The first {33 * 12 - 1} of its {len(text)} characters." in said(at)
-
-
 def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:
     at = page(learn_how=UNIGRAM, learn_from=learnt.PAPER, learn_rules="20")
     text = learnt.shipped(learnt.PAPER)

@@ -86,16 +86,3 @@ def test_the_ledger_goes_step_by_step() -> None:
     assert not any("logit" in step for step in steps)
     for model, name in [("turned", "score"), ("far", "score with bias")]:
         assert name in page(model).dataframe[0].value.columns, "before and after the mask"
-
-
-def test_what_is_no_number_and_a_row_that_sees_nothing_are_said() -> None:
-    found = reading.fresh_batch(library.open_model("far"), (TEXT,))[0]
-    values = found.trace.values
-    mask = values["decoder.0.self_attn.mask"].expand(1, 1, -1, -1).clone()
-    mask[:, :, 1] = False
-    values["decoder.0.self_attn.mask"] = mask
-    blind = pair(found, SITE, 0, 0, 1, 0)
-    assert said(blind, "{row} {column} {value}", "the", "cat").startswith("the may look at nothing")
-    assert dict(ledger(blind))["weight"] == "0"
-    values["decoder.0.self_attn.q"] = values["decoder.0.self_attn.q"] * float("nan")
-    assert dict(ledger(pair(found, SITE, 0, 0, 2, 0)))["weight"] == "no value"

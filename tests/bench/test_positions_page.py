@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,8 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer import library, reading
 from explorer.analysis.positions import Moved, right_and_doubled
-from explorer.bench.positions_doubled import RIGHT, WRONG, lines
-from explorer.museum import documents
+from explorer.bench.positions_doubled import RIGHT, WRONG
 from explorer.positions import SCHEMES
 from explorer.text.literal import literal
 from models.config import POSITIONS
@@ -152,15 +150,6 @@ def test_where_every_token_of_another_order_stands() -> None:
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
     places = Moved(found, found, tuple(order), torch.empty(0)).places
     assert [order[place] for place in places] == list(range(50_000))
-
-
-def test_the_lab_and_the_museum_say_the_same_of_the_doubled_exponent() -> None:
-    sizes: Any = (documents.WIDTH, documents.POSITIONS, documents.OFFSET)
-    right, wrong = (
-        dict(lines(each))["spread of the products 5 apart"] for each in right_and_doubled(*sizes)
-    )
-    assert documents.positions()[-1][1:] == (wrong, right)
-    assert right == "0, but for rounding"
 
 
 def test_an_odd_width_has_its_place() -> None:

@@ -128,14 +128,6 @@ def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> 
     assert narrow["words"]["row"] == "reads"
 
 
-def test_classes_stand_in_the_order_of_the_answer() -> None:
-    opened = library.open_model("reviews")
-    guesses = reading.read(opened, opened.example).answer.guesses
-    for stage in ("logits", "probabilities"):
-        found = picture(page(stage, model="reviews"))
-        assert found["columns"] == [guess.label for guess in guesses]
-
-
 def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
     held = {"decoder_token": "1", "encoder_token": "2"}
     at = page("decoder.0.cross_attn.weights", model="translation", **held)

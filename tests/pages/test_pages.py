@@ -199,11 +199,6 @@ def test_masks_say_what_this_attention_adds_and_lacks(
     assert "A bias by the distance" in said(apps.page("look/masks", model="far"))
 
 
-def test_what_is_cut_is_said() -> None:
-    assert "The 8 likeliest tokens." in said(apps.page("look/start", model="letters"))
-    assert "Shown are the first 48 positions." in said(apps.page("look/positions"))
-
-
 def test_a_model_without_a_head_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
