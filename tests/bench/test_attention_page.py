@@ -11,8 +11,7 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from explorer import library
-from explorer.analysis.looks import Shown, shown
-from explorer.bench import held, large, looking, wishes
+from explorer.bench import held, looking, wishes
 from explorer.bench.held import Held
 from explorer.bench.wishes import FULL
 from explorer.choices import token_names
@@ -85,23 +84,6 @@ def test_the_lines_to_paste_say_what_they_leave_out() -> None:
         ({"log": "true", "colours": "Row"}, False),
     ]:
         assert ("before what Adjust does to them" in pasted(page(**look))) == is_left_out
-
-
-def test_other_colours_do_not_combine_the_heads_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-
-    def counted(*given: Any) -> Shown:
-        made.append(given)
-        return shown(*given)
-
-    monkeypatch.setattr(large, "shown", counted)
-    at = put_state(page(heads="Mean", mass="35"), adjust=True)
-    assert len(made) == 1
-    at.toggle(key="log").set_value(True).run()
-    at.segmented_control(key="colours").set_value("Row").run()
-    assert not at.exception
-    assert "colours by row · log colours" in said(at)
-    assert len(made) == 1
 
 
 def hidden_after_a_click(

@@ -144,23 +144,6 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
     assert learning_source.KEPT not in at.session_state
 
 
-def test_a_file_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[bytes] = []
-    really = learning_source._read
-
-    def reads(content: bytes) -> str:
-        read.append(content)
-        return really(content)
-
-    monkeypatch.setattr(learning_source, "_read", reads)
-    at = brought(page(learn_from=FILE), b"low low lower")
-    at.button(key="learn_step_next").click().run()
-    assert "Rule 1: " in said(at)
-    assert read == [b"low low lower"]
-    brought(at, b"high high")
-    assert read[1:] == [b"high high"]
-
-
 def test_words_that_are_refused_are_refused_on_both_pages() -> None:
     words = {"learn_from": OWN, "learn_own": "ab " * 1_000}
     refused = "3,000 characters; 2,000 fit into the address"
