@@ -54,6 +54,7 @@ IN_VAIN: dict[str, list[str]] = {
         "“Seed” goes from 0 to 9,999, not “x”; it is 0.",
         "The branches in the address do not fit",
     ],
+    "look/decoding?branches=0d9999": ["The branches in the address do not fit"],
     f"look/decoding?branches=0d5-5-5{'-5' * 80}": ["The branches in the address do not fit"],
     "look/decoding?way=Beam+search&length=0": [LENGTH.format("0")],
     "look/writing?length=999": [LENGTH.format("999")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +37,24 @@ def picture(at: AppTest) -> dict[str, Any]:
     return sent(at, "walk_values")[0]
 
 
-def test_every_stage_of_a_model_with_every_attention_and_of_a_published_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    zoo.classifier(tmp_path / "classifier")
-    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
-    for model, text in [("translation", "the black cat"), ("classifier", "the cat was good")]:
-        at = page(model=model, text=text)
-        (entry,) = (entry for entry in library.entries() if entry.name == model)
-        assert entry.config is not None
-        for stage in stages_of(entry.config):
+    folders = [published / "gpt2", published / "t5", zoo.classifier(tmp_path / "classifier")]
+    monkeypatch.setenv("EXPLORER_MODELS", os.pathsep.join(map(str, folders)))
+    configs = {entry.name: entry.config for entry in library.entries()}
+    for model, text in [
+        ("translation", "the black cat"),
+        ("classifier", "the cat was good"),
+        ("gpt2", "5 17 3"),
+        ("t5", "the cat"),
+    ]:
+        at, config = page(model=model, text=text), configs[model]
+        assert config is not None
+        stages = stages_of(config)
+        if model != "translation":  # the last of each kind
+            stages = tuple({stage.kind: stage for stage in stages}.values())
+        for stage in stages:
             put_state(at, _folded_walk={"stage": stage.name})
             assert f"**{stage.title}**" in said(at)
             assert stage.kind == "tokens" or "walk_values" in views(at)

@@ -236,7 +236,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("look/heads", {"side": "Rollout", "part": "Decoder"}, rollout, MOST),
     ("look/heads", {"side": "Flow", "part": "Decoder"}, flow, MOST),
     ("look/writing", {}, writing, WRITING),
-    ("look/stages", {"part": "Encoder", "text": "the cat"}, stages, FEW),
+    ("look/stages", {"part": "Encoder", "text": "the cat"}, stages, (*FEW, "t5")),
     ("look/stages", {}, stages, ("letters", "reviews", "reverse", "gpt2")),
     ("look/decoding", DRAWN, choice, WRITING),
     ("look/decoding", {**DRAWN, "branches": "0d9.1f7"}, choice, WRITING),
