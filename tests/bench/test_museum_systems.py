@@ -83,6 +83,7 @@ def test_a_system_says_how_large_it_is_and_is_opened_untrained() -> None:
         assert library.uploaded(folder.name) == folder, "a link finds it"
         assert f"{folder.name} is open and reads" in said(at)
         assert at.button(key="open_system").label == "It is open"
+        assert systems.is_made(system, library.systems_root()), "it is not made again"
         assert library.opened_from(folder, preset).model.n_parameters == count
         for path in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
             assert not at.switch_page(f"../pages/{path}.py").run().exception
