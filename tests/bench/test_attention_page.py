@@ -168,6 +168,14 @@ def test_a_token_is_found_in_a_picture_of_words() -> None:
     assert held.token(Held(), GROUPS, GROUPS) is None
 
 
+def test_what_is_held_reaches_as_far_as_the_rows_and_the_columns() -> None:
+    found, part = read(library.open_model("translation"), "the black cat"), "decoder.cross_attn"
+    rows, columns = len(found.rows(part)), len(found.columns(part))
+    assert rows != columns
+    assert held.within(Held(rows - 1, columns - 1), found, part) == Held(rows - 1, columns - 1)
+    assert held.within(Held(rows, columns), found, part) == Held()
+
+
 def test_heads_drawn_belong_to_the_head_beside_them() -> None:
     at = page(model="letters", view="Lines", head="1", drawn="1.2", held="q2k1")
     assert at.session_state["_folded_held"] == {"drawn": "1.2", "held": "q2k1"}
