@@ -1,14 +1,17 @@
-"""The documents' systems in the Museum: how large, opened untrained, and trained."""
+"""The documents' systems in the Museum: how large, opened untrained at their own size, trained."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer import answers, library
+from explorer import answers, library, reading
 from explorer.museum import systems
 from explorer.museum.systems import SYSTEMS
 from explorer.runs.asking import Wishes, spec_of
@@ -17,82 +20,85 @@ from explorer.tasks import TASKS
 from models import Transformer
 from models.presets import CHOSEN, PRESETS
 from models.training import train
+from tests import apps
+from tests.apps import said
+from tests.bench.drawing import press, put_state
 
-SHELL = Path(__file__).resolve().parents[2] / "explorer" / "shell.py"
+BY_PRESET = {system.preset: system for system in SYSTEMS}
+CLASSIFIER = "web tutorial, classifier"
+SHAPES = {
+    "encoder.tokens": "batch 1 × tokens 10",
+    "encoder.embed": "batch 1 × tokens 10 → batch 1 × tokens 10 × d_model 512",
+    "encoder.0.self_attn.q": "batch 1 × tokens 10 × heads·d_head 512 → batch 1 × tokens 10 × "
+    "heads 8 × d_head 64 → batch 1 × heads 8 × tokens 10 × d_head 64",
+    "encoder.5.self_attn.scores": "batch 1 × heads 8 × queries 10 × keys 10",
+    "encoder.5.self_attn.concat": "heads 8 × d_head 64 → batch 1 × tokens 10 × heads·d_head 512",
+    "encoder.5.mlp.hidden": "batch 1 × tokens 10 × d_ff 2,048",
+    "decoder.5.cross_attn.weights": " × keys 10",
+    "logits": " × vocabulary 11",
+}
+TEN = "I am a student I am a student dog"
+"""Nine words and their end: the notebook steps through 10 tokens, at these sizes."""
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def inside(**address: str) -> AppTest:
-    at = AppTest.from_file(SHELL, default_timeout=120)
-    for key, value in address.items():
-        at.query_params[key] = value
-    return at.run().switch_page("../pages/change/museum.py").run()
+def page(system: str, **address: str) -> AppTest:
+    return apps.page("change/museum", room="The systems", system=system, **address)
 
 
-def said(at: AppTest) -> str:
-    return "\n".join([*(t.value for t in at.text), *(m.value for m in at.markdown)])
+@pytest.fixture
+def root(small_models: Path) -> Iterator[Path]:
+    """Where systems are made; hundreds of megabytes do not stay behind a test."""
+    yield library.systems_root()
+    shutil.rmtree(library.systems_root(), ignore_errors=True)
 
 
 def test_the_documents_disagree() -> None:
     """As SEEDS has it, from the configs that are opened and trained."""
+    web = ("yes", "−∞", "post, and a last one", "0.1", "with bias", "512")
     assert {system.preset: tuple(systems.choices(system).values()) for system in SYSTEMS} == {
         "lecture handout": ("no", "−1e9", "post", "0", "with bias", "5,000"),
         "notebook tutorial": ("yes", "−1e20", "post", "0.2", "without bias", "12"),
-        "web tutorial, encoder": ("yes", "−∞", "post, and a last one", "0.1", "with bias", "512"),
-        "web tutorial, classifier": (
-            *("yes", "−∞", "post, and a last one", "0.1", "with bias", "512"),
-        ),
+        "web tutorial, encoder": web,
+        CLASSIFIER: web,
         "paper": ("yes", "−∞", "post", "0.1", "with bias", "5,000"),
     }
-    shown = "\n".join(t.value.to_string() for t in inside(room="The systems").table)
+    shown = "\n".join(table.value.to_string() for table in page("paper").table)
     assert all(value in shown for value in ("−1e20", "post, and a last one", "without bias"))
 
 
-def test_a_system_says_how_large_it_is(subtests: pytest.Subtests) -> None:
-    for system in SYSTEMS:
-        with subtests.test(system=system):
-            at = inside(room="The systems", system=system.preset)
-            count, size = systems.size(system)
-            assert f"{count:,} parameters." in said(at)
-            assert at.button(key="open_system").label.endswith(
-                f"{size / 1e6:,.0f} MB are made first"
-            )
+def test_a_system_says_how_large_it_is_and_is_opened_untrained() -> None:
+    for preset, system in BY_PRESET.items():
+        at = page(preset)
+        count, size = systems.size(system)
+        assert f"{count:,} parameters." in said(at)
+        label = at.button(key="open_system").label
+        assert label.endswith(f"{size / 1e6:,.0f} MB are made first")
+        if not preset.startswith("web tutorial"):  # the others are opened below
+            continue
+        press(at, "open_system")
+        folder = systems.folder_of(system, library.systems_root())
+        assert at.selectbox(key="model").value == folder.name
+        assert not library.uploads_root().exists(), "it takes no room from uploads"
+        assert library.uploaded(folder.name) == folder, "a link finds it"
+        assert f"{folder.name} is open and reads" in said(at)
+        assert at.button(key="open_system").label == "It is open"
+        assert systems.is_made(system, library.systems_root()), "it is not made again"
+        assert library.opened_from(folder, preset).model.n_parameters == count
+        for path in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
+            assert not at.switch_page(f"../pages/{path}.py").run().exception
 
 
-def test_a_system_is_opened_untrained(subtests: pytest.Subtests) -> None:
-    for preset in ["web tutorial, encoder", "web tutorial, classifier"]:
-        with subtests.test(preset=preset):
-            at = inside(room="The systems", system=preset)
-            at.button(key="open_system").click().run()
-            assert not at.exception
-            system = next(each for each in SYSTEMS if each.preset == preset)
-            folder = systems.folder_of(system, library.systems_root())
-            assert at.selectbox(key="model").value == folder.name
-            assert not library.uploads_root().exists(), "it takes no room from uploads"
-            assert library.uploaded(folder.name) == folder, "a link finds it"
-            assert f"{folder.name} is open and reads" in said(at)
-            assert at.button(key="open_system").label == "It is open"
-            model = library.opened_from(folder, preset)
-            assert model.model.n_parameters == systems.size(system)[0]
-            for page in ("look/attention", "look/tokens", "look/lens", "models/checkpoints"):
-                assert not at.switch_page(f"../pages/{page}.py").run().exception
-
-
-def test_the_sentence_stays_where_its_words_are_known(subtests: pytest.Subtests) -> None:
+def test_the_sentence_stays_where_its_words_are_known() -> None:
     """A sentence that a system cannot read is replaced, and the page says why."""
+    why = "Not in this model's vocabulary, so read as <unk>: “red”, “fish”. So your sentence"
     for text, read in [
         ("the very good cat", "the very good cat"),
-        ("the red fish", systems.SENTENCES["web tutorial, classifier"]),
+        ("the red fish", systems.SENTENCES[CLASSIFIER]),
     ]:
-        with subtests.test(text=text):
-            system = "web tutorial, classifier"
-            at = inside(model="translation", text=text, room="The systems", system=system)
-            at.button(key="open_system").click().run()
-            assert at.text_input(key="text").value == read
-            why = (
-                "Not in this model's vocabulary, so read as <unk>: “red”, “fish”. So your sentence"
-            )
-            assert (why in said(at)) is (text != read)
+        at = press(page(CLASSIFIER, model="translation", text=text), "open_system")
+        assert at.text_input(key="text").value == read
+        assert (why in said(at)) is (text != read)
 
 
 def test_what_is_untrained_writes_little() -> None:
@@ -102,33 +108,58 @@ def test_what_is_untrained_writes_little() -> None:
     assert answers.longest_answer(untrained) == 12
 
 
-def test_the_words_are_as_many_as_the_tokens(subtests: pytest.Subtests) -> None:
-    for preset in [s.preset for s in SYSTEMS]:
-        with subtests.test(preset=preset):
-            system = next(each for each in SYSTEMS if each.preset == preset)
-            words = systems.words_of(preset)
-            assert words.vocab_size == system.config.vocab_size
-            sentence = words.encode(systems.SENTENCES[preset])
-            assert words.unk_id not in [token.id for token in sentence]
+def test_the_words_are_as_many_as_the_tokens() -> None:
+    for preset, system in BY_PRESET.items():
+        words = systems.words_of(preset)
+        assert words.vocab_size == system.config.vocab_size
+        sentence = words.encode(systems.SENTENCES[preset])
+        assert words.unk_id not in [token.id for token in sentence]
 
 
-def test_a_system_can_be_trained_on_its_task(subtests: pytest.Subtests) -> None:
+def test_a_system_can_be_trained_on_its_task() -> None:
     """Its choices, a task of this app; at the document's own size it is refused with its count."""
     for system in SYSTEMS:
-        with subtests.test(system=system):
-            task = TASKS[system.task]
-            theirs = PRESETS[system.preset]()
-            spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
-            for field in CHOSEN:
-                assert getattr(spec.model, field) == getattr(theirs, field)
-            assert spec.model.vocab_size == task.model.vocab_size
-            model = Transformer(spec.model)
-            batches = [task.batch(step, spec.training) for step in range(2)]
-            reports = train(model, batches.__getitem__, spec.training)
-            assert [report.step for report in reports] == [1, 2]
-            if theirs.d_model == 512:
-                large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
-                with pytest.raises(
-                    RunError, match=r"has 44,\d{3},\d{3} parameters; at most 20,000,000"
-                ):
-                    spec_of(task, large)
+        task, theirs = TASKS[system.task], PRESETS[system.preset]()
+        spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
+        for field in CHOSEN:
+            assert getattr(spec.model, field) == getattr(theirs, field)
+        assert spec.model.vocab_size == task.model.vocab_size
+        batches = [task.batch(step, spec.training) for step in range(2)]
+        reports = train(Transformer(spec.model), batches.__getitem__, spec.training)
+        assert [report.step for report in reports] == [1, 2]
+        if theirs.d_model == 512:
+            large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
+            many = r"has 44,\d{3},\d{3} parameters; at most 20,000,000"
+            with pytest.raises(RunError, match=many):
+                spec_of(task, large)
+
+
+def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
+    """Its shapes are read in the whole pass, all of its 177 MB made by the click."""
+    at = press(page("notebook tutorial"), "open_system")
+    assert at.selectbox(key="model").value == "notebook-tutorial"
+    assert "notebook-tutorial is open and reads" in said(at)
+    assert (root / "notebook-tutorial" / "model.safetensors").stat().st_size > 4 * 44_127_755
+    at.text_input(key="text").set_value(TEN).run()
+    at.switch_page("../pages/look/walk.py").run()
+    for stage, shape in SHAPES.items():
+        put_state(at, _folded_walk={"stage": stage})
+        (caption,) = [each.value for each in at.caption if "Shape: " in each.value]
+        assert shape in caption.partition("Shape: ")[2], stage
+
+
+def test_a_system_of_93_million_numbers_is_made_opened_and_passed_through(root: Path) -> None:
+    """What is read back is what was built, and one sentence goes through it whole."""
+    system = BY_PRESET["paper"]
+    opened = library.opened_from(systems.make(system, root), "paper")
+    assert opened.model.n_parameters == 93_322_496
+    of = reading.read(opened, opened.example)
+    assert [token.label for token in of.source] == [*"the black cat sleeps".split(), "</s>"]
+    built = Transformer(system.config).eval()
+    source = torch.tensor([[token.id for token in of.source]])
+    target = torch.tensor([[token.id for token in of.target]])
+    with torch.no_grad():
+        logits = built(source, target)
+    assert logits.shape == (1, len(of.target), 32_000)
+    assert [token.id for token in of.written] == logits[0].argmax(-1).tolist()
+    torch.testing.assert_close(of.trace["logits"][of.row], logits[0])

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from explorer import make_checkpoints
 from explorer.make_checkpoints import make
 from explorer.tasks import TASKS
 from explorer.tasks.recipes import RECIPES
@@ -12,27 +11,18 @@ from explorer.text import TextError
 from models.training import TrainConfig
 
 
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_command_gives_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Three steps instead of hundreds."""
-    for name in ("reverse", "negation"):
-        task = TASKS[name]
-        monkeypatch.setitem(task.__dict__, "training", TrainConfig(steps=3, batch_size=8))
-
-
-@pytest.mark.usefixtures("short")
-def test_the_same_command_gives_the_same_weights(tmp_path: Path) -> None:
+    few = TrainConfig(steps=3, batch_size=8)
+    monkeypatch.setitem(TASKS["reverse"].__dict__, "training", few)
     heard: list[tuple[str, int, int]] = []
-    for folder in ("one", "two"):
-        make(
-            ["reverse", "negation"],
-            out_dir=tmp_path / folder,
-            progress=lambda name, step, steps, loss: heard.append((name, step, steps)),
-        )
-    for name in ("reverse", "negation"):
-        for file in ("model.safetensors", "config.json", "tokenizer.json", "run.json"):
-            one, two = (tmp_path / folder / name / file for folder in ("one", "two"))
-            assert one.read_bytes() == two.read_bytes(), (name, file)
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        make(["reverse"], out_dir=folder, progress=lambda *report: heard.append(report[:3]))
+    for file in ("model.safetensors", "config.json", "tokenizer.json", "run.json"):
+        assert (one / "reverse" / file).read_bytes() == (two / "reverse" / file).read_bytes(), file
     assert heard[:3] == [("reverse", 1, 3), ("reverse", 2, 3), ("reverse", 3, 3)]
 
 
@@ -53,4 +43,3 @@ def test_every_recipe_names_its_data() -> None:
     for recipe in RECIPES.values():
         assert recipe.attribution
         assert (recipe.file is None) == (recipe.baseline is None)
-    assert make_checkpoints.SHIPPED.name == "checkpoints"

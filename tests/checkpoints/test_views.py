@@ -1,4 +1,4 @@
-"""The Checkpoints page without a browser: every view of every kind of model, and bad folders."""
+"""The Checkpoints page without a browser: its tensors, its shelf, and folders that are damaged."""
 
 from __future__ import annotations
 
@@ -20,30 +20,21 @@ from explorer.numbers import megabytes, three
 from models import Transformer, TransformerConfig
 from tests import apps
 from tests.apps import said, views
-from tests.grids import grid
-from tests.shelf import NAMES, shelf
+from tests.bench.drawing import press
+from tests.shelf import shelf
 
 WEIGHTS = "model.safetensors"
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shelf(tmp_path_factory.mktemp("checkpoints"))
-
-
 @pytest.fixture
-def folder(sound: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(sound))
-    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
-    return sound
-
-
-@pytest.fixture
-def spoiled(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A shelf of one's own, to do damage on."""
-    own = shelf(tmp_path / "own")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(own))
-    return own
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "own"))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+    return shelf(tmp_path / "own")
+
+
+pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(**address: str) -> AppTest:
@@ -61,44 +52,39 @@ def change(folder: Path, **tensors: torch.Tensor | None) -> None:
     save_file(kept, folder / WEIGHTS)
 
 
-@grid("model, view", NAMES, VIEWS)
-def test_every_view_of_every_kind_of_model(folder: Path, view: str, model: str) -> None:
-    at = page(model=model, show=view)
-    assert at.session_state["show"] == view
-    assert at.session_state["model"] == model
-
-
-@grid("part, view", ["Encoder", "Decoder", "Cross"], ["Weights", "Spectra", "Heads"])
-def test_the_views_follow_the_sidebar(folder: Path, view: str, part: str) -> None:
-    at = page(model="translation", show=view, part=part)
-    stack = "encoder" if part == "Encoder" else "decoder"
-    attention = "cross_attn" if part == "Cross" else "self_attn"
-    if view != "Heads":
-        assert f"`{stack}.blocks.0.{attention}.q_proj.weight`" in said(at)
-    else:
+def test_the_views_follow_the_sidebar() -> None:
+    for part, attention in [
+        ("Encoder", "encoder.blocks.0.self_attn"),
+        ("Decoder", "decoder.blocks.0.self_attn"),
+        ("Cross", "decoder.blocks.0.cross_attn"),
+    ]:
+        for view in ("Weights", "Spectra"):
+            at = page(model="translation", show=view, part=part)
+            assert f"`{attention}.q_proj.weight`" in said(at)
+        at = page(model="translation", show="Heads", part=part)
         statistics = next(c for c in at.segmented_control if c.key == "statistic").options
         assert ("Distance" in statistics) == (part != "Cross")
 
 
-def test_only_the_chosen_view_is_computed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_chosen_view_is_computed_and_once(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    summary = weights.summary
+
     def never(*_: Any) -> None:
         raise AssertionError("nobody asked for this")
-
-    monkeypatch.setattr(norms, "survey", never)
-    for view in ("Ledger", "Weights", "Spectra", "Heads"):
-        page(model="reverse", show=view)
-
-
-def test_heavy_work_is_done_once_for_a_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[str] = []
 
     def counting(name: str, tensor: torch.Tensor) -> weights.Summary:
         counted.append(name)
         return summary(name, tensor)
 
-    summary = weights.summary
+    with monkeypatch.context() as patch:
+        patch.setattr(norms, "survey", never)
+        for view in ("Ledger", "Weights", "Spectra", "Heads"):
+            page(model="reverse", show=view)
     monkeypatch.setattr(weights, "summary", counting)
-    (folder / "letters" / WEIGHTS).touch()  # opened anew
+    (small_models / "letters" / WEIGHTS).touch()  # opened anew
     page(model="letters", show="Norms")
     once = len(counted)
     assert once == len(set(counted)) > 0
@@ -107,14 +93,15 @@ def test_heavy_work_is_done_once_for_a_model(folder: Path, monkeypatch: pytest.M
     assert len(counted) == once
 
 
-def test_the_shelf_says_how_big_a_model_is(folder: Path) -> None:
-    at = page()
-    size = (folder / "letters" / WEIGHTS).stat().st_size
-    assert megabytes(size) in [text.value for text in at.text]
-    assert "ours" in [text.value for text in at.text]
+def test_the_shelf_says_what_a_model_is_and_how_big(small_models: Path) -> None:
+    at = page(model="letters")
+    size = (small_models / "letters" / WEIGHTS).stat().st_size
+    assert {megabytes(size), "ours", "letters"} <= {text.value for text in at.text}
+    captions = [caption.value for caption in at.caption]
+    assert "Letters" in captions
+    assert any(caption.startswith("decoder, 2 × 4 heads") for caption in captions)
 
 
-@pytest.mark.usefixtures("folder")
 def test_the_ledger_says_how_it_adds_up_and_why_nothing_is_exported() -> None:
     at = page(model="translation", ledger="paper")
     assert "what is below adds up to one layer" in said(at)
@@ -125,53 +112,38 @@ def test_the_ledger_says_how_it_adds_up_and_why_nothing_is_exported() -> None:
     assert "kind is decoder, here encoder-decoder" in nearest
 
 
-def test_a_tensor_is_chosen_by_the_address_and_kept_from_layer_to_layer(folder: Path) -> None:
+def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_have_it() -> None:
     at = page(model="letters", show="Weights", tensor="mlp.up_proj.weight", layer="0")
     assert "`decoder.blocks.0.mlp.up_proj.weight`" in said(at)
-    control = next(c for c in at.segmented_control if c.key == "layer")
-    control.set_value(1).run()
+    at.segmented_control(key="layer").set_value(1).run()
     assert "`decoder.blocks.1.mlp.up_proj.weight`" in said(at)
     at.selectbox(key="tensor").set_value("head.weight").run()
     assert "`head.weight`" in said(at)
-    assert not at.exception
-
-
-def test_a_tensor_that_a_model_lacks_is_replaced(folder: Path) -> None:
     at = page(model="translation", show="Weights", tensor="cross_attn.v_proj.bias", part="Cross")
     assert "`decoder.blocks.0.cross_attn.v_proj.bias`" in said(at)
     at.selectbox(key="model").set_value("letters").run()
     assert not at.exception
     assert "`decoder.blocks.0.self_attn.q_proj.weight`" in said(at)
-    at = page(show="Weights", tensor="../../etc/passwd", part="Encoder")
-    assert "`encoder.blocks.0.self_attn.q_proj.weight`" in said(at)
-    assert "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight." in said(at)
-    assert "Each cell is" in said(page(show="Weights", cell="Median"))
 
 
-def test_the_picture_says_what_a_cell_is_and_whose_rows_they_are(folder: Path) -> None:
+def test_the_picture_says_what_a_cell_is_and_whose_rows_they_are() -> None:
     at = page(model="letters", show="Weights", head="2")
     assert "Each cell is one weight. Rows 8–11 are head 2." in said(at)
-    assert "weights_picture" in views(at)
-    at = page(
-        model="letters", show="Weights", tensor="decoder.embedding.weight", cell="Largest |w|"
-    )
+    embedding = {"tensor": "decoder.embedding.weight", "cell": "Largest |w|"}
+    at = page(model="letters", show="Weights", **embedding)
     assert "Each cell is the largest size |w| of 3 × 1 weights" in said(at)
 
 
-def test_a_vector_has_no_spectrum(folder: Path) -> None:
+def test_a_vector_has_no_spectrum_and_each_kind_has_norms() -> None:
     at = page(model="letters", show="Spectra")
     options = at.selectbox(key="tensor").options
     assert options
     assert not any(option.endswith("bias") for option in options)
     assert "Exact: a singular value decomposition" in said(at)
-
-
-def test_norms_of_each_kind(folder: Path, subtests: pytest.Subtests) -> None:
     for kind in ["Matrices", "Norm gains", "Biases"]:
-        with subtests.test(kind=kind):
-            at = page(model="translation", show="Norms", tensors=kind)
-            assert views(at) >= {"norms_encoder", "norms_decoder"}
-            assert f"**{kind}: root mean square**" in said(at)
+        at = page(model="translation", show="Norms", tensors=kind)
+        assert views(at) >= {"norms_encoder", "norms_decoder"}
+        assert f"**{kind}: root mean square**" in said(at)
 
 
 def test_parts_of_a_layer_have_names_of_their_own() -> None:
@@ -183,56 +155,48 @@ def test_parts_of_a_layer_have_names_of_their_own() -> None:
     assert short("self_residual.norm.weight") == "attn.norm"
 
 
-def test_heads_need_a_text_and_the_doctor_does_without(folder: Path) -> None:
-    for view, sentence in (
-        ("Heads", "There is nothing to read yet: type a sentence."),
-        ("Doctor", "There is nothing to read yet: type a sentence."),
-    ):
+def test_heads_need_a_text_and_the_doctor_does_without() -> None:
+    for view in ("Heads", "Doctor"):
         at = page(model="reverse", show=view)
         at.text_input(key="text").set_value(" ").run()
         assert not at.exception
-        assert sentence in said(at)
+        assert "There is nothing to read yet: type a sentence." in said(at)
     assert "**Looks untrained**" in said(at)
 
 
 def test_the_doctor_names_what_is_wrong_with_a_model_that_opens(spoiled: Path) -> None:
     name = "decoder.blocks.0.self_attn.k_proj.weight"
-    change(spoiled / "letters", **{name: torch.zeros(16, 16)})
-    change(spoiled / "letters", **{"**b** <b> $x$": torch.zeros(2)})
+    planted = {name: torch.zeros(16, 16), "**b** <b> $x$": torch.zeros(2)}
+    change(spoiled / "letters", **planted)
     at = page(model="letters", show="Doctor")
     assert "**All zero**" in said(at)
     assert f"Only zeros stand in {name}" in said(at)
     assert "**Unexpected tensors**" in said(at)
     assert not any("<b>" in prose.value for prose in [*at.markdown, *at.caption])
     for view in ("Weights", "Spectra", "Norms", "Heads"):
-        assert not page(model="letters", show=view, tensor="self_attn.k_proj.weight").exception
+        page(model="letters", show=view, tensor="self_attn.k_proj.weight")
 
 
-def test_a_model_that_lacks_a_tensor_is_examined_instead(
-    spoiled: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_model_that_lacks_a_tensor_is_examined_instead(spoiled: Path) -> None:
     missing = "decoder.blocks.1.mlp.up_proj.weight"
     change(spoiled / "letters", **{missing: None, "surplus": torch.zeros(2)})
     for view in VIEWS:
-        with subtests.test(view=view):
-            at = page(model="letters", show=view)
-            assert "cannot be opened" in said(at)
-            assert "**Missing tensors**" in said(at)
-            assert f"The config asks for {missing}" in said(at)
-            assert "**Unexpected tensors**" in said(at)
-            at.selectbox(key="model").set_value("reverse").run()
-            assert "cannot be opened" not in said(at)
+        at = page(model="letters", show=view)
+        assert "cannot be opened" in said(at)
+        assert "**Missing tensors**" in said(at)
+        assert f"The config asks for {missing}" in said(at)
+        assert "**Unexpected tensors**" in said(at)
+    at.selectbox(key="model").set_value("reverse").run()
+    assert "cannot be opened" not in said(at)
 
 
 def test_a_folder_that_is_no_model_says_why_when_asked(spoiled: Path) -> None:
     (spoiled / "letters" / "config.json").write_text(json.dumps({"kind": "banana"}))
     at = page()
     assert "banana" not in said(at)
-    at.button(key="why_letters").click().run()
-    assert "banana" in said(at)
+    assert "banana" in said(press(at, "why_letters"))
     assert "**Files that cannot be read**" in said(at)
-    at.button(key="why_letters").click().run()
-    assert "banana" not in said(at)
+    assert "banana" not in said(press(at, "why_letters"))
 
 
 def test_numbers_have_three_digits() -> None:

@@ -1,8 +1,9 @@
-"""Every page, alone and inside the app; and what is chosen once, on all of them."""
+"""Every page and every view, alone and in the app, of every kind of model, and of none."""
 
 from __future__ import annotations
 
 import json
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -10,17 +11,48 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.parts import WORDS
 from explorer.tasks import TASKS
-from explorer.text import word_tokenizer
-from explorer.text.special import DECODER
+from tests import apps
+from tests.apps import said, views
+from tests.bench.drawing import PAGES, every_view, path_of, press, without_numbers, words_model
 from tests.grids import grid
-from tests.shelf import WORDS as WORDS_KNOWN
-from tests.shelf import put, shelf
+from tests.shelf import shelf
 
-ROOT = Path(__file__).resolve().parents[2]
-SHELL = str(ROOT / "explorer" / "shell.py")
-PAGES = sorted(ROOT.glob("pages/*/*.py"))
-READING = [page for page in PAGES if page.stem in ("start", "tokens", "attention", "masks")]
-ALL_MASKS = ("mask_padding", "mask_causal", "mask_both", "scores", "masked", "weights")
+READING = ("look/start", "look/tokens", "look/attention", "look/masks")
+ATTENTION = {
+    "Encoder": "encoder.self_attn",
+    "Decoder": "decoder.self_attn",
+    "Cross": "decoder.cross_attn",
+}
+MASKS = {"mask_padding", "mask_causal", "mask_both"}
+MAPS = {"map_first", "map_second"}
+DRAWN: dict[tuple[str, ...], set[str]] = {
+    ("look/heads", "Finder"): {"best_heads", "heads_table", "found_head"},
+    ("look/heads", "Likeness"): {"nearest_heads", "likeness"},
+    ("look/heads", "Rollout"): {"rollout"},
+    ("look/heads", "Flow"): {"flow"},
+    ("look/decoding", "Token by token"): {"stages", "branches_tree", "decoded_head"},
+    ("look/decoding", "Beam search"): {"beam_tree"},
+    ("look/decoding", "Teacher forcing"): {"forcing"},
+    ("look/writing",): {"written_tokens", "written_head"},
+    ("look/stages",): {"stages"},
+    ("look/walk",): {"spine", "walk_tokens"},
+    ("look/masks", "I am a student"): MASKS,
+    ("look/masks", "Your sentence"): {*MASKS, "scores", "masked", "weights"},
+    ("look/masks", "A padded batch"): {*MASKS, "scores", "masked", "weights"},
+    ("change/compare", "Another head"): {*MAPS, "map_difference"},
+    ("change/compare", "Another sentence"): {*MAPS, "map_difference"},
+    ("change/compare", "Your edits"): {*MAPS, "map_difference"},
+    ("change/compare", "Another model"): MAPS,
+    ("models/checkpoints", "Weights"): {"weights_picture"},
+    ("models/checkpoints", "Heads"): {"head_statistics"},
+}
+SAID = {
+    "look/positions": "This is the chosen model's own scheme.",
+    "look/pairs": "the model's own numbers",
+    "look/stages": "no weight differs from the pass by more than",
+}
+WRITING = ("look/decoding", "look/writing")
+NO_STACK = "Cross-attention leads from one stack into another"
 NOTHING = "There is nothing to read yet: type a sentence."
 UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
 STRANGE = {  # and what every page says of it
@@ -40,57 +72,71 @@ STRANGE = {  # and what every page says of it
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def app(**address: str) -> AppTest:
-    """The app as it is opened by an address."""
-    at = AppTest.from_file(SHELL, default_timeout=60)
-    for key, value in address.items():
-        at.query_params[key] = value
-    return at.run()
-
-
-def inside(page: Path, **address: str) -> AppTest:
-    """One page, opened inside the app."""
-    return app(**address).switch_page(f"../pages/{page.parent.name}/{page.name}").run()
-
-
-def said(at: AppTest) -> str:
-    """Everything the page says in plain text."""
-    return "\n".join(text.value for text in at.text)
-
-
 def test_a_page_runs_alone(subtests: pytest.Subtests) -> None:
     for page in PAGES:
-        with subtests.test(page=page):
+        with subtests.test(page=page.stem):
             at = AppTest.from_file(str(page), default_timeout=60).run()
             assert not at.exception
             assert len(at.title) == 1
 
 
-def test_a_page_runs_inside_the_app(subtests: pytest.Subtests) -> None:
-    for page in PAGES:
-        with subtests.test(page=page):
-            at = inside(page)
-            assert not at.exception
+@pytest.mark.parametrize("model", ["translation", "reviews"])
+def test_every_view_of_every_kind_of_model(model: str, subtests: pytest.Subtests) -> None:
+    """Of one with three kinds of attention each view has one of them, in turn."""
+    parts = cycle(ATTENTION) if model == "translation" else cycle(["Encoder"])
+    for (path, asked), part in zip(every_view(), parts, strict=False):
+        with subtests.test(path=path, asked=asked):
+            at = apps.page(path, model=model, part=part, **asked)
             assert len(at.title) == 1
-            assert at.text_input(key="text").value == "the black cat sleeps"
+            assert at.session_state["part"] == ATTENTION[part]
+            assert SAID.get(path, "") in said(at)
+            if path in WRITING and model == "reviews":
+                assert "This model only reads: choose one that writes" in said(at)
+                assert not views(at)
+                continue
+            for key, name in asked.items():
+                assert at.session_state[key] == name
+            drawn = DRAWN.get((path, *asked.values()), set())
+            assert drawn <= views(at) or NO_STACK in said(at)
 
 
-@grid("model, page", ["letters", "reviews", "reverse"], PAGES)
-def test_a_page_runs_with_every_kind_of_model(page: Path, model: str) -> None:
-    assert not inside(page, model=model).exception
+def test_one_token_has_every_view(subtests: pytest.Subtests) -> None:
+    for path, asked in every_view():
+        model, text = ("letters", "t") if path in WRITING else ("reverse", "7")
+        with subtests.test(path=path, asked=asked):
+            at = apps.page(path, model=model, text=text, **asked)
+            drawn = DRAWN.get((path, *asked.values()), set())
+            assert drawn <= views(at) or "A padded batch" in asked.values()
 
 
-@grid("part, page", ["Encoder", "Decoder", "Cross"], READING)
-def test_a_page_shows_every_kind_of_attention(page: Path, part: str) -> None:
-    at = inside(page, part=part)
-    assert not at.exception
-    shown = {"Encoder": "encoder.self_attn", "Decoder": "decoder.self_attn"}
-    assert at.session_state["part"] == shown.get(part, "decoder.cross_attn")
+def test_a_model_whose_numbers_are_none_has_every_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    words_model(tmp_path, "broken", "the cat sleeps", positions="rotary")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    without_numbers("broken")
+    says = {
+        "look/stages": "no value",
+        "look/decoding": "logits are no numbers",
+        "change/compare": "How far apart their rows are cannot be said: a weight is no number",
+    }
+    for path, asked in every_view():
+        if path == "look/walk":  # a known fault: its spine cannot hold what is no number
+            continue
+        with subtests.test(path=path, asked=asked):
+            at = apps.page(path, model="broken", **asked)
+            assert "no value %" not in said(at)
+            assert path != "look/decoding" or not views(at)
+            assert path != "look/pairs" or "no value" in set(at.table[0].value["value"])
+            if "Another order" in asked.values():
+                assert "The last vectors hold no values, so what changes" in said(at)
+            if "Another model" not in asked.values():  # there is none
+                assert says.get(path, "") in said(at)
 
 
-@grid("text, page", STRANGE, READING)
-def test_strange_text_is_shown_or_refused(page: Path, text: str) -> None:
-    at = inside(page)
+@grid("text, path", STRANGE, READING)
+def test_strange_text_is_shown_or_refused(path: str, text: str) -> None:
+    at = apps.page(path)
     at.text_input(key="text").set_value(text).run()
     assert not at.exception
     assert len(at.title) == 1
@@ -99,36 +145,34 @@ def test_strange_text_is_shown_or_refused(page: Path, text: str) -> None:
     assert not words or all(words not in prose.value for prose in at.markdown)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     damaged = shelf(tmp_path / "damaged")
     (damaged / "reviews" / "model.safetensors").write_bytes(b"nonsense")
     (damaged / "letters" / "config.json").write_text(json.dumps({"kind": "banana"}))
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(damaged))
-    at = inside(page, model="reviews")
-    assert not at.exception
-    if page in READING:
-        assert "The model reviews cannot be opened" in said(at)
-    at.selectbox(key="model").set_value("reverse").run()
-    assert not at.exception
-    assert "cannot be opened" not in said(at) or page.stem == "checkpoints"
+    for path in map(path_of, PAGES):
+        with subtests.test(path=path):
+            at = apps.page(path, model="reviews")
+            assert path not in READING or "The model reviews cannot be opened" in said(at)
+            at.selectbox(key="model").set_value("reverse").run()
+            assert not at.exception
+            assert "cannot be opened" not in said(at) or path == "models/checkpoints"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_without_any_model_a_page_says_what_to_do(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "nothing"))
-    at = inside(page)
-    assert not at.exception
-    if page in READING:
-        assert "There is no trained model here yet" in said(at)
+    for path in map(path_of, PAGES):
+        with subtests.test(path=path):
+            at = apps.page(path)
+            assert path not in READING or "There is no trained model here yet" in said(at)
 
 
 def test_stepping_ends_in_what_the_model_reads() -> None:
-    at = inside(ROOT / "pages/look/tokens.py")
+    at = apps.page("look/tokens")
     last = int(at.slider(key="step").max)
     for _ in range(last):
         at.button(key="step_next").click().run()
@@ -137,91 +181,37 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
     assert "Add the special tokens" in said(at)
 
 
-@grid(
-    "scheme, model",
-    ["Sinusoidal", "Learned", "Rotary", "ALiBi", "None"],
-    ["translation", "letters"],
-)
-def test_every_scheme_of_positions_is_drawn(model: str, scheme: str) -> None:
-    at = inside(ROOT / "pages/look/positions.py", model=model, scheme=scheme)
-    assert not at.exception
-    assert ("no such trained positions" in said(at)) == (scheme in ("Learned", "Relative"))
-
-
-@grid(
-    "example, model",
-    ["I am a student", "Your sentence", "A padded batch"],
-    ["translation", "letters", "reviews"],
-)
-def test_every_example_of_masks_is_drawn(model: str, example: str) -> None:
-    at = inside(ROOT / "pages/look/masks.py", model=model, example=example)
-    assert not at.exception
-    pictures = {"mask_padding", "mask_causal", "mask_both"}
-    if example != "I am a student":
-        pictures |= {"scores", "masked", "weights"}
-    assert pictures == {view.key for view in at.get("bidi_component")} & {*ALL_MASKS}
-
-
 def test_the_expectation_is_said_where_it_is_to_be_seen() -> None:
-    start = ROOT / "pages/look/start.py"
     expected = TASKS["translation"].expectation
-    assert expected in said(inside(start, part="Cross"))
-    at = inside(start, part="Encoder")
+    assert expected in said(apps.page("look/start", part="Cross"))
+    at = apps.page("look/start", part="Encoder")
     assert expected not in said(at)
     assert WORDS["encoder.self_attn"].explanation in said(at)
 
 
-def test_where_there_is_no_causal_mask_none_is_claimed(subtests: pytest.Subtests) -> None:
-    for part in ["Encoder", "Cross"]:
-        with subtests.test(part=part):
-            at = inside(ROOT / "pages/look/masks.py", part=part)
-            assert any(prose.value.startswith("**No causal mask here: ") for prose in at.markdown)
-
-
-def test_the_scores_of_alibi_include_its_bias(
+def test_masks_say_what_this_attention_adds_and_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = word_tokenizer(WORDS_KNOWN, DECODER)
-    put(tmp_path / "far", "far", words, "the cat", kind="decoder", positions="alibi")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "far"))
-    at = inside(ROOT / "pages/look/masks.py", model="far")
-    assert not at.exception
-    assert any("A bias by the distance" in caption.value for caption in at.caption)
-
-
-def test_a_model_has_its_title_beside_its_name() -> None:
-    at = inside(ROOT / "pages/models/checkpoints.py", model="letters")
-    captions = [caption.value for caption in at.caption]
-    assert "Letters" in captions
-    assert "letters" in said(at)
-    assert any(caption.startswith("decoder, 2 × 4 heads") for caption in captions)
-
-
-def test_what_is_cut_is_said() -> None:
-    at = inside(ROOT / "pages/look/start.py", model="letters")
-    assert "The 8 likeliest tokens." in [caption.value for caption in at.caption]
-    at = inside(ROOT / "pages/look/positions.py")
-    assert "Shown are the first 48 positions." in [caption.value for caption in at.caption]
+    for part in ["Encoder", "Cross"]:
+        assert "**No causal mask here: " in said(apps.page("look/masks", part=part))
+    words_model(tmp_path, "far", positions="alibi")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    assert "A bias by the distance" in said(apps.page("look/masks", model="far"))
 
 
 def test_a_model_without_a_head_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = word_tokenizer(WORDS_KNOWN, DECODER)
-    put(tmp_path / "bare", "bare", words, "the cat", kind="decoder", head="none")
-    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "bare"))
-    at = inside(ROOT / "pages/look/start.py", model="bare")
-    assert not at.exception
-    assert all("The model writes" not in prose.value for prose in at.markdown)
+    words_model(tmp_path, "bare", head="none")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    at = apps.page("look/start", model="bare")
+    assert "The model writes" not in said(at)
     assert "it ends in vectors, one for each token" in said(at)
-    at = inside(ROOT / "pages/look/walk.py", model="bare", stage="decoder.final")
-    captions = "".join(each.value for each in at.caption)
-    assert "The pass ends here. This model gives no answer" in captions
+    at = apps.page("look/walk", model="bare", stage="decoder.final")
+    assert "The pass ends here. This model gives no answer" in said(at)
 
 
 def test_a_checkpoint_is_opened_by_its_button() -> None:
-    at = inside(ROOT / "pages/models/checkpoints.py")
-    at.button(key="open_reverse").click().run()
-    assert not at.exception
+    at = press(apps.page("models/checkpoints"), "open_reverse")
     assert at.session_state["model"] == "reverse"
     assert at.text_input(key="text").value == "31415"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.components import wire
 from explorer.numbers import three
 from tests import apps
-from tests.source import ROOT
+from tests.bench import drawing
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +42,14 @@ class Panel:
 
     def header(self, key: str) -> dict[str, Any]:
         """What the view under this key was told besides numbers."""
-        view = next(view for view in self.at.get("bidi_component") if view.key == key)
-        return wire.unpack(view.proto.bytes)[0]
+        return drawing.sent(self.at, key)[0]
+
+    def board(self, key: str) -> list[list[str]]:
+        """What stands in the rows of a board."""
+        return [[cell[0] for cell in row["cells"]] for row in self.header(key)["rows"]]
 
     def _sent(self, key: str) -> tuple[wire.Array, float]:
-        view = next(view for view in self.at.get("bidi_component") if view.key == key)
-        header, planes = wire.unpack(view.proto.bytes)
+        header, planes = drawing.sent(self.at, key)
         if "exact" in planes:
             return np.frombuffer(planes["exact"], "<f4").reshape(header["shape"]), 0.0
         codes = wire.codes_of(planes["values"], header["shape"])
@@ -68,10 +68,8 @@ class Panel:
 
     def column(self, name: str) -> list[Any]:
         """A column of the first table that has it."""
-        for table in [*self.at.dataframe, *self.at.table]:
-            if name in table.value.columns:
-                return list(table.value[name])
-        raise AssertionError(f"no table has a column {name}")
+        tables = [*self.at.dataframe, *self.at.table]
+        return next(list(each.value[name]) for each in tables if name in each.value.columns)
 
 
 def _cells(at: AppTest) -> Iterator[str]:
@@ -93,23 +91,12 @@ def panel(
     `folder` is where models lie that are not the project's: the lines name those in short.
     `state` is put first into widgets that no address holds.
     """
-    at = apps.page(path, **address)
-    for key, value in {**(state or {}), "code": True}.items():
-        at.session_state[key] = value
-    at.run()
-    assert not at.exception
+    at = drawing.put_state(apps.page(path, **address), **{**(state or {}), "code": True})
     lines = at.code[0].value
     assert str(folder) not in lines, "where a model lies is nobody else's business"
     return Panel(at, run(lines, folder))
 
 
 def run(lines: str, folder: Path) -> dict[str, Any]:
-    """Everything that these lines make, where the README is, in a fresh namespace."""
-    found = re.search(r"'([^']+)'\)?  # put the way to it in front", lines)
-    if found:
-        lines = lines.replace(repr(found[1]), repr(str(folder / found[1])), 1)
-    namespace: dict[str, Any] = {"__name__": "pasted"}
-    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(lines, "pasted", "exec"), namespace)
-    assert printed.getvalue().strip(), "a panel ends in something to see"
-    return namespace
+    """Everything that these lines make."""
+    return drawing.run(lines, folder)[0]

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from explorer import decoding, library
 from explorer.analysis.heads import STATISTICS
+from explorer.analysis.walk import stages_of
+from explorer.bench.positions_scheme import ODD_WIDTH
 from explorer.library import runs_root
-from explorer.numbers import three
+from explorer.numbers import spread, three
 from explorer.runs.run import create
 from explorer.runs.worker import advance
-from tests import zoo
-from tests.panels.pasting import Panel, panel
+from explorer.text import word_tokenizer
+from explorer.text.special import DECODER, SOURCE
+from tests import apps
+from tests.bench.drawing import every_view, pasted, press, run, sent, words_model
+from tests.panels.pasting import Panel, as_array, panel
+from tests.shelf import WORDS, put
 
-OURS = ("translation", "letters", "reviews", "reverse")
+ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
+MOST = ("translation", "letters", "bert", "t5")
 PUBLISHED = ("bert", "gpt2", "t5")
+WRITING = ("translation", "letters", "gpt2", "t5")
 FEW = ("translation", "bert")
 Check = Callable[[Panel], None]
 
@@ -99,13 +110,6 @@ def writing(page: Panel) -> None:
     assert page.header("written_tokens")["ids"][-steps:] == page.made["written"]
 
 
-def stage(page: Panel) -> None:
-    """Of a vector the first window of its numbers is drawn."""
-    wide = page.picture("walk_values").shape[1]
-    page.made["values"] = page.made["values"][:, :wide]
-    page.shows("walk_values", "values")
-
-
 def training(page: Panel) -> None:
     """The losses of a run that a worker made, as the form asked for it."""
     run = create(runs_root(), page.at.session_state["_spec_asked_for"])
@@ -155,85 +159,226 @@ def nothing(page: Panel) -> None:
     """That the lines run is all: what they make is compared elsewhere."""
 
 
-VIEWS: dict[str, tuple[str, dict[str, str], Check, tuple[str, ...]]] = {
-    "At a glance": ("look/start", {}, start, (*OURS, *PUBLISHED)),
-    "Tokens": ("look/tokens", {}, tokens, (*OURS, *PUBLISHED)),
-    "Query and key": ("look/pairs", {}, pair, (*OURS, *PUBLISHED)),
-    "Logit lens": ("look/lens", {}, lens, (*OURS, *PUBLISHED)),
-    "Masks": ("look/masks", {"example": "Your sentence"}, masks, (*OURS, *PUBLISHED)),
-    "Masks, a batch": ("look/masks", {"example": "A padded batch"}, masks, (*OURS, "bert", "t5")),
-    "Masks, a student": ("look/masks", {"example": "I am a student"}, student, ("letters",)),
-    "Heads, finder": ("look/heads", {"side": "Finder"}, finder, (*OURS, *PUBLISHED)),
-    "Heads, likeness": ("look/heads", {"side": "Likeness"}, likeness, (*OURS, *PUBLISHED)),
-    "Heads, rollout": (
-        "look/heads",
-        {"side": "Rollout", "part": "Decoder"},
-        rollout,
-        (*OURS, *PUBLISHED),
-    ),
-    "Heads, flow": ("look/heads", {"side": "Flow", "part": "Decoder"}, flow, (*OURS, *PUBLISHED)),
-    "Writing": ("look/writing", {}, writing, ("translation", "letters", "gpt2", "t5")),
-    "The whole pass": (
-        "look/walk",
-        {"stage": "decoder.0.self_attn.v"},
-        stage,
-        ("letters", "gpt2"),
-    ),
-    "The whole pass, encoder": (
-        "look/walk",
-        {"stage": "encoder.0.self_attn.v"},
-        stage,
-        ("translation", "bert"),
-    ),
-    "The whole pass, between": (
-        "look/walk",
-        {"stage": "decoder.0.self_attn.norm"},
-        stage,
-        ("letters", "gpt2"),
-    ),
-    "Train": ("train/train", {"task": "reverse"}, training, ("letters",)),
-    "Ledger": ("models/checkpoints", {"show": "Ledger"}, ledger, FEW),
-    "Ledger of a preset": ("models/checkpoints", {"ledger": "paper"}, ledger, ("letters",)),
-    "Weights": ("models/checkpoints", {"show": "Weights"}, weights, FEW),
-    "Norms": ("models/checkpoints", {"show": "Norms"}, norms, FEW),
-    "Spectra": ("models/checkpoints", {"show": "Spectra"}, spectrum, FEW),
-    "Heads": ("models/checkpoints", {"show": "Heads"}, statistics, (*OURS, *PUBLISHED)),
-    "Doctor": ("models/checkpoints", {"show": "Doctor"}, doctor, FEW),
-    "Every head": ("change/edits", {"look": "Every head"}, every_head, (*OURS, *PUBLISHED)),
-    "Faithfulness": ("change/edits", {"look": "Faithfulness"}, nothing, (*OURS, *PUBLISHED)),
-}
-STATE = {"Train": {"reverse_steps": 4, "reverse_batch_size": 2}}
-CASES = [(view, model) for view, (_, _, _, models) in VIEWS.items() for model in models]
+def stages(page: Panel) -> None:
+    """Every matrix of a head."""
+    header, planes = sent(page.at, "stages")
+    names = {"scaled": "scores", "logits": "masked"}
+    for each in header["panels"]:
+        if each["of"] != "added":
+            made = as_array(page.made[names.get(each["of"], each["of"])])
+            shown = np.frombuffer(planes[each["of"]], "<f4").reshape(each["size"])
+            np.testing.assert_allclose(shown, made, rtol=1e-4, atol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return zoo.zoo(tmp_path_factory.mktemp("zoo"))
+def scheme(page: Panel) -> None:
+    page.shows("products", "products")
+    if "table" in page.made:
+        page.shows("positions_table", "table")
 
 
-@pytest.mark.parametrize(("view", "model"), CASES)
-def test_the_lines_of_a_view_make_its_numbers(
-    view: str,
-    model: str,
-    small_models: Path,
-    published: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def doubled(page: Panel) -> None:
+    page.says(page.made["wrong"].spread)
+    assert spread(page.made["right"].spread) in page.words()
+
+
+def order(page: Panel) -> None:
+    page.shows("order_map_1", "weights")
+
+
+def longer(page: Panel) -> None:
+    """Before and after the trained length, half of the tokens each."""
+    values = page.made["looks_at"]
+    half = len(values) // 2
+    assert half == library.open_model(page.at.session_state["model"]).config.max_len
+    page.says(values[:half].mean(), values[half:].mean())
+
+
+def pair_is_longer(page: Panel) -> None:
+    assert page.made["segments"].sum() > 1
+    longer(page)
+
+
+def choice(page: Panel) -> None:
+    """What can be drawn, and which token is."""
+    final = page.made["probabilities"][0]
+    shown = [row[5] for row in page.board("stages") if row[5] != "0"]
+    expected = [three(float(each)) for each in final[final > 0]]
+    assert sorted(shown, key=float) == sorted(expected, key=float)
+    rows = [row for row in page.header("stages")["rows"] if "drawn" in row["mark"]]
+    assert [row["cells"][5][0] for row in rows] == [three(float(final[page.made["token"]]))]
+
+
+def beams(page: Panel) -> None:
+    found = page.made["found"]
+    assert page.column("score") == [three(found.nodes[end].score) for end in found.ends]
+
+
+def forced(page: Panel) -> None:
+    chances = page.made["chances"]
+    assert torch.isfinite(chances).all()
+    assert page.board("forcing")[3] == [three(float(each)) for each in chances]
+
+
+SCHEME, ORDER, LONGER = "look/positions", "Another order", "Longer than trained"
+SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
+DRAWN = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
+PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
+VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
+    ("look/start", {}, start, ALL),
+    ("look/tokens", {}, tokens, ALL),
+    ("look/pairs", {}, pair, ALL),
+    ("look/lens", {}, lens, ALL),
+    ("look/masks", {"example": "Your sentence"}, masks, MOST),
+    ("look/masks", {"example": "A padded batch"}, masks, MOST),
+    ("look/masks", {"example": "I am a student"}, student, ("letters",)),
+    ("look/heads", {"side": "Finder"}, finder, MOST),
+    ("look/heads", {"side": "Likeness"}, likeness, MOST),
+    ("look/heads", {"side": "Rollout", "part": "Decoder"}, rollout, MOST),
+    ("look/heads", {"side": "Flow", "part": "Decoder"}, flow, MOST),
+    ("look/writing", {}, writing, WRITING),
+    ("look/stages", {"part": "Encoder", "text": "the cat"}, stages, (*FEW, "t5")),
+    ("look/stages", {}, stages, ("letters", "reviews", "reverse", "gpt2")),
+    ("look/decoding", DRAWN, choice, WRITING),
+    ("look/decoding", {**DRAWN, "branches": "0d9.1f7"}, choice, WRITING),
+    ("look/decoding", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),
+    ("look/decoding", {"way": "Teacher forcing"}, forced, WRITING),
+    *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in SCHEMES],
+    (SCHEME, {}, scheme, ("bert", "t5")),
+    (SCHEME, {"table_width": ODD_WIDTH}, scheme, ("letters",)),
+    (SCHEME, {"lab": "A doubled exponent"}, doubled, ("letters",)),
+    (SCHEME, {"lab": ORDER, "order_of": "My own order"}, order, ("letters",)),
+    (SCHEME, {"lab": ORDER, "order_of": "My own order", "scheme": "None"}, order, ("reviews",)),
+    (SCHEME, {"lab": LONGER}, longer, ("letters", "translation", "reviews")),
+    (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, pair_is_longer, ("bert",)),
+    ("train/train", {"task": "reverse"}, training, ("letters",)),
+    ("models/checkpoints", {"show": "Ledger"}, ledger, FEW),
+    ("models/checkpoints", {"ledger": "paper"}, ledger, ("letters",)),
+    ("models/checkpoints", {"show": "Weights"}, weights, FEW),
+    ("models/checkpoints", {"show": "Norms"}, norms, FEW),
+    ("models/checkpoints", {"show": "Spectra"}, spectrum, FEW),
+    ("models/checkpoints", {"show": "Heads"}, statistics, MOST),
+    ("models/checkpoints", {"show": "Doctor"}, doctor, FEW),
+    ("change/edits", {"look": "Every head"}, every_head, MOST),
+    ("change/edits", {"look": "Faithfulness"}, nothing, MOST),
+]
+STATE = {"train/train": {"reverse_steps": 4, "reverse_batch_size": 2}}
+
+
+@pytest.fixture
+def shelf(small_models: Path, published: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Every model is offered: in which folder each lies."""
     monkeypatch.setenv("EXPLORER_MODELS", str(published))
-    path, address, check, _ = VIEWS[view]
-    folder = published if model in PUBLISHED else small_models
-    check(panel(path, folder, STATE.get(view, {}), model=model, **address))
+    return {name: published if name in PUBLISHED else small_models for name in ALL}
 
 
-@pytest.mark.parametrize("address", [{"decoder_token": "1"}, {}])
-def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
+@pytest.mark.parametrize(
+    ("path", "address", "check", "models"), VIEWS, ids=[check.__name__ for _, _, check, _ in VIEWS]
+)
+def test_the_lines_of_a_view_make_its_numbers(
+    path: str,
     address: dict[str, str],
-    small_models: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    check: Check,
+    models: tuple[str, ...],
+    shelf: dict[str, Path],
+    subtests: pytest.Subtests,
+) -> None:
+    for model in models:
+        with subtests.test(model=model):
+            check(panel(path, shelf[model], STATE.get(path), model=model, **address))
+
+
+def test_every_view_has_lines_to_paste(small_models: Path, subtests: pytest.Subtests) -> None:
+    for path, asked in every_view():
+        with subtests.test(path=path, asked=asked):
+            at = apps.page(path, model="letters", part="Decoder", **asked)
+            assert "import" in pasted(at)
+            assert "Run this in the folder of the README:" in apps.said(at)
+            for key, name in asked.items():
+                assert at.session_state[key] == name, "this is the view that was asked for"
+
+
+def test_the_hunt_s_lines_tell_no_mistake_before_it_is_found(small_models: Path) -> None:
+    """They hold the instrument to the right run, and to both once the answer is out."""
+    asked = {"room": "Find it", "order": "0", "instrument": "The scale"}
+    at = apps.page("change/museum", model="translation", **asked)
+    before = pasted(at)
+    assert "MISTAKES[" not in before
+    guesses = next(box for box in at.selectbox if str(box.key).startswith("guess_"))
+    for option in guesses.options[:2]:
+        at.selectbox(key=str(guesses.key)).set_value(option).run()
+        press(at, "answer")
+    after = at.code[0].value
+    assert "MISTAKES[" in after
+    for lines in (before, after):
+        assert "'The scale'" in lines
+        run(lines, small_models)
+
+
+def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
+    shelf: dict[str, Path], subtests: pytest.Subtests
+) -> None:
+    """Of each kind the last stage of the first model that has it."""
+    configs, seen = {entry.name: entry.config for entry in library.entries()}, set[str]()
+    for model in ALL:
+        config = configs[model]
+        assert config is not None
+        last = {stage.kind: stage.name for stage in stages_of(config)}
+        new, seen = {kind: last[kind] for kind in last if kind not in seen}, seen | set(last)
+        for kind, name in new.items():
+            with subtests.test(model=model, kind=kind):
+                page = panel("look/walk", shelf[model], model=model, stage=name)
+                values = as_array(page.made["values"])
+                if kind == "tokens":
+                    shown = page.column("its number")
+                    assert [f"{value:,.0f}" for value in values] == shown
+                    continue
+                rows, columns = page.header("walk_values")["places"]
+                values = values.reshape(-1, values.shape[-1])
+                few = values if len(values) == len(rows) else values[rows]
+                page.made["drawn"] = few[:, columns]
+                page.shows("walk_values", "drawn")
+
+
+def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("explorer.analysis.walk_values.MOST_LOGITS", 10)
-    page = panel("look/walk", small_models, model="letters", stage="probabilities", **address)
-    _, columns = page.header("walk_values")["places"]
-    assert len(page.made["values"]) == 1
-    page.made["values"] = page.made["values"][:, columns]
-    page.shows("walk_values", "values")
+    for address in [{"decoder_token": "1"}, {}]:
+        page = panel("look/walk", small_models, model="letters", stage="probabilities", **address)
+        _, columns = page.header("walk_values")["places"]
+        assert len(page.made["values"]) == 1
+        page.made["values"] = page.made["values"][:, columns]
+        page.shows("walk_values", "values")
+
+
+def test_the_lines_begin_with_the_token_that_must_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = {"kind": "encoder-decoder", "first_id": 5, "banned_ids": (6, 7)}
+    put(tmp_path / "shelf", "begins", word_tokenizer(WORDS, SOURCE), "the cat", None, **how)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
+    page = panel("look/decoding", tmp_path / "shelf", model="begins", way="Teacher forcing")
+    assert page.made["chances"][0] == 1
+    forced(page)
+    label = library.open_model("begins").tokenizer.label
+    assert page.board("forcing")[2] == [label(int(each)) for each in page.made["said"]]
+
+
+def test_what_fills_up_a_prompt_is_not_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "shelf"
+    words_model(folder, "filled", "the cat dog", tie_embeddings=False)
+    cat = word_tokenizer(WORDS, DECODER).encode("the cat dog")[-2].id
+    config = folder / "filled" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "pad_id": cat}))
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
+    page = panel("look/decoding", folder, model="filled", branches=f"0d9.1f{cat}")
+    keep = page.made["keep"][0].tolist()
+    opened = library.open_model("filled")
+    begun = [token.id for token in decoding.start_of(opened, "the cat dog").begun]
+    assert keep[: len(begun)] == [token != cat for token in begun]
+    assert not all(keep[: len(begun)])
+    assert all(keep[len(begun) :])
+    standing = decoding.stand(opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist())
+    assert (page.made["logits"][0] - standing.logits).abs().nan_to_num().max() < 1e-5

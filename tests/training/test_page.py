@@ -1,7 +1,8 @@
-"""The Train page without a browser: the form, the run it shows, and what it refuses."""
+"""The Train page without a browser: the form, the run it shows, its words, what it refuses."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,11 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, all_runs
+from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import work
 from explorer.tasks import TASKS
-from explorer.training import live
-from tests.runs.making import tiny_run
-from tests.served import ROOT
+from explorer.training import live, words
+from tests.apps import said
+from tests.bench.drawing import press
+from tests.runs.making import tiny_run, tiny_spec
+from tests.source import ROOT
 
 PAGE = str(ROOT / "pages" / "train" / "train.py")
 
@@ -56,16 +60,6 @@ def page(**address: str) -> AppTest:
     return at
 
 
-def said(at: AppTest) -> str:
-    return "\n".join(element.value for element in [*at.text, *at.markdown, *at.caption])
-
-
-def press(at: AppTest, key: str) -> AppTest:
-    at.button(key=key).click().run()
-    assert not at.exception
-    return at
-
-
 def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path: Path) -> None:
     at = page()
     assert desk.starts, "the processes are started while the form is read"
@@ -80,7 +74,7 @@ def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path:
     assert (spec.model.n_layers, spec.model.norm, spec.training.lr) == (2, "rms", 0.002)
     assert spec.stop_at == 0.99
     assert at.session_state["run"] == "reverse-1"
-    assert "reverse-1** · waiting" in said(at)
+    assert "reverse-1** · waiting for a free worker" in said(page()), "without being asked for"
     press(at, "pause")
     assert run.commanded() == "pause"
 
@@ -129,14 +123,6 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     at.text_input(key="watched_reverse").set_value("a" * 300).run()
     assert not at.exception
     assert "tokens long" in said(at)
-
-
-def test_a_run_that_waits_or_trains_is_shown_without_being_asked_for(
-    desk: Desk, tmp_path: Path
-) -> None:
-    run = tiny_run(tmp_path)
-    desk.submit(run)
-    assert "reverse-1** · waiting for a free worker" in said(page())
 
 
 def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None:
@@ -193,20 +179,19 @@ def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> N
     assert "waiting for a free worker" in said(at)
 
 
-@pytest.mark.parametrize("name", ["nothing-9", "../../etc", "<script>", "x" * 3000])
-def test_an_address_that_names_no_run_is_one_sentence(desk: Desk, name: str) -> None:
-    assert "There is no run called" in said(page(run=name))
+def test_an_address_that_names_no_run_is_one_sentence(desk: Desk) -> None:
+    for name in ["nothing-9", "../../etc", "<script>", "x" * 3000]:
+        assert "There is no run called" in said(page(run=name))
 
 
-@pytest.mark.parametrize("file", ["spec.json", "status.json"])
-def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(
-    desk: Desk, tmp_path: Path, file: str
-) -> None:
-    run, whole = tiny_run(tmp_path), tiny_run(tmp_path)
+def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path: Path) -> None:
+    whole = tiny_run(tmp_path)
     work(whole.folder)
-    (run.folder / file).write_text("{")
-    assert "reverse-1 cannot be read" in said(page(run=run.name))
-    assert "done" in said(page(run=whole.name))
+    for file in ["spec.json", "status.json"]:
+        run = tiny_run(tmp_path)
+        (run.folder / file).write_text("{")
+        assert f"{run.name} cannot be read" in said(page(run=run.name))
+        assert "done" in said(page(run=whole.name))
 
 
 def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Path) -> None:
@@ -250,3 +235,36 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(
     monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: away)
     at = press(page(), "start_training")
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in said(at)
+
+
+def test_progress_says_where_how_fast_and_how_long() -> None:
+    status = Status("training", 120, 400, measure="exact match", value=0.25, steps_per_second=31.24)
+    measured = "exact match 0.25 on held-out data"
+    at_120 = f"Step 120 of 400 · 31.2 steps/s · 9 s left · {measured}"
+    assert words.progress(status) == at_120
+    later = words.progress(status.replace(measured_at=100))
+    assert later.endswith(f"{measured} at step 100")
+    assert words.progress(Status("done", 400, 400, seconds=12.3)) == (
+        "Step 400 of 400 · 12 s of training"
+    )
+
+
+def test_durations() -> None:
+    for seconds, short in [(3.4, "3 s"), (89, "89 s"), (600, "10 min"), (7200, "2.0 h")]:
+        assert words.duration(seconds) == short
+
+
+def test_every_state_has_words() -> None:
+    assert set(words.SAID) == set(STATES)
+
+
+def test_a_row_says_what_differs(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    row = words.row(run)
+    assert row["run"] == "reverse-1"
+    assert "d_model 64 → 16" in str(row["what differs"])
+    assert "weights seed 5" in str(row["what differs"])
+    (run.folder / "spec.json").write_text("nonsense")
+    assert words.row(run)["state"] == "cannot be read"
+    given = dataclasses.replace(tiny_spec(), task="characters")
+    assert words.differs(given) == ""

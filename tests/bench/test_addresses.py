@@ -1,0 +1,159 @@
+"""What an address asks for in vain is said in a sentence and replaced, on every page."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import pytest
+
+from explorer.bench.growing import USUAL_LENGTH
+from explorer.writing import MOST_WRITTEN
+from tests.apps import page, said
+from tests.bench.drawing import press
+
+pytestmark = pytest.mark.usefixtures("small_models")
+HUGE = "9" * 5_000
+LENGTH = f"“Tokens to write” goes from 1 to {MOST_WRITTEN:,}, not “{{}}”; it is {USUAL_LENGTH}."
+IN_VAIN: dict[str, list[str]] = {
+    "look/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
+        "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
+        "not “x”; showing This head.",
+        "“weighting” can be Plain or Value length, not “x”; showing Plain.",
+        "“colours” can be 1, Picture, Row or Column, not “x”; showing 1.",
+        "The share shown is between 10 and 100 %, not “x”; showing all.",
+        "There is no key “x” to hide in this text.",
+        "“words” can be true or false, not “x”; it is off.",
+        "“log” can be true or false, not “x”; it is off.",
+        "There is one sentence here",
+    ],
+    f"look/attention?mass={HUGE}": ["The share shown is between 10 and 100 %"],
+    **{
+        f"look/attention?held=q99k0&drawn=77&view={view}": [
+            "not “q99k0”; held is k0.",
+            "“drawn” can be heads 0 to 3 with dots between them, not “77”",
+        ]
+        for view in ("Matrix", "Lines", "Tokens")
+    },
+    "look/heads?side=Backside&metric=Wisdom&best=7&best_is=Odd": [
+        "“Side” has no “Backside” here; showing Finder.",
+        "“Metric” has no “Wisdom” here; showing Previous.",
+        "“Shown” has no “7” here; showing 6.",
+        "“Best is” has no “Odd” here; showing Highest.",
+    ],
+    "look/heads?side=Likeness&arranged=x": ["“Arranged” has no “x” here; showing By layer."],
+    "look/heads?side=Rollout&through=9": ["“Through layer” has no “9” here; showing 1."],
+    "look/heads?side=Flow&flow_to=9+dog": ["“Token” has no “9 dog” here; showing"],
+    "look/stages?up_to=nothing&held=q99k0": [
+        "“Shown up to” has no “nothing” here; showing values.",
+        "“held” can be a query and a key of this text",
+    ],
+    "look/decoding?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
+        "“Temperature” goes from 0 to 3, not “9”; it is 1.",
+        "“Top-k” goes from 0 to 1,000, not “-3”; it is 0.",
+        "“Top-p” goes from 0.01 to 1, not “0”; it is 1.",
+        "“Seed” goes from 0 to 9,999, not “x”; it is 0.",
+        "The branches in the address do not fit",
+    ],
+    "look/decoding?branches=0d9999": ["The branches in the address do not fit"],
+    f"look/decoding?branches=0d5-5-5{'-5' * 80}": ["The branches in the address do not fit"],
+    "look/decoding?way=Beam+search&length=0": [LENGTH.format("0")],
+    "look/writing?length=999": [LENGTH.format("999")],
+    "look/writing?length=x": [LENGTH.format("x")],
+    "look/positions?scheme=Banana&lab=x&place=999": [
+        "has no “Banana” here; showing",
+        "has no “x” here; showing",
+        "“Position” goes from 0 to",
+    ],
+    f"look/positions?place={HUGE}": ["“Position” goes from 0 to"],
+    "look/pairs?query=1+·+nothing": ["“Query” has no “1 · nothing” here; showing"],
+    "look/pairs?query=-1": ["“Query” has no “-1” here; showing"],
+    "look/walk?stage=encoder.0.resid_mid": [
+        "This model has no stage “encoder.0.resid_mid”; showing Tokens."
+    ],
+    "look/walk?stage=decoder.1.self_attn.weights&key_token=x&decoder_token=3": [
+        "There is no key “x” here; showing the one that is looked at most."
+    ],
+    "look/walk?stage=decoder.embed&decoder_token=-1&number=99999": [
+        "There is no token “-1” here",
+        "There is no number 99,999 here, the last is 15: the first of those drawn is",
+    ],
+    f"look/walk?stage=decoder.embed&decoder_token={HUGE}&number={HUGE}": [
+        "There is no token",
+        "There is no number",
+    ],
+    "look/tokens?beside=nothing&learn_rules=7&learn_from=nowhere": [
+        "“Beside it” has no “nothing” here.",
+        "at most 100 rules",
+    ],
+    "change/edits?look=Nowhere&change=Weather&expected_at=99+·+dog&watched=dog+(7)": [
+        "“Look at” has no “Nowhere” here; showing Maps.",
+        "“Change” has no “Weather” here; showing Head.",
+        "“What is expected after” has no “99 · dog” here",
+        "“Watched” has no “dog (7)” here",
+    ],
+    "change/edits?change=Mask&mask_how=Odd": ["“How” has no “Odd” here; showing A preset."],
+    "change/edits?change=Token&token_at=-1&text=the+cat": [
+        "There is no token “-1” in this text; showing 1.",
+        "Token 1 is “",
+    ],
+    "change/compare?with=A+training+step": ["has no “A training step” here; showing Another head."],
+    "change/museum?room=Find+it&order=10000&question=0": [
+        "“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0.",
+        "not “0”; it is 1.",
+    ],
+    "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median": [
+        "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight.",
+        "`decoder.blocks.0.self_attn.q_proj.weight`",
+        "Each cell is",
+    ],
+}
+
+
+def test_what_an_address_asks_for_in_vain_is_said_and_replaced(subtests: pytest.Subtests) -> None:
+    for address, sentences in IN_VAIN.items():
+        with subtests.test(address=address[:80]):
+            path, _, asked = address.partition("?")
+            at = page(path, **{"model": "letters", **dict(parse_qsl(asked))})
+            shown = said(at) + "\n".join(info.value for info in at.info)
+            assert [sentence for sentence in sentences if sentence not in shown] == []
+
+
+def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None:
+    at = page("look/heads", model="letters", metric="Wisdom")
+    assert "has no “Wisdom” here" in said(at.run())
+    at.selectbox(key="metric").set_value("Entropy").run()
+    assert "Wisdom" not in said(at)
+
+    at = page("look/attention", model="letters", view="Lines", held="q99k0", drawn="77")
+    at.text_input(key="text").set_value("the hat").run()
+    assert "“held”" not in said(at)
+
+    at = page("look/writing", model="letters", length="x")
+    at.slider(key="length").set_value(5).run()
+    assert "Tokens to write” goes" not in said(at)
+
+    at = press(page("look/decoding", model="letters", branches="nonsense"), "draw")
+    assert "The branches in the address do not fit" not in said(at)
+
+
+def test_a_number_in_the_walk_is_said_to_be_missing_until_a_text_or_a_click_brings_one(
+    subtests: pytest.Subtests,
+) -> None:
+    path, asked = "look/walk", {"model": "letters", "decoder_token": "999"}
+    vain = "There is no token “999” here"
+    at = page(path, **asked, stage="decoder.embed", number="x")
+    assert vain in said(at)
+    assert "There is no number “x” here" in said(at)
+    at.selectbox(key="walk_numbers").select(1).run()
+    assert vain in said(at)
+    assert "There is no number" not in said(at)
+    at.selectbox(key="walk_decoder_token").select(0).run()
+    assert "There is no" not in said(at)
+    for key, value in [("text", "aab"), ("model", "translation")]:
+        with subtests.test(key=key):
+            at = page(path, **asked, stage="decoder.0.mlp.out")
+            assert vain in said(at)
+            at.session_state[key] = value
+            at.run()
+            assert not at.exception
+            assert "999" not in said(at)
