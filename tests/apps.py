@@ -17,7 +17,6 @@ def page(path: str, **address: str) -> AppTest:
     at = AppTest.from_file(SHELL, default_timeout=60)
     for key, value in address.items():
         at.query_params[key] = value
-    at.run()
     at.switch_page(f"../pages/{path}.py").run()
     assert not at.exception
     return at
