@@ -16,7 +16,6 @@ from explorer.analysis import similarity
 from explorer.analysis.similarity import apart, by_likeness, distances, joined, looks, table
 from explorer.library import Opened
 from explorer.reading import read
-from tests.shelf import shelf
 
 
 def rows(n: int, queries: int, keys: int, seed: int) -> Tensor:
@@ -24,15 +23,12 @@ def rows(n: int, queries: int, keys: int, seed: int) -> Tensor:
     return scores.softmax(-1)
 
 
-def test_two_rows_by_hand() -> None:
+def test_two_rows_by_hand_and_the_ends_of_the_scale() -> None:
     one, other = torch.tensor([[1.0, 0.0]]), torch.tensor([[[0.5, 0.5]]])
     middle = -(0.75 * math.log2(0.75) + 0.25 * math.log2(0.25))
     assert float(apart(one, other)) == pytest.approx(middle - 0.5, abs=1e-6)
-
-
-def test_the_ends_of_the_scale() -> None:
-    one, other = torch.eye(4), torch.eye(4).flip(0)
-    assert apart(one, torch.stack([one, other])).tolist() == pytest.approx([0, 1])
+    same = torch.eye(4)
+    assert apart(same, torch.stack([same, same.flip(0)])).tolist() == pytest.approx([0, 1])
 
 
 @settings(deadline=None, max_examples=40)
@@ -62,9 +58,6 @@ def test_heads_that_are_alike_stand_together() -> None:
     order = by_likeness(table(list(distances(weights))))
     assert sorted(order) == list(range(9))
     assert [len({at % 3 for at in order[i : i + 3]}) for i in (0, 3, 6)] == [1, 1, 1]
-
-
-def test_no_head_and_one_head_have_an_order() -> None:
     assert by_likeness(torch.zeros(0, 0)) == []
     assert by_likeness(torch.zeros(1, 1)) == [0]
 
@@ -77,10 +70,9 @@ def test_what_is_no_number_stays_none() -> None:
     assert sorted(by_likeness(found)) == [0, 1, 2]
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    folder: Path = shelf(tmp_path_factory.mktemp("checkpoints"))
-    return library.opened_from(folder / "letters", "letters")
+@pytest.fixture
+def opened(small_models: Path) -> Opened:
+    return library.opened_from(small_models / "letters", "letters")
 
 
 def test_every_row_of_a_short_text_is_compared(opened: Opened) -> None:

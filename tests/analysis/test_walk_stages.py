@@ -10,37 +10,36 @@ from explorer import library, reading
 from explorer.analysis.walk import stages_of
 from explorer.analysis.walk_formulas import formula, sentence
 from explorer.analysis.walk_line import shapes, sizes
-from explorer.analysis.walk_values import Walk
 from explorer.analysis.walk_view import cut, row_stack, tokens_of
 from explorer.reading import Reading
 from models import Transformer, trace
 from models.presets import notebook_tutorial, paper, web_tutorial_classifier
 from tests.analysis.test_walk import walked
 
-
-def test_the_stages_of_a_config_are_found_once() -> None:
-    assert stages_of(paper(11, 11, 8, 2, 1, 8)) is stages_of(paper(11, 11, 8, 2, 1, 8))
+PAPER = paper(11, 11, 8, 2, 1, 8)
 
 
 def test_what_is_not_scaled_is_not_called_scaled() -> None:
     """T5 scales nothing: neither its formula nor its sentence may say so."""
-    config = paper(11, 11, 8, 2, 1, 8)
-    scores = next(stage for stage in stages_of(config) if stage.kind == "scores")
-    assert sentence(scores, config).startswith("Scaled")
-    assert "scales nothing" in sentence(scores, config.replace(attention_scale=1.0))
-    assert formula(scores, config.replace(attention_scale=1.0)) == r"s_{ij} = q_i \cdot k_j"
+    scores = next(stage for stage in stages_of(PAPER) if stage.kind == "scores")
+    unscaled = PAPER.replace(attention_scale=1.0)
+    assert sentence(scores, PAPER).startswith("Scaled")
+    assert "scales nothing" in sentence(scores, unscaled)
+    assert formula(scores, unscaled) == r"s_{ij} = q_i \cdot k_j"
 
 
 def test_the_norm_of_heads_names_what_is_normed_and_the_models_own_number() -> None:
-    config = paper(11, 11, 8, 2, 1, 8).replace(qk_norm=True, norm_eps=1e-6)
     for positions in ("sinusoidal", "rotary"):
-        made = config.replace(positions=positions)
+        made = PAPER.replace(qk_norm=True, norm_eps=1e-6, positions=positions)
         normed = [stage for stage in stages_of(made) if stage.kind == "head norm"]
         letters = [formula(stage, made).split()[1] for stage in normed]
         assert letters == ["q", "k"] * (len(normed) // 2) != []
         for stage, letter in zip(normed, letters, strict=True):
             size = rf"\sqrt{{\tfrac{{1}}{{w}}\sum {letter}_i^2 + 10^{{-6}}}}"
             assert rf"\frac{{{letter}}}{{{size}}}" in formula(stage, made)
+
+
+CLASSES = ("pooled", "class hidden", "class logits")
 
 
 def test_the_shapes_are_those_of_the_values(found: Reading) -> None:
@@ -50,22 +49,16 @@ def test_the_shapes_are_those_of_the_values(found: Reading) -> None:
         keys = len(found.source) if stage.branch == "cross_attn" else tokens
         shape = shapes(stage, sizes(found.config, 1, tokens, len(found.source), keys))[-1]
         own = list(walk[stage.name].shape)
-        shape = shape[1:] if stage.kind not in CLASSES and not _of_class(walk, stage) else shape
+        is_class = stage.kind == "probabilities" and found.config.head == "classifier"
+        shape = shape if stage.kind in CLASSES or is_class else shape[1:]
         assert own == (shape[1:] if stage.per_head else shape), stage.name
         assert row_stack(stage) in found.config.stacks
         assert formula(stage, found.config)
         assert sentence(stage, found.config)
 
 
-CLASSES = ("pooled", "class hidden", "class logits")
-
-
-def _of_class(walk: Walk, stage: Any) -> bool:
-    return bool(stage.kind == "probabilities" and walk.config.head == "classifier")
-
-
 def test_only_stages_that_the_model_has() -> None:
-    plain = {stage.name for stage in stages_of(paper(11, 11, 8, 2, 1, 8))}
+    plain = {stage.name for stage in stages_of(PAPER)}
     assert not {name for name in plain if name.endswith((".norm", ".bias", "q_proj", "final"))}
     assert "decoder.0.cross_attn.scores" in plain
     assert "encoder.0.cross_attn.scores" not in plain
@@ -109,14 +102,13 @@ def formulas(config: Any) -> dict[str, str]:
 
 def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
     """The last norm makes m in the encoder and y before the logits; post-norm norms x itself."""
-    two = paper(11, 11, 8, 2, 1, 8)
-    normed = formulas(two.replace(norm_position="pre", final_norm=True))
+    normed = formulas(PAPER.replace(norm_position="pre", final_norm=True))
     assert normed["encoder.final"].startswith("m =")
     assert normed["decoder.0.cross_attn.k"].startswith(r"K = m\,W_K")
     assert "of the encoder" not in normed["decoder.0.cross_attn.k"]
     assert normed["decoder.0.cross_attn.q"].startswith(r"Q = y\,W_Q")
     assert normed["logits"].startswith(r"\ell = y\,")
-    plain = formulas(two)
+    plain = formulas(PAPER)
     assert plain["encoder.0.resid_post"].startswith(r"x \leftarrow")
     assert plain["decoder.0.cross_attn.k"].endswith(r"m = x \text{ of the encoder}")
     assert plain["logits"].startswith(r"\ell = x\,")
@@ -128,8 +120,7 @@ def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
 
 def test_every_row_of_the_answers_has_its_own_best_among_the_columns() -> None:
     opened = library.open_model("translation")
-    of = reading.read(opened, opened.example)
-    walk = walked(of)
+    walk = walked(reading.read(opened, opened.example))
     values = walk["probabilities"]
     for row in range(len(values)):
         drawn = cut(walk, walk.stages["probabilities"], row, 0, str)
