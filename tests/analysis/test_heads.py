@@ -17,7 +17,6 @@ from explorer.analysis.heads import (
     STATISTICS,
     Ranked,
     Tokens,
-    earlier_copies,
     joined,
     layers,
     of_heads,
@@ -103,16 +102,6 @@ def test_without_a_copy_in_sight_there_is_no_induction() -> None:
     found = numbers(torch.eye(4), causal(4), rows=text(END, A, B, END, special=(0, 3)))
     assert math.isnan(found["induction"])
     assert math.isnan(found["duplicate"])
-
-
-@settings(deadline=None, max_examples=60)
-@given(some.lists(some.integers(0, 3), min_size=1, max_size=12))
-def test_copies_are_those_a_loop_finds(ids: list[int]) -> None:
-    places = range(len(ids))
-    copies = earlier_copies(text(*ids))
-    assert copies.tolist() == [[ids[j] == ids[i] and j < i for j in places] for i in places]
-    after = [[j > 0 and ids[j - 1] == ids[i] and j <= i for j in places] for i in places]
-    assert copies.roll(1, dims=1).tolist() == after
 
 
 def test_between_two_texts_the_words_of_the_shorter_one_count_and_nothing_is_far() -> None:
@@ -221,21 +210,17 @@ def test_every_kind_of_attention_is_measured_layer_by_layer(
             assert torch.allclose(whole.values[name], alone.values[name], equal_nan=True)
 
 
-def test_special_tokens_are_those_of_the_columns(reading: Reading) -> None:
-    (found,) = layers(reading, "encoder.self_attn")
-    special = [token.special for token in reading.source]
-    assert any(special)
-    weights = reading.all_weights("encoder.self_attn")[0]
-    by_hand = weights[..., torch.tensor(special)].sum(-1).mean(-1)
-    assert torch.allclose(found.values["special"][0].float(), by_hand)
-
-
-def test_it_is_said_how_many_rows_see_nothing(
+def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
     reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = len(reading.rows("encoder.self_attn"))
-    mask = torch.ones(rows, rows, dtype=torch.bool)
+    part = "encoder.self_attn"
+    (found,) = layers(reading, part)
+    special = torch.tensor([token.special for token in reading.source])
+    assert special.any()
+    by_hand = reading.all_weights(part)[0][..., special].sum(-1).mean(-1)
+    assert torch.allclose(found.values["special"][0].float(), by_hand)
+    mask = torch.ones(len(special), len(special), dtype=torch.bool)
     mask[0] = False
     monkeypatch.setattr(type(reading), "mask", lambda self, part, layer=0: mask)
-    (found,) = layers(reading, "encoder.self_attn")
-    assert (found.rows, found.blind) == (rows, 1)
+    (found,) = layers(reading, part)
+    assert (found.rows, found.blind) == (len(special), 1)

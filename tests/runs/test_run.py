@@ -119,17 +119,21 @@ def test_a_damaged_status_is_one_sentence(tmp_path: Path, subtests: pytest.Subte
         Run(tmp_path / "absent").status()
 
 
-def test_training_without_a_living_worker_is_interrupted(tmp_path: Path) -> None:
+def test_only_a_living_worker_trains_and_nobody_marks_its_state(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    status = Status(state="training", step=5, steps=12, steps_per_second=10.0)
+    status = Status(state="training", step=5, steps=12, steps_per_second=10.0, loss=1.5)
     write_json(run.folder / "status.json", status.to_dict())
     assert run.status().state == "interrupted"
     assert run.status().can_resume
     with Lock(run.folder / "lock") as lock:
         assert lock.acquire()
         assert run.status() == status
-        assert run.status().seconds_left == pytest.approx(0.7)
-        assert run.status().share == pytest.approx(5 / 12)
+        assert status.seconds_left == pytest.approx(0.7)
+        assert status.share == pytest.approx(5 / 12)
+        run.mark("waiting")
+        assert run.status() == status
+    run.mark("waiting")
+    assert run.status() == status.replace(state="waiting")
 
 
 def test_a_command_that_is_none_is_refused_or_not_heard(tmp_path: Path) -> None:
@@ -143,16 +147,3 @@ def test_a_command_that_is_none_is_refused_or_not_heard(tmp_path: Path) -> None:
         run.command("explode")
     (run.folder / "control.json").write_text('{"command": ["rm"]}')
     assert run.commanded() == "train"
-
-
-def test_a_state_is_marked_between_workers_only(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    written = Status(state="paused", step=5, steps=12, loss=1.5)
-    write_json(run.folder / "status.json", written.to_dict())
-    run.mark("waiting")
-    assert run.status() == written.replace(state="waiting")
-    write_json(run.folder / "status.json", written.to_dict())
-    with Lock(run.folder / "lock") as lock:
-        assert lock.acquire()
-        run.mark("waiting")
-    assert run.status() == written

@@ -19,7 +19,6 @@ from models import load_checkpoint
 from tests.runs.making import tiny_run, tiny_spec
 from tests.served import ROOT, wait_until
 
-
 KEPT = [0, 1, 2, 5, 10, 12]
 """The steps of a whole run whose weights are kept."""
 
