@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import ablation
-from explorer.analysis.ablation import every_head, multiplications
+from explorer.analysis.ablation import every_head
 from explorer.parts import Part, parts, site
 from models import Transformer, TransformerConfig, trace
 from models.interventions import (
@@ -189,16 +189,3 @@ def test_what_a_row_holds_decides_the_size_of_a_batch(monkeypatch: pytest.Monkey
     monkeypatch.setattr(ablation, "NUMBERS_HELD", 2 * 2 * 4 * 36)
     for kind in ("decoder", "encoder-decoder"):
         assert sizes_of(config_of(kind, **small, attention_cap=5.0)) == [2, 2, 1]
-
-
-def test_multiplications_grow_with_the_layers_left_and_the_text() -> None:
-    passed = Passed(config_of("encoder-decoder"))
-    longer = [each.repeat(1, 2) for each in passed.given]
-    of_first = []
-    for part in parts(passed.model.config):
-        layers = (0, part.layers - 1)
-        first, last = (multiplications(passed.model, passed.given, part.name, n) for n in layers)
-        assert (first > last > 0) == (part.layers > 1)
-        assert multiplications(passed.model, longer, part.name, 0) > 1.9 * first
-        of_first.append(first)
-    assert of_first[0] > of_first[1], "what the encoder changes the decoder reads"

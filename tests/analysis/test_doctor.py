@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,16 +24,10 @@ CHECKPOINTS = ROOT / "models" / "checkpoints"
 TINY = TransformerConfig(d_model=32, n_heads=4, d_ff=64, n_layers=2)
 
 
-@dataclass(frozen=True)
-class Headers:
+def headers(**known: Any) -> Any:
     """Stands in for what is known of a folder before it is read."""
-
-    missing: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
-    misshapen: tuple[str, ...] = ()
-    copies: tuple[str, ...] = ()
-    tied: bool = False
-    unfollowed: tuple[str, ...] = ()
+    nothing = dict.fromkeys(("missing", "unused", "misshapen", "copies", "unfollowed"), ())
+    return SimpleNamespace(**{**nothing, "tied": False, **known})
 
 
 def titles(found: list[Finding], *levels: str) -> list[str]:
@@ -104,12 +98,7 @@ def test_every_kind_of_fresh_model_looks_untrained(subtests: pytest.Subtests) ->
             config = TINY.replace(**changes)
             assert titles(of_model(Transformer(config)), "warning") == ["Looks untrained"]
             assert titles(of_model(shaken(config)), "error", "warning", "note") == []
-    bare = Transformer(TINY.replace(norm="rms", bias=False, qkv_bias=False))
-    (finding,) = doctor.of_training(bare, list(survey(bare)))
-    assert finding.sentence.startswith("Every norm gain is exactly 1, and the spectra")
 
-
-def test_the_reference_librarys_fresh_weights_look_untrained() -> None:
     def as_the_reference(name: str, parameter: torch.nn.Parameter) -> None:
         if parameter.dim() > 1:
             parameter.normal_(0, 0.02)
@@ -117,6 +106,9 @@ def test_the_reference_librarys_fresh_weights_look_untrained() -> None:
                 parameter[0] = 0  # the padding token
 
     assert titles(of_model(changed(as_the_reference)), "warning") == ["Looks untrained"]
+    bare = Transformer(TINY.replace(norm="rms", bias=False, qkv_bias=False))
+    (finding,) = doctor.of_training(bare, list(survey(bare)))
+    assert finding.sentence.startswith("Every norm gain is exactly 1, and the spectra")
 
 
 def test_norms_and_matrices_are_judged_apart() -> None:
@@ -155,25 +147,22 @@ def test_what_was_planted_is_found_and_named() -> None:
 
 
 def test_files_that_do_not_fit_are_errors_and_surplus_is_a_note() -> None:
-    found = doctor.of_files(Headers(missing=("a.b",), misshapen=("c",), unused=("d", "e")))
+    found = doctor.of_files(headers(missing=("a.b",), misshapen=("c",), unused=("d", "e")))
     assert titles(found, "error") == ["Missing tensors", "Shapes that disagree"]
     assert titles(found, "note") == ["Unexpected tensors"]
     assert "a.b" in found[0].sentence
-    sound = doctor.of_files(Headers(tied=True))
+    sound = doctor.of_files(headers(tied=True))
     assert titles(sound) == ["Nothing missing", "Nothing unexpected", "Tied embeddings"]
     assert {finding.level for finding in sound} == {"fine"}
     assert "stored once" in sound[-1].sentence
-    twice = doctor.of_files(Headers(tied=True, copies=("lm_head.weight",)))
+    twice = doctor.of_files(headers(tied=True, copies=("lm_head.weight",)))
     assert "stored again as lm_head.weight" in twice[-1].sentence
-    found = doctor.of_files(Headers(unfollowed=("num_beams", "repetition_penalty")))
+    found = doctor.of_files(headers(unfollowed=("num_beams", "repetition_penalty")))
     (note,) = (finding for finding in found if finding.level == "note")
     assert note.title == "Settings not followed"
     assert "num_beams, repetition_penalty" in note.sentence
-
-
-def test_many_and_long_names_are_cut() -> None:
-    names = tuple(f"decoder.blocks.{n}.{'x' * 500}" for n in range(900))
-    (finding, *_) = doctor.of_files(Headers(missing=names))
+    many = tuple(f"decoder.blocks.{n}.{'x' * 500}" for n in range(900))
+    (finding, *_) = doctor.of_files(headers(missing=many))
     assert "and 896 more" in finding.sentence
     assert len(finding.sentence) < 500
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explorer import library
 from explorer.analysis.looks import Look, Shown, each_head, percent, shown
-from explorer.analysis.reweighing import by_value_norm, cut_mass, hide, merge, value_and_output
+from explorer.analysis.reweighing import cut_mass, hide, merge, value_and_output
 from explorer.parts import site
 from explorer.reading import Reading, read
 from explorer.text import word_tokenizer
@@ -87,15 +87,6 @@ def test_merging_sums_over_keys_and_averages_over_queries_that_see_something() -
     blind = torch.tensor([[0.0, 0.0], [0.5, 0.5]])
     assert merge(blind, [(0, 1)], [(0,), (1,)]).tolist() == [[0.5, 0.5]]
     assert merge(torch.zeros(2, 2), [(0, 1)], [(0, 1)]).tolist() == [[0]]
-
-
-def test_value_norms_are_those_of_what_is_brought() -> None:
-    weights, v, o_slice = attention(3, 4, 0), torch.randn(4, 2), torch.randn(6, 2)
-    found = by_value_norm(weights, v, o_slice)
-    for query, key in product(range(3), range(4)):
-        brought = weights[query, key] * (o_slice @ v[key])
-        assert float(found[query, key]) == pytest.approx(float(brought.norm()), rel=1e-4)
-    assert torch.allclose(by_value_norm(weights, v), weights * v.norm(dim=1))
 
 
 def test_a_share_is_said_in_few_digits() -> None:

@@ -153,12 +153,11 @@ def test_every_value_is_what_the_pass_had_there(found: Reading) -> None:
             continue
         if stage.site:
             seen = everything[stage.site][0]
-            seen = seen.expand(max(1, len(seen)), -1, -1) if stage.per_head else seen
         elif stage.module in hooks:
             seen = hooks[stage.module][0]
         else:
             continue
-        if stage.kind == "projected":
+        if stage.kind == "projected" and not stage.site:
             seen = seen.unflatten(-1, (-1, found.config.head_width)).transpose(0, 1)
         if stage.kind == "projected" or stage.per_head:
             seen = seen[min(walk.head_of(stage, len(seen)), len(seen) - 1)]
@@ -215,16 +214,6 @@ def test_the_check_of_one_row_never_holds_the_vocabulary_matrix(shakespeare: Ope
         with Largest() as seen:
             assert difference(walk, walk.stages[name], slice(0, 1), columns) <= EXACT
         assert 0 < seen.most < config.vocab_size * config.d_model / 4, name
-
-
-def test_the_check_of_joined_heads_weighs_only_the_row_that_is_asked_for(
-    shakespeare: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    walk = walked(reading.read(shakespeare, "to be or not to be"))
-    stage = walk.stages["decoder.0.self_attn.concat"]
-    walk[stage.name]
-    monkeypatch.setattr(Reading, "weights", lambda *asked: pytest.fail("whole heads were asked"))
-    assert difference(walk, stage, slice(2, 3)) <= EXACT
 
 
 def test_few_answers_are_made_where_the_vocabulary_is_large(

@@ -46,14 +46,11 @@ def test_numbers_agree_with_torch_in_double_precision(monkeypatch: pytest.Monkey
         assert found.largest == exact.abs().max().item(), dtype
 
 
-def test_what_is_not_finite_is_counted_and_left_out() -> None:
+def test_what_is_not_finite_is_left_out_and_a_constant_is_told_from_what_is_nearly_one() -> None:
     found = summary("w", torch.tensor([1.0, math.nan, math.inf, -math.inf, 3.0]))
     assert (found.not_finite, found.mean, found.largest) == (3, 2.0, 3.0)
     assert summary("w", torch.tensor([math.nan])).not_finite == 1
     assert summary("w", torch.empty(0, 4)).count == 0
-
-
-def test_a_constant_is_told_from_a_nearly_constant_tensor() -> None:
     constant = torch.full((1000,), 0.1)
     assert summary("w", constant).is_constant
     assert summary("w", constant).std == 0.0

@@ -30,10 +30,11 @@ def wait_for_step(run: Run, step: int) -> None:
     wait_until(lambda: run.status().step >= step, f"step {step} of {run.name}")
 
 
-def listening(process: psutil.Process) -> set[tuple[str, int]]:
-    """The addresses and ports where others can reach this process."""
+def listening(process: psutil.Process) -> set[str]:
+    """The addresses where others can reach this process."""
     found = process.net_connections("inet")
-    return {tuple(each.laddr) for each in found if each.status == psutil.CONN_LISTEN}
+    local = [each.laddr for each in found if each.status == psutil.CONN_LISTEN]
+    return {f"tcp://{address.ip}:{address.port}" for address in local}
 
 
 def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
@@ -54,11 +55,9 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
     assert first.address == second.address == last.address != NOBODY
     assert read_json(file)["address"] == first.address
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    open_to = set().union(*map(listening, processes_of(root)))
-    assert {host for host, _ in open_to} == {"127.0.0.1"}
-
-    host, _, port = first.address.removeprefix("tcp://").partition(":")
-    scheduler = next(p for p in processes_of(root) if (host, int(port)) in listening(p))
+    reached = {process: listening(process) for process in processes_of(root)}
+    assert all(at.startswith("tcp://127.0.0.1:") for each in reached.values() for at in each)
+    (scheduler,) = (process for process, each in reached.items() if first.address in each)
     with monkeypatch.context() as patch:
         patch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
         scheduler.suspend()
