@@ -1,12 +1,14 @@
-"""A text as a task: its last tenth is never trained on, and a poor text is refused in words."""
+"""Tasks made of a reader's own text or table: nothing held out is trained on, poor ones refused."""
 
 import pytest
 import torch
 
 from explorer.tasks import task_of
 from explorer.tasks.language import LanguageTask
+from explorer.tasks.reviews import ReviewTask, read_table, split
 from explorer.text import TextError
 from models import Transformer
+from models.training import train
 
 TRAINING, HELD_OUT = "the cat sat on the mat.\n" * 450, "THE OWL SLEPT IN A TREE\n" * 50
 
@@ -62,13 +64,67 @@ def test_shakespeare_learns_its_vocabulary_from_the_training_part_only() -> None
     assert not any("zyz" in label for label in labels)
 
 
-def test_a_text_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests) -> None:
+ROWS = [f"meal {i} was {word},{label}" for i in range(60) for word, label in
+        (("good", "up"), ("bad", "down"))]  # fmt: skip
+TABLE = "text,label\n" + "\n".join(ROWS)
+
+
+@pytest.fixture(scope="module")
+def reviews() -> ReviewTask:
+    built = task_of("reviews", TABLE)
+    assert isinstance(built, ReviewTask)
+    return built
+
+
+def test_classes_and_shares(reviews: ReviewTask) -> None:
+    assert reviews.classes == ("down", "up")
+    assert reviews.model.n_classes == 2
+    assert reviews.held_out_batch.labels.bincount().tolist() == [12, 12]
+    assert reviews.training_rows.labels.bincount().tolist() == [48, 48]
+
+
+def test_no_held_out_sentence_is_trained_on_even_when_it_comes_twice() -> None:
+    labelled, _ = read_table(TABLE + "\n" + "\n".join(ROWS[:40]))
+    training, held_out = split(labelled)
+    assert len(labelled) == 120
+    assert not {text for text, _ in training} & {text for text, _ in held_out}
+    assert split(list(reversed(labelled))) == (training, held_out)
+
+
+def test_batches_hide_words_but_never_the_first_token(reviews: ReviewTask) -> None:
+    batch = reviews.batch(0, reviews.training)
+    rows = batch.inputs[0]
+    assert set(rows[:, 0].tolist()) == {reviews.tokenizer.cls_id}
+    assert 0.3 < (rows[:, 1:] == 0).float().mean() < 0.7
+    known = {tuple(row) for row in reviews.held_out_batch.inputs[0].tolist()}
+    for step in range(2_000):
+        batch = reviews.batch(step, reviews.training)
+        assert not known & {tuple(row) for row in batch.inputs[0].tolist() if 0 not in row}
+
+
+def test_it_learns(reviews: ReviewTask) -> None:
+    model = Transformer(reviews.model)
+    training = reviews.training.replace(steps=150)
+    for _ in train(model, lambda step: reviews.batch(step, training), training):
+        pass
+    assert reviews.measure(model).value > 0.95
+
+
+def test_what_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests) -> None:
+    many = "\n".join(f"t{i},{i}" for i in range(60))
     for name, text, sentence in [
         ("characters", "", "0 characters; give at least"),
         ("characters", "short", "5 characters; give at least"),
         ("characters", "ab\ud800" * 1000, "half of a character pair"),
         ("shakespeare", "a" * 1000, "needs at least 20,000"),
         ("shakespeare", "a" * 5_000_001, "at most 5,000,000 fit"),
+        ("reviews", "", "names the columns text and label"),
+        ("reviews", "a,b\n1,2", "names the columns text and label"),
+        ("reviews", "text,label\nhello,1", "1 different values"),
+        ("reviews", "text,label\nhello,1\nbye,0", "2 sentences; give at least 40"),
+        ("reviews", f"text,label\n{many}", "60 different values"),
+        ("reviews", 'text,label\n"' + "a" * 200_000 + '",1', "cannot be read"),
+        ("reviews", "text,label\na\ud800,1", "half of a character pair"),
     ]:
-        with subtests.test(name=name), pytest.raises(TextError, match=sentence):
+        with subtests.test(name=name, text=text[:20]), pytest.raises(TextError, match=sentence):
             task_of(name, text)
