@@ -36,14 +36,6 @@ def text(*ids: int, special: tuple[int, ...] = ()) -> Tokens:
     return Tokens(torch.tensor(ids), torch.tensor([at in special for at in range(len(ids))]))
 
 
-def measure(
-    weights: Tensor, visible: Tensor, rows: Tokens, columns: Tokens, *, same_text: bool = True
-) -> dict[str, Tensor]:
-    """The statistics of heads (h, q, k) from the tokens of both sides."""
-    cells = patterns(rows, columns, visible, same_text=same_text)
-    return of_heads(weights, visible, columns.special, cells, same_text=same_text)
-
-
 def numbers(
     weights: Tensor,
     visible: Tensor = ALL,
@@ -55,7 +47,8 @@ def numbers(
     """The statistics of a single head (q, k); without a text no token comes twice."""
     rows = rows or text(*range(weights.shape[0]))
     columns = columns or (rows if same_text else text(*range(weights.shape[1])))
-    found = measure(weights[None], visible, rows, columns, same_text=same_text)
+    cells = patterns(rows, columns, visible, same_text=same_text)
+    found = of_heads(weights[None], visible, columns.special, cells, same_text=same_text)
     return {name: float(value) for name, value in found.items()}
 
 

@@ -23,7 +23,7 @@ from explorer.parts import site
 from explorer.reading import Reading
 from models import trace
 from models.positional import AlibiPositions, RotaryPositions
-from tests.analysis.conftest import read
+from tests.analysis.conftest import inputs_of, read
 from tests.source import ROOT
 
 SELF = "decoder.self_attn"
@@ -255,9 +255,7 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: Reading) ->
 
 
 def test_a_block_made_again_at_a_few_positions_is_that_of_the_pass(found: Reading) -> None:
-    sides = [side for side in (found.source, found.target) if side]
-    inputs = [torch.tensor([[token.id for token in side]]) for side in sides]
-    seen: Any = trace(found.trace.model, *inputs)
+    seen: Any = trace(found.trace.model, *inputs_of(found))
     for part in found.parts:
         stack, places = part.name.split(".")[0], torch.tensor([0, len(found.rows(part.name)) - 1])
         for layer in range(part.layers):

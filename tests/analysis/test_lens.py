@@ -13,6 +13,7 @@ from explorer.analysis.lens import lens, ranks
 from explorer.answers import first_place
 from explorer.reading import read
 from models import trace
+from tests.analysis.conftest import inputs_of
 
 SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
 PUBLISHED = ("bert", "gpt2", "t5")
@@ -31,11 +32,7 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
             found = lens(reading, place)
             alone = opened.config.encoder_layers if not reading.target else opened.config.n_layers
             assert len(found) == alone + 1
-            ids = [
-                torch.tensor([[t.id for t in side]]) for side in (reading.source, reading.target)
-            ]
-            inputs = [each for each in ids if each.numel()]
-            whole = trace(opened.model, *inputs, sites=("logits",))["logits"][0]
+            whole = trace(opened.model, *inputs_of(reading), sites=("logits",))["logits"][0]
             expected = whole if whole.dim() == 1 else whole[place]
             torch.testing.assert_close(found[-1], expected, rtol=1e-4, atol=1e-4)
             assert not torch.allclose(found[0], found[-1], atol=1e-3)

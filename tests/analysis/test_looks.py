@@ -19,6 +19,7 @@ from explorer.reading import Reading, read
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
 from models import trace
+from tests.analysis.conftest import inputs_of
 from tests.shelf import NAMES, WORDS, put, shelf
 
 SIZES = settings(max_examples=60)
@@ -147,11 +148,9 @@ def test_what_is_weighed_is_what_the_head_adds_to_the_stream(readings: dict[str,
     for name in ("translation", "letters", "reviews", "grouped"):
         reading = readings[name]
         model = reading.trace.model
-        sides = [side for side in (reading.source, reading.target) if side]
-        inputs = [torch.tensor([[token.id for token in side]]) for side in sides]
         for part in reading.parts:
             (stack, kind), out = part.name.split("."), f"{site(part.name, 0)}.out"
-            whole = trace(model, *inputs, sites=(out,))[out][0]
+            whole = trace(model, *inputs_of(reading), sites=(out,))[out][0]
             bias = getattr(getattr(model, stack).blocks[0], kind).o_proj.bias
             total = torch.zeros(()) if bias is None else bias
             for head in range(part.heads):
