@@ -61,9 +61,7 @@ CHARTS: dict[str, dict[str, Any]] = {
 FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "spectrum"]
 
 
-def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(
-    subtests: pytest.Subtests,
-) -> None:
+def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytest.Subtests) -> None:
     for name, chart in CHARTS.items():
         with subtests.test(name=name):
             assert chart["config"] is CONFIG

@@ -70,9 +70,7 @@ def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: 
     assert same(weights(checkpoint), made.model.state_dict())
 
 
-def test_a_killed_process_leaves_what_it_reached_and_resumes_to_the_bit(
-    tmp_path: Path,
-) -> None:
+def test_a_killed_process_leaves_what_it_reached_and_resumes_to_the_bit(tmp_path: Path) -> None:
     run = tiny_run(tmp_path, steps=100_000)
     code = "import sys; from explorer.runs.worker import work; work(sys.argv[1])"
     worker = subprocess.Popen([sys.executable, "-c", code, str(run.folder)], cwd=ROOT)
