@@ -98,11 +98,12 @@ sys.stdin.read()
 """
 
 
-def test_a_killed_server_or_worker_takes_no_run_with_it(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
     """And when nobody needs the cluster any more, it ends itself."""
-    monkeypatch.setenv("EXPLORER_CLUSTER_LONELY_SECONDS", "8")  # a slow start takes seconds
+
+    def at_once() -> None:  # in the scheduler's process, which waits ten minutes
+        sys.modules["scheduler_setup"].LONELY_SECONDS = 0.0  # type: ignore[attr-defined]
+
     run = tiny_run(root, steps=ENDLESS)
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(root), run.name],
@@ -134,7 +135,10 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(
     wait_for_step(run, run.status().step + 5)
     assert run.status().state == "training"
 
-    following.connect().close()
+    client = following.connect()
+    client.run_on_scheduler(at_once)
+    client.close()
+    assert processes_of(root), "a run is left"
     run.command("stop")
     wait_until(lambda: processes_of(root) == [], "the end of every process")
     assert run.status().state == "stopped"
