@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -102,7 +103,7 @@ def test_a_share_is_said_in_few_digits() -> None:
 def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reading]:
     """Of every kind of model, and of one whose heads share their keys."""
     folder = shelf(tmp_path_factory.mktemp("checkpoints"))
-    grouped = {"n_kv_heads": 2, "positions": "rotary", "n_heads": 4}
+    grouped: dict[str, Any] = {"n_kv_heads": 2, "positions": "rotary", "n_heads": 4}
     put(folder, "grouped", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder", **grouped)
     texts = {"letters": "the hat", "reverse": "31415"}
     return {

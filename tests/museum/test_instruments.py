@@ -35,7 +35,7 @@ def case(opened: Opened, text: str = "") -> Case:
     return case_of(opened, seen, (seen.parts[-1].name, 0, 0))
 
 
-def made(folder: Path, tokenizer: Any = LETTERS, **config: object) -> Opened:
+def made(folder: Path, tokenizer: Any = LETTERS, **config: Any) -> Opened:
     put(folder, "made", tokenizer, "a cat", **config)
     return opened_from(folder / "made", "made")
 

@@ -93,9 +93,11 @@ def test_a_killed_process_leaves_what_it_reached_and_resumes_to_the_bit(tmp_path
 
 def test_a_state_that_is_damaged_gives_way_to_the_one_before(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    drive(run, steps=3)
-    good = run.folder / "state" / "step-000003"
-    damaged = run.folder / "state" / "step-000007"
+    older, good, damaged = (run.folder / "state" / f"step-00000{step}" for step in (2, 3, 7))
+    drive(run, steps=2)
+    shutil.copytree(older, tmp_path / "older")
+    drive(run, steps=1)
+    shutil.copytree(tmp_path / "older", older)
     shutil.copytree(good, damaged)
     (damaged / "state.safetensors").write_bytes(b"cut short")
     drive(run, steps=1)
