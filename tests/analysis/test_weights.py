@@ -127,6 +127,8 @@ def test_the_words_say_what_a_cell_a_row_and_a_column_are() -> None:
     shown = picture(drawn(5, 4), most=2)
     assert (shown.rows, shown.columns) == (("0–2", "3–4"), ("0–1", "2–3"))
     assert picture(drawn(2, 1)).rows == ("0", "1")
+    with pytest.raises(ValueError, match="median"):
+        picture(drawn(2, 2), "median")
 
 
 def test_what_is_no_number_stays_visible() -> None:
