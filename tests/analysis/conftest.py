@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from explorer import library, reading
 from explorer.reading import Reading
@@ -54,6 +56,12 @@ def read(folder: Path, name: str) -> Reading:
     opened = library.opened_from(folder / name, name)
     shake(opened.model.double(), by=0.4)
     return reading.fresh_batch(opened, (TEXT,))[0]
+
+
+def inputs_of(found: Reading) -> list[Tensor]:
+    """What the model was given to read: ids, or source and target."""
+    sides = [side for side in (found.source, found.target) if side]
+    return [torch.tensor([[token.id for token in side]]) for side in sides]
 
 
 @pytest.fixture(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,43 +15,48 @@ from explorer.analysis import doctor
 from explorer.analysis.doctor import LEVELS, Finding
 from explorer.analysis.heads import STATISTICS, HeadStatistics, joined, layers
 from explorer.analysis.weights import survey
+from explorer.library import Opened
 from explorer.reading import read
-from models import Transformer, TransformerConfig, load_checkpoint
+from models import Transformer, TransformerConfig
 from tests.served import ROOT
 
-SHIPPED = sorted((ROOT / "models" / "checkpoints").iterdir())
+CHECKPOINTS = ROOT / "models" / "checkpoints"
 TINY = TransformerConfig(d_model=32, n_heads=4, d_ff=64, n_layers=2)
 
 
-@dataclass(frozen=True)
-class Headers:
+def headers(**known: Any) -> Any:
     """Stands in for what is known of a folder before it is read."""
-
-    missing: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
-    misshapen: tuple[str, ...] = ()
-    copies: tuple[str, ...] = ()
-    tied: bool = False
-    unfollowed: tuple[str, ...] = ()
+    nothing = dict.fromkeys(("missing", "unused", "misshapen", "copies", "unfollowed"), ())
+    return SimpleNamespace(**{**nothing, "tied": False, **known})
 
 
 def titles(found: list[Finding], *levels: str) -> list[str]:
     return [finding.title for finding in found if finding.level in levels or not levels]
 
 
+def changed(
+    change: Callable[[str, torch.nn.Parameter], object], config: TransformerConfig = TINY
+) -> Transformer:
+    """A fresh model, each of whose parameters was changed in place."""
+    model = Transformer(config)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            change(name, parameter)
+    return model
+
+
 def shaken(config: TransformerConfig = TINY) -> Transformer:
     """A model that is neither fresh nor noise."""
-    model = Transformer(config)
     generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            size = parameter.shape[0]
-            strong = torch.randn(size, 1, generator=generator)
-            if parameter.dim() == 1:
-                parameter.add_(0.1 * strong[:, 0])
-            else:
-                parameter.add_(strong @ torch.randn(1, parameter.shape[1], generator=generator))
-    return model
+
+    def shake(_: str, parameter: torch.nn.Parameter) -> None:
+        strong = torch.randn(parameter.shape[0], 1, generator=generator)
+        if parameter.dim() == 1:
+            parameter.add_(0.1 * strong[:, 0])
+        else:
+            parameter.add_(strong @ torch.randn(1, parameter.shape[1], generator=generator))
+
+    return changed(shake, config)
 
 
 def of_model(model: Transformer) -> list[Finding]:
@@ -63,25 +68,21 @@ def of_model(model: Transformer) -> list[Finding]:
     ]
 
 
+def of_attention(opened: Opened) -> list[Finding]:
+    reading = read(opened, opened.example)
+    return doctor.of_attention([joined(list(layers(reading, each.name))) for each in reading.parts])
+
+
 def test_a_shipped_model_is_sound_and_a_fresh_one_of_its_config_is_not(
     subtests: pytest.Subtests,
 ) -> None:
-    for folder in SHIPPED:
-        with subtests.test(folder=folder):
-            trained = load_checkpoint(folder)
+    for folder in sorted(CHECKPOINTS.iterdir()):
+        with subtests.test(folder=folder.name):
+            trained = library.opened_from(folder, folder.name)
             assert titles(of_model(trained.model), "error", "warning", "note") == []
-            for seed in range(3):
-                fresh = Transformer(trained.config, seed=seed)
-                assert titles(of_model(fresh), "warning") == ["Looks untrained"]
-
-
-def test_the_attention_of_a_shipped_model_chooses(subtests: pytest.Subtests) -> None:
-    for folder in SHIPPED:
-        with subtests.test(folder=folder):
-            opened = library.opened_from(folder, folder.name)
-            reading = read(opened, opened.example)
-            found = [joined(list(layers(reading, part.name))) for part in reading.parts]
-            assert titles(doctor.of_attention(found)) == ["Attention chooses"]
+            assert titles(of_attention(trained)) == ["Attention chooses"]
+            fresh = Transformer(trained.config, seed=1)
+            assert titles(of_model(fresh), "warning") == ["Looks untrained"]
 
 
 def test_every_kind_of_fresh_model_looks_untrained(subtests: pytest.Subtests) -> None:
@@ -94,59 +95,39 @@ def test_every_kind_of_fresh_model_looks_untrained(subtests: pytest.Subtests) ->
     ]
     for changes in configs:
         with subtests.test(changes=changes):
-            fresh = Transformer(TINY.replace(**changes))
-            assert titles(of_model(fresh), "warning") == ["Looks untrained"]
-            assert (
-                titles(of_model(shaken(TINY.replace(**changes))), "error", "warning", "note") == []
-            )
+            config = TINY.replace(**changes)
+            assert titles(of_model(Transformer(config)), "warning") == ["Looks untrained"]
+            assert titles(of_model(shaken(config)), "error", "warning", "note") == []
 
+    def as_the_reference(name: str, parameter: torch.nn.Parameter) -> None:
+        if parameter.dim() > 1:
+            parameter.normal_(0, 0.02)
+            if "embedding" in name:
+                parameter[0] = 0  # the padding token
 
-def test_only_what_there_is_is_called_untouched() -> None:
+    assert titles(of_model(changed(as_the_reference)), "warning") == ["Looks untrained"]
     bare = Transformer(TINY.replace(norm="rms", bias=False, qkv_bias=False))
     (finding,) = doctor.of_training(bare, list(survey(bare)))
     assert finding.sentence.startswith("Every norm gain is exactly 1, and the spectra")
 
 
-def test_the_reference_librarys_fresh_weights_look_untrained() -> None:
-    model = Transformer(TINY)
+def test_norms_and_matrices_are_judged_apart() -> None:
+    moved, lost = Transformer(TINY), shaken()
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.dim() > 1:
-                parameter.normal_(0, 0.02)
-                if "embedding" in name:
-                    parameter[0] = 0  # the padding token
-    assert titles(of_model(model), "warning") == ["Looks untrained"]
-
-
-def test_norms_alone_do_not_make_a_model_trained() -> None:
-    model = Transformer(TINY)
-    with torch.no_grad():
-        model.get_parameter("decoder.norm.weight").mul_(1.01)
-    assert titles(of_model(model), "warning") == ["Matrices like noise"]
-
-
-def test_lost_norms_and_biases_are_noted() -> None:
-    model = shaken()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        moved.get_parameter("decoder.norm.weight").mul_(1.01)
+        for name, parameter in lost.named_parameters():
             if parameter.dim() == 1:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)
-    assert titles(of_model(model), "warning", "note") == ["Norms and biases as fresh"]
+    assert titles(of_model(moved), "warning") == ["Matrices like noise"]
+    assert titles(of_model(lost), "warning", "note") == ["Norms and biases as fresh"]
 
 
-PLANTED: dict[str, tuple[str, str, slice | tuple[slice, slice], float]] = {
-    "a NaN": ("Not finite", "head.bias", slice(3, 4), math.nan),
-    "an infinity": ("Not finite", "decoder.norm.weight", slice(0, 1), math.inf),
-    "a zero matrix": ("All zero", "decoder.blocks.1.mlp.up_proj.weight", slice(None), 0.0),
-    "a constant matrix": (
-        "Constant",
-        "decoder.blocks.0.self_attn.k_proj.weight",
-        slice(None),
-        0.02,
-    ),
-    "a norm of zeros": ("A norm that is shut", "decoder.norm.weight", slice(None), 0.0),
-    "a dead head": (
-        "Dead heads",
+PLANTED: dict[str, tuple[str, Any, float]] = {
+    "Not finite": ("decoder.norm.weight", slice(0, 1), math.inf),
+    "All zero": ("decoder.blocks.1.mlp.up_proj.weight", slice(None), 0.0),
+    "Constant": ("decoder.blocks.0.self_attn.k_proj.weight", slice(None), 0.02),
+    "A norm that is shut": ("decoder.norm.weight", slice(None), 0.0),
+    "Dead heads": (
         "decoder.blocks.1.self_attn.o_proj.weight",
         (slice(None), slice(8, 16)),
         0.0,
@@ -154,52 +135,34 @@ PLANTED: dict[str, tuple[str, str, slice | tuple[slice, slice], float]] = {
 }
 
 
-def plant(model: Transformer, planted: str) -> str:
-    """Spoil the model; the title of what the doctor should find."""
-    title, name, place, value = PLANTED[planted]
-    with torch.no_grad():
-        model.get_parameter(name)[place] = value
-    return title
-
-
-def test_what_was_planted_is_found_and_named(subtests: pytest.Subtests) -> None:
-    for planted in PLANTED:
-        with subtests.test(planted=planted):
-            model = shaken()
-            assert titles(of_model(model), "error", "warning") == []
-            title = plant(model, planted)
-            assert title in titles(of_model(model), "error", "warning")
-
-
-def test_a_dead_head_is_named() -> None:
-    model = shaken()
-    plant(model, "a dead head")
+def test_what_was_planted_is_found_and_named() -> None:
+    assert titles(of_model(shaken()), "error", "warning") == []
+    for title, (name, place, value) in PLANTED.items():
+        model = shaken()
+        with torch.no_grad():
+            model.get_parameter(name)[place] = value
+        assert title in titles(of_model(model), "error", "warning")
     (found,) = doctor.of_heads(model)
     assert "decoder.blocks.1.self_attn, head 1 is all zero" in found.sentence
 
 
 def test_files_that_do_not_fit_are_errors_and_surplus_is_a_note() -> None:
-    found = doctor.of_files(Headers(missing=("a.b",), misshapen=("c",), unused=("d", "e")))
+    found = doctor.of_files(headers(missing=("a.b",), misshapen=("c",), unused=("d", "e")))
     assert titles(found, "error") == ["Missing tensors", "Shapes that disagree"]
     assert titles(found, "note") == ["Unexpected tensors"]
     assert "a.b" in found[0].sentence
-    sound = doctor.of_files(Headers(tied=True))
+    sound = doctor.of_files(headers(tied=True))
     assert titles(sound) == ["Nothing missing", "Nothing unexpected", "Tied embeddings"]
     assert {finding.level for finding in sound} == {"fine"}
     assert "stored once" in sound[-1].sentence
-    twice = doctor.of_files(Headers(tied=True, copies=("lm_head.weight",)))
+    twice = doctor.of_files(headers(tied=True, copies=("lm_head.weight",)))
     assert "stored again as lm_head.weight" in twice[-1].sentence
-
-
-def test_settings_that_are_not_followed_are_named() -> None:
-    found = doctor.of_files(Headers(unfollowed=("num_beams", "repetition_penalty")))
-    assert titles(found, "note") == ["Settings not followed"]
-    assert "num_beams, repetition_penalty" in next(f.sentence for f in found if f.level == "note")
-
-
-def test_many_and_long_names_are_cut() -> None:
-    names = tuple(f"decoder.blocks.{n}.{'x' * 500}" for n in range(900))
-    (finding, *_) = doctor.of_files(Headers(missing=names))
+    found = doctor.of_files(headers(unfollowed=("num_beams", "repetition_penalty")))
+    (note,) = (finding for finding in found if finding.level == "note")
+    assert note.title == "Settings not followed"
+    assert "num_beams, repetition_penalty" in note.sentence
+    many = tuple(f"decoder.blocks.{n}.{'x' * 500}" for n in range(900))
+    (finding, *_) = doctor.of_files(headers(missing=many))
     assert "and 896 more" in finding.sentence
     assert len(finding.sentence) < 500
 
@@ -211,46 +174,26 @@ def test_mixed_types_are_noted() -> None:
     assert "2 as BF16, 1 as F32" in finding.sentence
 
 
-def heads(spread: list[list[float]], rows: int = 12) -> HeadStatistics:
-    values = {name: torch.tensor(spread, dtype=torch.float64) for name in STATISTICS}
-    return HeadStatistics("decoder.self_attn", values, rows, 0)
-
-
-def test_uniform_attention_is_found(subtests: pytest.Subtests) -> None:
-    for spread, title, level in [
-        ([[0.999, 1.0], [0.995, 0.999]], "Attention uniform", "warning"),
-        ([[0.999, 1.0], [0.995, 0.5]], "A layer that does not choose", "note"),
-        ([[0.999, 0.2], [0.995, 0.5]], "Attention chooses", "fine"),
-        ([[math.nan, math.nan]], "Attention not judged", "note"),
+def test_uniform_attention_is_found() -> None:
+    for spread, rows, title, level in [
+        ([[0.999, 1.0], [0.995, 0.999]], 12, "Attention uniform", "warning"),
+        ([[0.999, 1.0], [0.995, 0.5]], 12, "A layer that does not choose", "note"),
+        ([[0.999, 0.2], [0.995, 0.5]], 12, "Attention chooses", "fine"),
+        ([[math.nan, math.nan]], 12, "Attention not judged", "note"),
+        ([[1.0]], 2, "Attention not judged", "note"),
     ]:
-        with subtests.test(spread=spread):
-            (finding,) = doctor.of_attention([heads(spread)])
-            assert (finding.title, finding.level) == (title, level)
-
-
-def test_a_short_text_is_not_judged() -> None:
-    (finding,) = doctor.of_attention([heads([[1.0]], rows=2)])
-    assert finding.title == "Attention not judged"
-
-
-def test_a_model_whose_queries_were_lost_looks_everywhere_equally() -> None:
-    opened = library.opened_from(ROOT / "models" / "checkpoints" / "shakespeare", "lost")
+        values = {name: torch.tensor(spread, dtype=torch.float64) for name in STATISTICS}
+        heads = HeadStatistics("decoder.self_attn", values, rows, 0)
+        (finding,) = doctor.of_attention([heads])
+        assert (finding.title, finding.level) == (title, level)
+    lost = library.opened_from(CHECKPOINTS / "shakespeare", "lost")
     with torch.no_grad():
-        for name, parameter in opened.model.named_parameters():
+        for name, parameter in lost.model.named_parameters():
             if "q_proj" in name:
                 parameter.zero_()
-    reading = read(dataclasses.replace(opened), opened.example)
-    found = [joined(list(layers(reading, part.name))) for part in reading.parts]
-    assert titles(doctor.of_attention(found), "warning") == ["Attention uniform"]
+    assert titles(of_attention(lost), "warning") == ["Attention uniform"]
 
 
 def test_the_worst_comes_first() -> None:
-    mixed = [Finding(level, level, "") for level in ("fine", "note", "error", "warning", "fine")]
-    assert [finding.level for finding in doctor.in_order(mixed)] == [
-        "error",
-        "warning",
-        "note",
-        "fine",
-        "fine",
-    ]
-    assert set(LEVELS) == {finding.level for finding in mixed}
+    mixed = [Finding(level, level, "") for level in ("fine", "note", "error", "warning")]
+    assert tuple(finding.level for finding in doctor.in_order(mixed)) == LEVELS

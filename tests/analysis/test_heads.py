@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer import library
@@ -16,17 +15,14 @@ from explorer.analysis.heads import (
     STATISTICS,
     Ranked,
     Tokens,
-    earlier_copies,
     joined,
     layers,
     of_heads,
     patterns,
     ranking,
 )
-from explorer.library import Opened
-from explorer.reading import read
+from explorer.reading import Reading, read
 from models.masking import causal_mask
-from tests.shelf import shelf
 
 ALL = torch.ones(1, 1, dtype=torch.bool)
 
@@ -40,14 +36,6 @@ def text(*ids: int, special: tuple[int, ...] = ()) -> Tokens:
     return Tokens(torch.tensor(ids), torch.tensor([at in special for at in range(len(ids))]))
 
 
-def measure(
-    weights: Tensor, visible: Tensor, rows: Tokens, columns: Tokens, *, same_text: bool = True
-) -> dict[str, Tensor]:
-    """The statistics of heads (h, q, k) from the tokens of both sides."""
-    cells = patterns(rows, columns, visible, same_text=same_text)
-    return of_heads(weights, visible, columns.special, cells, same_text=same_text)
-
-
 def numbers(
     weights: Tensor,
     visible: Tensor = ALL,
@@ -59,7 +47,8 @@ def numbers(
     """The statistics of a single head (q, k); without a text no token comes twice."""
     rows = rows or text(*range(weights.shape[0]))
     columns = columns or (rows if same_text else text(*range(weights.shape[1])))
-    found = measure(weights[None], visible, rows, columns, same_text=same_text)
+    cells = patterns(rows, columns, visible, same_text=same_text)
+    found = of_heads(weights[None], visible, columns.special, cells, same_text=same_text)
     return {name: float(value) for name, value in found.items()}
 
 
@@ -91,94 +80,60 @@ def test_an_induction_head_and_a_duplicate_head() -> None:
     assert (followed["induction"], followed["duplicate"]) == (1, 0)
     found = numbers(duplicate, causal(5), rows=repeated)
     assert (found["induction"], found["duplicate"]) == (0, 1)
-
-
-def test_every_earlier_copy_counts() -> None:
-    weights = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
-    found = numbers(weights, causal(3), rows=text(A, A, A))
-    assert found["duplicate"] == pytest.approx((0.5 + 0.5) / 2)
+    thrice = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
+    found = numbers(thrice, causal(3), rows=text(A, A, A))
+    assert found["duplicate"] == pytest.approx((0.5 + 0.5) / 2), "every earlier copy counts"
     assert found["induction"] == pytest.approx((0.5 + 0.8) / 2), "also the token itself follows one"
 
 
-def test_without_a_repeat_there_is_no_induction() -> None:
+def test_without_a_copy_in_sight_there_is_no_induction() -> None:
+    """A special token is no repeated word."""
+    window = causal(4) & ~causal(4).tril(-2)  # only the token before, and itself
+    assert math.isnan(numbers(torch.eye(4), window, rows=text(A, B, C, A))["duplicate"])
     found = numbers(torch.eye(4), causal(4), rows=text(END, A, B, END, special=(0, 3)))
     assert math.isnan(found["induction"])
-    assert math.isnan(found["duplicate"]), "a special token is no repeated word"
-
-
-def test_a_copy_out_of_sight_is_no_copy() -> None:
-    window = causal(4) & ~causal(4).tril(-2)  # only the token before, and itself
-    found = numbers(torch.eye(4), window, rows=text(A, B, C, A))
     assert math.isnan(found["duplicate"])
 
 
-@settings(deadline=None, max_examples=60)
-@given(some.lists(some.integers(0, 3), min_size=1, max_size=12))
-def test_copies_are_those_a_loop_finds(ids: list[int]) -> None:
-    places = range(len(ids))
-    tokens = text(*ids)
-    copies = earlier_copies(tokens)
-    assert copies.tolist() == [[ids[j] == ids[i] and j < i for j in places] for i in places]
-    after = [[j > 0 and ids[j - 1] == ids[i] and j <= i for j in places] for i in places]
-    assert copies.roll(1, dims=1).tolist() == after
-
-
-def test_between_two_texts_the_special_tokens_are_not_counted() -> None:
+def test_between_two_texts_the_words_of_the_shorter_one_count_and_nothing_is_far() -> None:
     source, written = text(A, B, C, END, special=(3,)), text(C, B, A, END, special=(3,))
     backwards = torch.zeros(4, 4)
     backwards[[0, 1, 2, 3], [2, 1, 0, 3]] = 1
     found = numbers(backwards, rows=written, columns=source, same_text=False)
     assert found["anti_diagonal"] == 1
     assert found["diagonal"] == pytest.approx(1 / 3)
+    missing = {name for name, value in found.items() if math.isnan(value)}
+    assert missing == {name for name, each in STATISTICS.items() if each.same_text}
+    for queries, keys in ((2, 5), (5, 2), (1, 1)):
+        shorter = range(min(queries, keys))
+        weights = torch.zeros(queries, keys)
+        weights[list(shorter), [keys - 1 - i for i in shorter]] = 1
+        assert numbers(weights, same_text=False)["anti_diagonal"] == 1, (queries, keys)
 
 
-def test_of_two_lengths_the_shorter_one_counts(subtests: pytest.Subtests) -> None:
-    for queries, keys in [(2, 5), (5, 2), (1, 1)]:
-        with subtests.test(queries=queries):
-            shorter = range(min(queries, keys))
-            weights = torch.zeros(queries, keys)
-            weights[list(shorter), [keys - 1 - i for i in shorter]] = 1
-            assert numbers(weights, same_text=False)["anti_diagonal"] == 1
-
-
-def test_heads_are_ranked_and_equals_share_a_place() -> None:
+def test_heads_are_ranked_and_those_that_read_alike_share_a_place() -> None:
     values = torch.tensor([[0.5, math.nan], [0.9, 0.5]])
     best, *equal = ranking(values)
     assert (best.place, best.layer, best.head) == (1, 1, 0)
     assert equal == [Ranked(2, 0, 0, 0.5), Ranked(2, 1, 1, 0.5)]
-    assert [(each.layer, each.head) for each in ranking(values, highest=False)] == [
-        (0, 0),
-        (1, 1),
-        (1, 0),
-    ]
-
-
-def test_heads_whose_numbers_read_alike_share_a_place() -> None:
+    lowest = ranking(values, highest=False)
+    assert [(each.layer, each.head) for each in lowest] == [(0, 0), (1, 1), (1, 0)]
     found = ranking(torch.tensor([[0.99991, 0.99994], [0.99, 0.98]]))
     assert [(each.place, each.head) for each in found] == [(1, 1), (1, 0), (3, 0), (4, 1)]
 
 
-def test_uniform_looks_have_all_the_entropy(subtests: pytest.Subtests) -> None:
-    for tokens in [2, 5, 48]:
-        with subtests.test(tokens=tokens):
-            everywhere = numbers(torch.full((tokens, tokens), 1 / tokens))
-            assert everywhere["spread"] == pytest.approx(1)
-            assert everywhere["entropy"] == pytest.approx(math.log(tokens))
-            back = causal(tokens).float()
-            looking_back = numbers(back / back.sum(-1, keepdim=True), causal(tokens))
-            assert looking_back["spread"] == pytest.approx(1)
-
-
-def test_a_head_that_looks_at_itself(subtests: pytest.Subtests) -> None:
-    for tokens in [2, 5, 48]:
-        with subtests.test(tokens=tokens):
-            found = numbers(torch.eye(tokens))
-            assert (found["entropy"], found["spread"], found["distance"]) == (0, 0, 0)
-            assert (found["itself"], found["largest"], found["previous"]) == (1, 1, 0)
-            assert found["first"] == pytest.approx(1 / tokens)
-
-
-def test_a_head_that_looks_at_the_token_before() -> None:
+def test_heads_that_look_everywhere_at_themselves_or_at_the_token_before() -> None:
+    for tokens in (2, 5, 48):
+        everywhere = numbers(torch.full((tokens, tokens), 1 / tokens))
+        assert everywhere["spread"] == pytest.approx(1)
+        assert everywhere["entropy"] == pytest.approx(math.log(tokens))
+        back = causal(tokens).float()
+        looking_back = numbers(back / back.sum(-1, keepdim=True), causal(tokens))
+        assert looking_back["spread"] == pytest.approx(1)
+        itself = numbers(torch.eye(tokens))
+        assert (itself["entropy"], itself["spread"], itself["distance"]) == (0, 0, 0)
+        assert (itself["itself"], itself["largest"], itself["previous"]) == (1, 1, 0)
+        assert itself["first"] == pytest.approx(1 / tokens)
     before = torch.eye(6).roll(-1, dims=1)
     before[0] = torch.eye(6)[0]
     found = numbers(before, causal(6))
@@ -186,61 +141,34 @@ def test_a_head_that_looks_at_the_token_before() -> None:
     assert found["distance"] == pytest.approx(5 / 6)
 
 
-@settings(deadline=None, max_examples=60)
-@given(some.integers(2, 12), some.integers(0, 10_000), some.booleans())
-def test_what_holds_for_every_head(tokens: int, seed: int, is_causal: bool) -> None:
-    scores = 4 * torch.randn(3, tokens, tokens, generator=torch.Generator().manual_seed(seed))
-    visible = causal(tokens) if is_causal else torch.ones(tokens, tokens, dtype=torch.bool)
-    weights = scores.masked_fill(~visible, -math.inf).softmax(-1)
-    twice = text(*(place % 3 for place in range(tokens)))
-    found = measure(weights, visible, twice, twice)
-    for name, statistic in STATISTICS.items():
-        assert found[name].shape == (3,)
-        if tokens <= 3 and name in ("induction", "duplicate"):
-            assert bool(found[name].isnan().all())
-            continue
-        assert float(found[name].min()) >= 0
-        assert statistic.top is None or float(found[name].max()) <= statistic.top + 1e-6
-    everything = text(*range(tokens), special=tuple(range(tokens)))
-    found = measure(weights, visible, everything, everything)
-    assert bool(found["diagonal"].isnan().all()), "there is no token of the text"
-    assert torch.allclose(found["special"], torch.ones(3, dtype=torch.float64), atol=1e-6)
-    assert bool((found["distance"] <= tokens - 1).all())
-    assert bool((found["entropy"] <= math.log(tokens) + 1e-6).all())
-
-
-def test_rows_that_see_nothing_are_left_out() -> None:
+def test_rows_that_see_nothing_are_left_out_and_a_single_key_leaves_no_choice() -> None:
     weights = torch.tensor([[0.0, 0.0], [0.5, 0.5]])
     visible = torch.tensor([[False, False], [True, True]])
     found = numbers(weights, visible)
     assert (found["spread"], found["first"], found["itself"]) == pytest.approx((1, 0.5, 0.5))
+    assert found["previous"] == pytest.approx(0.5)
     nothing = numbers(torch.zeros(2, 2), torch.zeros(2, 2, dtype=torch.bool))
     assert all(math.isnan(value) for value in nothing.values())
+    special = numbers(weights, visible, rows=text(A, B, special=(0, 1)))
+    assert (special["special"], math.isnan(special["diagonal"])) == (1, True), "no text at all"
+    single = numbers(torch.ones(1, 1))
+    assert math.isnan(single["spread"])
+    assert math.isnan(single["previous"])
+    assert single["entropy"] == 0
 
 
-def test_a_single_key_leaves_no_choice() -> None:
-    found = numbers(torch.ones(1, 1))
-    assert math.isnan(found["spread"])
-    assert math.isnan(found["previous"])
-    assert found["entropy"] == 0
+# ---- of a reading ----------------------------------------------------------------------
 
 
-def test_between_two_texts_there_is_no_distance() -> None:
-    found = numbers(torch.full((3, 4), 0.25), same_text=False)
-    missing = {name for name, value in found.items() if math.isnan(value)}
-    assert missing == {name for name, each in STATISTICS.items() if each.same_text}
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    folder = shelf(tmp_path_factory.mktemp("checkpoints"))
-    return library.opened_from(folder / "translation", "translation")
+@pytest.fixture
+def reading(small_models: Path) -> Reading:
+    opened = library.opened_from(small_models / "translation", "translation")
+    return read(opened, "the black cat sleeps")
 
 
 def test_every_kind_of_attention_is_measured_layer_by_layer(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = read(opened, "the black cat sleeps")
     for part in reading.parts:
         whole = joined(list(layers(reading, part.name)))
         assert whole.values["spread"].shape == (part.layers, part.heads)
@@ -252,23 +180,17 @@ def test_every_kind_of_attention_is_measured_layer_by_layer(
             assert torch.allclose(whole.values[name], alone.values[name], equal_nan=True)
 
 
-def test_special_tokens_are_those_of_the_columns(opened: Opened) -> None:
-    reading = read(opened, "the black cat sleeps")
-    (found,) = layers(reading, "encoder.self_attn")
-    special = [token.special for token in reading.source]
-    assert any(special)
-    weights = reading.all_weights("encoder.self_attn")[0]
-    by_hand = weights[..., torch.tensor(special)].sum(-1).mean(-1)
-    assert torch.allclose(found.values["special"][0].float(), by_hand)
-
-
-def test_it_is_said_how_many_rows_see_nothing(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
+    reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = read(opened, "the black cat sleeps")
-    rows = len(reading.rows("encoder.self_attn"))
-    mask = torch.ones(rows, rows, dtype=torch.bool)
+    part = "encoder.self_attn"
+    (found,) = layers(reading, part)
+    special = torch.tensor([token.special for token in reading.source])
+    assert special.any()
+    by_hand = reading.all_weights(part)[0][..., special].sum(-1).mean(-1)
+    assert torch.allclose(found.values["special"][0].float(), by_hand)
+    mask = torch.ones(len(special), len(special), dtype=torch.bool)
     mask[0] = False
     monkeypatch.setattr(type(reading), "mask", lambda self, part, layer=0: mask)
-    (found,) = layers(reading, "encoder.self_attn")
-    assert (found.rows, found.blind) == (rows, 1)
+    (found,) = layers(reading, part)
+    assert (found.rows, found.blind) == (len(special), 1)

@@ -9,52 +9,33 @@ import torch
 
 from explorer import library
 from explorer.analysis.changes import tokens_read
-from explorer.analysis.lens import lens, ranks, streams
+from explorer.analysis.lens import lens, ranks
 from explorer.answers import first_place
-from explorer.library import Opened
 from explorer.reading import read
 from models import trace
-from tests import zoo
+from tests.analysis.conftest import inputs_of
 
 SHIPPED = ("translation", "shakespeare", "negation", "reviews", "induction")
+PUBLISHED = ("bert", "gpt2", "t5")
 
 
-def ends_in_the_answer(opened: Opened, text: str) -> None:
-    reading = read(opened, text)
-    place = first_place(opened, tokens_read(reading))
-    found = lens(reading, place)
-    layers = opened.config.encoder_layers if reading.source and not reading.target else None
-    assert len(found) == (layers or opened.config.n_layers) + 1
-    ids = [torch.tensor([[t.id for t in side]]) for side in (reading.source, reading.target)]
-    inputs = [each for each in ids if each.numel()]
-    whole = trace(opened.model, *inputs, sites=("logits",))["logits"][0]
-    expected = whole if whole.dim() == 1 else whole[place]
-    torch.testing.assert_close(found[-1], expected, rtol=1e-4, atol=1e-4)
-    assert not torch.allclose(found[0], found[-1], atol=1e-3)
-
-
-def test_the_last_row_is_the_answer(subtests: pytest.Subtests) -> None:
-    for name in SHIPPED:
+def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) -> None:
+    texts = {"bert": "the cat was good", "gpt2": "5 17 3", "t5": "the cat was good"}
+    for name in (*SHIPPED, *PUBLISHED):
         with subtests.test(name=name):
-            opened = library.open_model(name)
-            ends_in_the_answer(opened, opened.example)
-
-
-@pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
-def test_the_last_row_of_a_published_model_is_its_answer(tmp_path: Path, name: str) -> None:
-    opened = library.opened_from(getattr(zoo, name)(tmp_path / name), name)
-    ends_in_the_answer(opened, "5 17 3" if name == "gpt2" else "the cat was good")
-
-
-def test_a_stream_without_its_norm_is_caught() -> None:
-    """The planted mistake: reading the bare stream gives another answer."""
-    opened = library.open_model("shakespeare")
-    reading = read(opened, opened.example)
-    bare = streams(reading)[-1][:, -1:]
-    with torch.no_grad():
-        wrong = opened.model.read(bare)[0, 0]
-    right = lens(reading, len(reading.target) - 1)[-1]
-    assert not torch.allclose(wrong, right, atol=1e-2)
+            if name in PUBLISHED:
+                opened = library.opened_from(published / name, name)
+            else:
+                opened = library.open_model(name)
+            reading = read(opened, texts.get(name, opened.example))
+            place = first_place(opened, tokens_read(reading))
+            found = lens(reading, place)
+            alone = opened.config.encoder_layers if not reading.target else opened.config.n_layers
+            assert len(found) == alone + 1
+            whole = trace(opened.model, *inputs_of(reading), sites=("logits",))["logits"][0]
+            expected = whole if whole.dim() == 1 else whole[place]
+            torch.testing.assert_close(found[-1], expected, rtol=1e-4, atol=1e-4)
+            assert not torch.allclose(found[0], found[-1], atol=1e-3)
 
 
 def test_ranks_count_from_one() -> None:

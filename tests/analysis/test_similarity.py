@@ -16,23 +16,11 @@ from explorer.analysis import similarity
 from explorer.analysis.similarity import apart, by_likeness, distances, joined, looks, table
 from explorer.library import Opened
 from explorer.reading import read
-from tests.shelf import shelf
 
 
 def rows(n: int, queries: int, keys: int, seed: int) -> Tensor:
     scores = 3 * torch.randn(n, queries, keys, generator=torch.Generator().manual_seed(seed))
     return scores.softmax(-1)
-
-
-def test_two_rows_by_hand() -> None:
-    one, other = torch.tensor([[1.0, 0.0]]), torch.tensor([[[0.5, 0.5]]])
-    middle = -(0.75 * math.log2(0.75) + 0.25 * math.log2(0.25))
-    assert float(apart(one, other)) == pytest.approx(middle - 0.5, abs=1e-6)
-
-
-def test_the_ends_of_the_scale() -> None:
-    one, other = torch.eye(4), torch.eye(4).flip(0)
-    assert apart(one, torch.stack([one, other])).tolist() == pytest.approx([0, 1])
 
 
 @settings(deadline=None, max_examples=40)
@@ -43,6 +31,9 @@ def test_what_holds_for_all_heads(n: int, queries: int, keys: int, seed: int) ->
     assert torch.equal(found, found.T)
     assert bool((found.diagonal() == 0).all())
     assert 0 <= float(found.min()) <= float(found.max()) <= 1
+    same = torch.eye(keys)
+    ends = apart(same, torch.stack([same, same.roll(1, 1)])).tolist()
+    assert ends == pytest.approx([0, float(keys > 1)])
     for at in range(n):
         slow = [_by_loop(weights[at], other) for other in weights]
         assert found[at].tolist() == pytest.approx(slow, abs=2e-5)
@@ -62,9 +53,6 @@ def test_heads_that_are_alike_stand_together() -> None:
     order = by_likeness(table(list(distances(weights))))
     assert sorted(order) == list(range(9))
     assert [len({at % 3 for at in order[i : i + 3]}) for i in (0, 3, 6)] == [1, 1, 1]
-
-
-def test_no_head_and_one_head_have_an_order() -> None:
     assert by_likeness(torch.zeros(0, 0)) == []
     assert by_likeness(torch.zeros(1, 1)) == [0]
 
@@ -77,25 +65,20 @@ def test_what_is_no_number_stays_none() -> None:
     assert sorted(by_likeness(found)) == [0, 1, 2]
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    folder: Path = shelf(tmp_path_factory.mktemp("checkpoints"))
-    return library.opened_from(folder / "letters", "letters")
+@pytest.fixture
+def opened(small_models: Path) -> Opened:
+    return library.opened_from(small_models / "letters", "letters")
 
 
-def test_every_row_of_a_short_text_is_compared(opened: Opened) -> None:
-    reading = read(opened, "the cat")
+def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = read(opened, "the cat and the hat")
     found = joined(list(looks(reading, "decoder.self_attn")))
     assert found.heads == tuple((layer, head) for layer in range(2) for head in range(4))
     assert len(found.rows) == found.of_rows == len(reading.target)
     whole = reading.all_weights("decoder.self_attn").flatten(0, 1)
     assert torch.allclose(found.weights, whole)
-
-
-def test_of_a_long_text_some_rows_and_of_many_heads_some_layers(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reading = read(opened, "the cat and the hat")
     keys = len(reading.target)
     monkeypatch.setattr(similarity, "CELLS_COMPARED", 8 * 8 // 2 * keys * 3)
     found = joined(list(looks(reading, "decoder.self_attn")))
@@ -112,11 +95,10 @@ def test_rows_that_see_nothing_are_left_out(
     reading = read(opened, "the cat")
     n = len(reading.target)
     mask = torch.ones(n, n, dtype=torch.bool).tril()
-    mask[1] = False
     monkeypatch.setattr(type(reading), "mask", lambda self, part, layer=0: mask)
+    mask[1] = False
     (first, *_) = looks(reading, "decoder.self_attn")
-    assert 1 not in first.rows
-    assert len(first.rows) == n - 1
+    assert first.rows == (0, *range(2, n))
     mask[:] = False
     (first, *_) = looks(reading, "decoder.self_attn")
     assert bool(apart(first.weights[0], first.weights).isnan().all())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from explorer.analysis.words import sentences_of, word_tokens, words_of
 from explorer.text import byte_tokenizer, character_tokenizer
 from explorer.text.special import DECODER
@@ -26,7 +24,7 @@ def labels(tokens: list[Token], text: str, pair: str = "") -> list[str]:
     return [token.label for token in word_tokens(tokens, groups, text, pair)]
 
 
-def test_a_word_ends_at_a_space_and_at_punctuation(subtests: pytest.Subtests) -> None:
+def test_a_word_ends_at_a_space_and_at_punctuation() -> None:
     for text, pieces, words in [
         ("unhappily so.", ["un", "happi", "ly", " so", "."], ["unhappily", "␣so", "."]),
         ("playing it", ["play", "ing", "it"], ["playing", "it"]),
@@ -36,8 +34,7 @@ def test_a_word_ends_at_a_space_and_at_punctuation(subtests: pytest.Subtests) ->
         ("我是人", ["我", "是", "人"], ["我", "是", "人"]),
         ("", [], []),
     ]:
-        with subtests.test(text=text):
-            assert labels(spans(text, *pieces), text) == words
+        assert labels(spans(text, *pieces), text) == words
 
 
 def test_the_bytes_of_one_character_are_one_word() -> None:
@@ -57,24 +54,20 @@ def test_digits_of_a_number_are_a_word_and_special_tokens_stay_alone() -> None:
     assert len(words_of(tokens, "314")) == 1 + special
 
 
-def test_written_tokens_are_told_apart_by_their_labels(subtests: pytest.Subtests) -> None:
+def test_written_tokens_are_told_apart_by_their_labels() -> None:
     for written, words in [
         (["␣le", "␣ch", "at", "."], ["␣le", "␣chat", "."]),
         (["le", "ch", "##at"], ["le", "chat"]),
         (["le", "chat"], ["le", "chat"]),
         (["␣", "le", "␣", "chat"], ["␣le", "␣chat"]),
     ]:
-        with subtests.test(written=written):
-            tokens = [Token(9, label) for label in written]
-            assert labels(tokens, "typed text") == words
+        tokens = [Token(9, label) for label in written]
+        assert labels(tokens, "typed text") == words
 
 
-def test_two_sentences_never_share_a_word() -> None:
+def test_two_sentences_share_no_word_and_special_tokens_go_with_the_one_before() -> None:
     tokens = [*spans("ab", "a", "b"), *spans("cd", "c", "d", second=True)]
     assert labels(tokens, "ab", "cd") == ["ab", "cd"]
-
-
-def test_special_tokens_go_with_the_sentence_before_them() -> None:
     cls, sep = Token(1, "[CLS]", special=True), Token(2, "[SEP]", special=True)
     tokens = [cls, *spans("ab", "ab"), sep, *spans("cd", "cd", second=True), sep]
     assert sentences_of(tokens) == (0, 0, 0, 1, 1)

@@ -30,23 +30,20 @@ def test_colours_end_where_they_are_told_or_at_the_largest() -> None:
     assert fullness(top=0.5)[0, 0] == 1, "beyond the end is the fullest colour"
 
 
-def test_each_row_or_column_has_the_colours_to_itself(subtests: pytest.Subtests) -> None:
+def test_each_row_or_column_has_the_colours_to_itself() -> None:
+    values = VALUES.numpy()
     for scaling, axis in [("row", 1), ("column", 0)]:
-        with subtests.test(scaling=scaling):
-            found = fullness(scaling=scaling, top=1.0)
-            largest = VALUES.numpy().max(axis, keepdims=True)
-            wanted = np.divide(VALUES.numpy(), largest, where=largest > 0, out=np.zeros((3, 3)))
-            assert np.allclose(found, np.where(wanted > 0, np.maximum(wanted, paper.FAINTEST), 0))
-            assert (found.max(axis) == (largest > 0).squeeze(axis)).all()
+        largest = values.max(axis, keepdims=True)
+        wanted = np.divide(values, largest, where=largest > 0, out=np.zeros((3, 3)))
+        wanted = np.where(wanted > 0, np.maximum(wanted, paper.FAINTEST), 0)
+        assert np.allclose(fullness(scaling=scaling, top=1.0), wanted), scaling
 
 
 def test_a_log_scale_spreads_three_decades() -> None:
     values = torch.tensor([[1.0, 0.1, 0.01], [0.001, 0.0001, 0.0], [0.0, 0.0, 0.0]])
     found = fullness(values, log=True)
     assert found[0].tolist() == pytest.approx([1, 2 / 3, 1 / 3])
-    assert found[1].tolist() == pytest.approx([paper.FAINTEST, paper.FAINTEST, 0]), (
-        "only zero has none"
-    )
+    assert found[1].tolist() == pytest.approx([paper.FAINTEST, paper.FAINTEST, 0])
 
 
 def test_differences_keep_their_sign() -> None:

@@ -1,4 +1,4 @@
-"""The processes that train: started, found again, ended, or somebody else's."""
+"""The processes that train: started once, found again, ended, or somebody else's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,26 +16,57 @@ import pytest
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
 from explorer.runs.files import read_json, write_json
-from explorer.runs.run import Run, RunError, named
+from explorer.runs.run import Run, RunError
 from tests.runs.making import tiny_run
 from tests.served import ROOT, processes_of, wait_until, worker_of
 
 pytestmark = pytest.mark.timeout(300)
 
 ENDLESS = 1_000_000
+NOBODY = "tcp://127.0.0.1:9"
 
 
 def wait_for_step(run: Run, step: int) -> None:
     wait_until(lambda: run.status().step >= step, f"step {step} of {run.name}")
 
 
-def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(root: Path) -> None:
+def listening(process: psutil.Process) -> set[str]:
+    """The addresses where others can reach this process."""
+    found = process.net_connections("inet")
+    local = [each.laddr for each in found if each.status == psutil.CONN_LISTEN]
+    return {f"tcp://{address.ip}:{address.port}" for address in local}
+
+
+def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier server left does not answer any more, and keeps nobody waiting."""
+    file = root / ".cluster.json"
+    root.mkdir()
+    write_json(file, {"address": NOBODY, "id": "Scheduler-x"})
+    short, endless, queued = (tiny_run(root, steps=n) for n in (12, ENDLESS, ENDLESS))
     first, second, last = (Cluster(root) for _ in range(3))
+    assert first.was_left
+    assert not first.has(short), "nothing is started to ask it"
+    assert processes_of(root) == []
+
     for thread in [cluster.start() for cluster in (first, second, last)]:
         thread.join()
-    assert first.address == second.address == last.address
+    assert first.address == second.address == last.address != NOBODY
+    assert read_json(file)["address"] == first.address
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    reached = {process: listening(process) for process in processes_of(root)}
+    assert all(at.startswith("tcp://127.0.0.1:") for each in reached.values() for at in each)
+    (scheduler,) = (process for process, each in reached.items() if first.address in each)
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
+        scheduler.suspend()
+        try:
+            assert not first.has(short), "it did not answer"
+        finally:
+            scheduler.resume()
+
     first.close()
-    short, endless, queued = (tiny_run(root, steps=n) for n in (12, ENDLESS, ENDLESS))
     second.submit(short)
     wait_until(lambda: short.status().state == "done", "the end of the short run")
     for run in (endless, queued):
@@ -42,26 +74,14 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(root:
     wait_for_step(endless, 5)
     assert last.has(endless)
     assert not last.has(short)
-
-    file = root / ".cluster.json"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    listening = [
-        connection.laddr.ip
-        for process in processes_of(root)
-        for connection in process.net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    ]
-    assert set(listening) == {"127.0.0.1"}
-
     second.close()
     assert processes_of(root)
     last.close()
     wait_until(lambda: processes_of(root) == [], "the end of every process")
-    assert not file.exists()
+    assert not last.was_left
     assert endless.status().state == "interrupted"
-    assert [int(path.name[5:]) for path in (endless.folder / "state").iterdir()] == [
-        endless.status().step
-    ]
+    kept = [int(path.name.removeprefix("step-")) for path in (endless.folder / "state").iterdir()]
+    assert kept == [endless.status().step]
     assert not queued.has_worker()
 
 
@@ -79,6 +99,11 @@ sys.stdin.read()
 
 
 def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
+    """And when nobody needs the cluster any more, it ends itself."""
+
+    def at_once() -> None:  # in the scheduler's process, which waits ten minutes
+        sys.modules["scheduler_setup"].LONELY_SECONDS = 0.0  # type: ignore[attr-defined]
+
     run = tiny_run(root, steps=ENDLESS)
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(root), run.name],
@@ -92,13 +117,11 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
     wait_for_step(run, 3)
     server.kill()
     server.wait()
+    wait_for_step(run, run.status().step + 5)
 
-    reached = run.status().step
-    wait_for_step(run, reached + 5)
     following = Cluster(root)
     assert following.address == address
     assert following.has(run)
-    assert run.status().state == "training"
     run.command("pause")
     wait_until(lambda: run.status().state == "paused", "the pause")
     paused_at = run.status().step
@@ -109,100 +132,30 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
     worker = worker_of(run)
     worker.kill()
     wait_until(lambda: not run.has_worker() or not worker.is_running(), "the end of the worker")
-    reached = run.status().step
-    wait_for_step(run, reached + 5)
+    wait_for_step(run, run.status().step + 5)
     assert run.status().state == "training"
 
-    following.close()
+    client = following.connect()
+    client.run_on_scheduler(at_once)
+    client.close()
+    assert processes_of(root), "a run is left"
+    run.command("stop")
     wait_until(lambda: processes_of(root) == [], "the end of every process")
-    assert run.status().state == "interrupted"
-
-
-def test_an_address_of_elsewhere_is_not_believed_from_a_file(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def connect(*_: object, **__: object) -> None:
-        raise AssertionError("nobody is asked there")
-
-    monkeypatch.setattr(cluster_module, "Client", connect)
-    root.mkdir()
-    elsewhere = (
-        "tcp://192.0.2.1:8786",
-        "tls://127.0.0.1:9",
-        "inproc://1",
-        "tcp://127.0.0.1:9/x",
-        7,
-    )
-    for address in elsewhere:
-        write_json(root / ".cluster.json", {"address": address, "id": "Scheduler-x"})
-        assert Cluster(root)._attach_to_found() is None, address
-
-
-def test_an_address_that_does_not_answer_is_replaced_and_keeps_nobody_waiting(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nobody = "tcp://127.0.0.1:9"
-    root.mkdir()
-    write_json(root / ".cluster.json", {"address": nobody, "id": "Scheduler-x"})
-    cluster = Cluster(root)
-    run = tiny_run(root)
-    assert not cluster.has(run), "nothing is started to ask it"
-    assert not cluster.is_up
-    assert processes_of(root) == []
-
-    monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
-    assert cluster.address != nobody
-    assert read_json(root / ".cluster.json")["address"] == cluster.address
-    scheduler = next(p for p in processes_of(root) if _listens_at(p, cluster.address))
-    scheduler.suspend()
-    try:
-        assert not cluster.has(run), "it did not answer"
-    finally:
-        scheduler.resume()
-    monkeypatch.undo()
-    cluster.close()
-
-
-def _listens_at(process: psutil.Process, address: str) -> bool:
-    port = int(address.rpartition(":")[2])
-    listening = [c for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
-    return any(connection.laddr.port == port for connection in listening)
-
-
-def test_a_cluster_that_nobody_needs_ends_itself(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EXPLORER_CLUSTER_LONELY_SECONDS", "8")  # a slow start takes seconds
-    run = tiny_run(root, steps=40)
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(root), run.name],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-    )
-    wait_for_step(run, 1)
-    server.kill()
-    server.wait()
-    wait_until(lambda: processes_of(root) == [], "the end of every process")
-    assert run.status().state == "done"
+    assert run.status().state == "stopped"
 
 
 @pytest.fixture
 def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
     """A scheduler and two workers, started elsewhere, that know nothing of this project."""
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    address_file = elsewhere / "scheduler.json"
-    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
-    scheduler += ["--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1"]
-    worker += ["--no-dashboard", "--host", "127.0.0.1"]
-    with_file = ["--scheduler-file", str(address_file)]
-    commands = [scheduler + with_file, worker + with_file, worker + with_file]
+    address_file = tmp_path / "scheduler.json"
+    common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(address_file)]
+    scheduler = ["dask_scheduler", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
+    worker = ["dask_worker", "--nthreads", "1"]
     started = []
-    for command in commands:
+    for module, *options in (scheduler, worker, worker):
+        command = [sys.executable, "-m", f"distributed.cli.{module}", *options, *common]
         started.append(
-            subprocess.Popen(command, cwd=elsewhere, stderr=subprocess.DEVNULL, env=os.environ)
+            subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, env=os.environ)
         )
         wait_until(address_file.exists, "the scheduler's file")
     yield str(read_json(address_file)["address"])
@@ -228,17 +181,33 @@ def test_the_same_run_trains_on_a_cluster_given_by_its_address(
         run.command("stop")
         wait_until(lambda run=run: run.status().state == "stopped", "the stop")  # type: ignore[misc]
         assert run.checkpoint() is not None
-    assert not (root / ".cluster.json").exists()
+    assert not cluster.was_left
     processes = len(processes_of(root))
     cluster.close()
     assert len(processes_of(root)) == processes, "somebody else's cluster is not ours to end"
+
+
+def test_an_address_of_elsewhere_is_not_believed_from_a_file(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "Client", lambda *_, **__: pytest.fail("nobody is asked"))
+    root.mkdir()
+    for address in (
+        "tcp://192.0.2.1:8786",
+        "tls://127.0.0.1:9",
+        "inproc://1",
+        "tcp://127.0.0.1:9/x",
+        7,
+    ):
+        write_json(root / ".cluster.json", {"address": address, "id": "Scheduler-x"})
+        assert Cluster(root)._attach_to_found() is None, address
 
 
 def test_an_address_where_nobody_answers_is_one_sentence(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_module, "ANSWER_WITHIN", 0.5)
-    monkeypatch.setenv("DASK_ADDRESS", "tcp://127.0.0.1:9")
+    monkeypatch.setenv("DASK_ADDRESS", NOBODY)
     run = tiny_run(root)
     cluster = Cluster(root)
     cluster.start().join()
@@ -246,4 +215,27 @@ def test_an_address_where_nobody_answers_is_one_sentence(
         cluster.submit(run)
     assert not cluster.has(run)
     cluster.close()
-    assert named(root, run.name).status().state == "waiting"
+    assert run.status().state == "waiting"
+
+
+def test_starting_keeps_nobody_waiting_happens_once_and_is_tried_again_after_a_failure(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[Cluster] = []
+    go_on = threading.Event()
+
+    def connect(self: Cluster) -> None:
+        tries.append(self)
+        go_on.wait(10)
+        raise OSError("not yet")
+
+    monkeypatch.setattr(Cluster, "connect", connect)
+    cluster = Cluster(root)
+    thread = cluster.start()
+    assert thread.is_alive()
+    assert thread.daemon
+    assert cluster.start() is thread, "one that is on its way is not started twice"
+    go_on.set()
+    thread.join(10)
+    cluster.start().join(10)
+    assert len(tries) == 2

@@ -14,24 +14,18 @@ from tests.runs.making import tiny_run
 
 
 def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
+    run, reverse = tiny_run(tmp_path), TASKS["reverse"]
     with pytest.raises(LibraryError, match="The run reverse-1 has no weights yet"):
         open_folder(run.folder)
     work(run.folder)
     for folder in (run.folder, run.snapshots()[0][1]):
         opened = open_folder(folder)
-        assert opened.task is TASKS["reverse"]
-        assert opened.example == TASKS["reverse"].example
-        assert opened.expectation == TASKS["reverse"].expectation
+        assert opened.task is reverse
+        assert (opened.example, opened.expectation) == (reverse.example, reverse.expectation)
 
-
-def test_a_tokenizer_that_knows_more_than_the_model_reads_is_refused(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    work(run.folder)
-    checkpoint = run.checkpoint()
+    checkpoint, other = run.checkpoint(), TASKS["negation"].tokenizer
     assert checkpoint is not None
-    other = TASKS["negation"].tokenizer.to_json()
-    assert TASKS["negation"].tokenizer.vocab_size > run.spec.model.vocab_size
-    (checkpoint / "tokenizer.json").write_text(other)
+    assert other.vocab_size > run.spec.model.vocab_size
+    (checkpoint / "tokenizer.json").write_text(other.to_json())
     with pytest.raises(LibraryError, match="knows more tokens than it reads"):
         open_folder(run.folder)

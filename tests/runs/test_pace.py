@@ -22,38 +22,23 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def do(thing: Pace, clock: Clock, cost: float) -> None:
-    with thing.timed():
-        clock.now += cost
-
-
-def test_cheap_things_keep_their_interval(clock: Clock) -> None:
-    thing = Pace(every=1.0, share=0.1)
-    assert thing.is_due()
-    do(thing, clock, cost=0.01)
-    clock.now += 0.9
-    assert not thing.is_due()
-    clock.now += 0.11
-    assert thing.is_due()
-
-
-def test_dear_things_keep_their_share(clock: Clock) -> None:
-    thing = Pace(every=0.0, share=0.1)
-    do(thing, clock, cost=1.0)
-    clock.now += 8.9
-    assert not thing.is_due()
-    clock.now += 0.2
-    assert thing.is_due()
+def test_cheap_things_keep_their_interval_and_dear_ones_their_share(clock: Clock) -> None:
+    for every, cost, before, after in ((1.0, 0.01, 0.9, 0.11), (0.0, 1.0, 8.9, 0.2)):
+        thing = Pace(every=every, share=0.1)
+        assert thing.is_due()
+        with thing.timed():
+            clock.now += cost
+        clock.now += before
+        assert not thing.is_due(), cost
+        clock.now += after
+        assert thing.is_due(), cost
 
 
 def test_speed_counts_from_where_it_began(clock: Clock) -> None:
     speed = Speed(step=500)
-    clock.now += 2
-    assert speed.update(520) == pytest.approx(10)
-    clock.now += 1
-    assert speed.update(540) == pytest.approx(15)
-    clock.now += 5
-    assert speed.update(540) == pytest.approx(15)
+    for seconds, step, found in ((2, 520, 10), (1, 540, 15), (5, 540, 15)):
+        clock.now += seconds
+        assert speed.update(step) == pytest.approx(found)
 
 
 def test_early_steps_are_kept_closer() -> None:

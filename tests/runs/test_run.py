@@ -35,23 +35,19 @@ def test_runs_are_numbered_and_listed_newest_first(tmp_path: Path) -> None:
     assert all_runs(tmp_path / "absent") == []
 
 
-@pytest.mark.parametrize(
-    "name", ["..", "../secret", "/etc", "a/b", "", ".hidden", "reverse-1/..", "x" * 65, "a\0b", "é"]
-)
-def test_no_name_leads_out_of_the_folder_of_runs(tmp_path: Path, name: str) -> None:
-    tiny_run(tmp_path)
-    (tmp_path.parent / "secret").mkdir(exist_ok=True)
-    (tmp_path.parent / "secret" / "spec.json").write_text("{}")
-    with pytest.raises(RunError, match="There is no run called"):
-        named(tmp_path, name)
-    assert named(tmp_path, "reverse-1").spec == tiny_spec()
-
-
-def test_a_task_name_that_is_a_path_makes_no_folder(tmp_path: Path) -> None:
+def test_no_name_leads_out_of_the_folder_of_runs(tmp_path: Path, subtests: pytest.Subtests) -> None:
     root = tmp_path / "runs"
     with pytest.raises(RunError, match="no task called"):
         create(root, dataclasses.replace(tiny_spec(), task="../outside"))
     assert list(tmp_path.iterdir()) == []
+    tiny_run(root)
+    for folder in (tmp_path, tmp_path / "secret", root / ".hidden", root / "a" / "b"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "spec.json").write_text("{}")
+    for name in ("..", "../secret", "/etc", "a/b", "", ".hidden", "reverse-1/..", "a\0b", "é"):
+        with subtests.test(name=name), pytest.raises(RunError, match="There is no run called"):
+            named(root, name)
+    assert named(root, "reverse-1").spec == tiny_spec()
 
 
 def test_a_run_in_a_folder_of_ones_own(tmp_path: Path) -> None:
@@ -63,16 +59,18 @@ def test_a_run_in_a_folder_of_ones_own(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["Mine_2"]
 
 
-def test_what_makes_no_run_is_said_in_the_words_of_the_fault(tmp_path: Path) -> None:
-    model = TASKS["reverse"].model.replace(n_heads=7)
-    with pytest.raises(RunError, match="not divisible by n_heads 7"):
-        create(tmp_path, dataclasses.replace(tiny_spec(), model=model))
-    with pytest.raises(RunError, match="lr must be"):
-        create(tmp_path, tiny_spec(lr=-1.0))
-    with pytest.raises(RunError, match="seed of the weights"):
-        create(tmp_path, dataclasses.replace(tiny_spec(), weights_seed=-1))
-    with pytest.raises(RunError, match="stop at"):
-        create(tmp_path, dataclasses.replace(tiny_spec(), stop_at=float("nan")))
+def test_what_makes_no_run_is_said_in_the_words_of_the_fault(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    seven_heads = TASKS["reverse"].model.replace(n_heads=7)
+    for spec, sentence in (
+        (dataclasses.replace(tiny_spec(), model=seven_heads), "not divisible by n_heads 7"),
+        (tiny_spec(lr=-1.0), "lr must be"),
+        (dataclasses.replace(tiny_spec(), weights_seed=-1), "seed of the weights"),
+        (dataclasses.replace(tiny_spec(), stop_at=float("nan")), "stop at"),
+    ):
+        with subtests.test(sentence), pytest.raises(RunError, match=sentence):
+            create(tmp_path, spec)
 
 
 def test_a_spec_survives_json_and_refuses_what_it_does_not_know() -> None:
@@ -84,23 +82,24 @@ def test_a_spec_survives_json_and_refuses_what_it_does_not_know() -> None:
         RunSpec.from_dict({"training": {}})
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{}", "[]", "{" * 5000, '{"task": 1, "model": 2, "training": 3}', "\0\xff"]
-)
 def test_a_damaged_spec_is_one_sentence_and_the_other_runs_go_on(
-    tmp_path: Path, content: str
+    tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     damaged, whole = tiny_run(tmp_path), tiny_run(tmp_path)
-    (damaged.folder / "spec.json").write_text(content, encoding="latin-1")
-    with pytest.raises(RunError, match=r"^The run reverse-1 cannot be read: [^\n]+$"):
-        _ = damaged.spec
+    sentence = r"^The run reverse-1 cannot be read: [^\n]+$"
+    numbers = '{"task": 1, "model": 2, "training": 3}'
+    for content in ("", "{}", "[]", "{" * 5000, numbers, "\0\xff"):
+        (damaged.folder / "spec.json").write_text(content, encoding="latin-1")
+        with subtests.test(content=content[:50]), pytest.raises(RunError, match=sentence):
+            _ = damaged.spec
     assert len(all_runs(tmp_path)) == 2
     assert whole.spec == tiny_spec()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_a_damaged_status_is_one_sentence(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    run = tiny_run(tmp_path)
+    sentence = "status of the run reverse-1 cannot be read"
+    for content in (
         "",
         "{}x",
         '{"state": "flying"}',
@@ -112,55 +111,39 @@ def test_a_damaged_spec_is_one_sentence_and_the_other_runs_go_on(
         '{"measure": 5}',
         '{"measure": "![](http://example.org/x.png)"}',
         '{"message": {}}',
-    ],
-)
-def test_a_damaged_status_is_one_sentence(tmp_path: Path, content: str) -> None:
-    run = tiny_run(tmp_path)
-    (run.folder / "status.json").write_text(content)
-    with pytest.raises(RunError, match="status of the run reverse-1 cannot be read"):
-        run.status()
+    ):
+        (run.folder / "status.json").write_text(content)
+        with subtests.test(content=content), pytest.raises(RunError, match=sentence):
+            run.status()
     with pytest.raises(RunError, match="There is no run in the folder"):
         Run(tmp_path / "absent").status()
 
 
-def test_training_without_a_living_worker_is_interrupted(tmp_path: Path) -> None:
+def test_only_a_living_worker_trains_and_nobody_marks_its_state(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    status = Status(state="training", step=5, steps=12, steps_per_second=10.0)
+    status = Status(state="training", step=5, steps=12, steps_per_second=10.0, loss=1.5)
     write_json(run.folder / "status.json", status.to_dict())
     assert run.status().state == "interrupted"
     assert run.status().can_resume
     with Lock(run.folder / "lock") as lock:
         assert lock.acquire()
         assert run.status() == status
-        assert run.status().seconds_left == pytest.approx(0.7)
-        assert run.status().share == pytest.approx(5 / 12)
+        assert status.seconds_left == pytest.approx(0.7)
+        assert status.share == pytest.approx(5 / 12)
+        run.mark("waiting")
+        assert run.status() == status
+    run.mark("waiting")
+    assert run.status() == status.replace(state="waiting")
 
 
-def test_commands(tmp_path: Path) -> None:
+def test_a_command_that_is_none_is_refused_or_not_heard(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     assert run.commanded() == "train"
-    for word, heard in {
-        "pause": "pause",
-        "step": "step",
-        "stop": "stop",
-        "resume": "train",
-    }.items():
-        run.command(word)
-        assert run.commanded() == heard
+    run.command("pause")
+    assert run.commanded() == "pause"
+    run.command("resume")
+    assert run.commanded() == "train"
     with pytest.raises(RunError):
         run.command("explode")
     (run.folder / "control.json").write_text('{"command": ["rm"]}')
     assert run.commanded() == "train"
-
-
-def test_a_state_is_marked_between_workers_only(tmp_path: Path) -> None:
-    run = tiny_run(tmp_path)
-    written = Status(state="paused", step=5, steps=12, loss=1.5)
-    write_json(run.folder / "status.json", written.to_dict())
-    run.mark("waiting")
-    assert run.status() == written.replace(state="waiting")
-    write_json(run.folder / "status.json", written.to_dict())
-    with Lock(run.folder / "lock") as lock:
-        assert lock.acquire()
-        run.mark("waiting")
-    assert run.status() == written

@@ -1,4 +1,4 @@
-"""What every task promises: nothing held out is trained on, and batches follow from a seed."""
+"""What every task promises, and what each of the built-in ones is made of."""
 
 from collections.abc import Iterable
 
@@ -6,14 +6,19 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
-from explorer.tasks import GIVEN, TASKS, Task, task_of
+from explorer.tasks import GIVEN, TASKS, Task, french, pattern_of, task_of
+from explorer.tasks.held_out import ONE_IN, is_held_out
+from explorer.tasks.induction import LENGTH, LONGEST, SHORTEST, Induction, canonical
+from explorer.tasks.letters import LetterTask
+from explorer.tasks.negation import CLASSES, Negation
+from explorer.tasks.translation import TranslationTask
+from explorer.tasks.translation import is_held_out as is_held_out_sentence
 from explorer.text import TextError, Token
 from models import Transformer
 from models.losses import IGNORE
 from models.training import Batch
 
-BATCHES = 2_000
-BUILT_IN = pytest.mark.parametrize("name", list(TASKS))
+BATCHES = 500
 
 
 def examples(batches: Iterable[Batch]) -> set[tuple[int, ...]]:
@@ -24,78 +29,81 @@ def examples(batches: Iterable[Batch]) -> set[tuple[int, ...]]:
     return {tuple(number for number in row if number) for row in rows.tolist()}
 
 
-@BUILT_IN
-def test_training_never_sees_a_held_out_example(name: str) -> None:
-    task = TASKS[name]
-    held_out = examples([task.held_out_batch])  # type: ignore[attr-defined]
-    assert len(held_out) > 100
-    seen = examples(task.batch(step, task.training) for step in range(BATCHES))
-    assert not seen & held_out
-    assert len(seen) > 1000
+def test_training_never_sees_a_held_out_example() -> None:
+    for name, task in TASKS.items():
+        held_out = examples([task.held_out_batch])  # type: ignore[attr-defined]
+        assert len(held_out) > 100, name
+        assert len(held_out) == len(task.held_out_batch.labels), name  # type: ignore[attr-defined]
+        seen = examples(task.batch(step, task.training) for step in range(BATCHES))
+        assert not seen & held_out, name
+        assert len(seen) > 1000, name
 
 
-@BUILT_IN
-def test_a_batch_follows_from_seed_and_step(name: str) -> None:
-    task = TASKS[name]
-    one, again = (task.batch(7, task.training) for _ in range(2))
-    assert all(map(torch.equal, one.inputs, again.inputs))
-    assert torch.equal(one.labels, again.labels)
-    other_step = task.batch(8, task.training)
-    other_seed = task.batch(7, task.training.replace(seed=1))
-    for other in (other_step, other_seed):
-        assert examples([other]) != examples([one])
-    random_state = torch.get_rng_state()
-    task.batch(7, task.training)
-    assert torch.equal(torch.get_rng_state(), random_state)
+def test_a_batch_follows_from_seed_and_step() -> None:
+    for name, task in TASKS.items():
+        random_state = torch.get_rng_state()
+        one, again = (task.batch(7, task.training) for _ in range(2))
+        assert torch.equal(torch.get_rng_state(), random_state), name
+        assert all(map(torch.equal, one.inputs, again.inputs)), name
+        assert torch.equal(one.labels, again.labels), name
+        other_step = task.batch(8, task.training)
+        other_seed = task.batch(7, task.training.replace(seed=1))
+        for other in (other_step, other_seed):
+            assert examples([other]) != examples([one]), name
 
 
-@BUILT_IN
-def test_the_default_model_reads_the_batches(name: str) -> None:
-    task = TASKS[name]
-    assert task.model.fault() is None
-    assert task.training.fault() is None
-    model = Transformer(task.model)
-    batch = task.batch(0, task.training)
-    logits = model(*batch.inputs)
-    assert logits.shape[:-1] == batch.labels.shape
-    assert len(batch.labels) == task.training.batch_size
-    labels = batch.labels[batch.labels != IGNORE]
-    assert labels.min() >= 0
-    assert labels.max() < logits.shape[-1]
-    assert 0 <= task.measure(model).value < task.goal
-    assert not [p for p in model.parameters() if p.grad is not None]
+def test_the_default_model_reads_the_batches_and_the_examples(subtests: pytest.Subtests) -> None:
+    for name, task in TASKS.items():
+        with subtests.test(name=name):
+            assert task.name == name
+            assert task.model.fault() is None
+            assert task.training.fault() is None
+            model = Transformer(task.model)
+            batch = task.batch(0, task.training)
+            logits = model(*batch.inputs)
+            assert logits.shape[:-1] == batch.labels.shape
+            assert len(batch.labels) == task.training.batch_size
+            labels = batch.labels[batch.labels != IGNORE]
+            assert labels.min() >= 0
+            assert labels.max() < logits.shape[-1]
+            assert 0 <= task.measure(model).value < task.goal
+            assert not [p for p in model.parameters() if p.grad is not None]
+            for example in task.examples:
+                ids = task.tokenizer.ids(example)
+                assert task.tokenizer.unk_id not in ids, example
+                assert len(ids) <= task.model.max_len
 
 
-@BUILT_IN
-def test_the_words_about_a_task_and_its_examples(name: str) -> None:
-    task = TASKS[name]
-    assert task.name == name
-    for text in (task.title, task.explanation, task.expectation, task.held_out):
-        assert text
-        assert "!" not in text
-    for example in task.examples:
-        ids = task.tokenizer.ids(example)
-        assert task.tokenizer.unk_id not in ids, example
-        assert len(ids) <= task.model.max_len
+def test_the_expected_pattern_fits_the_tokens(subtests: pytest.Subtests) -> None:
+    for name, task in TASKS.items():
+        with subtests.test(name=name):
+            source = task.tokenizer.encode(task.example)
+            target: tuple[Token, ...] = ()
+            if task.model.kind == "encoder-decoder":
+                written = task.tokenizer.target_ids(task.example)[:-1]
+                target = tuple(map(task.tokenizer.token, written))
+            pattern = task.pattern(source, target)
+            assert pattern is not None
+            assert pattern.shape == (len(target or source), len(source))
+            sums = pattern.sum(-1)
+            assert ((sums - 1).abs() < 1e-5).logical_or(sums == 0).all()
+            assert sums.any()
+            stack, layer, attention = task.pattern_site.split(".")
+            assert stack in task.model.stacks
+            assert int(layer) < task.model.n_layers
+            assert attention == ("cross_attn" if target else "self_attn")
 
 
-@BUILT_IN
-def test_the_expected_pattern_fits_the_tokens(name: str) -> None:
-    task = TASKS[name]
-    source = task.tokenizer.encode(task.example)
-    target: tuple[Token, ...] = ()
-    if task.model.kind == "encoder-decoder":
-        target = tuple(map(task.tokenizer.token, task.tokenizer.target_ids(task.example)[:-1]))
-    pattern = task.pattern(source, target)
+def test_a_pattern_that_expects_nothing_is_none() -> None:
+    """A score of it would be a mean over no rows: not a number."""
+    negation = TASKS["negation"]
+    neutral, telling = map(negation.tokenizer.encode, ("the film is", "the film is good"))
+    square = (len(telling), len(telling))
+    assert pattern_of(negation, neutral, (), (len(neutral), len(neutral))) is None
+    pattern = pattern_of(negation, telling, (), square)
     assert pattern is not None
-    assert pattern.shape == (len(target or source), len(source))
-    sums = pattern.sum(-1)
-    assert ((sums - 1).abs() < 1e-5).logical_or(sums == 0).all()
-    assert sums.any()
-    stack, layer, attention = task.pattern_site.split(".")
-    assert stack in task.model.stacks
-    assert int(layer) < task.model.n_layers
-    assert attention == ("cross_attn" if target else "self_attn")
+    assert pattern.any()
+    assert pattern_of(negation, telling, (), (3, 4)) is None
 
 
 def test_an_unknown_task_and_a_missing_text_are_refused_in_a_sentence() -> None:
@@ -106,3 +114,232 @@ def test_an_unknown_task_and_a_missing_text_are_refused_in_a_sentence() -> None:
     assert task_of("reverse") is TASKS["reverse"]
     assert set(GIVEN) == {"characters", "shakespeare", "reviews"}
     assert isinstance(TASKS["copy"], Task)
+
+
+# ---- the split by a hash -------------------------------------------------------------
+
+
+def random_rows(count: int, length: int, seed: int) -> torch.Tensor:
+    return torch.randint(1, 30, (count, length), generator=torch.Generator().manual_seed(seed))
+
+
+def test_about_one_in_eight_is_held_out() -> None:
+    share = is_held_out(random_rows(20_000, 8, seed=1)).float().mean().item()
+    assert abs(share - 1 / ONE_IN) < 0.01
+
+
+def test_the_order_of_a_row_decides_and_neither_padding_nor_company_does() -> None:
+    drawn = random_rows(2_000, 6, seed=2)
+    padded = pad(drawn, (0, 4))
+    assert torch.equal(is_held_out(drawn), is_held_out(padded))
+    assert torch.equal(is_held_out(drawn)[7:8], is_held_out(drawn[7:8]))
+    assert not torch.equal(is_held_out(drawn), is_held_out(drawn.flip(-1)))
+
+
+# ---- reverse, copy and sort ----------------------------------------------------------
+
+
+def letters(name: str) -> LetterTask:
+    task = TASKS[name]
+    assert isinstance(task, LetterTask)
+    return task
+
+
+def test_answers() -> None:
+    for name, word, answer in [
+        ("reverse", "hello", "olleh"),
+        ("copy", "hello", "hello"),
+        ("sort", "banana", "aaabnn"),
+    ]:
+        task = letters(name)
+        ids = torch.tensor([task.tokenizer.ids(word)[:-1] + [0] * (8 - len(word))])
+        assert task.tokenizer.decode(task.rewritten(ids)[0].tolist()) == answer
+
+
+def test_batches_have_words_of_every_length_and_end_tokens() -> None:
+    for name in ("reverse", "copy", "sort"):
+        task = letters(name)
+        end, begin = task.tokenizer.eos_id, task.tokenizer.bos_id
+        batch = task.batch(0, task.training)
+        source, decoder_input = batch.inputs
+        assert set((source != 0).sum(-1).tolist()) == set(range(2, 10)), name
+        for row, labels, given in zip(source, batch.labels, decoder_input, strict=True):
+            length = int((row != 0).sum())
+            assert (row[length - 1], labels[length - 1], given[0]) == (end, end, begin), name
+            assert (labels[length:] == IGNORE).all(), name
+            assert torch.equal(given[1:length], labels[: length - 1]), name
+
+
+def test_reverse_looks_along_the_anti_diagonal_and_sort_wherever_the_letter_stands() -> None:
+    for name, word, written, expected in [
+        ("reverse", "abc", "xcba", [[0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]),
+        ("sort", "bab", "xabb", [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 0]]),
+    ]:
+        encode = letters(name).tokenizer.encode
+        pattern = letters(name).pattern(encode(word), encode(written)[:4])
+        assert pattern is not None
+        assert pattern.tolist() == expected, name
+
+
+# ---- negation ------------------------------------------------------------------------
+
+
+def negation() -> Negation:
+    task = TASKS["negation"]
+    assert isinstance(task, Negation)
+    return task
+
+
+def test_every_sentence_has_the_label_that_it_means() -> None:
+    task = negation()
+    rows, labels = task.sentences.inputs[0].tolist(), task.sentences.labels
+    for text, label in [
+        ("the food was good", "positive"),
+        ("the food was not good", "negative"),
+        ("the hotel is never really awful", "positive"),
+        ("the film seems so dull", "negative"),
+        ("the film seems not very long", "neutral"),
+        ("the book is short", "neutral"),
+    ]:
+        ids = task.tokenizer.ids(text)
+        padded = ids + [0] * (len(rows[0]) - len(ids))
+        assert rows.count(padded) == 1, text
+        assert CLASSES[labels[rows.index(padded)]] == label, text
+
+
+def test_no_single_word_decides() -> None:
+    """Each adjective and each negator meets at least two classes."""
+    task = negation()
+    rows, labels = task.training_rows.inputs[0], task.training_rows.labels
+    for word in ("good", "awful", "not", "never"):
+        having = (rows == task.tokenizer.id_of(word)).any(-1)
+        assert len(labels[having].unique()) >= 2, word
+
+
+# ---- translation ---------------------------------------------------------------------
+
+
+def test_translations() -> None:
+    for english, expected in {
+        "the black cat does not see the white house": "le chat noir ne voit pas la maison blanche",
+        "a white cow eats a red flower": "une vache blanche mange une fleur rouge",
+        "the girl does not eat a rabbit": "la fille ne mange pas de lapin",
+        "the dog sleeps": "le chien dort",
+        "a car does not dance": "une voiture ne danse pas",
+    }.items():
+        translation = french.translate(english.split())
+        assert translation is not None, english
+        assert " ".join(translation.french) == expected
+
+
+def test_other_sentences_are_outside_the_grammar() -> None:
+    for text in (
+        "",
+        "cat",
+        "the cat",
+        "the cat see the dog",
+        "the cat sleeps the dog",
+        "cat the sees",
+        "the cat does see the dog",
+        "the cat sees the dog the",
+    ):
+        assert french.translate(text.split()) is None, text
+
+
+def test_the_alignment_crosses_and_the_article_depends_on_its_noun() -> None:
+    translation = french.translate("the black cat does not see a dog".split())
+    assert translation is not None
+    aligned = dict(zip(translation.french, translation.alignment, strict=True))
+    assert aligned == {
+        "le": (0, 2), "chat": (2,), "noir": (1,), "ne": (3, 4), "voit": (5,), "pas": (3, 4),
+        "de": (6,), "chien": (7,),
+    }  # fmt: skip
+
+
+def test_every_word_is_trained_and_nine_pairs_never_are() -> None:
+    pairs = [(adjective, noun) for adjective in french.ADJECTIVES for noun in french.NOUNS]
+    assert sum(map(french.is_held_out, pairs)) == 9
+    task = TASKS["translation"]
+    assert isinstance(task, TranslationTask)
+    source, target = task.training_rows
+    words = french.english_words() | french.french_words()
+    read = {*source.unique().tolist(), *target.unique().tolist()}
+    assert read >= set(map(task.tokenizer.id_of, words))
+    texts = [task.tokenizer.decode(row.tolist()) for row in source]
+    assert not any(map(is_held_out_sentence, texts))
+    assert len(set(texts)) == len(texts)
+    held_out_texts = [task.tokenizer.decode(row.tolist()) for row in task.held_out_batch.inputs[0]]
+    assert all(map(is_held_out_sentence, held_out_texts))
+
+
+def test_the_pattern_stops_where_the_model_leaves_the_rules() -> None:
+    task = TASKS["translation"]
+    source = task.tokenizer.encode("the cat sleeps")
+    for written, rows in (("le chat dort", [1, 1, 1, 0]), ("le chien dort", [1, 1, 0, 0])):
+        target = [task.tokenizer.token(i) for i in task.tokenizer.target_ids(written)[:-1]]
+        pattern = task.pattern(source, target)
+        assert pattern is not None
+        assert pattern.sum(-1).tolist() == rows
+    assert task.pattern(task.tokenizer.encode("cat the"), target) is None
+
+
+# ---- induction -----------------------------------------------------------------------
+
+
+def induction() -> Induction:
+    task = TASKS["induction"]
+    assert isinstance(task, Induction)
+    return task
+
+
+def test_the_period_varies_and_labels_are_repeats() -> None:
+    task = induction()
+    batch = task.batch(0, task.training)
+    periods = set()
+    for row, labels in zip(batch.inputs[0], batch.labels, strict=True):
+        assert len(row) == LENGTH
+        assert row[0] == task.tokenizer.bos_id
+        letters = row[1:].tolist()
+        period = next(p for p in range(1, 20) if letters[p:] == letters[:-p])
+        periods.add(period)
+        assert len(set(letters[:period])) == period
+        assert (labels[: period + 1] == IGNORE).all()
+        assert labels[period + 1 : -1].tolist() == letters[period + 1 :]
+    assert periods == set(range(SHORTEST, LONGEST + 1))
+
+
+def test_no_fixed_offset_answers_more_than_a_fraction() -> None:
+    """The trap of a fixed period: one look a constant distance back must not be enough."""
+    batch = induction().held_out_batch
+    letters, labels = batch.inputs[0], batch.labels
+    counted = labels != IGNORE
+    for offset in range(LENGTH - 1):
+        guess = torch.full_like(labels, -1)
+        guess[:, offset:] = letters[:, : LENGTH - offset]
+        assert (guess == labels)[counted].float().mean() < 0.4
+
+
+def test_a_block_is_held_out_with_all_its_rotations() -> None:
+    blocks = torch.tensor([[5, 9, 7, 0], [9, 7, 5, 0], [7, 5, 9, 0], [5, 7, 9, 0]])
+    assert canonical(blocks).tolist() == [[5, 9, 7, 0]] * 3 + [[5, 7, 9, 0]]
+    task = induction()
+    held_out = {tuple(row) for row in canonical(_blocks(task.held_out_batch.inputs[0])).tolist()}
+    for step in range(500):
+        rows = task.batch(step, task.training).inputs[0]
+        assert not held_out & {tuple(row) for row in canonical(_blocks(rows)).tolist()}
+
+
+def _blocks(rows: torch.Tensor) -> torch.Tensor:
+    """The first block of each row, padded."""
+    letters = rows[:, 1 : LONGEST + 1]
+    again = (letters == letters[:, :1]).float()
+    again[:, 0] = 0
+    period = torch.where(again.any(-1), again.argmax(-1), LONGEST)
+    return letters.masked_fill(torch.arange(LONGEST) >= period[:, None], 0)
+
+
+def test_a_letter_looks_after_its_previous_copies() -> None:
+    task = induction()
+    pattern = task.pattern(task.tokenizer.encode("ababa"))
+    assert pattern is not None
+    assert pattern.nonzero().tolist() == [[3, 2], [4, 3], [5, 2], [5, 4]]

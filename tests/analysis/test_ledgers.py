@@ -1,0 +1,272 @@
+"""The ledgers of a head: by stages, for one pair, on to the stream; every number is the pass's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from explorer import library, reading
+from explorer.analysis import pairs
+from explorer.analysis.onward import Onward, onward
+from explorer.analysis.pairs import by_distance, pair, strongest
+from explorer.analysis.stages import Stages, stages
+from explorer.analysis.written import block_at
+from explorer.bench.onward import lines
+from explorer.parts import site
+from explorer.reading import Reading
+from models import trace
+from models.positional import AlibiPositions, RotaryPositions
+from tests.analysis.conftest import inputs_of, read
+from tests.source import ROOT
+
+SELF = "decoder.self_attn"
+SHIPPED = sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/run.json"))
+
+close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
+
+
+def every_head(found: Reading) -> Iterator[tuple[str, int, int]]:
+    for part in found.parts:
+        for layer, head in product(range(part.layers), range(part.heads)):
+            yield part.name, layer, head
+
+
+def corners(found: Reading, part: str) -> set[tuple[int, int]]:
+    """Some queries and keys."""
+    query, key = len(found.rows(part)) - 1, len(found.columns(part)) - 1
+    return {(0, 0), (query, min(1, key)), (query, key), (0, key)}
+
+
+def whole(found: Reading, part: str, layer: int = 0, head: int = 0) -> Stages:
+    rows, columns = range(len(found.rows(part))), range(len(found.columns(part)))
+    return stages(found, part, layer, head, rows, columns)
+
+
+def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
+    for model in SHIPPED:
+        opened = library.open_model(model)
+        found = reading.read(opened, opened.example)
+        for part, layer, head in every_head(found):
+            assert whole(found, part, layer, head).difference <= 1e-6, model
+            queries = range(len(found.rows(part)))
+            for query in queries:
+                assert pair(found, part, layer, head, query, 0).difference <= 1e-6, model
+            assert onward(found, part, layer, head, queries[-1], 0).difference <= 1e-6, model
+
+
+def test_a_planted_mistake_is_seen_in_every_difference(found: Reading) -> None:
+    part = found.parts[0].name
+    at, last = site(part, 0), len(found.rows(part)) - 1
+    after = found.trace[f"{part.split('.')[0]}.0.resid_post"][0, last]
+    found.trace.values[f"{at}.weights"] = found.trace.weights(at) * 1.01
+    assert whole(found, part).difference > 1e-3
+    assert pair(found, part, 0, 0, last, 0).difference > 1e-3
+    found.trace.values[f"{at}.v"] = found.trace[f"{at}.v"] * 1.1
+    assert onward(found, part, 0, 0, last, 0).difference > 1e-4
+    again = block_at(found, part.split(".")[0], 0, torch.tensor([last])).after[0]
+    assert not torch.allclose(again, after, rtol=1e-6, atol=1e-6)
+
+
+# ---- stage by stage --------------------------------------------------------------------
+
+
+def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Reading) -> None:
+    for part, layer, head in every_head(found):
+        one, at = whole(found, part, layer, head), site(part, layer)
+        assert torch.equal(one.scaled, found.trace.scores(at, head)[0])
+        assert torch.equal(one.weights, found.trace.weights(at, head)[0])
+        assert torch.equal(one.allowed, found.mask(part, layer))
+        assert one.has_bias == (found.bias(part, layer, head) is not None)
+        close(one.dots, one.q @ one.k.mT)
+        scaled = one.dots * one.scale
+        bent = scaled if one.cap is None else one.cap * (scaled / one.cap).tanh()
+        close(one.scaled, bent)
+        close(one.logits, one.scaled + one.added)
+        assert torch.equal(one.added.isneginf(), ~one.allowed)
+        close(one.weights, one.logits.softmax(-1))
+        close(one.out, one.weights @ one.v)
+        assert one.difference < 1e-6
+
+
+def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: Reading) -> None:
+    part = found.parts[0].name
+    last = len(found.rows(part))
+    one, some = whole(found, part), stages(found, part, 0, 0, range(last - 2, last), range(1, 3))
+    for name in ("dots", "scaled", "logits", "weights"):
+        cut = getattr(one, name)[last - 2 :, 1:3]
+        close(getattr(some, name), cut, equal_nan=True)
+    close(some.out, one.out[last - 2 :])
+    assert some.difference < 1e-6
+
+
+def test_a_row_that_sees_nothing_is_all_zero(found: Reading) -> None:
+    part = found.parts[-1].name
+    last = len(found.rows(part)) - 1
+    mask = found.mask(part, 0)[None, None].clone()
+    mask[:, :, last] = False
+    found.trace.values[f"{site(part, 0)}.mask"] = mask
+    one = whole(found, part)
+    assert not one.weights[last].any()
+    assert not one.out[last].any()
+    assert one.logits[last].isneginf().all()
+    assert one.difference < 1e-6
+    two = pair(found, part, 0, 0, last, 0)
+    assert (two.weight, two.seen, two.total, two.allowed) == (0.0, 0, 0.0, False)
+
+
+# ---- one query and one key -------------------------------------------------------------
+
+
+def test_every_number_of_a_pair_is_that_of_the_pass(found: Reading) -> None:
+    for part, layer, head in every_head(found):
+        for query, key in corners(found, part):
+            one, at = pair(found, part, layer, head, query, key), site(part, layer)
+            weights = found.trace.weights(at, head)[0, query]
+            assert one.score == float(found.trace.scores(at, head)[0, query, key])
+            assert one.weight == float(weights[key])
+            scaled = one.dot * one.scale
+            bent = scaled if one.cap is None else one.cap * math.tanh(scaled / one.cap)
+            assert bent == pytest.approx(one.score, abs=1e-6)
+            assert one.biased == pytest.approx(one.score + (one.bias or 0.0), abs=1e-6)
+            share = math.exp(one.biased - one.largest) / one.total if one.allowed else 0.0
+            assert share == pytest.approx(one.weight, abs=1e-6)
+            assert one.difference < 1e-6
+            assert one.allowed == bool(found.mask(part, layer)[query, key])
+            assert one.seen == int(found.mask(part, layer)[query].sum())
+            assert weights[strongest(found, part, layer, head, query)] == weights.max()
+            sizes = one.products.abs()[one.by_size()].tolist()
+            assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_distance_is_shown_where_positions_act_on_the_score(found: Reading) -> None:
+    acting = found.config.positions in ("rotary", "alibi", "relative")
+    for part, layer, head in every_head(found):
+        for query, key in corners(found, part):
+            curve = by_distance(found, part, layer, head, query, key)
+            assert (curve is not None) == (acting and part != "decoder.cross_attn")
+            if curve is not None:
+                one = pair(found, part, layer, head, query, key)
+                assert curve.actual == query - key
+                own = one.score if curve.what == "score" else one.bias
+                assert dict(curve.points)[curve.actual] == pytest.approx(own, abs=1e-6)
+
+
+def test_a_key_is_turned_as_the_model_turns_it(tmp_path: Path) -> None:
+    for name in ("rotary", "partly", "stretched", "grouped"):
+        found = read(tmp_path, name)
+        part = found.parts[0].name
+        query, key = 4, 2
+        curve = by_distance(found, part, 0, 1, query, key)
+        assert curve is not None
+        stack = getattr(found.trace.model, part.split(".")[0])
+        attention, positions = stack.blocks[0].self_attn, stack.positions
+        assert isinstance(positions, RotaryPositions)
+        residual = stack.blocks[0].self_residual
+        normed = residual.norm(found.trace[site(part, 0).replace("self_attn", "resid_pre")])
+        k = attention.k_norm(attention.split(attention.k_proj(normed)))
+        q = attention.q_norm(attention.split(attention.q_proj(normed)))
+        k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+        for distance, value in curve.points:
+            turned = positions.rotation(torch.tensor([query]))(q[:, 1:2, query : query + 1])
+            place = torch.tensor([query - distance])
+            moved = positions.rotation(place)(k[:, 1:2, key : key + 1])
+            expected = float((turned * moved).sum()) * found.config.scale
+            assert value == pytest.approx(expected, abs=1e-5), (name, distance)
+
+
+def test_alibi_is_a_straight_line_and_a_long_one_is_drawn_in_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = read(tmp_path, "alibi")
+    slope = float(AlibiPositions(2).slopes()[1])
+    curve = by_distance(found, SELF, 0, 1, 4, 1)
+    assert curve is not None
+    for distance, value in curve.points:
+        assert value == pytest.approx(-slope * abs(distance))
+    monkeypatch.setattr(pairs, "MOST_DISTANCES", 5)
+    curve = by_distance(found, SELF, 0, 1, 4, 1)
+    assert curve is not None
+    assert curve.step > 1
+    assert len(curve.points) <= 7
+    assert 3 in dict(curve.points), "the pair's own"
+
+
+def test_heads_that_share_a_key_are_named_and_no_number_stays_none(tmp_path: Path) -> None:
+    found = read(tmp_path, "grouped")
+    first, second, third = (pair(found, SELF, 0, head, 3, 1) for head in range(3))
+    assert (first.sharing, third.sharing) == (range(2), range(2, 4))
+    assert torch.equal(first.k, second.k)
+    assert not torch.equal(first.k, third.k)
+    found.trace.values[f"{site(SELF, 0)}.q"].fill_(torch.nan)
+    assert math.isnan(pair(found, SELF, 0, 0, 3, 1).weight)
+    assert strongest(found, SELF, 0, 0, 3) == 0
+
+
+# ---- on to the stream ------------------------------------------------------------------
+
+
+def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: Reading) -> None:
+    for part, layer, head in every_head(found):
+        last, keys = len(found.rows(part)) - 1, range(len(found.columns(part)))
+        ways = [onward(found, part, layer, head, last, key) for key in keys]
+        close(torch.stack([way.given for way in ways]).sum(0), ways[0].head_out)
+        close(torch.stack([way.written_for_key for way in ways]).sum(0), ways[0].written)
+        assert ways[0].difference < 1e-6
+
+
+def normed(found: Reading, part: str, way: Onward) -> torch.Tensor:
+    """What the norm makes of what it stands behind: the sum, or what the attention writes."""
+    stack, kind = part.split(".")
+    block: Any = getattr(found.trace.model, stack).blocks[0]
+    residual = block.self_residual if kind == "self_attn" else block.cross_residual
+    with torch.no_grad():
+        if way.where == "post":
+            result: torch.Tensor = residual.norm(way.before + way.out)
+        else:
+            result = residual.out_norm(way.out)
+        return result
+
+
+def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: Reading) -> None:
+    for part in found.parts:
+        stack, last = part.name.split(".")[0], len(found.rows(part.name)) - 1
+        way = onward(found, part.name, 0, part.heads - 1, last, 0)
+        close(way.written + way.others + way.bias, way.out)
+        if part.name.endswith("self_attn"):
+            close(way.before, found.trace[f"{stack}.0.resid_pre"][0, last])
+        added = normed(found, part.name, way) if way.where == "sandwich" else way.out
+        is_post = way.where == "post"
+        close(way.after, normed(found, part.name, way) if is_post else way.before + added)
+
+        rows = lines(way)
+        assert ("what it writes, normed" in rows) == (way.where == "sandwich")
+        assert ("the stream after: that, normed" in rows) == is_post
+        close(list(rows.values())[-1], way.after)
+        *_, written, before, after = [v for k, v in rows.items() if "after: that, normed" not in k]
+        close(written, added)
+        close(before + written, after)
+
+
+def test_a_block_made_again_at_a_few_positions_is_that_of_the_pass(found: Reading) -> None:
+    seen: Any = trace(found.trace.model, *inputs_of(found))
+    for part in found.parts:
+        stack, places = part.name.split(".")[0], torch.tensor([0, len(found.rows(part.name)) - 1])
+        for layer in range(part.layers):
+            at = site(part.name, layer)
+            block = block_at(found, stack, layer, places)
+            close(block.after, found.trace[f"{stack}.{layer}.resid_post"][0][places])
+            attended = block.attended[part.name]
+            close(attended.heads, seen[f"{at}.head_out"][0][:, places])
+            close(attended.out, seen[f"{at}.out"][0][places])
+            bias = attended.attention.o_proj.bias
+            together = sum(attended.through(h, attended.heads[h]) for h in range(part.heads))
+            close(together + (0 if bias is None else bias), attended.out)
+            if block.mlp is not None:
+                close(block.mlp.out, seen[f"{stack}.{layer}.mlp.out"][0][places])
