@@ -26,34 +26,23 @@ import psutil
 import torch
 
 from docs import readme
-from tests.benchmarks import (
-    analyses,
-    checkpoints,
-    clicks,
-    generation,
-    learning,
-    pictures,
-    readers,
-    running,
-    training,
-    watching,
-)
-from tests.benchmarks.rows import NotMeasured, Row
+from tests.benchmarks import clicks, core, learning, pictures, published, readers, running
+from tests.benchmarks.measuring import NotMeasured, Row
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
-    "training-step": training.step,
-    "training-batches": training.batches,
-    "forward-watched": watching.forward,
-    "forward-checkpoint": checkpoints.forward,
-    "head-derived": checkpoints.one_head,
-    "record-everything": checkpoints.everything,
-    "memory-looking": checkpoints.memory,
-    "open-checkpoint": checkpoints.opening,
-    "generate-cached": generation.with_a_cache,
-    "generate-checkpoint": generation.beside_the_reference,
-    "ablate-heads": analyses.every_head_ablated,
-    "cell-ledger": analyses.cell_ledger,
-    "contributions": analyses.direct_contributions,
+    "training-step": core.training_step,
+    "training-batches": core.training_batches,
+    "forward-watched": core.watched_forward,
+    "forward-checkpoint": published.forward,
+    "head-derived": published.one_head,
+    "record-everything": published.everything,
+    "memory-looking": published.memory,
+    "open-checkpoint": published.opening,
+    "generate-cached": core.cached_generation,
+    "generate-checkpoint": published.generation,
+    "ablate-heads": published.every_head_ablated,
+    "cell-ledger": published.cell_ledger,
+    "contributions": published.direct_contributions,
     "learn-rules": learning.rules,
     "learn-steps": learning.steps_of_the_page,
     "start": running.start,

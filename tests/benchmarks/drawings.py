@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,23 @@ from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.components.matrix import natural_height as height_of_matrix
 from explorer.components.mounting import Drawn
-from tests.benchmarks.painted import HANDED, Drawing
 
 LAYERS = HEADS = 12
+HANDED = "handed"
 MARK = f'performance.mark("{HANDED}");'
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A page on disk, and the elements (CSS) it has when it is drawn."""
+
+    path: Path
+    selector: str
+    count: int = 1
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
 
 
 def weights(tokens: int) -> Tensor:
@@ -96,19 +110,14 @@ def plotly_overview(script: Path, heads: Tensor, into: Path) -> Drawing:
         number = str(at + 1) if at else ""
         trace = {"type": "heatmap", "z": _typed(head), "showscale": False}
         traces.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"})
-        across, down = column / HEADS, 1 - (row + 1) / LAYERS
-        plain = {"showticklabels": False, "ticks": ""}
-        layout[f"xaxis{number}"] = {
-            **plain,
-            "domain": [across, across + 0.07],
-            "anchor": f"y{number}",
-        }
-        layout[f"yaxis{number}"] = {
-            **plain,
-            "domain": [down, down + 0.07],
-            "anchor": f"x{number}",
-            "autorange": "reversed",
-        }
+        for axis, other, begin in (("x", "y", column / HEADS), ("y", "x", 1 - (row + 1) / LAYERS)):
+            layout[f"{axis}axis{number}"] = {
+                "showticklabels": False,
+                "ticks": "",
+                "domain": [begin, begin + 0.07],
+                "anchor": f"{other}{number}",
+                "autorange": "reversed" if axis == "y" else True,
+            }
     path = _plotly(script, traces, layout, into / "plotly-overview.html")
     return Drawing(path, ".heatmaplayer image[*|href]", LAYERS * HEADS)
 

@@ -11,18 +11,17 @@ the browser still rasters after that is not counted, which can only flatter a sl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page
-from playwright.sync_api import TimeoutError as NotInTime
+from playwright.sync_api import Browser, Page, Route, TimeoutError
 
-from tests.browser import chromium
+from tests.benchmarks.drawings import HANDED, Drawing
+from tests.benchmarks.places import a_browser
 
-NAVIGATION, HANDED = "navigationStart", "handed"
+NAVIGATION = "navigationStart"
 WORK = {"Paint", "Layerize", "Commit", "RasterTask", "DrawFrame", "Decode Image"}
 CATEGORIES = [
     "blink.user_timing",
@@ -30,92 +29,67 @@ CATEGORIES = [
     "disabled-by-default-devtools.timeline",
     "disabled-by-default-devtools.timeline.frame",
 ]
-RESTS = """
-{
-  let quiet = 0, last = performance.now();
-  const watch = setInterval(() => {
-    const now = performance.now();
-    quiet = now - last > 150 ? 0 : quiet + 1;
-    last = now;
-    if (quiet < 10 || document.readyState !== "complete") return;
-    const drawn = document.querySelectorAll(SELECTOR).length;
-    if (drawn < COUNT) { quiet = 0; return; }
-    clearInterval(watch);
-    console.log("at rest " + drawn);
-  }, 50);
-}
-"""
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A page on disk, and the elements (CSS) it has when it is drawn."""
-
-    path: Path
-    selector: str
-    count: int = 1
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
+RESTS = """([selector, count]) => {
+  const now = performance.now(), held = window.held ??= {quiet: 0, last: now};
+  held.quiet = now - held.last > 150 ? 0 : held.quiet + 1;
+  held.last = now;
+  if (document.querySelectorAll(selector).length < count) held.quiet = 0;
+  return held.quiet >= 10 && document.readyState === "complete";
+}"""
 
 
 @contextmanager
-def context_of(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser of its own, of the same program, that has found its fonts."""
-    program = browser.browser_type
-    own = program.launch(executable_path=chromium.find(), args=list(chromium.FLAGS))
-    try:
-        context = own.new_context(viewport={"width": 1280, "height": 900})
+def new_page() -> Iterator[tuple[Browser, Page]]:
+    """In a browser of its own that has found its fonts."""
+    with a_browser() as browser:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
         first = context.new_page()
         first.set_content("<p>text</p><code>code</code>")
         first.screenshot()
         first.close()
-        yield context
-    finally:
-        own.close()
+        yield browser, context.new_page()
 
 
-def until_rest(page: Page, drawing: Drawing, patience: float) -> bool:
-    """Open it; whether it came to rest within so many seconds."""
-    script = RESTS.replace("SELECTOR", json.dumps(drawing.selector))
-    page.add_init_script(script.replace("COUNT", str(drawing.count)))
-    try:
-        with page.expect_console_message(
-            lambda message: message.text.startswith("at rest"), timeout=patience * 1000
-        ):
-            page.goto(drawing.path.as_uri(), wait_until="commit", timeout=patience * 1000)
-    except NotInTime:
-        return False
-    return True
+def open_until_rest(page: Page, drawing: Drawing, patience: float = 60) -> None:
+    """TimeoutError where it does not come to rest within so many seconds."""
+    page.goto(drawing.path.as_uri(), wait_until="commit", timeout=1000 * patience)
+    drawn = [drawing.selector, drawing.count]
+    page.wait_for_function(RESTS, arg=drawn, polling=50, timeout=1000 * patience)
 
 
-@dataclass(frozen=True)
-class Painted:
-    """Seconds to the last paint, from the navigation and from the data handed over."""
+def last_paint(
+    drawing: Drawing, scripts: Mapping[str, Path] | None = None, patience: float = 60
+) -> list[float]:
+    """Seconds to the last paint, from the navigation and from the data handed over; or none.
 
-    whole: float
-    handed: float
+    What the page fetches is answered with these scripts; it may ask for nothing else.
+    """
+    others, errors = list[str](), list[str]()
+
+    def answer(route: Route) -> None:
+        path = (scripts or {}).get(route.request.url.rpartition("/")[2])
+        if path:
+            route.fulfill(path=path)
+        else:
+            others.append(route.request.url)
+            route.abort()
+
+    with new_page() as (browser, page):
+        page.context.route(lambda url: url.startswith("http"), answer)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        browser.start_tracing(page=page, categories=CATEGORIES)
+        try:
+            open_until_rest(page, drawing, patience)
+        except TimeoutError:
+            return []
+        finally:
+            assert not others + errors, others + errors
+        return _last(json.loads(browser.stop_tracing())["traceEvents"], drawing.path.as_uri())
 
 
-def last_paint(context: BrowserContext, drawing: Drawing, patience: float = 60) -> Painted | None:
-    """When it was painted for the last time; None where the page did not come to rest in time."""
-    page, browser = context.new_page(), context.browser
-    assert browser is not None
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    browser.start_tracing(page=page, categories=CATEGORIES)
-    rested = until_rest(page, drawing, patience)
-    assert not errors, errors
-    if not rested:
-        return None
-    events = json.loads(browser.stop_tracing())["traceEvents"]
-    return _last(events, drawing.path.as_uri())
-
-
-def _last(events: list[dict[str, Any]], url: str) -> Painted:
+def _last(events: list[dict[str, Any]], url: str) -> list[float]:
     """The end of the last paint in the process of this page, after its navigation began."""
-    opened = next(
+    (opened,) = (
         event
         for event in events
         if event["name"] == NAVIGATION
@@ -126,4 +100,4 @@ def _last(events: list[dict[str, Any]], url: str) -> Painted:
     ]
     last = max(event["ts"] + event.get("dur", 0) for event in process if event["name"] in WORK)
     handed = next((event for event in process if event["name"] == HANDED), opened)
-    return Painted((last - opened["ts"]) / 1e6, (last - handed["ts"]) / 1e6)
+    return [(last - begun["ts"]) / 1e6 for begun in (opened, handed)]
