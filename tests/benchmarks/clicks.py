@@ -8,7 +8,7 @@ Streamlit page of as many elements, whose clicks tell how fast the machine is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
@@ -51,7 +51,7 @@ CHANGED = {"childList": True, "characterData": True, "subtree": True}
 RESTED = {"attributes": True, "attributeFilter": ["data-test-script-state"]}
 
 
-def seconds_of(act: Callable[[], object], shown: Locator, observed: dict[str, object]) -> float:
+def seconds_of(act: Callable[[], object], shown: Locator, observed: Mapping[str, object]) -> float:
     shown.evaluate(ANSWERED, observed)
     act()
     taken: float = shown.page.evaluate("window.answered")
@@ -135,8 +135,10 @@ def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
     on = partial(page.keyboard.press, " ")
     back = spine.get_by_role("button", name="Back", exact=True).click
     page.evaluate(LISTEN)
-    forward = [(on, at) for at in range(first + 1, last + 1)]
-    for act, at in [*forward, *((back, at) for at in range(last - 1, last - 1 - BACK, -1))]:
+    way: list[tuple[Callable[[], object], int]]
+    way = [(on, at) for at in range(first + 1, last + 1)]
+    way += [(back, at) for at in range(last - 1, last - 1 - BACK, -1)]
+    for act, at in way:
         view = visitor.widget("walk_values").locator("[data-painted]").first
         yield seconds_of(act, view, PAINTED)
         expect(spine.locator(".where")).to_have_text(f"{at + 1} of {len(names)}")

@@ -105,19 +105,13 @@ def plotly_overview(script: Path, heads: Tensor, into: Path) -> Drawing:
     """Plotly's 12 × 12 heatmaps in one figure, without the numbers on their axes."""
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"width": 1160, "height": 1160}
+    layout["grid"] = {"rows": LAYERS, "columns": HEADS, "pattern": "independent"}
     for at, head in enumerate(heads.flatten(0, 1)):
-        row, column = divmod(at, HEADS)
         number = str(at + 1) if at else ""
-        trace = {"type": "heatmap", "z": _typed(head), "showscale": False}
-        traces.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"})
-        for axis, other, begin in (("x", "y", column / HEADS), ("y", "x", 1 - (row + 1) / LAYERS)):
-            layout[f"{axis}axis{number}"] = {
-                "showticklabels": False,
-                "ticks": "",
-                "domain": [begin, begin + 0.07],
-                "anchor": f"{other}{number}",
-                "autorange": "reversed" if axis == "y" else True,
-            }
+        axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+        traces.append({"type": "heatmap", "z": _typed(head), "showscale": False, **axes})
+        plain = {"showticklabels": False, "ticks": ""}
+        layout |= {f"xaxis{number}": plain, f"yaxis{number}": {**plain, "autorange": "reversed"}}
     path = _plotly(script, traces, layout, into / "plotly-overview.html")
     return Drawing(path, ".heatmaplayer image[*|href]", LAYERS * HEADS)
 

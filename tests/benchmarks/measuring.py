@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+
+import torch
 
 
 class NotMeasured(Exception):
@@ -23,6 +25,18 @@ class Row:
     ratio: float | None = None
     goal: str = "none: reported"
     met: bool | None = None
+
+
+Benchmark = Callable[[], Iterator[Row]]
+
+
+def measure(name: str, benchmark: Benchmark) -> list[Row]:
+    """Its rows; runs in a process of its own."""
+    torch.set_num_threads(1)
+    try:
+        return list(benchmark())
+    except NotMeasured as reason:
+        return [Row(name, f"not measured: {reason}")]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Route, TimeoutError
+from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import TimeoutError as NotInTime
 
 from tests.benchmarks.drawings import HANDED, Drawing
 from tests.benchmarks.places import a_browser
@@ -51,7 +52,7 @@ def new_page() -> Iterator[tuple[Browser, Page]]:
 
 
 def open_until_rest(page: Page, drawing: Drawing, patience: float = 60) -> None:
-    """TimeoutError where it does not come to rest within so many seconds."""
+    """NotInTime where it does not come to rest within so many seconds."""
     page.goto(drawing.path.as_uri(), wait_until="commit", timeout=1000 * patience)
     drawn = [drawing.selector, drawing.count]
     page.wait_for_function(RESTS, arg=drawn, polling=50, timeout=1000 * patience)
@@ -80,7 +81,7 @@ def last_paint(
         browser.start_tracing(page=page, categories=CATEGORIES)
         try:
             open_until_rest(page, drawing, patience)
-        except TimeoutError:
+        except NotInTime:
             return []
         finally:
             assert not others + errors, others + errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from urllib.parse import quote_plus
 
 import torch
@@ -22,7 +23,7 @@ DRAWS = 8
 OTHER = replace(SHAKESPEARE, text="To have, or not to have")
 ASKS_SENTENCE = f"other_text={quote_plus(OTHER.text)}"
 ASKS_EDITS = "edits=1.1~h.d.0.1.z"
-INDUCTION = Case(CHECKPOINTS / "induction", "abcdabcd", "decoder.0.self_attn", head=1)
+INDUCTION = Case(CHECKPOINTS / "induction", "abcdabcd", "decoder", 0, "self_attn", 1)
 CONTROL = replace(INDUCTION, folder=CHECKPOINTS / "induction-control")
 ASKS_MODEL = f"{INDUCTION.address}&other_model={CONTROL.folder.name}"
 WORD, STEP = "cab", 5
@@ -30,7 +31,7 @@ WORD, STEP = "cab", 5
 
 def without(layer: int, head: int) -> Case:
     """The pass without what a head gives."""
-    return SHAKESPEARE.edited(Scale(f"decoder.{layer}.self_attn.head_out", 0.0, head))
+    return replace(SHAKESPEARE, edits=(Scale(f"decoder.{layer}.self_attn.head_out", 0.0, head),))
 
 
 def loss(logits: Tensor) -> float:
@@ -135,11 +136,18 @@ def compared(first: Case, second: Case, visitor: Visitor) -> list[Claim]:
     ]
 
 
+another_head = partial(compared, SHAKESPEARE, SHAKESPEARE.at(1, 3))
+another_sentence = partial(compared, SHAKESPEARE, OTHER)
+another_model = partial(compared, INDUCTION, CONTROL)
+edits = partial(compared, SHAKESPEARE, without(0, 1))
+"""A head below is taken away, which moves the queries and keys of the chosen one."""
+
+
 def asks_step(run: Run) -> str:
     return f"model={run.name}&part=Encoder&layer=0&head=0&text={WORD}&other_step={STEP}"
 
 
 def step(visitor: Visitor, run: Run) -> list[Claim]:
     """The finished model beside one of its snapshots."""
-    finished = Case(run.folder / "checkpoint", WORD, "encoder.0.self_attn", 0)
+    finished = Case(run.folder / "checkpoint", WORD, "encoder", 0, "self_attn", 0)
     return compared(finished, replace(finished, folder=dict(run.snapshots())[STEP]), visitor)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,26 +33,6 @@ def tokenizer_in(folder: Path) -> Any:
     return opened_from(folder, folder.name).tokenizer
 
 
-@cache
-def encoded(folder: Path, text: str) -> Tensor:
-    return torch.tensor([[token.id for token in tokenizer_in(folder).encode(text)]])
-
-
-@cache
-def read(folder: Path, text: str) -> tuple[Tensor, ...]:
-    """What the model is given: the text, and the answer where it writes one."""
-    model, ids = model_in(folder), encoded(folder, text)
-    if model.config.kind != "encoder-decoder":
-        return (ids,)
-    written = model.generate(ids, max_length=model.config.max_len, greedy=True)
-    return ids, written[:, :-1]
-
-
-@cache
-def passed(folder: Path, text: str, edits: tuple[Scale, ...]) -> Trace:
-    return trace(model_in(folder), *read(folder, text), edits=edits)
-
-
 def scores_in(seen: Trace, site: str, head: int) -> Tensor:
     """q·k / √d of every pair of one head, before any mask."""
     q, k = (seen[f"{site}.{name}"][0, head].double() for name in "qk")
@@ -74,11 +54,25 @@ class Case:
 
     folder: Path
     text: str
-    site: str
+    stack: str
+    layer: int
+    kind: str
     head: int
     query: int = 0
     key: int = 0
     edits: tuple[Scale, ...] = ()
+
+    def at(self, layer: int, head: int) -> Case:
+        """Another head of the same part."""
+        return replace(self, layer=layer, head=head)
+
+    def label(self, number: int) -> str:
+        name: str = tokenizer_in(self.folder).label(number)
+        return name
+
+    def of_head(self, name: str) -> Tensor:
+        """What the pass has at a site of the head."""
+        return self.seen[f"{self.site}.{name}"][0, self.head].double()
 
     @property
     def address(self) -> str:
@@ -88,61 +82,43 @@ class Case:
         return f"model={self.folder.name}&part={part}&{head}&text={text}"
 
     @property
-    def stack(self) -> str:
-        return self.site.split(".")[0]
-
-    @property
-    def layer(self) -> int:
-        return int(self.site.split(".")[1])
-
-    @property
-    def kind(self) -> str:
-        return self.site.split(".")[2]
+    def site(self) -> str:
+        return f"{self.stack}.{self.layer}.{self.kind}"
 
     @property
     def model(self) -> Any:
         return model_in(self.folder)
 
     @property
-    def ids(self) -> Tensor:
-        return encoded(self.folder, self.text)
-
-    @property
-    def labels(self) -> list[str]:
-        return [token.label for token in tokenizer_in(self.folder).encode(self.text)]
-
-    def label(self, number: int) -> str:
-        name: str = tokenizer_in(self.folder).label(number)
-        return name
-
-    @property
-    def seen(self) -> Trace:
-        return passed(self.folder, self.text, self.edits)
-
-    def edited(self, *edits: Scale) -> Case:
-        return replace(self, edits=edits)
-
-    def at(self, layer: int, head: int) -> Case:
-        """Another head of the same part."""
-        return replace(self, site=f"{self.stack}.{layer}.{self.kind}", head=head)
-
-    def of_head(self, name: str) -> Tensor:
-        """What the pass has at a site of the head."""
-        return self.seen[f"{self.site}.{name}"][0, self.head].double()
-
-    @property
     def attention(self) -> Any:
         return getattr(self.model.last_stack.blocks[self.layer], self.kind)
 
-    @property
+    @cached_property
+    def ids(self) -> Tensor:
+        return torch.tensor([[token.id for token in tokenizer_in(self.folder).encode(self.text)]])
+
+    @cached_property
+    def written(self) -> Tensor:
+        """The answer where one is written, with the token that begins it."""
+        longest = self.model.config.max_len
+        answer: Tensor = self.model.generate(self.ids, max_length=longest, greedy=True)
+        return answer
+
+    @cached_property
+    def seen(self) -> Trace:
+        writes = self.model.config.kind == "encoder-decoder"
+        inputs = (self.ids, self.written[:, :-1]) if writes else (self.ids,)
+        return trace(self.model, *inputs, edits=self.edits)
+
+    @cached_property
     def scores(self) -> Tensor:
         return scores_in(self.seen, self.site, self.head)
 
-    @property
+    @cached_property
     def weights(self) -> Tensor:
         return weights_in(self.seen, self.site, self.head)
 
-    @property
+    @cached_property
     def logits(self) -> Tensor:
         return self.seen.output[0].double()
 
@@ -161,31 +137,29 @@ class Case:
         return self.answer.softmax(-1)
 
     @property
-    def streams(self) -> list[Tensor]:
-        """The stream where the answer is read, before every layer and after the last."""
-        sites = [f"{self.stack}.{n}.resid_post" for n in range(self.model.config.n_layers)]
-        before = f"{self.stack}.0.resid_pre"
-        return [self.seen[site][0, self.place].double() for site in (before, *sites)]
-
-    @property
     def out(self) -> Any:
         """The matrix that makes logits of the stream, and its bias."""
         return getattr(self.model.head, "out", self.model.head)
 
+    def stream(self, layer: int) -> Tensor:
+        """The stream where the answer is read, before this layer."""
+        site = f"{layer - 1}.resid_post" if layer else "0.resid_pre"
+        return self.seen[f"{self.stack}.{site}"][0, self.place].double()
+
     def after(self, layer: int) -> Tensor:
         """The logits that the last norm and the head read off the stream before this layer."""
-        normed = self._normed(self.streams[layer], self.streams[layer])
+        normed = self._normed(self.stream(layer), self.stream(layer))
         normed = normed + self.model.last_stack.norm.bias.detach()
         return normed @ self.out.weight.detach().double().mT + self.out.bias.detach()
 
     def heads_in_logit(self, option: int, kind: str) -> float:
         """What all heads of a kind give one logit: their part, normed as the whole stream was."""
-        found = 0.0
-        for layer, block in enumerate(self.model.last_stack.blocks):
+        found, blocks = 0.0, self.model.last_stack.blocks
+        for layer, block in enumerate(blocks):
             given = self.seen[f"{self.stack}.{layer}.{kind}.head_out"][0, :, self.place].double()
             written = getattr(block, kind).o_proj.weight.detach().double() @ given.flatten()
             word = self.out.weight[option].detach().double()
-            found += float(self._normed(written, self.streams[-1]) @ word)
+            found += float(self._normed(written, self.stream(len(blocks))) @ word)
         return found
 
     def _normed(self, part: Tensor, whole: Tensor) -> Tensor:
@@ -195,18 +169,20 @@ class Case:
 
 
 SHAKESPEARE = Case(
-    CHECKPOINTS / "shakespeare", "To be, or not to be", "decoder.1.self_attn", 2, query=7, key=6
+    CHECKPOINTS / "shakespeare", "To be, or not to be", "decoder", 1, "self_attn", 2, query=7, key=6
 )
 TRANSLATION = Case(
     CHECKPOINTS / "translation",
     "the black cat sees the white house",
-    "decoder.0.cross_attn",
-    head=1,
+    "decoder",
+    0,
+    "cross_attn",
+    1,
     query=1,
     key=2,
 )
 NEGATION = Case(
-    CHECKPOINTS / "negation", "the film is not good", "encoder.0.self_attn", 1, query=1, key=2
+    CHECKPOINTS / "negation", "the film is not good", "encoder", 0, "self_attn", 1, query=1, key=2
 )
 HEADS = [(layer, head) for layer in range(2) for head in range(4)]
 """Of the model of Shakespeare."""

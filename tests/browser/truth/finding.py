@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from explorer.bench.museum_finding import order
@@ -9,7 +11,7 @@ from explorer.museum.exhibits import FINDABLE
 from models.mistakes import MISTAKES
 from models.presets import PRESETS
 from models.transformer import Transformer
-from tests.browser.truth.core import TRANSLATION, doubled, parameters, read, sinusoid
+from tests.browser.truth.core import TRANSLATION, doubled, parameters, sinusoid
 from tests.browser.truth.measured import INSTRUMENTS, Run, gradients
 from tests.browser.truth.screen import Claim, rows, said
 from tests.browser.visiting import DRAWN_ANEW, Visitor
@@ -50,12 +52,9 @@ def instrument(name: str, visitor: Visitor) -> list[Claim]:
     """What it says of the run with its mistake, and of the right one."""
     held = INSTRUMENTS[name]
     turn_to(visitor, name, held.mistake)
-    ids, target = read(TRANSLATION.folder, TRANSLATION.text)
-    written = TRANSLATION.model.generate(
-        ids, max_length=TRANSLATION.model.config.max_len, greedy=True
-    )
-    right = Run(TRANSLATION.model, ids, target, written[:, 1:], TRANSLATION.head)
-    wrong = Run(MISTAKES[held.mistake].make(right.model), ids, target, right.labels, right.head)
+    target, labels = TRANSLATION.written[:, :-1], TRANSLATION.written[:, 1:]
+    right = Run(TRANSLATION.model, TRANSLATION.ids, target, labels, TRANSLATION.head)
+    wrong = replace(right, model=MISTAKES[held.mistake].make(right.model))
     shown = said(visitor, rf"{name}, of the run with a mistake\s+(.+)\s+As it should be: (.+)")
     if name == "Writing":  # its sentence has the words, the line under it how many differ
         shown = _both(visitor, "different ones")

@@ -28,13 +28,6 @@ from tests.browser.visiting import Visitor
 
 NUMBER = 3
 """Of the query's vector, which the walk shows as a sum."""
-N = r"\(?(−?[\d.]+)\)?"
-PRODUCT = rf"\\underbrace\{{{N} \\cdot {N}\}}_\{{y_\{{(\d+)\}} w_\{{\d+\}}\}}"
-SUM = (
-    rf"{N} = {PRODUCT} \+ {PRODUCT} \+ \\underbrace\{{{N}\}}_\{{([\d,]+)\\text\{{ more\}}\}}"
-    rf" \+ \\underbrace\{{{N}\}}_\{{b\}}"
-)
-"""A number as a sum in LaTeX: two products, the others added up, and the bias."""
 
 
 def chances(visitor: Visitor, case: Case = SHAKESPEARE) -> list[Claim]:
@@ -59,19 +52,18 @@ def writing(visitor: Visitor) -> list[Claim]:
 
 
 def tokens(visitor: Visitor) -> list[Claim]:
-    shown = grid(visitor, "bytes of the characters")
-    assert [line[1] for line in shown] == SHAKESPEARE.labels
-    return [
-        Claim(f"number of {line[1]}", line[2], true)
-        for line, true in zip(shown, SHAKESPEARE.ids[0].tolist(), strict=True)
-    ]
+    made = []
+    table = grid(visitor, "bytes of the characters")
+    for line, true in zip(table, SHAKESPEARE.ids[0].tolist(), strict=True):
+        assert line[1] == SHAKESPEARE.label(true)
+        made.append(Claim(f"number of {line[1]}", line[2], true))
+    return made
 
 
 def attention(case: Case, visitor: Visitor) -> list[Claim]:
     """Cells of the head; of a classifier also how sure it is."""
-    pair = case.query, case.key
-    made = cells(visitor, "attention_head", case.weights, pair, (4, 0))
-    return made + chances(visitor, case) if case.logits.dim() == 1 else made
+    made = cells(visitor, "attention_head", case.weights, (case.query, case.key), (4, 0))
+    return made if case.logits.dim() > 1 else made + chances(visitor, case)
 
 
 def lines(visitor: Visitor) -> list[Claim]:
@@ -79,15 +71,16 @@ def lines(visitor: Visitor) -> list[Claim]:
     visitor.drawn("attention_lines")
     view, weights = visitor.widget("attention_lines"), SHAKESPEARE.weights
     sentence, made = view.locator(".sentence"), []
+    labels = [SHAKESPEARE.label(number) for number in SHAKESPEARE.ids[0].tolist()]
     for turn, at, held in [("ArrowLeft", 7, weights[7]), ("ArrowRight", 2, weights[:, 2])]:
         view.locator(".stage").focus()
         for press in ["Escape", turn, *["ArrowDown"] * at]:
             visitor.page.keyboard.press(press)
         painted(visitor)
-        expect(sentence).to_contain_text(SHAKESPEARE.labels[at])
+        expect(sentence).to_contain_text(labels[at])
         strongest, _, head = sentence.inner_text().rpartition(":")[2].partition(", head ")
         assert int(head) == SHAKESPEARE.head
-        other = SHAKESPEARE.labels[int(held.argmax())]
+        other = labels[int(held.argmax())]
         assert other in sentence.inner_text()
         made.append(Claim(f"{turn} {at}: {other}", strongest, float(held.max()), step_of(weights)))
         visitor.page.keyboard.press("Escape")
@@ -246,21 +239,26 @@ def _as_a_sum(case: Case, visitor: Visitor) -> list[Claim]:
     (shown,) = said(visitor, r"differs by at most (\S+) of its largest number")
     made = [Claim("pass and formula apart", shown, apart)]
     text = visitor.page.locator("annotation").last.text_content() or ""
-    read = re.search(SUM, text.replace("-", "−").replace("{,}", ","))
-    assert read is not None, text
-    value, one, by_one, first, two, by_two, second, rest, more, bias = read.groups()
-    assert [int(first), int(second)] == most[:2].tolist()
+    numbers = re.findall(r"−?\d[\d.,]*", text.replace("-", "−").replace("{,}", ","))
+    largest, next_to, *others = most.tolist()
     true = {
-        "the number": (value, float(passed[NUMBER])),
-        "first": (one, float(normed[most[0]])),
-        "its weight": (by_one, float(w[NUMBER, most[0]])),
-        "second": (two, float(normed[most[1]])),
-        "the second's weight": (by_two, float(w[NUMBER, most[1]])),
-        "all others": (rest, float(products[most[2:]].sum())),
-        "so many others": (more, len(products) - 2),
-        "bias": (bias, float(b[NUMBER])),
+        "the number": passed[NUMBER],
+        "first": normed[largest],
+        "its weight": w[NUMBER, largest],
+        "its place": largest,
+        "its place again": largest,
+        "second": normed[next_to],
+        "the second's weight": w[NUMBER, next_to],
+        "the second's place": next_to,
+        "the second's place again": next_to,
+        "all others": products[others].sum(),
+        "so many others": len(others),
+        "bias": b[NUMBER],
     }
-    return [*made, *(Claim(f"the sum: {what}", *both) for what, both in true.items())]
+    for (what, value), each in zip(true.items(), numbers, strict=True):
+        is_whole = isinstance(value, int)
+        made.append(Claim(f"the sum: {what}", each, value if is_whole else float(value)))
+    return made
 
 
 def masks(visitor: Visitor) -> list[Claim]:
