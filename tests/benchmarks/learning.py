@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate
+from statistics import median
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -19,7 +20,7 @@ from explorer.bench.learning_source import FILE
 from explorer.text.counting import in_parts
 from explorer.text.learning import BYTES, learn
 from tests import apps
-from tests.benchmarks.measuring import Row, compared, milliseconds, quantile, timed
+from tests.benchmarks.measuring import Row, compared, milliseconds, timed
 from tests.benchmarks.places import BARE
 
 RULES, SIZE = 1_000, 1_000_000
@@ -83,7 +84,7 @@ def each_step(
     what: str, spent: list[float], reference: str = "–", ratio: float | None = None
 ) -> Row:
     """The goal is for the slowest."""
-    ours = f"p50 {milliseconds(quantile(spent, 0.5))}, slowest {milliseconds(max(spent))}"
+    ours = f"p50 {milliseconds(median(spent))}, slowest {milliseconds(max(spent))}"
     goal = f"≤ {milliseconds(STEP_GOAL)} each"
     return Row(what, ours, reference, ratio, goal, max(spent) <= STEP_GOAL)
 
@@ -99,13 +100,9 @@ def steps_of_the_page() -> Iterator[Row]:
         assert at.slider(key="learn_step").label == f"Rules: {step:,} of {RULES:,}"
         bare_page.segmented_control[0].set_value(str(turn % 2))
         bare.append(seconds_of_run(bare_page))
-    reference = quantile(bare, 0.5)
-    yield each_step(
-        f"the page's script for one of {RULES:,} rules learnt from 1 MB",
-        spent,
-        f"p50 {milliseconds(reference)} of a bare page's script",
-        quantile(spent, 0.5) / reference,
-    )
+    reference, what = median(bare), f"the page's script for one of {RULES:,} rules learnt from 1 MB"
+    beside = f"p50 {milliseconds(reference)} of a bare page's script"
+    yield each_step(what, spent, beside, median(spent) / reference)
 
 
 def seconds_of_run(at: AppTest) -> float:

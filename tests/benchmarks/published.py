@@ -123,14 +123,10 @@ def one_head() -> Iterator[Row]:
 
     found, goal = timed(derived, plain), 0.002
     each, beside = (seconds / len(EVERY_HEAD) for seconds in (found.ours, found.reference))
-    yield Row(
-        f"one head's weights derived, {TITLE}, 512 tokens",
-        milliseconds(each),
-        f"{milliseconds(beside)} of a plain product and its softmax",
-        found.times,
-        f"≤ {milliseconds(goal)}",
-        each <= goal,
-    )
+    what = f"one head's weights derived, {TITLE}, 512 tokens"
+    product_and_softmax = f"{milliseconds(beside)} of a plain product and its softmax"
+    goals = f"≤ {milliseconds(goal)}"
+    yield Row(what, milliseconds(each), product_and_softmax, found.times, goals, each <= goal)
 
 
 def everything() -> Iterator[Row]:
@@ -147,14 +143,8 @@ def everything() -> Iterator[Row]:
         theirs = torch.no_grad()(partial(bridge.run_with_cache, ids(tokens)))
         what = f"everything recorded, {TITLE}, {tokens} tokens"
         yield compared(what, timed(mine, theirs, rounds), name, goal)
-        ours_peak, theirs_peak = peak_bytes(mine), peak_bytes(theirs)
-        yield at_most(
-            f"the same: memory at its peak, {tokens} tokens",
-            f"{ours_peak / 1e6:.0f} MB",
-            f"{theirs_peak / 1e6:.0f} MB {name}",
-            ours_peak / theirs_peak,
-            goal,
-        )
+        what = f"the same: memory at its peak, {tokens} tokens"
+        yield megabytes(what, peak_bytes(mine), "", peak_bytes(theirs), name, goal)
 
 
 def memory() -> Iterator[Row]:
@@ -163,13 +153,13 @@ def memory() -> Iterator[Row]:
     looked(model, ids(16))
     peak = peak_bytes(partial(one_head_of, model, ids(tokens)))
     all_weights = LAYERS * HEADS * tokens**2 * 4
-    yield at_most(
-        f"memory while looking at {tokens:,} tokens, {TITLE}",
-        f"{peak / 1e6:.0f} MB at its peak",
-        f"{all_weights / 1e6:.0f} MB of all attention weights",
-        peak / all_weights,
-        0.25,
-    )
+    what = f"memory while looking at {tokens:,} tokens, {TITLE}"
+    yield megabytes(what, peak, " at its peak", all_weights, "of all attention weights", 0.25)
+
+
+def megabytes(what: str, ours: int, note: str, theirs: int, name: str, goal: float) -> Row:
+    mine, beside = f"{ours / 1e6:.0f} MB{note}", f"{theirs / 1e6:.0f} MB {name}"
+    return at_most(what, mine, beside, ours / theirs, goal)
 
 
 def peak_bytes(work: Callable[[], object]) -> int:

@@ -8,15 +8,8 @@ from contextlib import asynccontextmanager
 
 import psutil
 
-from tests.benchmarks.measuring import (
-    Row,
-    at_most,
-    by_turns,
-    compared,
-    milliseconds,
-    quantile,
-    spread,
-)
+from tests.benchmarks import measuring
+from tests.benchmarks.measuring import Row, by_turns, milliseconds, quantile
 from tests.benchmarks.places import BARE, a_page_of, an_app
 from tests.reader import Reader
 from tests.served import Server
@@ -58,7 +51,7 @@ def one_answer() -> Iterator[Row]:
             rounds=5,
         )
     reference = "of a bare Streamlit page of as many elements"
-    yield compared("server time of one answer, another head", found, reference, 5.0)
+    yield measuring.compared("server time of one answer, another head", found, reference, 5.0)
 
 
 async def core_seconds(server: Server, page: str) -> float:
@@ -77,14 +70,9 @@ def fifty() -> Iterator[Row]:
     with an_app() as server:
         alone, together = asyncio.run(crowds_of(server))
     p95, reference = quantile(together, 0.95), quantile(alone, 0.95)
-    yield Row(
-        f"{READERS} readers changing heads once a second",
-        spread(together),
-        f"p95 {milliseconds(reference)} of one reader",
-        p95 / reference,
-        f"p95 ≤ {milliseconds(P95_GOAL)}",
-        p95 <= P95_GOAL,
-    )
+    what = f"{READERS} readers changing heads once a second"
+    beside, goal = f"p95 {milliseconds(reference)} of one reader", f"p95 ≤ {milliseconds(P95_GOAL)}"
+    yield Row(what, measuring.spread(together), beside, p95 / reference, goal, p95 <= P95_GOAL)
 
 
 async def crowds_of(server: Server) -> tuple[list[float], list[float]]:
@@ -122,16 +110,12 @@ def memory() -> Iterator[Row]:
     with an_app() as server:
         one, many = asyncio.run(one_and_further(server, "attention", FURTHER))
     reference = f"{bare:.0f} MB of a bare Streamlit app that imports torch"
-    yield at_most("server memory with one reader", f"{one:.0f} MB", reference, one / bare, 1.5)
-    each = (many - one) / FURTHER
-    yield Row(
-        f"server memory of each further reader, {FURTHER} of them",
-        f"{each:.2f} MB",
-        f"{one:.0f} MB with one reader",
-        each / one,
-        "≤ 2 MB",
-        each <= 2,
+    yield measuring.at_most(
+        "server memory with one reader", f"{one:.0f} MB", reference, one / bare, 1.5
     )
+    each, what = (many - one) / FURTHER, f"server memory of each further reader, {FURTHER} of them"
+    beside = f"{one:.0f} MB with one reader"
+    yield Row(what, f"{each:.2f} MB", beside, each / one, "≤ 2 MB", each <= 2)
 
 
 async def one_and_further(server: Server, page: str, further: int) -> tuple[float, float]:
