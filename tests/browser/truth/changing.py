@@ -15,7 +15,7 @@ from explorer.runs.run import Run
 from models import trace
 from models.interventions import KeepCells, Scale
 from tests.browser.truth.core import CHECKPOINTS, HEADS, SHAKESPEARE, Case, apart, kl
-from tests.browser.truth.screen import Claim, cells, facts, grid, said
+from tests.browser.truth.screen import Claim, cells, claims, facts, grid, said, stated
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
@@ -57,8 +57,7 @@ def maps(visitor: Visitor) -> list[Claim]:
         "watched logit before": float(before[-1, best]),
         "watched logit after": float(after[-1, best]),
     }
-    shown = facts(visitor, *true)
-    return [Claim(name, shown[name], value) for name, value in true.items()]
+    return stated(visitor, true)
 
 
 def every_head(visitor: Visitor) -> list[Claim]:
@@ -96,16 +95,11 @@ def faithfulness(visitor: Visitor) -> list[Claim]:
     made = [Claim("edges", edges, len(order))]
     for edges, *shown in _told(visitor):
         count = int(edges.replace(",", ""))
-        best, *drawn = cut([each[:count] for each in (order, *draws)])
-        random = torch.stack(drawn)
-        true = {
-            "strongest": best,
-            "at random": random.mean(),
-            "at random, least": random.min(),
-            "at random, most": random.max(),
-        }
-        for (what, value), text in zip(true.items(), shown, strict=True):
-            made.append(Claim(f"{count} {what}", text, float(value)))
+        nats = cut([each[:count] for each in (order, *draws)])
+        random = nats[1:]
+        extremes = {"least": random.min(), "most": random.max()}
+        true = {"strongest": nats[0], "mean": random.mean(), **extremes}
+        made += claims({f"{count} edges: {name}": true[name] for name in true}, shown)
     assert len(made) > 4 * len(order).bit_length()
     return made
 

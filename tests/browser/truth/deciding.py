@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.browser.truth.core import SHAKESPEARE
-from tests.browser.truth.screen import Claim, board, grid, nodes, said
+from tests.browser.truth.screen import Claim, board, claims, grid, nodes, said
 from tests.browser.visiting import Visitor
 
 TEMPERATURE, TOP_K, TOP_P, SEED = 0.7, 40, 0.8, 3
@@ -68,21 +68,21 @@ def token_by_token(visitor: Visitor) -> list[Claim]:
 
 def _rows(visitor: Visitor) -> list[Claim]:
     """Every row through all columns; what a stage cut off it must have left no chance."""
-    made, claims, left = columns(), [], torch.ones(len(by_label()), dtype=torch.bool)
+    stages, made = columns(), list[Claim]()
+    left = torch.ones(len(by_label()), dtype=torch.bool)
     for name, logit, *cells in board(visitor, "stages"):
         if name.endswith(" others"):
-            claims.append(Claim("others", name, int(left.sum())))
-            true = [float(stage[left].sum()) for stage in made]
+            made.append(Claim("others", name, int(left.sum())))
+            true = [stage[left].sum() for stage in stages]
         else:
             token = by_label()[name]
             left[token] = False
-            claims.append(Claim(f"logit of {name}", logit, float(next_logits()[token])))
-            true = [float(stage[token]) for stage in made]
-        for column, (shown, chance) in enumerate(zip(cells, true, strict=True)):
-            text = "0" if shown == "cut" else shown
-            claims.append(Claim(f"column {column} of {name}", text, chance))
+            made.append(Claim(f"logit of {name}", logit, float(next_logits()[token])))
+            true = [stage[token] for stage in stages]
+        names = {f"column {column} of {name}": value for column, value in enumerate(true)}
+        made += claims(names, ["0" if shown == "cut" else shown for shown in cells])
     assert int((~left).sum()) >= 12
-    return claims
+    return made
 
 
 def _cuts(visitor: Visitor) -> list[Claim]:
@@ -91,39 +91,39 @@ def _cuts(visitor: Visitor) -> list[Claim]:
     heads = visitor.widget("stages").locator("thead .note").all_text_contents()
     k, p, left = (int((stage > 0).sum()) for stage in (kept, nucleus, final))
     name, chance = said(visitor, r"Next: (\S+), drawn by seed 3 with probability ([\d.]+)\.\n")
-    by_k, mass_k, by_p, mass_p, rest = said(
+    shown = said(
         visitor,
         r"top-k cuts (\d+) tokens with ([\d.]+); top-p cuts (\d+) tokens with ([\d.]+): "
         r"(\d+) tokens can be drawn",
     )
     gone = float(tempered.sum() - kept.sum()), float(kept.sum() - nucleus.sum())
-    return [
-        Claim("head of top-k", heads[4], gone[0]),
-        Claim("head of top-p", heads[5], gone[1]),
-        Claim("divided by", heads[6], float(nucleus.sum())),
-        Claim("top-k cuts", by_k, len(kept) - k),
-        Claim("top-k cuts a mass", mass_k, gone[0]),
-        Claim("top-p cuts", by_p, k - p),
-        Claim("top-p cuts a mass", mass_p, gone[1]),
-        Claim("left", rest, left),
-        Claim(f"drawn: {name}", chance, float(final[by_label()[name]])),
-    ]
+    true = {
+        "head of top-k": gone[0],
+        "head of top-p": gone[1],
+        "divided by": nucleus.sum(),
+        "top-k cuts": len(kept) - k,
+        "top-k cuts a mass": gone[0],
+        "top-p cuts": k - p,
+        "top-p cuts a mass": gone[1],
+        "left": left,
+        f"drawn: {name}": final[by_label()[name]],
+    }
+    return claims(true, (*heads[4:7], *shown, chance))
 
 
 def _branches(visitor: Visitor) -> list[Claim]:
     """The chance of every node, and the sums of the branches."""
-    written, claims = branches()[0], []
+    written, made = branches()[0], list[Claim]()
     steps = [line[: at + 1] for line in written for at in range(len(line))]
-    shown = nodes(visitor, "branches_tree")[1:]
-    for path, (label, number, _) in zip(steps, shown, strict=True):
+    for path, (label, number, _) in zip(steps, nodes(visitor, "branches_tree")[1:], strict=True):
         assert label == SHAKESPEARE.label(path[-1])
         chance = math.exp(log_chance(*path) - log_chance(*path[:-1]))
-        claims.append(Claim(f"node {label}", number, chance))
-    for path, (_, count, total, each) in zip(written, grid(visitor, "branch"), strict=True):
-        claims.append(Claim(f"tokens of {path}", count, len(path)))
-        claims.append(Claim(f"log-probability of {path}", total, log_chance(*path)))
-        claims.append(Claim(f"of {path}, a token", each, log_chance(*path) / len(path)))
-    return claims
+        made.append(Claim(f"node {label}", number, chance))
+    for path, (name, *shown) in zip(written, grid(visitor, "branch"), strict=True):
+        total = log_chance(*path)
+        true = {"tokens": len(path), "log-probability": total, "a token": total / len(path)}
+        made += claims({f"{what} of {name}": true[what] for what in true}, shown)
+    return made
 
 
 def penalty(length: int) -> float:
@@ -148,31 +148,30 @@ def searched() -> list[list[Way]]:
     return steps
 
 
+def _of_way(path: tuple[int, ...], total: float) -> dict[str, float]:
+    name, divided = "-".join(map(SHAKESPEARE.label, path)), penalty(len(path))
+    return {
+        f"{name}: number": total / divided,
+        f"{name}: log-probability": total,
+        f"{name}: divided by": divided,
+        f"{name}: score": total / divided,
+    }
+
+
 def beams(visitor: Visitor) -> list[Claim]:
     """Every node with its three numbers, and the two texts that were found."""
     assert SHAKESPEARE.model.config.eos_id is None, "here no token ends the text"
-    steps, claims = searched(), []
+    steps, made = searched(), list[Claim]()
     flat = [each for step in steps for each in step]
     for (path, total), (label, number, told) in zip(flat, nodes(visitor, "beam_tree"), strict=True):
         assert label == SHAKESPEARE.label(path[-1])
         fell, by, score = told.partition("log-probability ")[2].replace("= score", "÷").split("÷")
-        what, divided = f"{label} in step {len(path)}", penalty(len(path))
-        claims += [
-            Claim(f"{what}, number", number, total / divided),
-            Claim(f"{what}, log-probability", fell, total),
-            Claim(f"{what}, divided by", by, divided),
-            Claim(f"{what}, score", score, total / divided),
-        ]
+        made += claims(_of_way(path, total), (number, fell, by, score))
     for (path, total), line in zip(steps[-1], grid(visitor, "divided by"), strict=False):
-        true = len(path), total, penalty(len(path)), total / penalty(len(path))
-        for shown, value in zip(line[1:5], true, strict=True):
-            claims.append(Claim(f"of the found text {line[0]}", shown, value))
+        made.append(Claim(f"tokens of {line[0]}", line[1], len(path)))
+        made += claims(_of_way(path, total), (line[4], *line[2:5]))
     considered, kept = said(visitor, r"; (\d+) tokens were considered, (\d+) kept")
-    return [
-        *claims,
-        Claim("considered", considered, len(flat)),
-        Claim("kept", kept, BEAMS * LENGTH),
-    ]
+    return made + claims({"considered": len(flat), "kept": BEAMS * LENGTH}, (considered, kept))
 
 
 def forcing(visitor: Visitor) -> list[Claim]:
@@ -194,19 +193,13 @@ def forcing(visitor: Visitor) -> list[Claim]:
         "its own words out": own,
     }.items():
         assert lines[name] == [SHAKESPEARE.label(each) for each in written.tolist()], name
-    right, count, nats, same = said(
+    shown = said(
         visitor,
         r"Fed the target, (\d+) of (\d+) are right, at ([\d.]+) nats a token\. "
         r"Fed its own words, .*; (\d+) of \d+ are right",
     )
-    steps = zip(lines["its chance of the target"], chances, strict=True)
-    return [
-        *(
-            Claim(f"chance of step {at}", shown, float(true))
-            for at, (shown, true) in enumerate(steps)
-        ),
-        Claim("right when fed", right, int((best == target).sum())),
-        Claim("steps", count, len(target)),
-        Claim("nats", nats, -float(chances.log().mean())),
-        Claim("right of its own", same, int((own == target).sum())),
-    ]
+    true = {f"chance of step {at}": chance for at, chance in enumerate(chances)}
+    true["right when fed"] = int((best == target).sum())
+    true["steps"], true["nats"] = len(target), -chances.log().mean()
+    true["right of its own"] = int((own == target).sum())
+    return claims(true, [*lines["its chance of the target"], *shown])

@@ -17,10 +17,11 @@ from tests.browser.truth.screen import (
     bars,
     board,
     cells,
+    claims,
     grid,
+    listed,
     painted,
     pointed_at,
-    rows,
     said,
     step_of,
 )
@@ -145,8 +146,7 @@ def pairs(case: Case, visitor: Visitor) -> list[Claim]:
         f"÷ the same, summed over {keys} keys": exps[weights > 0].sum(),
         "weight": weights[case.key],
     }
-    steps = dict(rows(visitor, *true))
-    made = [Claim(name, steps[name], float(value)) for name, value in true.items()]
+    made = listed(visitor, true)
     for name, score, weight in grid(visitor, "key", "weight"):
         place = int(name.partition(" ")[0])
         made.append(Claim(f"score of {name}", score, float(scores[place])))
@@ -164,8 +164,7 @@ def pairs(case: Case, visitor: Visitor) -> list[Claim]:
         "the stream before": before,
         "the stream after": after,
     }
-    onward = dict(rows(visitor, *true))
-    return made + [Claim(name, onward[name], float(value)) for name, value in true.items()]
+    return made + listed(visitor, true)
 
 
 def lens(case: Case, visitor: Visitor) -> list[Claim]:
@@ -255,10 +254,7 @@ def _as_a_sum(case: Case, visitor: Visitor) -> list[Claim]:
         "so many others": len(others),
         "bias": b[NUMBER],
     }
-    for (what, value), each in zip(true.items(), numbers, strict=True):
-        is_whole = isinstance(value, int)
-        made.append(Claim(f"the sum: {what}", each, value if is_whole else float(value)))
-    return made
+    return made + claims(true, numbers)
 
 
 def masks(visitor: Visitor) -> list[Claim]:

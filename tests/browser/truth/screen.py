@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from playwright.sync_api import expect
 from torch import Tensor
@@ -53,6 +54,14 @@ class Claim:
         unit = 10.0 ** (int(written.partition("e")[2] or 0) - len(digits))
         rounded = bool(digits) or "e" in written or abs(self.true) >= WHOLE_FROM
         return (unit / 2 if rounded else 0.0) + self.step / 2 + FLOAT * abs(self.true)
+
+
+def claims(true: Mapping[str, Any], shown: Iterable[str]) -> list[Claim]:
+    """One of each name, in this order; a number without decimals is exact."""
+    return [
+        Claim(name, text, value if isinstance(value, int) else float(value))
+        for (name, value), text in zip(true.items(), shown, strict=True)
+    ]
 
 
 def step_of(values: Tensor) -> float:
@@ -127,10 +136,14 @@ def facts(visitor: Visitor, *names: str) -> dict[str, str]:
     return {line[0]: line[1] for line in grid(visitor, "what", *names)}
 
 
-def stated(visitor: Visitor, true: Mapping[str, float]) -> list[Claim]:
+def stated(visitor: Visitor, true: Mapping[str, Any]) -> list[Claim]:
     """What a table of names and values claims of these names."""
-    shown = facts(visitor, *true)
-    return [Claim(name, shown[name], value) for name, value in true.items()]
+    return claims(true, map(facts(visitor, *true).__getitem__, true))
+
+
+def listed(visitor: Visitor, true: Mapping[str, Any]) -> list[Claim]:
+    """The same of a table that is part of the page."""
+    return claims(true, map(dict(rows(visitor, *true)).__getitem__, true))
 
 
 def painted(visitor: Visitor) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from models.presets import PRESETS
 from models.transformer import Transformer
 from tests.browser.truth.core import CHECKPOINTS, HEADS, SHAKESPEARE, model_in, parameters
-from tests.browser.truth.screen import Claim, cells, grid, rows, said, stated
+from tests.browser.truth.screen import Claim, cells, claims, grid, rows, said, stated
 from tests.browser.visiting import Visitor
 
 EVEN = 0.99
@@ -44,28 +44,21 @@ def rms(values: Tensor) -> float:
     return float(values.detach().double().square().mean().sqrt())
 
 
-def summary(w: Tensor) -> list[float]:
-    """Mean, standard deviation, root mean square, norm, the largest, and the share of zeros."""
-    zeros = 100 * float((w == 0).double().mean())
-    deviation = float(w.std(correction=0))
-    return [float(w.mean()), deviation, rms(w), float(w.norm()), float(w.abs().max()), zeros]
+def summary(w: Tensor) -> dict[str, float]:
+    return {
+        "mean": float(w.mean()),
+        "standard deviation": float(w.std(correction=0)),
+        "root mean square": rms(w),
+        "norm": float(w.norm()),
+        "largest |w|": float(w.abs().max()),
+        "zeros": 100 * float((w == 0).double().mean()),
+    }
 
 
 def weights(visitor: Visitor) -> list[Claim]:
     w = queries()
-    mean, deviation, square, norm, largest, zeros = summary(w)
-    true = {
-        "numbers": w.numel(),
-        "mean": mean,
-        "standard deviation": deviation,
-        "root mean square": square,
-        "norm": norm,
-        "lowest": float(w.min()),
-        "highest": float(w.max()),
-        "largest |w|": largest,
-        "zeros": zeros,
-        "not finite": int((~w.isfinite()).sum()),
-    }
+    true = {"numbers": w.numel(), "lowest": float(w.min()), "highest": float(w.max())}
+    true |= {"not finite": int((~w.isfinite()).sum()), **summary(w)}
     return stated(visitor, true) + cells(visitor, "weights_picture", w, (0, 0), (3, 7), (1, 11))
 
 
@@ -80,10 +73,7 @@ def norms(visitor: Visitor) -> list[Claim]:
     assert len(lines) > 8
     for name, _, *shown in lines:
         true = summary(named[name].detach().double())
-        for what, text, value in zip(
-            ("mean", "std", "rms", "norm", "largest", "zeros"), shown, true, strict=True
-        ):
-            made.append(Claim(f"{what} of {name}", text, value))
+        made += claims({f"{what} of {name}": value for what, value in true.items()}, shown)
     return made
 
 
@@ -145,8 +135,8 @@ def heads(visitor: Visitor) -> list[Claim]:
     made = stated(visitor, statistics(SHAKESPEARE.layer, SHAKESPEARE.head))
     for (layer, head, *shown), at in zip(grid(visitor, "layer", "Entropy"), HEADS, strict=True):
         assert (int(layer), int(head)) == at
-        for text, (name, true) in zip(shown, statistics(*at).items(), strict=False):
-            made.append(Claim(f"{name} of layer {layer}, head {head}", text, true))
+        true = {f"{name} of {at}": value for name, value in statistics(*at).items()}
+        made += claims(true, shown[: len(true)])
     return made + cells(visitor, "head_statistics", shares().view(2, 4), (1, 2))
 
 
