@@ -13,9 +13,8 @@ from models.presets import PRESETS
 from models.transformer import Transformer
 from tests.browser.truth.core import TRANSLATION, doubled, parameters, sinusoid
 from tests.browser.truth.measured import INSTRUMENTS, Run, gradients
-from tests.browser.truth.screen import Claim, rows, said
-from tests.browser.visiting import DRAWN_ANEW, Visitor
-from tests.served import wait_until
+from tests.browser.truth.screen import Claim, rows, said, turn_to, until_run
+from tests.browser.visiting import Visitor
 
 
 def exhibits(visitor: Visitor) -> list[Claim]:
@@ -35,23 +34,20 @@ def question_of(mistake: str) -> str:
     return str(1 + [each.name for each in order(fitting, 0)].index(mistake))
 
 
-def turn_to(visitor: Visitor, name: str, mistake: str) -> None:
+def hold(visitor: Visitor, name: str, mistake: str) -> None:
     """Hold an instrument to the run with this mistake, in the page that is open."""
     question = question_of(mistake)
     if visitor.query().get("question", "1") != question:
-        visitor.page.get_by_label("Run, of", exact=False).fill(question)
-        visitor.page.keyboard.press("Enter")
-        wait_until(lambda: visitor.query().get("question", "1") == question, "the question", 60)
-        visitor.page.evaluate(DRAWN_ANEW)
-        visitor.rest()
+        visitor.page.get_by_label("Run, of").fill(question)
+        until_run(visitor, lambda: visitor.page.keyboard.press("Enter"))
     if visitor.query().get("instrument", "Shapes") != name:
-        visitor.other_view("instrument", name)
+        turn_to(visitor, "instrument", name)
 
 
 def instrument(name: str, visitor: Visitor) -> list[Claim]:
     """What it says of the run with its mistake, and of the right one."""
     held = INSTRUMENTS[name]
-    turn_to(visitor, name, held.mistake)
+    hold(visitor, name, held.mistake)
     target, labels = TRANSLATION.written[:, :-1], TRANSLATION.written[:, 1:]
     right = Run(TRANSLATION.model, TRANSLATION.ids, target, labels, TRANSLATION.head)
     wrong = replace(right, model=MISTAKES[held.mistake].make(right.model))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,38 @@ def bars(visitor: Visitor) -> list[tuple[str, str]]:
     main = visitor.page.get_by_test_id("stMain")
     wait_until(lambda: "\u2068" in main.inner_text(), "bars", 60)
     return re.findall(r"\u2068(.*?)\u2069\s+([\d.]+)", main.inner_text())
+
+
+WATCH = """() => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  window.ran = new Promise(done => {
+    let runs = false;
+    new MutationObserver((_, watching) => {
+      if (app.dataset.testScriptState !== "notRunning") runs = true;
+      if (!runs || app.dataset.testScriptState !== "notRunning") return;
+      watching.disconnect();
+      done(true);
+    }).observe(app, {attributes: true, attributeFilter: ["data-test-script-state"]});
+    setTimeout(() => done(false), 60_000);
+  });
+}"""
+
+
+def until_run(visitor: Visitor, act: Callable[[], object]) -> None:
+    """Do this, and wait until the script that it starts has ended.
+
+    The address changes before the server knows of it, so it tells nothing.
+    """
+    visitor.rest()
+    visitor.page.evaluate(WATCH)
+    act()
+    assert visitor.page.evaluate("window.ran"), "no script ran to its end"
+    visitor.rest()
+
+
+def turn_to(visitor: Visitor, key: str, name: str) -> None:
+    """Choose a view that is not shown yet."""
+    until_run(visitor, visitor.widget(key).get_by_role("radio", name=name, exact=True).click)
 
 
 CELLS = "all => all.map(table => [...table.rows].map(row => [...row.cells].map(c => c.TEXT)))"
