@@ -135,8 +135,10 @@ def heads(visitor: Visitor) -> list[Claim]:
     made = stated(visitor, statistics(SHAKESPEARE.layer, SHAKESPEARE.head))
     for (layer, head, *shown), at in zip(grid(visitor, "layer", "Entropy"), HEADS, strict=True):
         assert (int(layer), int(head)) == at
-        true = {f"{name} of {at}": value for name, value in statistics(*at).items()}
-        made += claims(true, shown[: len(true)])
+        in_sight = list(statistics(*at).items())[: len(shown)]
+        made += claims(
+            {f"{name} of {at}": value for name, value in in_sight}, shown[: len(in_sight)]
+        )
     return made + cells(visitor, "head_statistics", shares().view(2, 4), (1, 2))
 
 
