@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, WebSocket, expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from torch import Tensor
 
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import DRAWN_ANEW, Visitor
 from tests.served import wait_until
 
 UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
@@ -95,30 +97,33 @@ def bars(visitor: Visitor) -> list[tuple[str, str]]:
     return re.findall(r"\u2068(.*?)\u2069\s+([\d.]+)", main.inner_text())
 
 
-WATCH = """() => {
-  const app = document.querySelector('[data-testid="stApp"]');
-  window.ran = new Promise(done => {
-    let runs = false;
-    new MutationObserver((_, watching) => {
-      if (app.dataset.testScriptState !== "notRunning") runs = true;
-      if (!runs || app.dataset.testScriptState !== "notRunning") return;
-      watching.disconnect();
-      done(true);
-    }).observe(app, {attributes: true, attributeFilter: ["data-test-script-state"]});
-    setTimeout(() => done(false), 60_000);
-  });
-}"""
+def opened(visitor: Visitor, address: str) -> None:
+    """Open a page of the app, and hear what its server says."""
+    with visitor.page.expect_websocket() as socket:
+        visitor.open(address)
+    SOCKETS[visitor.page] = socket.value
+
+
+SOCKETS = WeakKeyDictionary[Page, WebSocket]()
+
+
+def is_end(message: bytes | str) -> bool:
+    """Whether the server says that it has run the page's script."""
+    return (
+        isinstance(message, bytes)
+        and ForwardMsg.FromString(message).WhichOneof("type") == "script_finished"
+    )
 
 
 def until_run(visitor: Visitor, act: Callable[[], object]) -> None:
-    """Do this, and wait until the script that it starts has ended.
+    """Do this, and wait until what the script makes of it is shown.
 
-    The address changes before the server knows of it, so it tells nothing.
+    The address changes before the server knows of it, and a short run is not seen in the page.
     """
     visitor.rest()
-    visitor.page.evaluate(WATCH)
-    act()
-    assert visitor.page.evaluate("window.ran"), "no script ran to its end"
+    with SOCKETS[visitor.page].expect_event("framereceived", is_end, timeout=60_000):
+        act()
+    visitor.page.evaluate(DRAWN_ANEW)
     visitor.rest()
 
 
