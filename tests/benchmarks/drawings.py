@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,23 @@ from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.components.matrix import natural_height as height_of_matrix
 from explorer.components.mounting import Drawn
-from tests.benchmarks.painted import HANDED, Drawing
 
 LAYERS = HEADS = 12
+HANDED = "handed"
 MARK = f'performance.mark("{HANDED}");'
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A page on disk, and the elements (CSS) it has when it is drawn."""
+
+    path: Path
+    selector: str
+    count: int = 1
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
 
 
 def weights(tokens: int) -> Tensor:
@@ -91,24 +105,13 @@ def plotly_overview(script: Path, heads: Tensor, into: Path) -> Drawing:
     """Plotly's 12 × 12 heatmaps in one figure, without the numbers on their axes."""
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"width": 1160, "height": 1160}
+    layout["grid"] = {"rows": LAYERS, "columns": HEADS, "pattern": "independent"}
     for at, head in enumerate(heads.flatten(0, 1)):
-        row, column = divmod(at, HEADS)
         number = str(at + 1) if at else ""
-        trace = {"type": "heatmap", "z": _typed(head), "showscale": False}
-        traces.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"})
-        across, down = column / HEADS, 1 - (row + 1) / LAYERS
+        axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+        traces.append({"type": "heatmap", "z": _typed(head), "showscale": False, **axes})
         plain = {"showticklabels": False, "ticks": ""}
-        layout[f"xaxis{number}"] = {
-            **plain,
-            "domain": [across, across + 0.07],
-            "anchor": f"y{number}",
-        }
-        layout[f"yaxis{number}"] = {
-            **plain,
-            "domain": [down, down + 0.07],
-            "anchor": f"x{number}",
-            "autorange": "reversed",
-        }
+        layout |= {f"xaxis{number}": plain, f"yaxis{number}": {**plain, "autorange": "reversed"}}
     path = _plotly(script, traces, layout, into / "plotly-overview.html")
     return Drawing(path, ".heatmaplayer image[*|href]", LAYERS * HEADS)
 

@@ -3,58 +3,66 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from statistics import median
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import psutil
 
+from tests.benchmarks import measuring
+from tests.benchmarks.measuring import Row, by_turns, milliseconds, quantile
 from tests.benchmarks.places import BARE, a_page_of, an_app
-from tests.benchmarks.ratio import Ratio
-from tests.benchmarks.rows import Row, compared, milliseconds, quantile, spread
 from tests.reader import Reader
 from tests.served import Server
 
 READERS, CHANGES, SETTLING = 50, 8, 2
 """Seconds for the first answer of everybody, who all ask for it at once."""
 P95_GOAL = 0.250
-ANSWERS, ROUNDS, ANSWER_GOAL = 20, 5, 5.0
+ANSWERS, FURTHER = 20, 20
+MEGABYTE = 1e6
 IMPORTS_TORCH = """
 import streamlit as st
 import torch
 
 st.title(torch.__version__)
 """
-FURTHER, FIRST_GOAL, FURTHER_GOAL = 20, 1.5, 2.0
-MEGABYTE = 1e6
+
+
+@asynccontextmanager
+async def readers_of(server: Server, page: str, count: int) -> AsyncIterator[list[Reader]]:
+    """So many, each with a websocket of their own, who have seen the page."""
+    readers = [Reader(server.url, page=page) for _ in range(count)]
+    try:
+        for reader in readers:
+            await reader.open()
+            answer = await reader.act()
+            assert not answer.failures, answer.failures[0]
+        yield readers
+    finally:
+        for reader in readers:
+            await reader.close()
 
 
 def one_answer() -> Iterator[Row]:
     """Core time on both sides, by turns."""
     with a_page_of(BARE) as bare, an_app() as ours:
-        pairs = [
-            (
-                asyncio.run(core_seconds(ours, "attention")),
-                asyncio.run(core_seconds(bare, "")),
-            )
-            for _ in range(ROUNDS)
-        ]
-    mine, theirs = (median(side) for side in zip(*pairs, strict=True))
-    measured = Ratio(mine, theirs, median(one / other for one, other in pairs))
+        (found,) = by_turns(
+            lambda: [asyncio.run(core_seconds(ours, "attention"))],
+            lambda: [asyncio.run(core_seconds(bare, ""))],
+            rounds=5,
+        )
     reference = "of a bare Streamlit page of as many elements"
-    yield compared("server time of one answer, another head", measured, reference, ANSWER_GOAL)
+    yield measuring.compared("server time of one answer, another head", found, reference, 5.0)
 
 
 async def core_seconds(server: Server, page: str) -> float:
     """What one answer costs the server on a core, one reader changing heads alone."""
-    reader = Reader(server.url, page=page)
-    await reader.open()
-    await reader.act()
-    spent = psutil.Process(server.pid).cpu_times()
-    for turn in range(ANSWERS):
-        await reader.pick_head((turn + 1) % 2)
-    now = psutil.Process(server.pid).cpu_times()
-    await reader.close()
-    return (now.user + now.system - spent.user - spent.system) / ANSWERS
+    process = psutil.Process(server.pid)
+    async with readers_of(server, page, 1) as (reader,):
+        before = process.cpu_times()
+        for turn in range(ANSWERS):
+            await reader.pick_head((turn + 1) % 2)
+        after = process.cpu_times()
+    return (after.user + after.system - before.user - before.system) / ANSWERS
 
 
 def fifty() -> Iterator[Row]:
@@ -62,39 +70,26 @@ def fifty() -> Iterator[Row]:
     with an_app() as server:
         alone, together = asyncio.run(crowds_of(server))
     p95, reference = quantile(together, 0.95), quantile(alone, 0.95)
-    yield Row(
-        f"{READERS} readers changing heads once a second",
-        spread(together),
-        f"p95 {milliseconds(reference)} of one reader",
-        p95 / reference,
-        f"p95 ≤ {milliseconds(P95_GOAL)}",
-        p95 <= P95_GOAL,
-    )
+    what = f"{READERS} readers changing heads once a second"
+    beside, goal = f"p95 {milliseconds(reference)} of one reader", f"p95 ≤ {milliseconds(P95_GOAL)}"
+    yield Row(what, measuring.spread(together), beside, p95 / reference, goal, p95 <= P95_GOAL)
 
 
 async def crowds_of(server: Server) -> tuple[list[float], list[float]]:
     """Seconds of every answer: to one reader alone, then to all of them."""
-    readers = [Reader(server.url, page="attention") for _ in range(READERS)]
-    try:
-        for reader in readers:
-            await reader.open()
-            answer = await reader.act()
-            assert not answer.failures, answer.failures[0]
+    async with readers_of(server, "attention", READERS) as readers:
         return await crowd_of(readers[:1]), await crowd_of(readers)
-    finally:
-        for reader in readers:
-            await reader.close()
 
 
 async def crowd_of(readers: list[Reader]) -> list[float]:
-    """Each with a websocket of their own, spread over the second."""
+    """They begin spread over the second."""
     begin = asyncio.get_running_loop().time() + SETTLING
     places = (begin + place / len(readers) for place in range(len(readers)))
-    lived = await asyncio.gather(*map(read, readers, places))
+    lived = await asyncio.gather(*map(changing_heads, readers, places))
     return [seconds for one in lived for seconds in one]
 
 
-async def read(reader: Reader, begin: float) -> list[float]:
+async def changing_heads(reader: Reader, begin: float) -> list[float]:
     """Change the head once a second, and wait for every picture."""
     now, taken = asyncio.get_running_loop().time, []
     seen = (await reader.pick_head(0)).picture()
@@ -114,42 +109,27 @@ def memory() -> Iterator[Row]:
         bare, _ = asyncio.run(one_and_further(server, "", 0))
     with an_app() as server:
         one, many = asyncio.run(one_and_further(server, "attention", FURTHER))
-    yield Row(
-        "server memory with one reader",
-        f"{one:.0f} MB",
-        f"{bare:.0f} MB of a bare Streamlit app that imports torch",
-        one / bare,
-        f"≤ {FIRST_GOAL:g} ×",
-        one / bare <= FIRST_GOAL,
+    reference = f"{bare:.0f} MB of a bare Streamlit app that imports torch"
+    yield measuring.at_most(
+        "server memory with one reader", f"{one:.0f} MB", reference, one / bare, 1.5
     )
-    each = (many - one) / FURTHER
-    yield Row(
-        f"server memory of each further reader, {FURTHER} of them",
-        f"{each:.2f} MB",
-        f"{one:.0f} MB with one reader",
-        each / one,
-        f"≤ {FURTHER_GOAL:g} MB",
-        each <= FURTHER_GOAL,
-    )
+    each, what = (many - one) / FURTHER, f"server memory of each further reader, {FURTHER} of them"
+    beside = f"{one:.0f} MB with one reader"
+    yield Row(what, f"{each:.2f} MB", beside, each / one, "≤ 2 MB", each <= 2)
 
 
 async def one_and_further(server: Server, page: str, further: int) -> tuple[float, float]:
     """Megabytes with one reader, and with further ones beside it."""
-    readers = [Reader(server.url, page=page) for _ in range(1 + further)]
-    try:
-        return await settled(server, readers[:1]), await settled(server, readers[1:])
-    finally:
-        for reader in readers:
-            await reader.close()
+    async with readers_of(server, page, 1) as first:
+        one = await looked_around(server, first)
+        async with readers_of(server, page, further) as others:
+            return one, await looked_around(server, others)
 
 
-async def settled(server: Server, readers: list[Reader]) -> float:
-    """Megabytes the server process holds once these readers have looked around."""
+async def looked_around(server: Server, readers: list[Reader]) -> float:
+    """Megabytes that the server process holds once these readers have seen both heads twice."""
     for reader in readers:
-        await reader.open()
-        await reader.act()
-        if reader.page:
-            for head in (1, 0, 1, 0):
-                await reader.pick_head(head)
-    await asyncio.sleep(1)
+        for head in (1, 0, 1, 0) if reader.page else ():
+            await reader.pick_head(head)
+    await asyncio.sleep(1)  # what the answers left behind is freed meanwhile
     return float(psutil.Process(server.pid).memory_info().rss) / MEGABYTE

@@ -3,92 +3,86 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from urllib.parse import quote_plus
 
 import pytest
 
 from explorer.runs.worker import work
-from models import load_checkpoint
 from tests.browser.truth import (
-    beside,
     changing,
-    core,
     deciding,
     finding,
     learning,
     looking,
     measured,
     mixing,
-    others,
     placing,
     views,
     weighing,
 )
-from tests.browser.truth.screen import Claim, said
+from tests.browser.truth.core import CHECKPOINTS, NEGATION, SHAKESPEARE, TRANSLATION, Case
+from tests.browser.truth.screen import Claim, opened, said, turn_to
 from tests.browser.truth.views import View
 from tests.browser.visiting import Visitor
 from tests.runs.making import tiny_run
 from tests.served import Server
-from tests.source import ROOT
 
 
 def train(visitor: Visitor) -> list[Claim]:
-    folder = ROOT / "models" / "checkpoints" / "reverse"
-    model = load_checkpoint(folder).model
+    """How much weight a head of cross-attention has where the word is read backwards."""
     visitor.drawn("watched")
     head, score = said(visitor, r"Layer 0, head (\d) · ([\d.]+) on the pattern")
-    assert 0 <= int(head) < model.config.n_heads
-    return [Claim("score on the pattern", score, core.reversing(folder, "reverse", int(head)))]
+    case = Case(CHECKPOINTS / "reverse", "reverse", "decoder", 0, "cross_attn", int(head))
+    letters = len(case.text)
+    backwards = case.weights[:letters, :letters].flip(-1).diagonal()
+    return [Claim("score on the pattern", score, float(backwards.mean()))]
 
 
 Truth = Callable[[Visitor], list[Claim]]
-LEARNING, POSITIONS = "&learn_rules=50&learn_step=0", "&scheme=Sinusoidal&times=2+×"
-DECODING = f"{deciding.asks()}&beams={deciding.BEAMS}&length={deciding.LENGTH}"
-DECODING += f"&alpha={deciding.ALPHA}"
+LEARNING, POSITIONS = "learn_rules=50&learn_step=0", "scheme=Sinusoidal&times=2+×"
+PAIR, HELD = "query={}+·+{}&key={}+·+{}", f"held=q{SHAKESPEARE.query}k{SHAKESPEARE.key}"
+HUNT = f"{TRANSLATION.address}&order=0"
 TRUTHS: dict[View, tuple[Truth, str]] = {
     ("start", ""): (looking.start, ""),
     ("tokens", ""): (looking.tokens, ""),
     ("learning", "Byte-level BPE"): (learning.byte_pairs, LEARNING),
     ("learning", "WordPiece"): (learning.wordpiece, LEARNING),
-    ("learning", "Unigram"): (learning.unigram, "&learn_rules=50"),
+    ("learning", "Unigram"): (learning.unigram, LEARNING),
     ("positions", "The scheme"): (placing.scheme, POSITIONS),
     ("positions", "Another order"): (placing.order, POSITIONS),
     ("positions", "Longer than trained"): (placing.longer, POSITIONS),
-    ("positions", "A doubled exponent"): (placing.doubled, POSITIONS),
-    ("attention", "Matrix"): (looking.attention, ""),
+    ("positions", "A doubled exponent"): (placing.exponents, POSITIONS),
+    ("attention", "Matrix"): (partial(looking.attention, SHAKESPEARE), ""),
     ("attention", "Lines"): (looking.lines, ""),
     ("attention", "Tokens"): (looking.two_way, ""),
-    ("heads", "Finder"): (mixing.finder, "&metric=Previous"),
-    ("heads", "Likeness"): (mixing.likeness, "&metric=Previous"),
-    ("heads", "Rollout"): (mixing.rollout, "&metric=Previous"),
-    ("heads", "Flow"): (mixing.flow, "&metric=Previous"),
-    ("stages", ""): (looking.stages, f"&held=q{looking.QUERY}k{looking.KEY}"),
-    ("pairs", ""): (looking.pairs, "&query=7+·+␣be&key=6+·+␣to"),
-    ("lens", ""): (looking.lens, ""),
-    ("walk", ""): (looking.walk, f"&stage={core.SITE}.weights"),
+    ("heads", "Finder"): (mixing.finder, "metric=Previous"),
+    ("heads", "Likeness"): (mixing.likeness, "metric=Previous"),
+    ("heads", "Rollout"): (mixing.rollout, "metric=Previous"),
+    ("heads", "Flow"): (mixing.flow, "metric=Previous"),
+    ("stages", ""): (partial(looking.stages, SHAKESPEARE), HELD),
+    ("pairs", ""): (partial(looking.pairs, SHAKESPEARE), PAIR.format(7, "␣be", 6, "␣to")),
+    ("lens", ""): (partial(looking.lens, SHAKESPEARE), ""),
+    ("walk", ""): (partial(looking.walk, SHAKESPEARE), f"stage={SHAKESPEARE.site}.weights"),
     ("writing", ""): (looking.writing, ""),
-    ("decoding", "Token by token"): (deciding.token_by_token, DECODING),
-    ("decoding", "Beam search"): (deciding.beams, DECODING),
-    ("decoding", "Teacher forcing"): (deciding.forcing, DECODING),
+    ("decoding", "Token by token"): (deciding.token_by_token, deciding.asks()),
+    ("decoding", "Beam search"): (deciding.beams, deciding.asks()),
+    ("decoding", "Teacher forcing"): (deciding.forcing, deciding.asks()),
     ("masks", "I am a student"): (looking.student, ""),
     ("masks", "Your sentence"): (looking.masks, ""),
     ("masks", "A padded batch"): (looking.padded, ""),
     ("edits", "Every head"): (changing.every_head, ""),
     ("edits", "Faithfulness"): (changing.faithfulness, ""),
     ("edits", "Maps"): (changing.maps, ""),  # the last, since it changes the pass
-    ("compare", "Another head"): (beside.head, beside.ASKS_SENTENCE),
-    ("compare", "Another sentence"): (beside.sentence, beside.ASKS_SENTENCE),
-    ("compare", "Another model"): (beside.model, beside.ASKS_MODEL),
-    ("compare", "Your edits"): (beside.edits, beside.ASKS_EDITS),
+    ("compare", "Another head"): (changing.another_head, changing.ASKS_SENTENCE),
+    ("compare", "Another sentence"): (changing.another_sentence, changing.ASKS_SENTENCE),
+    ("compare", "Another model"): (changing.another_model, changing.ASKS_MODEL),
+    ("compare", "Your edits"): (changing.edits, changing.ASKS_EDITS),
     ("museum", "Exhibits"): (finding.exhibits, ""),
     ("museum", "The systems"): (finding.systems, ""),
     **{
-        ("museum", f"{views.FIND}: {name}"): (
-            partial(finding.instrument, name),
-            f"{finding.asks(name)}&{others.CROSS.address}",
-        )
+        ("museum", f"{views.FIND}: {name}"): (partial(finding.instrument, name), HUNT)
         for name in measured.INSTRUMENTS
     },
     ("train", ""): (train, ""),
@@ -105,67 +99,70 @@ OF_A_RUN = ("compare", "A training step")
 """Offered only where a training lies beside the model, so it has a test of its own."""
 
 
+def of_another_model(case: Case, *words: str) -> dict[str, tuple[Truth, str]]:
+    """What pages claim of a model that reads a source or names a class."""
+    pair = PAIR.format(case.query, words[0], case.key, words[1])
+    return {
+        "attention": (partial(looking.attention, case), case.address),
+        "pairs": (partial(looking.pairs, case), f"{case.address}&{pair}"),
+        "stages": (partial(looking.stages, case), f"{case.address}&held=q{case.query}k{case.key}"),
+        "lens": (partial(looking.lens, case), case.address),
+        "walk": (partial(looking.walk, case), f"{case.address}&stage={case.site}.weights"),
+    }
+
+
+OTHERS = {
+    "translation": {
+        **of_another_model(TRANSLATION, "chat", "cat"),
+        "decoding": (looking.decoding, TRANSLATION.address),
+    },
+    "negation": of_another_model(NEGATION, "the", "film"),
+}
+
+
 def address(view: View, asks: str) -> str:
     page, said = "" if view[0] == "start" else view[0], views.every().get(view, "")
-    if "model=" in asks:  # another model than the others read, with its own choices
-        return f"/{page}?{asks.lstrip('&')}{said}"
-    return f"/{page}?{core.ADDRESS}{said}{asks}"
-
-
-def of_page(visitor: Visitor, page: str) -> Iterator[tuple[str, list[Claim]]]:
-    """Every view of a page, and what it claims."""
-    asked = None
-    for view, (truth, asks) in TRUTHS.items():
-        if view[0] != page:
-            continue
-        if asks == asked and view[1] in views.CHOICES[page][1]:
-            visitor.other_view(views.CHOICES[page][0], view[1])
-        else:
-            visitor.open(address(view, asks))
-        asked = asks
-        yield view[1], truth(visitor)
-
-
-def of_model(visitor: Visitor, name: str) -> Iterator[tuple[str, list[Claim]]]:
-    """What pages claim of a model of another kind."""
-    for title, (truth, asks) in others.TRUTHS.items():
-        page, _, model = title.partition(" of ")
-        if model == name:
-            visitor.open(address((page, ""), asks))
-            yield page, truth(visitor)
+    if "model=" not in asks:
+        asks = f"{SHAKESPEARE.address}&{asks}"
+    return f"/{page}?{asks}{said}"
 
 
 def faults(claims: list[Claim]) -> list[str]:
+    assert claims, "nothing is claimed"
     return [claim.fault() for claim in claims if claim.fault()]
-
-
-def all_true(found: Iterator[tuple[str, list[Claim]]]) -> None:
-    claims = dict(found)
-    assert claims
-    assert [view for view, made in claims.items() if not made] == [], "these claim nothing"
-    wrong = {view: faults(made) for view, made in claims.items()}
-    assert {view: said for view, said in wrong.items() if said} == {}
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in TRUTHS}))
 def test_every_number_is_the_model_s(visitor: Visitor, page: str) -> None:
-    all_true(of_page(visitor, page))
+    asked, wrong = None, {}
+    for view, (truth, asks) in TRUTHS.items():
+        if view[0] != page:
+            continue
+        if asks != asked:
+            opened(visitor, address(view, asks))
+        elif view[1] in views.CHOICES[page][1]:
+            turn_to(visitor, views.CHOICES[page][0], view[1])
+        asked = asks
+        wrong[view] = faults(truth(visitor))
+    assert {view: said for view, said in wrong.items() if said} == {}
 
 
-@pytest.mark.parametrize("model", ["translation", "negation"])
+@pytest.mark.parametrize("model", OTHERS)
 def test_every_number_of_cross_attention_and_of_a_classifier_is_the_model_s(
     visitor: Visitor, model: str
 ) -> None:
-    all_true(of_model(visitor, model))
+    wrong = {}
+    for page, (truth, asks) in OTHERS[model].items():
+        visitor.open(address((page, ""), asks))
+        wrong[page] = faults(truth(visitor))
+    assert {page: said for page, said in wrong.items() if said} == {}
 
 
 def test_a_training_step_is_the_step_s(visitor: Visitor, server: Server) -> None:
     run = tiny_run(server.runs)
     work(run.folder)
-    visitor.open(f"/compare?with={quote_plus(OF_A_RUN[1])}&{beside.asks_step(run)}")
-    claims = beside.step(visitor, run)
-    assert claims
-    assert faults(claims) == []
+    visitor.open(f"/compare?with={quote_plus(OF_A_RUN[1])}&{changing.asks_step(run)}")
+    assert faults(changing.step(visitor, run)) == []
 
 
 def test_no_view_is_left_out() -> None:
@@ -196,7 +193,7 @@ PLANTED: list[View] = [
     ("heads", "Likeness"),
     ("checkpoints", "Spectra"),
 ]
-"""One of each way of reading: a table, a table on a canvas, a tree, a strip, a sentence."""
+"""One of each way of reading: a table, a table on a canvas, a tree, a strip, names and values."""
 
 
 def cut_off(claim: Claim) -> str:

@@ -8,8 +8,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from tests.browser.truth import core
-from tests.browser.truth.screen import Claim, board, grid, nodes, notes, said
+from tests.browser.truth.core import SHAKESPEARE
+from tests.browser.truth.screen import Claim, board, claims, grid, nodes, said
 from tests.browser.visiting import Visitor
 
 TEMPERATURE, TOP_K, TOP_P, SEED = 0.7, 40, 0.8, 3
@@ -19,9 +19,9 @@ BEAMS, LENGTH, ALPHA = 2, 4, 0.6
 @cache
 def next_logits(*written: int) -> Tensor:
     """What the model gives behind the text and these tokens."""
-    ids = torch.cat((core.ids(), torch.tensor([written], dtype=torch.long)), 1)
+    ids = torch.cat((SHAKESPEARE.ids, torch.tensor([written], dtype=torch.long)), 1)
     with torch.no_grad():
-        logits: Tensor = core.model()(ids)[0, -1].double()
+        logits: Tensor = SHAKESPEARE.model(ids)[0, -1].double()
     return logits
 
 
@@ -34,7 +34,7 @@ def log_chance(*written: int) -> float:
 
 @cache
 def by_label() -> dict[str, int]:
-    return {core.label(number): number for number in range(core.model().config.vocab_size)}
+    return {SHAKESPEARE.label(n): n for n in range(SHAKESPEARE.model.config.vocab_size)}
 
 
 def columns() -> list[Tensor]:
@@ -53,76 +53,77 @@ def columns() -> list[Tensor]:
 
 def branches() -> tuple[list[list[int]], str]:
     """Two branches from the start, and the address of one who went back there."""
-    first, second, third, *_ = core.chances().topk(3).indices.tolist()
-    return [[first, second], [third]], f"&branches=0f{first}-{second}.0f{third}.0"
+    first, second, third = SHAKESPEARE.chances.topk(3).indices.tolist()
+    return [[first, second], [third]], f"branches=0f{first}-{second}.0f{third}.0"
 
 
 def asks() -> str:
-    chosen = f"&temperature={TEMPERATURE}&top_k={TOP_K}&top_p={TOP_P}&seed={SEED}"
-    return f"{chosen}{branches()[1]}"
+    chosen = f"temperature={TEMPERATURE}&top_k={TOP_K}&top_p={TOP_P}&seed={SEED}"
+    return f"{chosen}&{branches()[1]}&beams={BEAMS}&length={LENGTH}&alpha={ALPHA}"
 
 
 def token_by_token(visitor: Visitor) -> list[Claim]:
-    made = columns()
-    return [*_rows(visitor, made), *_cuts(visitor, made), *_branches(visitor)]
+    return [*_rows(visitor), *_cuts(visitor), *_branches(visitor)]
 
 
-def _rows(visitor: Visitor, made: list[Tensor]) -> list[Claim]:
+def _rows(visitor: Visitor) -> list[Claim]:
     """Every row through all columns; what a stage cut off it must have left no chance."""
-    claims, ids, left = [], by_label(), torch.ones(len(made[0]), dtype=torch.bool)
-    for name, *cells in board(visitor, "stages"):
+    stages, made = columns(), list[Claim]()
+    left = torch.ones(len(by_label()), dtype=torch.bool)
+    for name, logit, *cells in board(visitor, "stages"):
         if name.endswith(" others"):
-            claims.append(Claim("others", name, int(left.sum())))
-            true = [float(stage[left].sum()) for stage in made]
+            made.append(Claim("others", name, int(left.sum())))
+            true = [stage[left].sum() for stage in stages]
         else:
-            left[ids[name]] = False
-            claims.append(Claim(f"logit of {name}", cells[0], float(next_logits()[ids[name]])))
-            true = [float(stage[ids[name]]) for stage in made]
-        for column, (shown, chance) in enumerate(zip(cells[1:], true, strict=True)):
-            text = "0" if shown == "cut" else shown
-            claims.append(Claim(f"column {column} of {name}", text, chance))
+            token = by_label()[name]
+            left[token] = False
+            made.append(Claim(f"logit of {name}", logit, float(next_logits()[token])))
+            true = [stage[token] for stage in stages]
+        names = {f"column {column} of {name}": value for column, value in enumerate(true)}
+        made += claims(names, ["0" if shown == "cut" else shown for shown in cells])
     assert int((~left).sum()) >= 12
-    return claims
+    return made
 
 
-def _cuts(visitor: Visitor, made: list[Tensor]) -> list[Claim]:
-    _, tempered, kept, nucleus, final = made
-    heads = notes(visitor, "stages")
+def _cuts(visitor: Visitor) -> list[Claim]:
+    """What each stage cuts off, under its head and in the sentence below."""
+    _, tempered, kept, nucleus, final = columns()
+    heads = visitor.widget("stages").locator("thead .note").all_text_contents()
     k, p, left = (int((stage > 0).sum()) for stage in (kept, nucleus, final))
     name, chance = said(visitor, r"Next: (\S+), drawn by seed 3 with probability ([\d.]+)\.\n")
-    by_k, mass_k, by_p, mass_p, rest = said(
+    shown = said(
         visitor,
         r"top-k cuts (\d+) tokens with ([\d.]+); top-p cuts (\d+) tokens with ([\d.]+): "
         r"(\d+) tokens can be drawn",
     )
     gone = float(tempered.sum() - kept.sum()), float(kept.sum() - nucleus.sum())
-    return [
-        Claim("head of top-k", heads[4], gone[0]),
-        Claim("head of top-p", heads[5], gone[1]),
-        Claim("divided by", heads[6], float(nucleus.sum())),
-        Claim("top-k cuts", by_k, len(kept) - k),
-        Claim("top-k cuts a mass", mass_k, gone[0]),
-        Claim("top-p cuts", by_p, k - p),
-        Claim("top-p cuts a mass", mass_p, gone[1]),
-        Claim("left", rest, left),
-        Claim(f"drawn: {name}", chance, float(final[by_label()[name]])),
-    ]
+    true = {
+        "head of top-k": gone[0],
+        "head of top-p": gone[1],
+        "divided by": nucleus.sum(),
+        "top-k cuts": len(kept) - k,
+        "top-k cuts a mass": gone[0],
+        "top-p cuts": k - p,
+        "top-p cuts a mass": gone[1],
+        "left": left,
+        f"drawn: {name}": final[by_label()[name]],
+    }
+    return claims(true, (*heads[4:7], *shown, chance))
 
 
 def _branches(visitor: Visitor) -> list[Claim]:
     """The chance of every node, and the sums of the branches."""
-    written, claims = branches()[0], []
+    written, made = branches()[0], list[Claim]()
     steps = [line[: at + 1] for line in written for at in range(len(line))]
-    shown = nodes(visitor, "branches_tree")[1:]
-    for path, (label, number, _) in zip(steps, shown, strict=True):
-        assert label == core.label(path[-1])
+    for path, (label, number, _) in zip(steps, nodes(visitor, "branches_tree")[1:], strict=True):
+        assert label == SHAKESPEARE.label(path[-1])
         chance = math.exp(log_chance(*path) - log_chance(*path[:-1]))
-        claims.append(Claim(f"node {label}", number, chance))
-    for path, (_, count, total, each) in zip(written, grid(visitor), strict=True):
-        claims.append(Claim(f"tokens of {path}", count, len(path)))
-        claims.append(Claim(f"log-probability of {path}", total, log_chance(*path)))
-        claims.append(Claim(f"of {path}, a token", each, log_chance(*path) / len(path)))
-    return claims
+        made.append(Claim(f"node {label}", number, chance))
+    for path, (name, *shown) in zip(written, grid(visitor, "branch"), strict=True):
+        total = log_chance(*path)
+        true = {"tokens": len(path), "log-probability": total, "a token": total / len(path)}
+        made += claims({f"{what} of {name}": true[what] for what in true}, shown)
+    return made
 
 
 def penalty(length: int) -> float:
@@ -147,72 +148,58 @@ def searched() -> list[list[Way]]:
     return steps
 
 
+def _of_way(path: tuple[int, ...], total: float) -> dict[str, float]:
+    name, divided = "-".join(map(SHAKESPEARE.label, path)), penalty(len(path))
+    return {
+        f"{name}: number": total / divided,
+        f"{name}: log-probability": total,
+        f"{name}: divided by": divided,
+        f"{name}: score": total / divided,
+    }
+
+
 def beams(visitor: Visitor) -> list[Claim]:
     """Every node with its three numbers, and the two texts that were found."""
-    assert core.model().config.eos_id is None, "here no token ends the text"
-    steps, claims = searched(), []
+    assert SHAKESPEARE.model.config.eos_id is None, "here no token ends the text"
+    steps, made = searched(), list[Claim]()
     flat = [each for step in steps for each in step]
     for (path, total), (label, number, told) in zip(flat, nodes(visitor, "beam_tree"), strict=True):
-        assert label == core.label(path[-1])
+        assert label == SHAKESPEARE.label(path[-1])
         fell, by, score = told.partition("log-probability ")[2].replace("= score", "÷").split("÷")
-        what = f"{label} in step {len(path)}"
-        claims += [
-            Claim(f"{what}, number", number, total / penalty(len(path))),
-            Claim(f"{what}, log-probability", fell, total),
-            Claim(f"{what}, divided by", by, penalty(len(path))),
-            Claim(f"{what}, score", score, total / penalty(len(path))),
-        ]
-    for (path, total), line in zip(steps[-1], grid(visitor), strict=False):
-        claims += [
-            Claim("tokens", line[1], len(path)),
-            Claim("log-probability", line[2], total),
-            Claim("divided by", line[3], penalty(len(path))),
-            Claim("score", line[4], total / penalty(len(path))),
-        ]
+        made += claims(_of_way(path, total), (number, fell, by, score))
+    for (path, total), line in zip(steps[-1], grid(visitor, "divided by"), strict=False):
+        made.append(Claim(f"tokens of {line[0]}", line[1], len(path)))
+        made += claims(_of_way(path, total), (line[4], *line[2:5]))
     considered, kept = said(visitor, r"; (\d+) tokens were considered, (\d+) kept")
-    return [
-        *claims,
-        Claim("considered", considered, len(flat)),
-        Claim("kept", kept, BEAMS * LENGTH),
-    ]
+    return made + claims({"considered": len(flat), "kept": BEAMS * LENGTH}, (considered, kept))
 
 
 def forcing(visitor: Visitor) -> list[Claim]:
     """Half of the text is given; each next token of the target, and the model's own instead."""
-    given = (core.ids().shape[1] + 1) // 2
-    target = core.ids()[0, given:]
-    logits = core.logits()[given - 1 : -1]
+    ids = SHAKESPEARE.ids
+    given = (ids.shape[1] + 1) // 2
+    target = ids[0, given:]
+    logits = SHAKESPEARE.logits[given - 1 : -1]
     chances = logits.softmax(-1).gather(-1, target[:, None])[:, 0]
-    best, free = logits.argmax(-1), list[int]()
+    free = ids[:, :given]
     with torch.no_grad():
         for _ in target:
-            ids = torch.cat((core.ids()[:, :given], torch.tensor([free], dtype=torch.long)), 1)
-            free.append(int(core.model()(ids)[0, -1].argmax()))
+            free = torch.cat((free, SHAKESPEARE.model(free)[:, -1:].argmax(-1)), 1)
+    best, own = logits.argmax(-1), free[0, given:]
     lines = {name: cells for name, *cells in board(visitor, "forcing")}
     for name, written in {
-        "target out": target.tolist(),
-        "fed the target, it says": best.tolist(),
-        "its own words out": free,
+        "target out": target,
+        "fed the target, it says": best,
+        "its own words out": own,
     }.items():
-        assert lines[name] == [core.label(each) for each in written], name
-    right, count, nats, same = said(
+        assert lines[name] == [SHAKESPEARE.label(each) for each in written.tolist()], name
+    shown = said(
         visitor,
         r"Fed the target, (\d+) of (\d+) are right, at ([\d.]+) nats a token\. "
         r"Fed its own words, .*; (\d+) of \d+ are right",
     )
-    return [
-        *(
-            Claim(f"chance of step {at}", shown, float(true))
-            for at, (shown, true) in enumerate(
-                zip(lines["its chance of the target"], chances, strict=True), 1
-            )
-        ),
-        Claim("right when fed", right, int((best == target).sum())),
-        Claim("steps", count, len(target)),
-        Claim("nats", nats, -float(chances.log().mean())),
-        Claim(
-            "right of its own",
-            same,
-            sum(a == b for a, b in zip(free, target.tolist(), strict=False)),
-        ),
-    ]
+    true = {f"chance of step {at}": chance for at, chance in enumerate(chances)}
+    true["right when fed"] = int((best == target).sum())
+    true["steps"], true["nats"] = len(target), -chances.log().mean()
+    true["right of its own"] = int((own == target).sum())
+    return claims(true, [*lines["its chance of the target"], *shown])

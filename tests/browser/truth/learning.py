@@ -20,7 +20,7 @@ from tokenizers.pre_tokenizers import (
 from tokenizers.trainers import UnigramTrainer
 
 from explorer import learnt
-from tests.browser.truth import core
+from tests.browser.truth.core import SHAKESPEARE
 from tests.browser.truth.screen import Claim, grid, said
 from tests.browser.visiting import Visitor
 
@@ -38,7 +38,7 @@ def byte_pairs(visitor: Visitor) -> list[Claim]:
     counted = Counter(pair for word in words for pair in pairwise(word))
     (length,) = said(visitor, r"The text is ([\d,]+) tokens long")
     made = [Claim("tokens of the text", length, sum(map(len, words)))]
-    for first, second, _, times in grid(visitor)[:8]:
+    for first, second, _, times in grid(visitor, "token numbers")[:8]:
         pair = first.replace("␣", "Ġ"), second.replace("␣", "Ġ")
         made.append(Claim(f"{first} {second}", times, counted[pair]))
     assert [claim.true for claim in made[1:]] == [n for _, n in counted.most_common(8)]
@@ -56,7 +56,7 @@ def wordpiece(visitor: Visitor) -> list[Claim]:
     scores = {pair: n / (alone[pair[0]] * alone[pair[1]]) for pair, n in counted.items()}
     (length,) = said(visitor, r"The text is ([\d,]+) tokens long")
     made = [Claim("tokens of the text", length, sum(alone.values()))]
-    for first, second, _, times, score in grid(visitor)[:8]:
+    for first, second, _, times, score in grid(visitor, "textbook's score")[:8]:
         made.append(Claim(f"{first} {second}", times, counted[first, second]))
         shown = score.replace("e-0", "e−")
         made.append(Claim(f"score of {first} {second}", shown, scores[first, second]))
@@ -89,6 +89,10 @@ def pieces(size: int) -> dict[str, float]:
     return dict(stored[1:])
 
 
+def label_of(piece: str) -> str:
+    return piece.replace("▁", "␣")
+
+
 def ways(word: str, scores: dict[str, float]) -> Iterator[tuple[str, ...]]:
     """Every way to cut a word into pieces."""
     if not word:
@@ -108,13 +112,14 @@ def unigram(visitor: Visitor) -> list[Claim]:
         Claim("pieces", count, 1 + len(scores)),
         Claim("all chances", total, sum(map(math.exp, scores.values()))),
     ]
-    for (piece, score, chance), true in zip(grid(visitor), scores.items(), strict=False):
-        assert piece == true[0].replace("▁", "␣")
-        made.append(Claim(f"score of {piece}", score, true[1]))
-        made.append(Claim(f"e^score of {piece}", chance, math.exp(true[1])))
-    for word, _, first, _, second in grid(visitor, 2):
+    table = grid(visitor, "e^score", label_of(next(iter(scores))))
+    for (piece, score, chance), (name, true) in zip(table, scores.items(), strict=False):
+        assert piece == label_of(name)
+        made.append(Claim(f"score of {piece}", score, true))
+        made.append(Claim(f"e^score of {piece}", chance, math.exp(true)))
+    for word, _, first, _, second in grid(visitor, "likeliest cut"):
         cuts = [sum(scores[piece] for piece in way) for way in ways(f"▁{word}", scores)]
         for shown, true_sum in zip((first, second), sorted(cuts, reverse=True), strict=False):
             made.append(Claim(f"a cut of {word}", shown, true_sum))
-    assert core.TEXT.split()[-1] in {claim.what.rpartition(" ")[2] for claim in made}
+    assert SHAKESPEARE.text.split()[-1] in {claim.what.rpartition(" ")[2] for claim in made}
     return made

@@ -1,56 +1,42 @@
-"""What the pages of the section Look show, claim by claim."""
+"""What the pages of the section Look show, and the page Masks, claim by claim."""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import torch
 from playwright.sync_api import expect
 
 from models import trace
 from models.trace import CHEAP_SITES
-from tests.browser.truth import core
+from tests.browser.truth.core import SHAKESPEARE, TRANSLATION, Case, scores_in
 from tests.browser.truth.screen import (
     Claim,
     bars,
-    cell,
+    board,
+    cells,
+    claims,
     grid,
+    listed,
     painted,
-    rows,
+    pointed_at,
     said,
     step_of,
-    walked_to,
 )
 from tests.browser.visiting import Visitor
 
-QUERY, KEY, NUMBER = 7, 6, 3
-CHOOSES = ("likeness", "heads_off", "head_statistics")
-"""Pictures in which a click chooses a cell."""
-N = r"\(?(−?[\d.]+)\)?"
-PRODUCT = rf"\\underbrace\{{{N} \\cdot {N}\}}_\{{y_\{{(\d+)\}} w_\{{\d+\}}\}}"
-SUM = (
-    rf"{N} = {PRODUCT} \+ {PRODUCT} \+ \\underbrace\{{{N}\}}_\{{([\d,]+)\\text\{{ more\}}\}}"
-    rf" \+ \\underbrace\{{{N}\}}_\{{b\}}"
-)
-"""A number as a sum in LaTeX: two products, the others added up, and the bias."""
+NUMBER = 3
+"""Of the query's vector, which the walk shows as a sum."""
 
 
-def a_cell(
-    visitor: Visitor, key: str, values: torch.Tensor, query: int, at: int, exact: bool = False
-) -> Claim:
-    """A cell of the picture of these values; `exact` where no codes are sent."""
-    step = 0.0 if exact else step_of(values)
-    shown = cell(visitor, key, query, at, chooses=key in CHOOSES)
-    return Claim(f"{key}: row {query}, column {at}", shown, float(values[query, at]), step)
-
-
-def chances(visitor: Visitor) -> list[Claim]:
-    """The bars of the next token, the likeliest first."""
-    best = core.chances().topk(8)
-    named = [core.label(int(index)) for index in best.indices]
+def chances(visitor: Visitor, case: Case = SHAKESPEARE) -> list[Claim]:
+    """The bars of the next token or of the classes, the likeliest first."""
     shown = bars(visitor)[:8]
-    assert [label for label, _ in shown] == named
+    best = case.chances.topk(len(shown))
+    if case is SHAKESPEARE:
+        assert [label for label, _ in shown] == [case.label(int(each)) for each in best.indices]
     return [
         Claim(f"chance of {label}", value, float(true))
         for (label, value), true in zip(shown, best.values, strict=True)
@@ -58,39 +44,44 @@ def chances(visitor: Visitor) -> list[Claim]:
 
 
 def start(visitor: Visitor) -> list[Claim]:
-    cells = [(7, 6), (7, 0), (3, 2)]
-    made = [a_cell(visitor, "start_head", core.weights(), *at) for at in cells]
-    return [*made, *chances(visitor)]
+    head = cells(visitor, "start_head", SHAKESPEARE.weights, (7, 6), (7, 0), (3, 2))
+    return [*head, *chances(visitor)]
+
+
+def writing(visitor: Visitor) -> list[Claim]:
+    return [*cells(visitor, "written_head", SHAKESPEARE.weights, (7, 6)), *chances(visitor)]
 
 
 def tokens(visitor: Visitor) -> list[Claim]:
-    shown = grid(visitor)
-    assert [line[1] for line in shown] == core.labels()
-    return [
-        Claim(f"number of {line[1]}", line[2], true)
-        for line, true in zip(shown, core.ids()[0].tolist(), strict=True)
-    ]
+    made = []
+    table = grid(visitor, "bytes of the characters")
+    for line, true in zip(table, SHAKESPEARE.ids[0].tolist(), strict=True):
+        assert line[1] == SHAKESPEARE.label(true)
+        made.append(Claim(f"number of {line[1]}", line[2], true))
+    return made
 
 
-def attention(visitor: Visitor) -> list[Claim]:
-    return [a_cell(visitor, "attention_head", core.weights(), *at) for at in [(7, 6), (4, 1)]]
+def attention(case: Case, visitor: Visitor) -> list[Claim]:
+    """Cells of the head; of a classifier also how sure it is."""
+    made = cells(visitor, "attention_head", case.weights, (case.query, case.key), (4, 0))
+    return made if case.logits.dim() > 1 else made + chances(visitor, case)
 
 
 def lines(visitor: Visitor) -> list[Claim]:
     """The strongest line of a query, and of a key: the chosen head alone is drawn."""
     visitor.drawn("attention_lines")
-    view, weights = visitor.widget("attention_lines"), core.weights()
-    made = []
-    for turn, at, held in [("ArrowLeft", QUERY, weights[QUERY]), ("ArrowRight", 2, weights[:, 2])]:
+    view, weights = visitor.widget("attention_lines"), SHAKESPEARE.weights
+    sentence, made = view.locator(".sentence"), []
+    labels = [SHAKESPEARE.label(number) for number in SHAKESPEARE.ids[0].tolist()]
+    for turn, at, held in [("ArrowLeft", 7, weights[7]), ("ArrowRight", 2, weights[:, 2])]:
         view.locator(".stage").focus()
         for press in ["Escape", turn, *["ArrowDown"] * at]:
             visitor.page.keyboard.press(press)
         painted(visitor)
-        sentence = view.locator(".sentence")
-        expect(sentence).to_contain_text(core.labels()[at])
+        expect(sentence).to_contain_text(labels[at])
         strongest, _, head = sentence.inner_text().rpartition(":")[2].partition(", head ")
-        assert int(head) == core.HEAD
-        other = core.labels()[int(held.argmax())]
+        assert int(head) == SHAKESPEARE.head
+        other = labels[int(held.argmax())]
         assert other in sentence.inner_text()
         made.append(Claim(f"{turn} {at}: {other}", strongest, float(held.max()), step_of(weights)))
         visitor.page.keyboard.press("Escape")
@@ -100,11 +91,11 @@ def lines(visitor: Visitor) -> list[Claim]:
 def two_way(visitor: Visitor) -> list[Claim]:
     """Whom a token looks at most and who looks at it most, each with its place and its weight."""
     visitor.drawn("attention_tokens")
-    view, weights = visitor.widget("attention_tokens"), core.weights()
-    view.locator(f'.chip[data-side="0"][data-at="{KEY}"]').hover()
-    expect(view.locator(".sentence")).to_contain_text(f"is token {KEY} of {len(weights)}")
+    view, weights, at = visitor.widget("attention_tokens"), SHAKESPEARE.weights, SHAKESPEARE.key
+    view.locator(f'.chip[data-side="0"][data-at="{at}"]').hover()
+    expect(view.locator(".sentence")).to_contain_text(f"is token {at} of {len(weights)}")
     made = []
-    for half, values in [("above", weights[KEY]), ("below", weights[:, KEY])]:
+    for half, values in [("above", weights[at]), ("below", weights[:, at])]:
         partners = view.locator(f".{half} .said .partner")
         places = [int(place) for place in partners.locator(".place").all_inner_texts()]
         shown = partners.locator(".value").all_inner_texts()
@@ -117,171 +108,187 @@ def two_way(visitor: Visitor) -> list[Claim]:
     return made
 
 
-def stages(visitor: Visitor) -> list[Claim]:
+def stages(case: Case, visitor: Visitor) -> list[Claim]:
     """The held cell in every stage, and where the colours of the others end."""
     visitor.drawn("stages")
     view = visitor.widget("stages")
     sentence = view.locator(".sentence").first
-    expect(sentence).to_contain_text("attends to")
-    q, k, v = (core.seen()[f"{core.SITE}.{name}"][0, core.HEAD].double() for name in "qkv")
+    expect(sentence).to_contain_text("held")
+    q, k, v = (case.of_head(name) for name in "qkv")
     held = {
         "dots": q @ k.mT,
-        "scaled": core.scores(),
-        "logits": core.scores(),
-        "weights": core.weights(),
+        "scaled": case.scores,
         "added": torch.zeros(len(q), len(k)),
+        "logits": case.scores,
+        "weights": case.weights,
     }
-    made = [Claim("the sentence", sentence.inner_text().rpartition(":")[2], _held(held["weights"]))]
+    weight = sentence.inner_text().rpartition(":")[2]
+    made = [Claim("the sentence", weight, float(case.weights[case.query, case.key]))]
     for of, values in held.items():
         now = view.locator(f'.panel[data-of="{of}"] .now').inner_text()
-        made.append(Claim(f"{of}, held", now, _held(values)))
-    ends = {"q": q, "k": k, "v": v, "out": core.weights() @ v, "dots": q @ k.mT}
-    for of, values in ends.items():
+        made.append(Claim(f"{of}, held", now, float(values[case.query, case.key])))
+    for of, values in {"q": q, "k": k, "v": v, "out": case.weights @ v, "dots": q @ k.mT}.items():
         end = view.locator(f'.panel[data-of="{of}"] .legend span').last.inner_text()
         made.append(Claim(f"{of}, the largest", end, float(values.abs().max())))
     return made
 
 
-def _held(values: torch.Tensor) -> float:
-    return float(values[QUERY, KEY])
-
-
-def pairs(visitor: Visitor) -> list[Claim]:
-    steps = dict(rows(visitor, 0))
-    q, k = (core.seen()[f"{core.SITE}.{name}"][0, core.HEAD].double() for name in "qk")
-    scores, weights = core.scores()[QUERY], core.weights()[QUERY]
+def pairs(case: Case, visitor: Visitor) -> list[Claim]:
+    """The ledger of one pair, its row of keys, and the way into the stream."""
+    q, k = case.of_head("q")[case.query], case.of_head("k")
+    scores, weights, width = case.scores[case.query], case.weights[case.query], len(q)
     exps = (scores - scores.max()).exp()
-    made = [
-        Claim("q·k", steps["q·k, the sum of 32 products"], float(q[QUERY] @ k[KEY])),
-        Claim("÷ √32", steps["÷ √32: the score"], float(scores[KEY])),
-        Claim("e^", steps["e^(this − largest)"], float(exps[KEY])),
-        Claim("sum", steps["÷ the same, summed over 8 keys"], float(exps.sum())),
-        Claim("weight", steps["weight"], float(weights[KEY])),
-    ]
-    for name, score, weight in grid(visitor):
+    keys = int((weights > 0).sum())
+    true = {
+        f"q·k, the sum of {width} products": q @ k[case.key],
+        f"÷ √{width}: the score": scores[case.key],
+        "e^(this − largest)": exps[case.key],
+        f"÷ the same, summed over {keys} keys": exps[weights > 0].sum(),
+        "weight": weights[case.key],
+    }
+    made = listed(visitor, true)
+    for name, score, weight in grid(visitor, "key", "weight"):
         place = int(name.partition(" ")[0])
         made.append(Claim(f"score of {name}", score, float(scores[place])))
         made.append(Claim(f"weight of {name}", weight, float(weights[place])))
-    onward = dict(rows(visitor, 1))
     number = int(visitor.widget("number").locator("input").input_value())
-    block = core.model().last_stack.blocks[core.LAYER].self_attn
-    given = core.seen()[f"{core.SITE}.head_out"][0, core.HEAD, QUERY].double()
-    to_stream = block.o_proj.weight[number, core.HEAD * 32 :][:32].detach().double()
-    before = core.seen()[f"decoder.{core.LAYER}.resid_pre"][0, QUERY, number]
-    after = core.seen()[f"decoder.{core.LAYER}.resid_mid"][0, QUERY, number]
-    return [
-        *made,
-        Claim("head writes", onward["all keys: what this head writes"], float(to_stream @ given)),
-        Claim("the stream before", onward["the stream before"], float(before)),
-        Claim("the stream after", onward["the stream after"], float(after)),
-    ]
+    mine = slice(case.head * width, (case.head + 1) * width)
+    to_stream = case.attention.o_proj.weight[number, mine].detach().double()
+    around = "resid_mid resid_cross" if case is TRANSLATION else "resid_pre resid_mid"
+    before, after = (
+        case.seen[f"{case.stack}.{case.layer}.{site}"][0, case.query, number]
+        for site in around.split()
+    )
+    true = {
+        "all keys: what this head writes": to_stream @ case.of_head("head_out")[case.query],
+        "the stream before": before,
+        "the stream after": after,
+    }
+    return made + listed(visitor, true)
 
 
-def lens(visitor: Visitor) -> list[Claim]:
+def lens(case: Case, visitor: Visitor) -> list[Claim]:
+    """What would be answered after each layer, and what all heads give the likeliest's logit."""
     made = []
-    for layer, line in enumerate(grid(visitor, 0)):
-        best = core.after(layer).softmax(-1).topk(5)
+    for layer, line in enumerate(grid(visitor, "after")):
+        best = case.after(layer).softmax(-1).topk(len(line) - 1)
         for shown, true, index in zip(line[1:], best.values, best.indices, strict=True):
             name, _, chance = shown.rpartition("  ")
-            assert name == core.label(int(index))
+            assert case.logits.dim() == 1 or name == case.label(int(index))
             made.append(Claim(f"after {line[0]}: {name}", chance, float(true)))
-    sums = dict(grid(visitor, 1))
-    option = int(core.logits()[-1].argmax())
-    made.append(Claim("logit", sums["logit"], float(core.logits()[-1, option])))
-    made.append(Claim("all heads", sums["all heads"], core.heads_in_logit(option)))
+    sums, option = dict(grid(visitor, "what", "logits")), int(case.answer.argmax())
+    kinds = {"all heads": "self_attn"}
+    if case is TRANSLATION:
+        kinds["all heads of cross-attention"] = "cross_attn"
+    for name, kind in kinds.items():
+        made.append(Claim(name, sums[name], case.heads_in_logit(option, kind)))
+    return [*made, Claim("logit", sums["logit"], float(case.answer[option]))]
+
+
+def decoding(visitor: Visitor) -> list[Claim]:
+    """The likeliest words of a translation's first step."""
+    best = TRANSLATION.chances.topk(5)
+    made = []
+    for (name, logit, chance, *_), index, true in zip(
+        board(visitor, "stages"), best.indices, best.values, strict=False
+    ):
+        assert name == TRANSLATION.label(int(index))
+        made.append(Claim(f"logit of {name}", logit, float(TRANSLATION.answer[index])))
+        made.append(Claim(f"chance of {name}", chance, float(true)))
     return made
 
 
-def walk(visitor: Visitor) -> list[Claim]:
-    """The held head's weights, its query, and the stream after a layer."""
-    made = [a_cell(visitor, "walk_values", core.weights(), QUERY, KEY, exact=True)]
-    values = {
-        f"{core.SITE}.q": core.seen()[f"{core.SITE}.q"][0, core.HEAD],
-        "decoder.0.resid_post": core.seen()["decoder.0.resid_post"][0],
+def walk(case: Case, visitor: Visitor) -> list[Claim]:
+    """The head's weights; its query; a stream, or the chances of the classes."""
+    made = cells(visitor, "walk_values", case.weights, (case.query, case.key), step=0.0)
+    stages = {
+        "decoder": [f"{case.site}.q", "decoder.0.resid_post"],
+        "encoder-decoder": ["encoder.0.resid_post"],
+        "encoder": ["probabilities"],
     }
-    for stage, value in values.items():
-        visitor.open(f"/walk?{core.ADDRESS}&stage={stage}&decoder_token={QUERY}&number={NUMBER}")
-        if stage.endswith(".q"):
-            made += _as_a_sum(visitor)
-        cells = [(2, 3), (5, 1)]
-        made += [a_cell(visitor, "walk_values", value, *cell, exact=True) for cell in cells]
+    for stage in stages[case.model.config.kind]:
+        asks = f"stage={stage}&decoder_token={case.query}&number={NUMBER}"
+        visitor.open(f"/walk?{case.address}&{asks}")
+        if stage == "probabilities":
+            values, places = case.chances.sort(descending=True).values[None], [(0, 0), (0, 2)]
+        elif stage.endswith(".q"):
+            made += _as_a_sum(case, visitor)
+            values, places = case.of_head("q"), [(2, 3), (5, 1)]
+        else:
+            values, places = case.seen[stage][0], [(2, 3), (5, 1)]
+        made += cells(visitor, "walk_values", values, *places, step=0.0)
     return made
 
 
-def _as_a_sum(visitor: Visitor) -> list[Claim]:
+def _as_a_sum(case: Case, visitor: Visitor) -> list[Claim]:
     """One number of the query as its sum, and how far the pass is from the formula.
 
     How far is a matter of rounding, so it is measured in a pass that shows as little as the page's.
     """
-    block = core.model().last_stack.blocks[core.LAYER]
-    seen = trace(core.model(), core.ids(), sites=CHEAP_SITES)
+    block = case.model.last_stack.blocks[case.layer]
+    seen = trace(case.model, case.ids, sites=CHEAP_SITES)
     with torch.no_grad():
-        normed = block.self_residual.norm(seen[f"decoder.{core.LAYER}.resid_pre"])[0, QUERY]
-    mine = slice(core.HEAD * 32, (core.HEAD + 1) * 32)
-    w, b = (each.detach()[mine].double() for each in block.self_attn.q_proj.parameters())
+        normed = block.self_residual.norm(seen[f"decoder.{case.layer}.resid_pre"])[0, case.query]
+    passed = seen[f"{case.site}.q"][0, case.head, case.query].double()
+    mine = slice(case.head * len(passed), (case.head + 1) * len(passed))
+    w, b = (each.detach()[mine].double() for each in case.attention.q_proj.parameters())
     products = normed.double() * w[NUMBER]
     most = products.abs().argsort(descending=True)
-    passed = seen[f"{core.SITE}.q"][0, core.HEAD, QUERY].double()
     apart = float((passed - (normed.double() @ w.mT + b)).abs().max() / passed.abs().max())
     (shown,) = said(visitor, r"differs by at most (\S+) of its largest number")
     made = [Claim("pass and formula apart", shown, apart)]
     text = visitor.page.locator("annotation").last.text_content() or ""
-    read = re.search(SUM, text.replace("-", "−").replace("{,}", ","))
-    assert read is not None, text
-    value, one, by_one, first, two, by_two, second, rest, more, bias = read.groups()
-    assert [int(first), int(second)] == most[:2].tolist()
+    numbers = re.findall(r"−?\d[\d.,]*", text.replace("-", "−").replace("{,}", ","))
+    largest, next_to, *others = most.tolist()
     true = {
-        "the number": (value, float(passed[NUMBER])),
-        "first": (one, float(normed[most[0]])),
-        "its weight": (by_one, float(w[NUMBER, most[0]])),
-        "second": (two, float(normed[most[1]])),
-        "the second's weight": (by_two, float(w[NUMBER, most[1]])),
-        "all others": (rest, float(products[most[2:]].sum())),
-        "so many others": (more, len(products) - 2),
-        "bias": (bias, float(b[NUMBER])),
+        "the number": passed[NUMBER],
+        "first": normed[largest],
+        "its weight": w[NUMBER, largest],
+        "its place": largest,
+        "its place again": largest,
+        "second": normed[next_to],
+        "the second's weight": w[NUMBER, next_to],
+        "the second's place": next_to,
+        "the second's place again": next_to,
+        "all others": products[others].sum(),
+        "so many others": len(others),
+        "bias": b[NUMBER],
     }
-    return [*made, *(Claim(f"the sum: {what}", *both) for what, both in true.items())]
-
-
-def writing(visitor: Visitor) -> list[Claim]:
-    return [a_cell(visitor, "written_head", core.weights(), 7, 6), *chances(visitor)]
+    return made + claims(true, numbers)
 
 
 def masks(visitor: Visitor) -> list[Claim]:
-    return [
-        a_cell(visitor, "scores", core.scores(), 2, 5),
-        a_cell(visitor, "weights", core.weights(), 7, 6),
-    ]
+    scores = cells(visitor, "scores", SHAKESPEARE.scores, (2, 5))
+    return scores + cells(visitor, "weights", SHAKESPEARE.weights, (7, 6))
 
 
 def padded(visitor: Visitor) -> list[Claim]:
     """The sentence's beginning, filled up to its length: nobody looks at filler."""
-    beginning = core.tokenizer().encode("To be, or")
-    ids = torch.zeros_like(core.ids())
-    assert core.model().config.pad_id == 0
-    ids[0, : len(beginning)] = torch.tensor([token.id for token in beginning])
-    scores = core.scores_of(trace(core.model(), ids))
+    beginning = replace(SHAKESPEARE, text="To be, or").ids
+    ids = torch.zeros_like(SHAKESPEARE.ids)
+    assert SHAKESPEARE.model.config.pad_id == 0
+    ids[:, : beginning.shape[1]] = beginning
+    scores = scores_in(trace(SHAKESPEARE.model, ids), SHAKESPEARE.site, SHAKESPEARE.head)
     may_not = torch.ones_like(scores).triu(1).bool() | (ids == 0)
     weights = scores.masked_fill(may_not, -math.inf).softmax(-1)
     return [
-        a_cell(visitor, "scores", scores, 2, 6),
-        a_cell(visitor, "weights", weights, 3, 1),
-        a_cell(visitor, "weights", weights, 7, 2),
-        *_looked_at(visitor, "mask_both", ~may_not),
+        *cells(visitor, "scores", scores, (2, 6)),
+        *cells(visitor, "weights", weights, (3, 1), (7, 2)),
+        *_looked_at(visitor, ~may_not),
     ]
 
 
 def student(visitor: Visitor) -> list[Claim]:
     """The handout's example is no pass: its five words look at themselves and back."""
-    return _looked_at(visitor, "mask_both", torch.ones(5, 5).tril().bool())
+    return _looked_at(visitor, torch.ones(5, 5).tril().bool())
 
 
-def _looked_at(visitor: Visitor, key: str, mask: torch.Tensor) -> list[Claim]:
+def _looked_at(visitor: Visitor, mask: torch.Tensor) -> list[Claim]:
     """What a picture of a mask says of some cells; 1 stands for "may look", 0 for "may not"."""
     made = []
     for row, column in [(1, 0), (2, 2), (1, 3), (4, 4), (0, 4)]:
-        told = walked_to(visitor, key, row, column)
-        expect(told).to_contain_text(" may ")
-        may = "0" if " may not look at " in told.inner_text() else "1"
-        made.append(Claim(f"{key}: row {row}, column {column}", may, int(mask[row, column])))
+        told = pointed_at(visitor, "mask_both", row, column)
+        assert " may " in told
+        may = "0" if " may not look at " in told else "1"
+        made.append(Claim(f"the mask: row {row}, column {column}", may, int(mask[row, column])))
     return made

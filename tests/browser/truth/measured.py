@@ -42,11 +42,8 @@ class Run:
     ) -> Tensor:
         """(t, words), for other inputs where they are given."""
         ids = self.ids if ids is None else ids
-        return (
-            trace(self.model, ids, self.target if target is None else target, edits=edits)
-            .output[0]
-            .double()
-        )
+        target = self.target if target is None else target
+        return trace(self.model, ids, target, edits=edits).output[0].double()
 
     def at(self, site: str, **how: Any) -> Tensor:
         value: Tensor = trace(self.model, self.ids, self.target, **how)[site][0].double()
@@ -162,13 +159,12 @@ class Instrument:
         found = re.search(self.sentence, said, re.IGNORECASE)
         if found is None:
             return [Claim(what, said, math.nan)]
-        made = []
-        for shown, true in zip(found.groups(), self.numbers(run), strict=True):
-            is_noise = not isinstance(true, int) and abs(true) < NOISE
-            made.append(
-                Claim(what, shown, 0.0, 2 * NOISE) if is_noise else Claim(what, shown, true)
-            )
-        return made
+        return [
+            Claim(what, shown, 0.0, 2 * NOISE)
+            if isinstance(true, float) and abs(true) < NOISE
+            else Claim(what, shown, true)
+            for shown, true in zip(found.groups(), self.numbers(run), strict=True)
+        ]
 
 
 MOVE = f"move by {N}"
@@ -200,14 +196,12 @@ INSTRUMENTS = {
 class Leaves(Tap):
     """Makes the embeddings leaves, so that a loss can be followed back to them."""
 
-    def __init__(self) -> None:
-        self.found: dict[str, Tensor] = {}
-        self.scope = ""
+    def __init__(self, scope: str = "", found: dict[str, Tensor] | None = None) -> None:
+        self.scope = scope
+        self.found = {} if found is None else found
 
     def at(self, scope: str) -> Leaves:
-        inner = Leaves()
-        inner.found, inner.scope = self.found, f"{self.scope}{scope}."
-        return inner
+        return Leaves(f"{self.scope}{scope}.", self.found)
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         if name == "embed":
@@ -219,12 +213,9 @@ def gradients(run: Run) -> dict[str, float]:
     """The length of the loss's gradient at the embeddings of each stack."""
     leaves = Leaves()
     with torch.enable_grad():
-        run.model.eval()
-        logits = run.model(run.ids, run.target, tap=leaves)[0]
-        grads = torch.autograd.grad(
-            cross_entropy(logits, run.labels[0]), list(leaves.found.values()), allow_unused=True
-        )
+        logits = run.model.eval()(run.ids, run.target, tap=leaves)[0]
+        cross_entropy(logits, run.labels[0]).backward()
     return {
-        site: 0.0 if grad is None else float(grad.norm())
-        for site, grad in zip(leaves.found, grads, strict=True)
+        site: 0.0 if value.grad is None else float(value.grad.norm())
+        for site, value in leaves.found.items()
     }

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Page, WebSocket, expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from torch import Tensor
 
-from tests.browser.visiting import Visitor
+from tests.browser.visiting import DRAWN_ANEW, Visitor
 from tests.served import wait_until
 
 UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
 """Marks that only steer how text is set."""
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?:e−?\d+)?")
-
-
 FLOAT = 2e-6
 """The pass is made in float32, and made again in float64: they differ by so much of a number."""
 WHOLE_FROM = 100
@@ -56,6 +58,14 @@ class Claim:
         return (unit / 2 if rounded else 0.0) + self.step / 2 + FLOAT * abs(self.true)
 
 
+def claims(true: Mapping[str, Any], shown: Iterable[str]) -> list[Claim]:
+    """One of each name, in this order; a number without decimals is exact."""
+    return [
+        Claim(name, text, value if isinstance(value, int) else float(value))
+        for (name, value), text in zip(true.items(), shown, strict=True)
+    ]
+
+
 def step_of(values: Tensor) -> float:
     """The step of the codes a picture of these is sent in: see explorer/components/wire.py."""
     known = values[values.isfinite()]
@@ -82,66 +92,123 @@ def said(visitor: Visitor, pattern: str) -> list[str]:
 
 def bars(visitor: Visitor) -> list[tuple[str, str]]:
     """The labels of a chart of bars and the numbers beside them."""
-    wait_until(lambda: "\u2068" in visitor.page.get_by_test_id("stMain").inner_text(), "bars", 60)
-    text = visitor.page.get_by_test_id("stMain").inner_text()
-    return re.findall(r"\u2068(.*?)\u2069\s+([\d.]+)", text)
+    main = visitor.page.get_by_test_id("stMain")
+    wait_until(lambda: "\u2068" in main.inner_text(), "bars", 60)
+    return re.findall(r"\u2068(.*?)\u2069\s+([\d.]+)", main.inner_text())
 
 
-def rows(visitor: Visitor, nth: int = 0) -> list[list[str]]:
-    """The cells of a table that is part of the page."""
-    table = visitor.page.get_by_test_id("stTable").nth(nth)
-    expect(table).to_be_visible()
-    read = "all => all.map(row => [...row.querySelectorAll('td, th')].map(cell => cell.innerText))"
-    lines = [[cell.strip() for cell in row] for row in table.locator("tr").evaluate_all(read)]
+def opened(visitor: Visitor, address: str) -> None:
+    """Open a page of the app, and hear what its server says."""
+    with visitor.page.expect_websocket() as socket:
+        visitor.open(address)
+    SOCKETS[visitor.page] = socket.value
+
+
+SOCKETS = WeakKeyDictionary[Page, WebSocket]()
+
+
+def is_end(message: bytes | str) -> bool:
+    """Whether the server says that it has run the page's script."""
+    return (
+        isinstance(message, bytes)
+        and ForwardMsg.FromString(message).WhichOneof("type") == "script_finished"
+    )
+
+
+def until_run(visitor: Visitor, act: Callable[[], object]) -> None:
+    """Do this, and wait until what the script makes of it is shown.
+
+    The address changes before the server knows of it, and a short run is not seen in the page.
+    """
+    visitor.rest()
+    with SOCKETS[visitor.page].expect_event("framereceived", is_end, timeout=60_000):
+        act()
+    visitor.page.evaluate(DRAWN_ANEW)
+    visitor.rest()
+
+
+def turn_to(visitor: Visitor, key: str, name: str) -> None:
+    """Choose a view that is not shown yet."""
+    until_run(visitor, visitor.widget(key).get_by_role("radio", name=name, exact=True).click)
+
+
+CELLS = "all => all.map(table => [...table.rows].map(row => [...row.cells].map(c => c.TEXT)))"
+
+
+def rows(visitor: Visitor, *texts: str, nth: int = 0) -> list[list[str]]:
+    """The cells of the table that is part of the page and has these texts."""
+    lines = _cells_of(visitor, "stTable", "innerText", texts, nth)
     return [[cell for cell in line if cell] for line in lines]
 
 
-def grid(visitor: Visitor, nth: int = 0) -> list[list[str]]:
-    """The cells in sight of a table that can be sorted; its own headings are left out."""
-    frame = visitor.page.get_by_test_id("stDataFrame").nth(nth)
-    cells = frame.locator('[data-testid^="glide-cell-"]')
-    cells.first.wait_for(state="attached")
-    painted(visitor)
-    read = "all => all.map(cell => [cell.dataset.testid, cell.textContent])"
-    found: dict[int, dict[int, str]] = {}
-    for name, text in cells.evaluate_all(read):
-        column, row = map(int, name.split("-")[2:])
-        if row >= 0:
-            found.setdefault(row, {})[column] = text.translate(UNSEEN)
-    return [[line[at] for at in sorted(line)] for _, line in sorted(found.items())]
+def grid(visitor: Visitor, *texts: str) -> list[list[str]]:
+    """The cells in sight of the table that can be sorted and has these texts; no headings.
+
+    Such a table tells a screen reader of new cells a while after it has them, so it is
+    known by its texts and not by its place.
+    """
+    return _cells_of(visitor, "stDataFrame", "textContent", texts, 0)[1:]
 
 
-MOST = 12
-"""So many rows and columns at most have the pictures of which a cell can be chosen."""
+def _cells_of(
+    visitor: Visitor, kind: str, read: str, texts: tuple[str, ...], nth: int
+) -> list[list[str]]:
+    tables = visitor.page.locator(f"[data-testid={kind}] table")
+    found: list[list[list[str]]] = []
+
+    def are_there() -> bool:
+        found.clear()
+        for lines in tables.evaluate_all(CELLS.replace("TEXT", read)):
+            lines = [[cell.translate(UNSEEN).strip() for cell in line] for line in lines]
+            if set(texts) <= {cell for line in lines for cell in line}:
+                found.append(lines)
+        return len(found) > nth
+
+    wait_until(are_there, f"a table with {texts}", 60)
+    return found[nth]
+
+
+def facts(visitor: Visitor, *names: str) -> dict[str, str]:
+    """A table of names and values."""
+    return {line[0]: line[1] for line in grid(visitor, "what", *names)}
+
+
+def stated(visitor: Visitor, true: Mapping[str, Any]) -> list[Claim]:
+    """What a table of names and values claims of these names."""
+    return claims(true, map(facts(visitor, *true).__getitem__, true))
+
+
+def listed(visitor: Visitor, true: Mapping[str, Any]) -> list[Claim]:
+    """The same of a table that is part of the page."""
+    return claims(true, map(dict(rows(visitor, *true)).__getitem__, true))
 
 
 def painted(visitor: Visitor) -> None:
-    """Wait for the frame after the next: what the last key asked for is drawn by then."""
+    """Wait for the frame after the next: what was asked for last is drawn by then."""
     visitor.page.evaluate(
         "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
     )
 
 
-def walked_to(visitor: Visitor, key: str, row: int, column: int, chooses: bool = False) -> Locator:
-    """The sentence of a picture at one of its cells, walked to with the keys.
-
-    Where one `chooses` a cell, the way begins at the one that is chosen, else before the first.
-    """
-    visitor.drawn(key)
-    visitor.widget(key).locator("canvas").first.focus()
-    visitor.page.keyboard.press("Escape")
-    first = ["ArrowUp"] * MOST + ["ArrowLeft"] * MOST if chooses else ["ArrowDown"]
-    for press in [*first, *["ArrowDown"] * row, *["ArrowRight"] * column]:
-        visitor.page.keyboard.press(press)
-    painted(visitor)
-    return visitor.widget(key).locator(".sentence").first
-
-
-def cell(visitor: Visitor, key: str, row: int, column: int, chooses: bool = False) -> str:
+def pointed_at(visitor: Visitor, key: str, row: int, column: int) -> str:
     """What a picture says of one of its cells."""
-    sentence = walked_to(visitor, key, row, column, chooses)
-    expect(sentence).to_contain_text(re.compile(r"\d"))
-    return sentence.inner_text().translate(UNSEEN).rpartition(":")[2]
+    sentence = visitor.point(key, row, column)
+    painted(visitor)
+    expect(sentence).not_to_be_empty()
+    return sentence.inner_text().translate(UNSEEN)
+
+
+def cells(
+    visitor: Visitor, key: str, values: Tensor, *places: tuple[int, int], step: float | None = None
+) -> list[Claim]:
+    """What the picture of these values says of its cells; a `step` of 0 where no codes are sent."""
+    step = step_of(values) if step is None else step
+    made = []
+    for row, column in places:
+        shown = pointed_at(visitor, key, row, column).rpartition(":")[2]
+        true = float(values[row, column])
+        made.append(Claim(f"{key}: row {row}, column {column}", shown, true, step))
+    return made
 
 
 def board(visitor: Visitor, key: str) -> list[list[str]]:
@@ -154,11 +221,6 @@ def board(visitor: Visitor, key: str) -> list[list[str]]:
     return [[cell.translate(UNSEEN) for cell in line] for line in found]
 
 
-def notes(visitor: Visitor, key: str) -> list[str]:
-    """What stands under the heads of such a table."""
-    return visitor.widget(key).locator("thead .note").all_text_contents()
-
-
 def nodes(visitor: Visitor, key: str) -> list[tuple[str, str, str]]:
     """The label and the number of every node of a tree, and what it says when pointed at."""
     visitor.drawn(key)
@@ -166,8 +228,3 @@ def nodes(visitor: Visitor, key: str) -> list[tuple[str, str, str]]:
       node.querySelector(".number").textContent, node.getAttribute("aria-label")])"""
     found: list[list[str]] = visitor.widget(key).locator(".node").evaluate_all(read)
     return [(label, number, told.translate(UNSEEN)) for label, number, told in found]
-
-
-def facts(visitor: Visitor, nth: int = 0) -> dict[str, str]:
-    """A table of names and values."""
-    return {line[0]: line[1] for line in grid(visitor, nth)}

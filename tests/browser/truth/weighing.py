@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import torch
 from torch import Tensor
 
-from models import load_checkpoint
 from models.presets import PRESETS
 from models.transformer import Transformer
-from tests.browser.truth import core
-from tests.browser.truth.looking import a_cell
-from tests.browser.truth.screen import Claim, facts, grid, rows, said
+from tests.browser.truth.core import CHECKPOINTS, HEADS, SHAKESPEARE, model_in, parameters
+from tests.browser.truth.screen import Claim, cells, claims, grid, rows, said, stated
 from tests.browser.visiting import Visitor
-from tests.source import ROOT
 
-HEADS = [(layer, head) for layer in range(2) for head in range(4)]
 EVEN = 0.99
 """A head whose entropy is a larger share of the most possible does not choose."""
 JUDGED = 12
@@ -26,78 +23,57 @@ JUDGED = 12
 def ledger(visitor: Visitor) -> list[Claim]:
     made = []
     for name in ("translation", "shakespeare", "reviews", "negation"):
-        model = load_checkpoint(ROOT / "models" / "checkpoints" / name).model
-        shown = said(visitor, rf"{name}\s+[^\n]+\s+ours\s+([\d,]+)")[0]
-        made.append(Claim(f"parameters of {name}", shown, parameters(model)))
-    lines = {line[0]: line for line in rows(visitor)[1:]}
-    model = core.model()
-    made.append(Claim("all parameters", lines["all parameters"][-1], parameters(model)))
-    attention = model.last_stack.blocks[0].self_attn
-    made.append(Claim("self-attention", lines["self-attention"][-1], parameters(attention)))
+        (shown,) = said(visitor, rf"{name}\s+[^\n]+\s+ours\s+([\d,]+)")
+        made.append(Claim(name, shown, parameters(model_in(CHECKPOINTS / name))))
+    parts = {"all parameters": SHAKESPEARE.model, "self-attention": SHAKESPEARE.attention}
+    lines = {line[0]: line[-1] for line in rows(visitor, *parts)}
+    made += [Claim(name, lines[name], parameters(part)) for name, part in parts.items()]
     visitor.choose("Ledger of", "web tutorial, encoder")
+    (shown,) = said(visitor, r"(520,\d+) parameters")
     preset = Transformer(PRESETS["web tutorial, encoder"]())
-    shown = said(visitor, r"(520,\d+) parameters")[0]
     return [*made, Claim("web tutorial's encoder", shown, parameters(preset))]
-
-
-def parameters(module: torch.nn.Module) -> int:
-    return sum(each.numel() for each in module.parameters())
 
 
 def queries() -> Tensor:
     """The tensor that is shown first: the chosen layer's projection of queries."""
-    block = core.model().last_stack.blocks[core.LAYER]
-    return block.self_attn.q_proj.weight.detach().double()
+    weight: Tensor = SHAKESPEARE.attention.q_proj.weight
+    return weight.detach().double()
 
 
 def rms(values: Tensor) -> float:
     return float(values.detach().double().square().mean().sqrt())
 
 
-def weights(visitor: Visitor) -> list[Claim]:
-    shown, w = facts(visitor), queries()
-    true = {
-        "numbers": w.numel(),
+def summary(w: Tensor) -> dict[str, float]:
+    return {
         "mean": float(w.mean()),
         "standard deviation": float(w.std(correction=0)),
         "root mean square": rms(w),
         "norm": float(w.norm()),
-        "lowest": float(w.min()),
-        "highest": float(w.max()),
         "largest |w|": float(w.abs().max()),
         "zeros": 100 * float((w == 0).double().mean()),
-        "not finite": int((~w.isfinite()).sum()),
     }
-    cells = [(0, 0), (3, 7), (1, 11)]
-    return [
-        *(Claim(name, shown[name], value) for name, value in true.items()),
-        *(a_cell(visitor, "weights_picture", w, *at) for at in cells),
-    ]
+
+
+def weights(visitor: Visitor) -> list[Claim]:
+    w = queries()
+    true = {"numbers": w.numel(), "lowest": float(w.min()), "highest": float(w.max())}
+    true |= {"not finite": int((~w.isfinite()).sum()), **summary(w)}
+    return stated(visitor, true) + cells(visitor, "weights_picture", w, (0, 0), (3, 7), (1, 11))
 
 
 def norms(visitor: Visitor) -> list[Claim]:
     """The root mean square of every matrix, and the numbers of the tensors in sight."""
-    table = torch.tensor(
-        [
-            [rms(each) for name, each in block.named_parameters() if each.dim() == 2]
-            for block in core.model().last_stack.blocks
-        ]
-    )
-    made = [a_cell(visitor, "norms_decoder", table, *at) for at in [(0, 0), (1, 3), (1, 5)]]
-    named = {name: each.detach().double() for name, each in core.model().named_parameters()}
-    lines = grid(visitor)
+    blocks = SHAKESPEARE.model.last_stack.blocks
+    matrices = [[each for each in block.parameters() if each.dim() == 2] for block in blocks]
+    table = torch.tensor([[rms(each) for each in line] for line in matrices])
+    made = cells(visitor, "norms_decoder", table, (0, 0), (1, 3), (1, 5))
+    named = dict(SHAKESPEARE.model.named_parameters())
+    lines = grid(visitor, "tensor", "rms")
     assert len(lines) > 8
-    for name, _, mean, std, square, norm, largest, zeros in lines:
-        w = named[name]
-        true = {
-            "mean": (mean, float(w.mean())),
-            "std": (std, float(w.std(correction=0))),
-            "rms": (square, rms(w)),
-            "norm": (norm, float(w.norm())),
-            "largest": (largest, float(w.abs().max())),
-            "zeros": (zeros, 100 * float((w == 0).double().mean())),
-        }
-        made += [Claim(f"{what} of {name}", *both) for what, both in true.items()]
+    for name, _, *shown in lines:
+        true = summary(named[name].detach().double())
+        made += claims({f"{what} of {name}": value for what, value in true.items()}, shown)
     return made
 
 
@@ -109,7 +85,7 @@ def edge(matrix: Tensor) -> float:
 
 
 def spectra(visitor: Visitor) -> list[Claim]:
-    shown, matrix = facts(visitor), queries()
+    matrix = queries()
     values = torch.linalg.svdvals(matrix)
     squares = values.square()
     held = squares.cumsum(0) / squares.sum()
@@ -122,14 +98,15 @@ def spectra(visitor: Visitor) -> list[Claim]:
         "half of the squares": 1 + int((held < 0.5).sum()),
         "90% of the squares": 1 + int((held < 0.9).sum()),
     }
-    return [Claim(name, shown[name], value) for name, value in true.items()]
+    return stated(visitor, true)
 
 
+@cache
 def statistics(layer: int, head: int) -> dict[str, float]:
     """Every number of a head, by its definition, in the order of the table."""
-    w, ids = core.weights(layer, head), core.ids()[0].tolist()
+    w, ids = SHAKESPEARE.at(layer, head).weights, SHAKESPEARE.ids[0].tolist()
     n = len(ids)
-    entropy = [float(torch.special.entr(row).sum()) for row in w]
+    entropy = torch.special.entr(w).sum(-1).tolist()
     copies = {i: [j for j in range(1, i) if ids[j] == ids[i]] for i in range(1, n)}
     copies = {i: at for i, at in copies.items() if at}
     text = range(1, n)  # the first is the start token
@@ -150,31 +127,32 @@ def statistics(layer: int, head: int) -> dict[str, float]:
     }
 
 
+def shares() -> Tensor:
+    return torch.tensor([statistics(*at)["Entropy share"] for at in HEADS])
+
+
 def heads(visitor: Visitor) -> list[Claim]:
-    shown, mine = facts(visitor), statistics(core.LAYER, core.HEAD)
-    made = [Claim(name, shown[name], true) for name, true in mine.items()]
-    for line, (layer, head) in zip(grid(visitor, 1), HEADS, strict=True):
-        assert (int(line[0]), int(line[1])) == (layer, head)
-        for cell, (name, true) in zip(line[2:], statistics(layer, head).items(), strict=False):
-            made.append(Claim(f"{name} of layer {layer}, head {head}", cell, true))
-    shares = torch.tensor(
-        [[statistics(layer, h)["Entropy share"] for h in range(4)] for layer in range(2)]
-    )
-    return [*made, a_cell(visitor, "head_statistics", shares, 1, 2)]
+    made = stated(visitor, statistics(SHAKESPEARE.layer, SHAKESPEARE.head))
+    for (layer, head, *shown), at in zip(grid(visitor, "layer", "Entropy"), HEADS, strict=True):
+        assert (int(layer), int(head)) == at
+        in_sight = list(statistics(*at).items())[: len(shown)]
+        made += claims(
+            {f"{name} of {at}": value for name, value in in_sight}, shown[: len(in_sight)]
+        )
+    return made + cells(visitor, "head_statistics", shares().view(2, 4), (1, 2))
 
 
 def doctor(visitor: Visitor) -> list[Claim]:
     """How many matrices stand out above noise, and how many heads do not choose."""
     above, of = said(visitor, r"(\d+) of (\d+) matrices looked at have singular values")
     flat, heads = said(visitor, r"Over your text (\d+) of (\d+) heads look everywhere")
-    every = [each for each in core.model().parameters() if each.dim() == 2]
+    every = [each for each in SHAKESPEARE.model.parameters() if each.dim() == 2]
     some = [every[at * (len(every) - 1) // (JUDGED - 1)] for at in range(JUDGED)]
     corners = [each.detach().double()[:512, :512] for each in some]
     trained = sum(float(torch.linalg.svdvals(each)[0]) > edge(each) for each in corners)
-    shares = [statistics(*at)["Entropy share"] for at in HEADS]
     return [
         Claim("above noise", above, trained),
         Claim("matrices", of, len(corners)),
-        Claim("heads that do not choose", flat, sum(share > EVEN for share in shares)),
+        Claim("heads that do not choose", flat, int((shares() > EVEN).sum())),
         Claim("heads", heads, len(HEADS)),
     ]
