@@ -94,9 +94,10 @@ def test_an_address_that_is_too_long_is_refused() -> None:
     assert history == History()
     assert "at most 1,500" in notes[0]
     full = History()
-    while has_room_for(full, AblateHead(D, 10, len(full.edits))):
-        full = full.add(AblateHead(D, 10, len(full.edits)))
-    assert len(full.edits) == links.MOST
+    for head in range(links.MOST):
+        assert has_room_for(full, AblateHead(D, 10, head))
+        full = full.add(AblateHead(D, 10, head))
+    assert not has_room_for(full, AblateHead(D, 10, links.MOST))
     assert has_room_for(full, AblateHead(D, 10, 1, "mean")), "it takes the place of another"
 
 

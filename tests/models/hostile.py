@@ -13,9 +13,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tests.models.opening import Damage
-
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+Damage = Callable[[Path], object]
+Cases = dict[str, tuple[Damage, str]]
+"""What is done, and words of the sentence that says so."""
 Header = dict[str, Any]
 
 UGLY = "a\n\x1b[2J\u202e\ud800" + "x" * 100_000

@@ -6,26 +6,21 @@ A folder that ends the process, blocks it or fills the memory fails a test, not 
 from __future__ import annotations
 
 import gc
+import json
 import resource
+import select
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
 from dataclasses import dataclass
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 
-import torch
-
-from models import load_checkpoint
+from tests.models.hostile import Cases
+from tests.source import ROOT
 
 PATIENCE = 60
 """Seconds until a folder counts as one that hangs the process."""
 MOST_MEGABYTES, LONGEST_SENTENCE = 100, 300
-SPAWN = get_context("spawn")
-
-Damage = Callable[[Path], object]
-Cases = dict[str, tuple[Damage, str]]
-"""What is done to a good folder, and words of the sentence that says so."""
 
 
 @dataclass(frozen=True)
@@ -38,35 +33,45 @@ class Answer:
 
 
 class Opener:
-    """The process, seen from the test. One that died, hangs or grew is replaced."""
+    """The process, seen from the test. One that died or grew is replaced."""
 
     def __init__(self, good: Path) -> None:
         self.good = good
-        self._start()
+        self._process = self._started()
 
-    def _start(self) -> None:
-        self._ours, theirs = SPAWN.Pipe()
-        self._process = SPAWN.Process(target=serve, args=(theirs, self.good), daemon=True)
-        self._process.start()
-        theirs.close()
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.models.opening", str(self.good)],
+            cwd=ROOT,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def restart(self) -> None:
+        self.close()
+        self._process = self._started()
 
     def ask(self, folder: Path) -> Answer:
-        self._ours.send(folder)
-        fault, answer = "opening the folder blocks", None
-        if self._ours.poll(PATIENCE):
-            try:
-                fault, answer = "opening the folder fills the memory", self._ours.recv()
-            except EOFError:
-                fault = "opening the folder ended the process"
-        if answer is None or answer.megabytes >= MOST_MEGABYTES:  # the peak never falls
-            self.close()
-            self._start()
-            raise AssertionError(fault)
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(str(folder)) + "\n")
+        self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        line = self._process.stdout.readline() if ready else ""
+        if not line:
+            self.restart()
+        assert ready, "opening the folder blocks"
+        assert line, "opening the folder ended the process"
+        answer = Answer(**json.loads(line))
+        if answer.megabytes >= MOST_MEGABYTES:
+            self.restart()  # the peak of a process never falls
+        assert answer.megabytes < MOST_MEGABYTES, "opening the folder fills the memory"
         return answer
 
     def close(self) -> None:
         self._process.kill()
-        self._process.join()
+        self._process.communicate()
 
 
 def refused(opener: Opener, folder: Path) -> str:
@@ -108,12 +113,15 @@ def check_sentence(sentence: str, folder: Path) -> None:
     sentence.encode()  # it can be sent
 
 
-def attempt(folder: Path) -> tuple[str | None, str]:
+def attempt(folder: str) -> dict[str, object]:
+    from models import load_checkpoint
+
+    error = None
     try:
         load_checkpoint(folder)
-    except BaseException as error:  # noqa: BLE001  (which one it is, is what is asked)
-        return type(error).__name__, str(error)
-    return None, ""
+    except BaseException as raised:  # noqa: BLE001  (which one it is, is what is asked)
+        error = raised
+    return {"error": type(error).__name__ if error else None, "sentence": str(error or "")}
 
 
 def peak() -> float:
@@ -121,13 +129,19 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def serve(asked: Connection, good: Path) -> None:
-    """What the process does until it is killed."""
+def serve(good: str) -> None:
+    import torch
+
     torch.set_num_threads(1)
     attempt(good)
+    attempt(good + "-none")
     gc.collect()
     gc.freeze()  # as the app does once it is warm: a third of an opening is spent in collections
     at_rest = peak()
-    while True:
-        error, sentence = attempt(asked.recv())
-        asked.send(Answer(error, sentence, peak() - at_rest))
+    for line in sys.stdin:
+        answer = attempt(json.loads(line))
+        print(json.dumps(answer | {"megabytes": peak() - at_rest}), flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

@@ -28,6 +28,8 @@ from tests.models.hostile import (
     POINTER,
     UGLY,
     WEIGHTS,
+    Cases,
+    Damage,
     Header,
     all_of,
     as_type,
@@ -55,7 +57,7 @@ from tests.models.hostile import (
     with_tensor,
     without,
 )
-from tests.models.opening import Cases, Damage, Opener, not_refused_as_told, refused
+from tests.models.opening import Opener, not_refused_as_told, refused
 
 pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 

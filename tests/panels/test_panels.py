@@ -156,7 +156,7 @@ def every_head(page: Panel) -> None:
 
 
 def nothing(page: Panel) -> None:
-    """That the lines run is all: what they make is compared elsewhere."""
+    """That the lines run is all: tests/browser/truth/changing.py recomputes their numbers."""
 
 
 def stages(page: Panel) -> None:

@@ -6,6 +6,7 @@ the arrow keys move; only then is the server asked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -68,7 +69,8 @@ def spine(
 
 def encode(bones: Sequence[Bone], note: str, *, name: str) -> bytes:
     """All sections as one message."""
-    longest = max((bone.length for bone in bones), default=0.0)
+    lengths = [bone.length if math.isfinite(bone.length) else 0.0 for bone in bones]
+    longest = max(lengths, default=0.0)
     header = {
         "name": name,
         "tells": True,
@@ -79,10 +81,10 @@ def encode(bones: Sequence[Bone], note: str, *, name: str) -> bytes:
                 "stages": list(bone.stages),
                 "branches": list(bone.branches),
                 "onLine": list(bone.on_line),
-                "share": round(bone.length / longest, 4) if longest else 0.0,
+                "share": round(length / longest, 4) if longest else 0.0,
                 "said": bone.said,
             }
-            for bone in bones
+            for bone, length in zip(bones, lengths, strict=True)
         ],
     }
     return wire.pack(header)

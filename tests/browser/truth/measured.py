@@ -214,8 +214,10 @@ def gradients(run: Run) -> dict[str, float]:
     leaves = Leaves()
     with torch.enable_grad():
         logits = run.model.eval()(run.ids, run.target, tap=leaves)[0]
-        cross_entropy(logits, run.labels[0]).backward()
+        loss = cross_entropy(logits, run.labels[0])
+    sites, values = zip(*leaves.found.items(), strict=True)
+    found = torch.autograd.grad(loss, values, allow_unused=True)
     return {
-        site: 0.0 if value.grad is None else float(value.grad.norm())
-        for site, value in leaves.found.items()
+        site: 0.0 if gradient is None else float(gradient.norm())
+        for site, gradient in zip(sites, found, strict=True)
     }
