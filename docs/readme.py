@@ -21,7 +21,7 @@ ROOMS = ("pages", "explorer", "models")
 WIDTH = 26
 OTHERS = {
     "models/checkpoints": "the trained models that come with the app",
-    "tests": "mirrors the tree; and browser/, benchmarks/, parity/",
+    "tests": "what proves all of it; docs/testing.md says which folder proves what",
     "docs": "makes the pictures and the tables of this page",
 }
 

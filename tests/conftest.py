@@ -66,7 +66,7 @@ def _turn_of(folder: str) -> int:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Seconds of all processes together, by folder."""
+    """Seconds by folder, summed over all processes."""
     seconds: dict[str, float] = defaultdict(float)
     cases: dict[str, int] = defaultdict(int)
     for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
@@ -74,7 +74,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         seconds[folder] += report.duration
         cases[folder] += report.when == "call"
     if seconds:
-        terminalreporter.section("seconds by folder, both processes together")
+        terminalreporter.section("seconds by folder")
         for folder in sorted(seconds, key=lambda folder: -seconds[folder]):
             terminalreporter.line(f"{seconds[folder]:8.1f} s {cases[folder]:6,} cases  {folder}")
 

@@ -1,7 +1,7 @@
-"""Measure: every benchmark once, one table, `docs/benchmarks.json`.
+"""Run every benchmark once and print one table.
 
-    python -m tests.benchmarks            all of them; writes the file
-    python -m tests.benchmarks NAME ...   only these; prints them
+    python -m tests.benchmarks            all of them; writes docs/benchmarks.json
+    python -m tests.benchmarks NAME ...   only these; the file stays as it is
 
 A missed goal is printed and fails nothing. A benchmark that breaks is named at the end, and
 the exit code is 1.
@@ -70,17 +70,23 @@ LOOK = 2.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help="only these: " + ", ".join(BENCHMARKS))
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks",
+        description=__doc__,
+        epilog="benchmarks:\n  " + "\n  ".join(BENCHMARKS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
     asked = parser.parse_args().names
-    if unknown := set(asked) - set(BENCHMARKS):
-        parser.error(f"no benchmark is called {unknown.pop()}; there are {', '.join(BENCHMARKS)}")
+    if unknown := [name for name in asked if name not in BENCHMARKS]:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; --help lists them")
     os.environ |= ENVIRONMENT
     rows: list[dict[str, Any]] = []
     broken = []
     print(readme.figures_header(), flush=True)
     before = load()
     for name in asked or BENCHMARKS:
+        print(f"{name} …", file=sys.stderr, flush=True)
         with ProcessPoolExecutor(1, get_context("spawn")) as apart:
             ended = apart.submit(measure, name, BENCHMARKS[name])
         if error := ended.exception():
@@ -92,7 +98,7 @@ def main() -> int:
             print(readme.figures_row(rows[-1]), flush=True)
         before = after
     missed = sum(row["met"] is False for row in rows)
-    print(f"\n{len(rows)} figures, {missed} of them miss their goal.", *broken, sep="\n")
+    print(f"\nFigures: {len(rows)}, of which {missed} miss their goal.", *broken, sep="\n")
     if not asked and not broken:
         readme.BENCHMARKS.write_text(as_json(rows), "utf-8")
         print(f"Written to {readme.BENCHMARKS.relative_to(readme.ROOT)}.")
