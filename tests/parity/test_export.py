@@ -16,6 +16,7 @@ from explorer.text import word_tokenizer
 from models.checkpoint import CheckpointError, load_checkpoint
 from models.config import TransformerConfig
 from models.export import export_checkpoint, exportable
+from models.families import FAMILIES
 from models.families.shape import shape
 from models.trace import trace
 from models.training import Batch, TrainConfig, train
@@ -41,6 +42,33 @@ BERT = SIZES.replace(
     n_segments=2, embedding_norm=True, norm_position="post", norm_eps=1e-12, final_norm=False,
     activation="gelu", tie_embeddings=True, pooling="first", classifier_bias=True,
 )  # fmt: skip
+OPT = GPT2.replace(position_offset=2, activation="relu")
+NEOX = SIZES.replace(
+    positions="rotary", d_rotary=4, rope_theta=700.0, parallel=True, activation="gelu",
+    head_bias=False,
+)  # fmt: skip
+GPTJ = SIZES.replace(
+    positions="rotary", pairs="adjacent", d_rotary=4, parallel=True, shared_norm=True,
+    activation="gelu-tanh", qkv_bias=False, out_bias=False,
+)  # fmt: skip
+OURS = {
+    "gpt2": GPT2.replace(dropout=0.3),
+    "llama": LLAMA.replace(qkv_bias=True, out_bias=True, mlp_bias=True),
+    "mistral": LLAMA.replace(windows=(5, 5, 5)),
+    "qwen2": LLAMA.replace(qkv_bias=True, windows=(0, 5, 5)),
+    "qwen3": LLAMA.replace(qk_norm=True),
+    "gpt_neox": NEOX,
+    "gptj": GPTJ,
+    "opt": OPT.replace(norm_position="post", final_norm=False),
+    "bloom": GPT2.replace(positions="alibi", embedding_norm=True, d_ff=96),
+    "bert": BERT,
+}
+"""A config of ours for every family that can be written."""
+AUTO: dict[str, Any] = {
+    "language-model": hf.AutoModelForCausalLM,
+    "masked-language-model": hf.AutoModelForMaskedLM,
+    "classifier": hf.AutoModelForSequenceClassification,
+}
 
 WRITTEN = (
     "gpt2", "gpt2, own output", "gpt2, bare", "gpt2, classes", "llama, biases",
@@ -77,6 +105,33 @@ def test_what_was_opened_is_written_as_it_was(case: Case, tmp_path: Path) -> Non
     pair = Pair(case, reference.eval(), ours)
     for padding in ("left", "right"):
         compare(pair, inputs_of(pair, LENGTH, padding))
+
+
+def test_no_family_that_can_be_written_is_forgotten() -> None:
+    able = {kind for kind, family in FAMILIES.items() if family.published is not None}
+    assert {CASES[name].config.model_type for name in WRITTEN} == able
+    assert OURS.keys() == able
+
+
+@pytest.mark.parametrize("family", OURS)
+def test_a_config_of_ours_goes_out(family: str, tmp_path: Path) -> None:
+    """The reference and our own loader, given the folder, answer as the model does."""
+    classifier: dict[str, Any] = {"head": "classifier", "d_classifier": None}
+    if family == "bert":
+        classifier |= {"d_classifier": 24, "classifier_activation": "tanh"}
+    for i, config in enumerate((OURS[family], OURS[family].replace(**classifier))):
+        model, folder = shaken(config, torch.float32), tmp_path / str(i)
+        assert export_checkpoint(folder, model) == family
+        reference = AUTO[config.head].from_pretrained(folder, local_files_only=True)
+        reference.set_attn_implementation("eager")
+        loaded = load_checkpoint(folder)
+        assert loaded.unused == ()
+        pair = Pair(Case(family, reference.config, AUTO), reference.eval(), loaded)
+        inputs = inputs_of(pair, LENGTH, "right")
+        compare(pair, inputs)
+        before = trace(model, inputs.ids, keep=inputs.keep)
+        again = trace(loaded.model, inputs.ids, keep=inputs.keep)
+        assert_close(again.output, before.output, "logits")
 
 
 @pytest.mark.parametrize("config", [GPT2, LLAMA], ids=["gpt2", "llama"])

@@ -1,19 +1,24 @@
-"""The whole model is torch.nn.Transformer, forward and backward, with padding in every place."""
+"""The whole model is torch.nn.Transformer, forward and backward, with padding in every place;
+attention alone is torch.nn.MultiheadAttention.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.attention import MultiHeadAttention
 from models.positional import sinusoids
+from models.tap import Tap
 from models.transformer import Transformer
 from tests.grids import grid
-from tests.models.building import config_of, ids_of, keep_of_lengths, shaken
+from tests.models.building import config_of, ids_of, keep_of_lengths, shake, shaken
 from tests.parity.families import TOLERANCE
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")
@@ -144,3 +149,93 @@ def pair(dtype: torch.dtype = torch.float64, **changes: object) -> tuple[Transfo
 @grid("dtype, activation, norm_position", TOLERANCE, ["relu", "gelu"], ["pre", "post"])
 def test_transformer(norm_position: str, activation: str, dtype: torch.dtype) -> None:
     compare(*pair(dtype, norm_position=norm_position, activation=activation))
+
+
+def see_the_future(model: Any) -> None:
+    model.decoder.causal = False
+
+
+def see_the_padding_of_the_memory(model: Any) -> None:
+    decode = model.decode
+    model.decode = lambda target, memory, memory_keep, keep, **how: decode(
+        target, memory, None, keep, **how
+    )
+
+
+def lose_a_bias(model: Any) -> None:
+    model.decoder.blocks[-1].cross_attn.o_proj.register_parameter("bias", None)
+
+
+def scale_by_the_width_of_the_model(model: Any) -> None:
+    attention = model.decoder.blocks[-1].cross_attn
+    attention.scale = model.config.d_model**-0.5
+
+
+def take_another_epsilon(model: Any) -> None:
+    model.decoder.blocks[-1].mlp_residual.norm.eps = 1e-5
+
+
+def leave_the_embedding_unscaled(model: Any) -> None:
+    model.decoder.embedding_scale = 1.0
+
+
+def test_every_planted_mistake_is_seen(subtests: pytest.Subtests) -> None:
+    for mistake in (
+        see_the_future,
+        see_the_padding_of_the_memory,
+        lose_a_bias,
+        scale_by_the_width_of_the_model,
+        take_another_epsilon,
+        leave_the_embedding_unscaled,
+    ):
+        with subtests.test(mistake.__name__):
+            ours, theirs = pair()
+            mistake(ours)
+            with pytest.raises(AssertionError, match="the logits differs by"):
+                compare(ours, theirs)
+
+
+class Weights(Tap):
+    """Keeps the weights of every head."""
+
+    def __init__(self) -> None:
+        self.seen: list[Tensor] = []
+
+    def wants(self, name: str) -> bool:
+        return name == "weights"
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        if name == "weights":
+            self.seen.append(value)
+        return value
+
+
+def torch_attention(values: Values) -> dict[str, Tensor]:
+    """Values of one attention by the names that torch gives them."""
+    renamed = {}
+    for kind in ("weight", "bias"):
+        renamed[f"in_proj_{kind}"] = torch.cat([values[f"{x}_proj.{kind}"] for x in "qkv"])
+        renamed[f"out_proj.{kind}"] = values[f"o_proj.{kind}"]
+    return renamed
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_attention_has_a_mask_of_its_own_in_every_head(dtype: torch.dtype) -> None:
+    ours = shake(MultiHeadAttention(12, 3).to(dtype))
+    theirs = nn.MultiheadAttention(12, 3, batch_first=True, dtype=dtype)
+    theirs.load_state_dict(torch_attention(ours.state_dict()))
+    generator = torch.Generator().manual_seed(3)
+    x, memory = (torch.randn(2, length, 12, generator=generator).to(dtype) for length in (5, 7))
+    mask = torch.rand(2, 3, 5, 7, generator=generator) < 0.5
+    mask[..., 0] = True  # torch gives NaN to a query that sees nothing
+    weights = Weights()
+    watched, fused = ours(x, memory, mask, tap=weights), ours(x, memory, mask)
+    answer, expected = theirs(
+        x, memory, memory, attn_mask=~mask.flatten(0, 1), average_attn_weights=False
+    )
+    assert_same(weights.seen[0], expected, "the weights")
+    assert_same(watched, answer)
+    assert_same(fused, answer)
+    for one in (fused, answer):
+        one.square().sum().backward()
+    assert_same_gradients(torch_attention(gradients(ours)), gradients(theirs))
