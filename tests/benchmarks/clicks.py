@@ -78,12 +78,11 @@ def one_rule() -> Iterator[Row]:
 
 def beside_a_bare_page(what: str, *ways: Clicks, has_goal: bool = True) -> Row:
     taken: list[float] = []
-    with a_browser() as browser:
-        with an_app() as server:
-            for way in ways:
-                with a_visitor(browser, server) as visitor:
-                    taken += way(visitor)
-        with a_page_of(BARE) as server, a_visitor(browser, server) as visitor:
+    with a_browser() as browser, an_app() as server:
+        for way in ways:
+            with a_visitor(browser, server) as visitor:
+                taken += way(visitor)
+        with a_page_of(BARE) as bare, a_visitor(browser, bare) as visitor:
             reference = quantile(list(on_a_bare_page(visitor)), 0.5)
     p50, p95 = quantile(taken, 0.5), quantile(taken, 0.95)
     beside = f"p50 {milliseconds(reference)} of a bare Streamlit page"

@@ -87,7 +87,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 def at_most(what: str, ours: str, reference: str, ratio: float, goal: float) -> Row:
     """The goal is the most that the ratio should be."""
-    return Row(what, ours, reference, ratio, f"≤ {goal:g} ×", ratio <= goal)
+    return Row(what, ours, reference, ratio, f"≤ {goal:.3g} ×", ratio <= goal)
 
 
 def compared(what: str, measured: Ratio, reference: str, goal: float, note: str = "") -> Row:
