@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox
 
+from explorer.bench.folded import as_text
 from explorer.bench.growing import USUAL_LENGTH
 from explorer.writing import MOST_WRITTEN
 from tests.apps import page, said
@@ -107,6 +111,86 @@ IN_VAIN: dict[str, list[str]] = {
         "Each cell is",
     ],
 }
+
+HELD_BY_THE_ADDRESS = [
+    "look/attention?view=Lines&text=the+hat&layer=1&head=1",
+    "look/attention?model=translation&part=Encoder",
+    "look/attention?model=bert&text=the+cat&pair=a+dog",
+    "look/heads?side=Finder&metric=Entropy&best_is=Lowest&best=12",
+    "look/heads?side=Likeness&arranged=By+likeness",
+    "look/heads?side=Rollout&through=0",
+    "look/heads?side=Flow&flow_to=1+·+the",
+    "look/stages?up_to=softmax",
+    "look/decoding?temperature=0.5&top_k=4&top_p=0.7&seed=3&length=5",
+    "look/decoding?way=Beam+search&beams=3&alpha=1.5",
+    "look/decoding?way=Teacher+forcing&given=1",
+    "look/writing?length=7&written=2",
+    "look/lens?logit_of=<0xD7>+(149)",
+    "look/masks?example=A+padded+batch",
+    "look/pairs?query=1+·+the&key=0+·+<s>&order=By+size+of+the+product&number=12",
+    "look/positions?scheme=Rotary&dimensions=1&place=5",
+    "look/positions?table_width=An+odd+width,+7",
+    "look/positions?lab=Another+order&order_of=Swap+two+tokens&swap_one=0+·+<s>&swap_other=1+·+the",
+    "look/positions?lab=Another+order&order_of=My+own+order&places=0+2+1",
+    "look/positions?lab=Longer+than+trained&times=1.5+×",
+    "look/positions?lab=A+doubled+exponent&width=This+model's+width",
+    "look/tokens?step=2&beside=translation",
+    "look/learning?learn_how=WordPiece&learn_from=The+README+of+this+app&learn_rules=50"
+    "&learn_step=1&learn_encode=1",
+    "look/learning?learn_how=Unigram&learn_size=1",
+    "change/edits?becomes=Mean+over+positions&expected_at=1+·+the",
+    "change/edits?watched=<0xD7>+(149)",
+    "change/edits?edits=1.1~h.d.0.1.z",
+    "change/edits?change=Mask&mask_preset=Blocks&mask_where=Every+layer",
+    "change/edits?change=Mask&mask_how=Cell+by+cell",
+    "change/edits?change=Edge&edge_query=1+·+the&edge_key=1+·+the"
+    "&edge_in=Every+head+of+the+layer&edge_becomes=Mean+over+queries",
+    "change/edits?change=Token&new_token=a",
+    "change/edits?change=Patch&patch_text=the+hat&patch_what=Stream+after+the+layer"
+    "&patch_at=1+·+the",
+    "change/edits?look=Every+head&heads_are=Patched&heads_from=the+hat"
+    "&number=Change+of+the+likeliest+logit&click=Ablates+the+head",
+    "change/edits?look=Faithfulness&edges_of=The+whole+layer&draw_seed=4",
+    "change/compare?with=Another+head&other_layer=1&other_head=0",
+    "change/compare?with=Another+sentence&other_text=the+hat",
+    "change/compare?with=Another+model&other_model=reverse",
+    "change/museum?exhibit=7+·+No+padding+mask&mistake=false",
+    "change/museum?room=Find+it&order=7&question=2&instrument=A+map",
+    "change/museum?room=The+systems&system=paper",
+    "models/checkpoints?show=Ledger&ledger=paper",
+    "models/checkpoints?show=Weights&tensor=mlp.down_proj.weight&cell=Largest+|w|",
+    "models/checkpoints?show=Norms&tensors=Biases",
+    "models/checkpoints?show=Spectra&axis=Logarithmic",
+    "models/checkpoints?show=Heads&statistic=Distance",
+    "train/train?task=sort",
+]
+"""But for the views themselves, no value is the one that is shown at first."""
+
+
+def held_by_the_address(at: AppTest) -> dict[str, str]:
+    """What the widgets show whose choices the browser writes into the address, by their keys."""
+    kinds = (at.selectbox, at.button_group, at.text_input, at.number_input, at.slider, at.toggle)
+    found = {}
+    for widget in [*at.multiselect, *(each for kind in kinds for each in kind)]:
+        key = widget.proto.query_param_key
+        if key:
+            named = isinstance(widget, Selectbox | ButtonGroup)
+            shown = widget.format_func(widget.value) if named else as_text(widget.value)
+            found[key] = ",".join(shown) if isinstance(shown, list) else shown
+    return found
+
+
+def test_a_link_repeats_every_choice(
+    published: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    """In a browser Streamlit writes what a bound widget shows under the name it is bound to."""
+    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+    for address in HELD_BY_THE_ADDRESS:
+        with subtests.test(address=address):
+            path, _, asked = address.partition("?")
+            wanted = dict(parse_qsl(asked))
+            found = held_by_the_address(page(path, **{"model": "letters", **wanted}))
+            assert {key: found.get(key) for key in wanted} == wanted
 
 
 def test_what_an_address_asks_for_in_vain_is_said_and_replaced(subtests: pytest.Subtests) -> None:

@@ -23,7 +23,7 @@ from tests.browser.truth import (
     weighing,
 )
 from tests.browser.truth.core import CHECKPOINTS, NEGATION, SHAKESPEARE, TRANSLATION, Case
-from tests.browser.truth.screen import Claim, opened, said, turn_to
+from tests.browser.truth.screen import Claim, said, turn_to
 from tests.browser.truth.views import View
 from tests.browser.visiting import Visitor
 from tests.runs.making import tiny_run
@@ -139,7 +139,7 @@ def test_every_number_is_the_model_s(visitor: Visitor, page: str) -> None:
         if view[0] != page:
             continue
         if asks != asked:
-            opened(visitor, address(view, asks))
+            visitor.open(address(view, asks))
         elif view[1] in views.CHOICES[page][1]:
             turn_to(visitor, views.CHOICES[page][0], view[1])
         asked = asks

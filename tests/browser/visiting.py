@@ -14,6 +14,7 @@ from playwright.sync_api import (
     Locator,
     Page,
     Position,
+    WebSocket,
     expect,
 )
 
@@ -81,6 +82,7 @@ class Visitor:
     ) -> None:
         self.url = url
         self.notes = Notes()
+        self._socket: WebSocket | None = None
         self.context: BrowserContext = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
@@ -92,7 +94,17 @@ class Visitor:
         self.context.on("weberror", lambda error: self.notes.errors.append(str(error.error)))
         self.context.on("dialog", lambda dialog: self.notes.interrupted(dialog))
         self.page: Page = self.context.new_page()
-        self.page.on("websocket", lambda socket: self.notes.asked(socket.url))
+        self.page.on("websocket", self._connected)
+
+    def _connected(self, socket: WebSocket) -> None:
+        self.notes.asked(socket.url)
+        self._socket = socket
+
+    @property
+    def socket(self) -> WebSocket:
+        """How the page that was opened last talks with its server."""
+        assert self._socket is not None, "no page of the app was opened"
+        return self._socket
 
     def begin(self) -> None:
         """As somebody who just came: with nothing noted, and the pointer out of the way."""

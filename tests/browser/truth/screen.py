@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Page, WebSocket, expect
+from playwright.sync_api import expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from torch import Tensor
 
@@ -97,16 +96,6 @@ def bars(visitor: Visitor) -> list[tuple[str, str]]:
     return re.findall(r"\u2068(.*?)\u2069\s+([\d.]+)", main.inner_text())
 
 
-def opened(visitor: Visitor, address: str) -> None:
-    """Open a page of the app, and hear what its server says."""
-    with visitor.page.expect_websocket() as socket:
-        visitor.open(address)
-    SOCKETS[visitor.page] = socket.value
-
-
-SOCKETS = WeakKeyDictionary[Page, WebSocket]()
-
-
 def is_end(message: bytes | str) -> bool:
     """Whether the server says that it has run the page's script."""
     return (
@@ -121,7 +110,7 @@ def until_run(visitor: Visitor, act: Callable[[], object]) -> None:
     The address changes before the server knows of it, and a short run is not seen in the page.
     """
     visitor.rest()
-    with SOCKETS[visitor.page].expect_event("framereceived", is_end, timeout=60_000):
+    with visitor.socket.expect_event("framereceived", is_end, timeout=60_000):
         act()
     visitor.page.evaluate(DRAWN_ANEW)
     visitor.rest()
