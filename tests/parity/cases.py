@@ -12,11 +12,15 @@ from tests.parity.families import Case
 Sizes = dict[str, Any]
 TOKENS: Sizes = {"vocab_size": 53, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 LAYERS: Sizes = {"num_hidden_layers": 3, "num_attention_heads": 4, "max_position_embeddings": 37}
-SIZES = TOKENS | LAYERS | {"hidden_size": 64, "intermediate_size": 84}
+SIZES = TOKENS | LAYERS | {"hidden_size": 64, "intermediate_size": 84, "rms_norm_eps": 1e-4}
 """A width whose root is whole, so that Gemma's factor is the same in 32 bits and in 64."""
 GROUPED = SIZES | {"num_key_value_heads": 2}
 WIDE_HEADS = GROUPED | {"head_dim": 10}
-GPT2 = TOKENS | {"n_embd": 64, "n_layer": 3, "n_head": 4, "n_inner": 84, "n_positions": 37}
+GPT2 = TOKENS | {
+    "n_embd": 64, "n_layer": 3, "n_head": 4, "n_inner": 84, "n_positions": 37,
+    "layer_norm_epsilon": 1e-3,
+}  # fmt: skip
+"""With an epsilon that is not the default: a config that is not read shows."""
 GPTJ = GPT2 | {"rotary_dim": 6}
 NEO = TOKENS | {
     "hidden_size": 64, "num_layers": 3, "num_heads": 4, "intermediate_size": 84,
@@ -26,7 +30,7 @@ OPT = TOKENS | LAYERS | {"hidden_size": 64, "ffn_dim": 84}
 BLOOM = TOKENS | {"hidden_size": 36, "n_layer": 3, "n_head": 4}
 BERT: Sizes = LAYERS | {
     "vocab_size": 53, "hidden_size": 24, "intermediate_size": 40, "num_labels": 5,
-    "pad_token_id": 0,
+    "pad_token_id": 0, "layer_norm_eps": 1e-4,
 }  # fmt: skip
 ROBERTA = BERT | {
     "pad_token_id": 3, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1,
