@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from playwright.sync_api import FloatRect, Locator, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.truth.screen import until_run
 from tests.browser.visiting import DRAWN_ANEW, Visitor
 
 HARMFUL = (
@@ -72,7 +71,7 @@ def test_every_page_is_drawn_within_its_edges_and_asks_no_other_host(visit: Visi
     visitor.open("/?model=shakespeare")
     assert brightness(visitor) > 600
     for text in TEXTS:
-        until_run(visitor, lambda text=text: visitor.type(text))  # type: ignore[misc]
+        visitor.until_run(lambda text=text: visitor.type(text))  # type: ignore[misc]
         visitor.no_traceback()
     for title in titles(visitor):
         visitor.follow(title)

@@ -23,7 +23,7 @@ from tests.browser.truth import (
     weighing,
 )
 from tests.browser.truth.core import CHECKPOINTS, NEGATION, SHAKESPEARE, TRANSLATION, Case
-from tests.browser.truth.screen import Claim, said, turn_to
+from tests.browser.truth.screen import Claim, said
 from tests.browser.truth.views import View
 from tests.browser.visiting import Visitor
 from tests.runs.making import tiny_run
@@ -141,7 +141,7 @@ def test_every_number_is_the_model_s(visitor: Visitor, page: str) -> None:
         if asks != asked:
             visitor.open(address(view, asks))
         elif view[1] in views.CHOICES[page][1]:
-            turn_to(visitor, views.CHOICES[page][0], view[1])
+            visitor.other_view(views.CHOICES[page][0], view[1])
         asked = asks
         wrong[view] = faults(truth(visitor))
     assert {view: said for view, said in wrong.items() if said} == {}

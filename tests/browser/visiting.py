@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
@@ -17,6 +18,7 @@ from playwright.sync_api import (
     WebSocket,
     expect,
 )
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.served import wait_until
 
@@ -42,6 +44,14 @@ RESTS = f"""seconds => new Promise(come => {{
   look();
 }})"""
 """Looks in the page itself, since Playwright looks again half a second after it found nothing."""
+
+
+def is_end(message: bytes | str) -> bool:
+    """Whether the server says that it has run the page's script."""
+    return (
+        isinstance(message, bytes)
+        and ForwardMsg.FromString(message).WhichOneof("type") == "script_finished"
+    )
 
 
 @dataclass
@@ -175,17 +185,20 @@ class Visitor:
         main.get_by_role("radio", name=name, exact=True).first.click()
         self.rest()
 
-    def other_view(self, key: str, name: str) -> None:
-        """Choose a view that is not shown yet, and wait until nothing is left of the one before.
+    def until_run(self, act: Callable[[], object]) -> None:
+        """Do this, and wait until what the script makes of it is shown.
 
-        The address changes while the script runs: a run that ends at once might be missed.
+        The address changes before the server knows of it, and a short run is not seen in the page.
         """
         self.rest()
-        before = self.query().get(key)
-        self.widget(key).get_by_role("radio", name=name, exact=True).click()
-        wait_until(lambda: self.query().get(key) != before, f"{key}={name} in {self.page.url}", 60)
-        self.page.evaluate(DRAWN_ANEW)  # that the script runs has reached the page by then
+        with self.socket.expect_event("framereceived", is_end, timeout=60_000):
+            act()
+        self.page.evaluate(DRAWN_ANEW)
         self.rest()
+
+    def other_view(self, key: str, name: str) -> None:
+        """Choose a view that is not shown yet, and wait until nothing is left of the one before."""
+        self.until_run(self.widget(key).get_by_role("radio", name=name, exact=True).click)
 
     def press(self, name: str) -> None:
         """Press the button of this name and wait until the page rests."""

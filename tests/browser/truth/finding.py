@@ -13,7 +13,7 @@ from models.presets import PRESETS
 from models.transformer import Transformer
 from tests.browser.truth.core import TRANSLATION, doubled, parameters, sinusoid
 from tests.browser.truth.measured import INSTRUMENTS, Run, gradients
-from tests.browser.truth.screen import Claim, rows, said, turn_to, until_run
+from tests.browser.truth.screen import Claim, rows, said
 from tests.browser.visiting import Visitor
 
 
@@ -39,9 +39,9 @@ def hold(visitor: Visitor, name: str, mistake: str) -> None:
     question = question_of(mistake)
     if visitor.query().get("question", "1") != question:
         visitor.page.get_by_label("Run, of").fill(question)
-        until_run(visitor, lambda: visitor.page.keyboard.press("Enter"))
+        visitor.until_run(lambda: visitor.page.keyboard.press("Enter"))
     if visitor.query().get("instrument", "Shapes") != name:
-        turn_to(visitor, "instrument", name)
+        visitor.other_view("instrument", name)
 
 
 def instrument(name: str, visitor: Visitor) -> list[Claim]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from playwright.sync_api import expect
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from torch import Tensor
 
-from tests.browser.visiting import DRAWN_ANEW, Visitor
+from tests.browser.visiting import Visitor
 from tests.served import wait_until
 
 UNSEEN = dict.fromkeys(map(ord, "\u2060\u2068\u2069"))
@@ -94,31 +93,6 @@ def bars(visitor: Visitor) -> list[tuple[str, str]]:
     main = visitor.page.get_by_test_id("stMain")
     wait_until(lambda: "\u2068" in main.inner_text(), "bars", 60)
     return re.findall(r"\u2068(.*?)\u2069\s+([\d.]+)", main.inner_text())
-
-
-def is_end(message: bytes | str) -> bool:
-    """Whether the server says that it has run the page's script."""
-    return (
-        isinstance(message, bytes)
-        and ForwardMsg.FromString(message).WhichOneof("type") == "script_finished"
-    )
-
-
-def until_run(visitor: Visitor, act: Callable[[], object]) -> None:
-    """Do this, and wait until what the script makes of it is shown.
-
-    The address changes before the server knows of it, and a short run is not seen in the page.
-    """
-    visitor.rest()
-    with visitor.socket.expect_event("framereceived", is_end, timeout=60_000):
-        act()
-    visitor.page.evaluate(DRAWN_ANEW)
-    visitor.rest()
-
-
-def turn_to(visitor: Visitor, key: str, name: str) -> None:
-    """Choose a view that is not shown yet."""
-    until_run(visitor, visitor.widget(key).get_by_role("radio", name=name, exact=True).click)
 
 
 CELLS = "all => all.map(table => [...table.rows].map(row => [...row.cells].map(c => c.TEXT)))"
