@@ -182,8 +182,7 @@ class Visitor:
     def turn_to(self, name: str) -> None:
         """Choose one of a few by its name, beside or above the figure."""
         main = self.page.get_by_test_id("stMain")
-        main.get_by_role("radio", name=name, exact=True).first.click()
-        self.rest()
+        self.until_run(main.get_by_role("radio", name=name, exact=True).first.click)
 
     def until_run(self, act: Callable[[], object]) -> None:
         """Do this, and wait until what the script makes of it is shown.
@@ -202,9 +201,7 @@ class Visitor:
 
     def press(self, name: str) -> None:
         """Press the button of this name and wait until the page rests."""
-        self.rest()
-        self.page.get_by_role("button", name=name, exact=True).click()
-        self.rest()
+        self.until_run(self.page.get_by_role("button", name=name, exact=True).click)
 
     def fill(self, label: str, text: str) -> None:
         """Type into a field of the page."""
@@ -265,7 +262,7 @@ class Visitor:
             box.blur()
             return option in box.input_value()
 
-        wait_until(chosen, f"{option} in the list {label}")
+        self.until_run(lambda: wait_until(chosen, f"{option} in the list {label}"))
 
     def query(self) -> dict[str, str]:
         """The choices in the address."""
