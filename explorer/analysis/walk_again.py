@@ -56,7 +56,10 @@ def again(walk: Walk, stage: Stage, rows: slice = ALL, columns: Columns = ALL) -
 
 
 def difference(walk: Walk, stage: Stage, rows: slice = ALL, columns: Columns = ALL) -> float:
-    """The largest between the value of the pass and the formula's, by the largest number."""
+    """The largest between the value of the pass and the formula's, by the largest number.
+
+    NaN where no value is finite, so that there is nothing to compare.
+    """
     value = walk[stage.name][rows].detach()
     value = (value[:, columns] if stage.kind == "logits" else value).double()
     found = again(walk, stage, rows, columns)
@@ -66,7 +69,7 @@ def difference(walk: Walk, stage: Stage, rows: slice = ALL, columns: Columns = A
     if not torch.equal(finite, found.isfinite()):
         return math.inf
     if not finite.any():
-        return 0.0
+        return math.nan
     largest = float(value[finite].abs().max())
     return float((value - found)[finite].abs().max()) / (largest or 1.0)
 

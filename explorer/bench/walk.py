@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 import torch
 from torch import Tensor
@@ -98,7 +100,7 @@ def bones(walk: Walk, at: choices.At) -> list[Bone]:
                 branches=tuple(BRANCHES.get(stage.branch, "") for stage in group),
                 on_line=tuple(stage.is_stream for stage in group),
                 length=length,
-                said=three(length) if length else "",
+                said="NaN" if math.isnan(length) else three(length) if length else "",
             )
         )
     return made
@@ -277,7 +279,9 @@ def said(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> list[str]:
     found = difference(walk, stage, slice(row, row + 1), [*drawn.columns] if of_words else ALL)
     what = "what is drawn of this token's row" if of_words else "this token's row"
     lines.append(
-        f"Made again by the formula from the stages before, {what} differs by at most "
+        f"No value of {what} is finite, so the formula's values cannot be compared with it."
+        if math.isnan(found)
+        else f"Made again by the formula from the stages before, {what} differs by at most "
         f"{three(found)} of its largest number."
     )
     return lines

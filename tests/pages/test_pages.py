@@ -130,6 +130,10 @@ def test_a_model_whose_numbers_are_none_has_every_view(
                 assert "The last vectors hold no values, so what changes" in said(at)
             if "Another model" not in asked.values():  # there is none
                 assert says.get(path, "") in said(at)
+    at = apps.page("look/walk", model="broken", stage="decoder.0.resid_mid")
+    assert "No value of this token's row is finite" in said(at)
+    assert "differs by at most" not in said(at)
+    assert any(r"\text{NaN} = " in latex.value for latex in at.latex)
 
 
 @grid("text, path", STRANGE, READING)
