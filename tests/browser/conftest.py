@@ -35,13 +35,6 @@ def long_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return zoo.long_gpt2(longer / "long-gpt2")
 
 
-def ends_well(server: Server) -> None:
-    """Stop it: it has printed no traceback, and leaves no process behind."""
-    server.stop()
-    assert not server.tracebacks, server.tracebacks[0]
-    assert not server.leftovers()
-
-
 @pytest.fixture(scope="session")
 def server(
     tmp_path_factory: pytest.TempPathFactory, published: Path, long_gpt2: Path
@@ -56,16 +49,9 @@ def server(
         },
     ) as server:
         yield server
-        ends_well(server)
-
-
-@pytest.fixture
-def fresh_server(tmp_path: Path) -> Iterator[Server]:
-    """A running app nobody has visited yet, for what is done to servers: it may be killed."""
-    with Server(tmp_path / "runs") as server:
-        yield server
-        if server.process is not None and server.process.poll() is None:
-            ends_well(server)
+        server.stop()
+        assert not server.tracebacks, server.tracebacks[0]
+        assert not server.leftovers()
 
 
 @pytest.fixture(scope="session")

@@ -96,37 +96,38 @@ def is_watched_and_paused(visitor: Visitor, run: Run) -> None:
 
 
 def test_a_run_goes_on_through_pages_pauses_and_the_end_of_its_server(
-    browser: Browser, fresh_server: Server
+    browser: Browser, tmp_path: Path
 ) -> None:
     """The first visitor of a server comes by a link; the next server shows the run.
 
     Through a reload, other pages, a pause, a single step and a killed server no step is lost.
     """
-    visitor = Visitor(browser, fresh_server.url)
-    page = visitor.open("/attention?model=shakespeare&layer=0&head=2")
-    assert urlsplit(page.url).path == "/attention"
-    expect(page.get_by_text("Layer 0, head 2", exact=True)).to_be_visible()
-    visitor.drawn("attention_head")
-    alone = [process.pid for process in fresh_server.leftovers()]
-    assert alone == [fresh_server.pid], "who does not train has no processes for it"
-    finishes_and_opens_a_run(visitor, fresh_server.runs)
-    run = start(visitor, fresh_server.runs, LONG_TASK)
-    is_watched_and_paused(visitor, run)
-    visitor.no_mishap()
-    visitor.close()
-    assert not fresh_server.tracebacks, fresh_server.tracebacks[0]
-    fresh_server.kill()
-
-    with Server(fresh_server.runs) as second:
-        visitor = Visitor(browser, second.url)
-        visitor.open("/train")
-        becomes(visitor, run, TRAINING)
-        steps_on(run)
-        press(visitor, "stop")
-        becomes(visitor, run, STOPPED)
-        has_every_step(run)
-        press(visitor, "resume")
-        becomes(visitor, run, TRAINING)
+    with Server(tmp_path / "runs") as first:
+        visitor = Visitor(browser, first.url)
+        page = visitor.open("/attention?model=shakespeare&layer=0&head=2")
+        assert urlsplit(page.url).path == "/attention"
+        expect(page.get_by_text("Layer 0, head 2", exact=True)).to_be_visible()
+        visitor.drawn("attention_head")
+        alone = [process.pid for process in first.leftovers()]
+        assert alone == [first.pid], "who does not train has no processes for it"
+        finishes_and_opens_a_run(visitor, first.runs)
+        run = start(visitor, first.runs, LONG_TASK)
+        is_watched_and_paused(visitor, run)
         visitor.no_mishap()
         visitor.close()
-        ends_in_order(second, run)
+        assert not first.tracebacks, first.tracebacks[0]
+        first.kill()
+
+        with Server(first.runs) as second:
+            visitor = Visitor(browser, second.url)
+            visitor.open("/train")
+            becomes(visitor, run, TRAINING)
+            steps_on(run)
+            press(visitor, "stop")
+            becomes(visitor, run, STOPPED)
+            has_every_step(run)
+            press(visitor, "resume")
+            becomes(visitor, run, TRAINING)
+            visitor.no_mishap()
+            visitor.close()
+            ends_in_order(second, run)
