@@ -101,7 +101,7 @@ class WarmUp:
             import torch
 
             torch.set_num_threads(1)
-            from explorer import session
+            from explorer.app import session
 
             session.warm_up()
             from explorer.runs.cluster import cluster
@@ -133,7 +133,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
 
 
 app = st.App(
-    "explorer/shell.py",
+    "explorer/app/shell.py",
     lifespan=lifespan,
     middleware=[Middleware(SecurityHeaders)],
 )

@@ -1,1 +1,1 @@
-"""What the pages share: text, tasks, runs, figures, components and the reader's choices."""
+"""The app behind the pages: one room for each duty, one folder of views for each page."""

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.bench import taking_away
-from explorer.taken import Taken
+from explorer.export.figure_data import Taken
+from explorer.views.shared import export_panel
 from tests.served import ROOT
 
-SHELL = str(ROOT / "explorer" / "shell.py")
+SHELL = str(ROOT / "explorer" / "app" / "shell.py")
 
 
 def page(path: str, **address: str) -> AppTest:
-    """A page, such as "look/heads", inside the app; it must not fail."""
+    """A page, such as "attention/heads", inside the app; it must not fail."""
     at = AppTest.from_file(SHELL, default_timeout=60)
     for key, value in address.items():
         at.query_params[key] = value
-    at.switch_page(f"../pages/{path}.py").run()
+    at.switch_page(f"../../pages/{path}.py").run()
     assert not at.exception
     return at
 
@@ -40,7 +40,7 @@ def taken(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Taken:
         made.append(taken)
         return []
 
-    monkeypatch.setattr(taking_away, "_ways", keep)
+    monkeypatch.setattr(export_panel, "_ways", keep)
     at.session_state["take_away"] = True
     at.run()
     assert not at.exception

@@ -132,3 +132,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=list(chromium.FLAGS))
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def shapes_unchecked() -> None:
+    """For tests about words and files, and for long loops whose shapes another test checks."""
+    jaxtyping.config.update("jaxtyping_disable", True)

@@ -87,7 +87,7 @@ def passes() -> Iterator[list[str]]:
 @pytest.mark.usefixtures("small_models")
 def test_only_a_text_that_is_new_is_passed_through_the_model() -> None:
     with passes() as made:
-        at = apps.page("look/attention", model="letters")
+        at = apps.page("attention/attention", model="letters")
         opened = len(made)
         assert opened <= 1, "the example that is looked at first is kept"
         for key in ("head", "layer"):

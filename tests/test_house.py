@@ -23,11 +23,7 @@ MAY_KNOW = {
     "docs": ROOMS,
 }
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping"}
-ABOUT_THE_SCREEN = {
-    *("shell.py", "session.py", "shelves.py", "tables.py", "waiting.py", "widgets.py"),
-    *("choices.py", "cutting.py", "head_table.py"),
-    *("components", "training", "checkpoints", "bench"),
-}
+ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
     *(".ci", ".gitattributes", ".gitignore", ".streamlit", "LICENSE", "README.md", "app.py"),
     *("docs", "explorer", "models", "pages", "pyproject.toml", "requirements-dev.txt"),

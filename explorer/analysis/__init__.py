@@ -1,1 +1,1 @@
-"""What weights and attention are like, in numbers: pure tensors, no screen."""
+"""Tensors in, tensors out: what attention and weights are like, in numbers. No screen."""

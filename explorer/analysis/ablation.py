@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.parts import site
+from explorer.catalog.attention_parts import site
 from models import Transformer
 from models.block import Block, Surroundings
 from models.cache import BlockCache

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.ablation import MOST, Given, multiplications, parted
-from explorer.analysis.changes import kl
-from explorer.parts import site
+from explorer.analysis.output_change import kl
+from explorer.catalog.attention_parts import site
 from models import Transformer
 from models.interventions import Edit, KeepCells
 from models.trace import Trace

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from explorer.reading import Reading
+from explorer.inference.forward_pass import Reading
 
 STEPS_SOLVED = 1_200_000
 """Edges × inputs; more take longer than about three seconds on a slow core."""

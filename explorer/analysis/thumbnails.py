@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
-from explorer.reading import Reading
+from explorer.inference.forward_pass import Reading
 
 SIDE = 32
 """The most cells a small picture has along one side."""

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import streamlit as st
 
+from explorer.charts import theme
 from explorer.components import presenting
-from explorer.figures import theme
 
 HERE = Path(__file__).parent
 presenting.install()

@@ -25,9 +25,9 @@ from typing import Any
 
 from distributed import Client, Future, SubprocessCluster, fire_and_forget
 
-from explorer.library import runs_root
-from explorer.runs.files import Lock, read_json, write_json
+from explorer.catalog.entries import runs_root
 from explorer.runs.run import Run, RunError, named
+from explorer.runs.run_files import Lock, read_json, write_json
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_WITHIN = 5.0

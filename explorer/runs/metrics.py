@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from explorer.runs.files import write_text
+from explorer.runs.run_files import write_text
 
 
 @dataclass(frozen=True)

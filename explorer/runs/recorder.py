@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from explorer.runs.files import write_json
 from explorer.runs.metrics import MetricsWriter, Row, cut_after
 from explorer.runs.pace import Pace, Speed, is_snapshot_step
 from explorer.runs.run import Run, step_folder, step_folders
+from explorer.runs.run_files import write_json
 from explorer.runs.spec import DONE, TRAINING, RunSpec, Status
 from explorer.tasks import Task
 from models import Transformer, save_checkpoint

@@ -20,8 +20,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from explorer.runs.files import Lock, is_held, read_json, write_json, write_text
 from explorer.runs.metrics import Metrics
+from explorer.runs.run_files import Lock, is_held, read_json, write_json, write_text
 from explorer.runs.spec import INTERRUPTED, TRAINING, RunSpec, Status
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

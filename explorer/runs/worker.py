@@ -15,13 +15,13 @@ from pathlib import Path
 
 import torch
 
-from explorer.runs.files import Lock, write_json
 from explorer.runs.recorder import Progress, Recorder
 from explorer.runs.run import Run, RunError, step_folders
+from explorer.runs.run_files import Lock, write_json
 from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec, Status
 from explorer.tasks import Task, task_of
 from models import Transformer, load_checkpoint
-from models.checkpoint import load_state
+from models.loading.checkpoint import load_state
 from models.training import TrainState, train
 
 NICENESS = 1

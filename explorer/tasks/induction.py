@@ -16,8 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from explorer.tasks.held_out import draw_held_out, draw_training
-from explorer.tasks.measuring import token_accuracy
 from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task_metrics import token_accuracy
 from explorer.text import Token, character_tokenizer
 from explorer.text.special import BOS
 from models.config import TransformerConfig

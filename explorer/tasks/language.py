@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from explorer.tasks.measuring import nats_per_token
 from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task_metrics import nats_per_token
 from explorer.text import TextError, Tokenizer
 from explorer.text.special import BOS
 from models.training import Batch, TrainConfig

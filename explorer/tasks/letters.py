@@ -12,9 +12,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from explorer.tasks.held_out import draw_held_out, draw_training
-from explorer.tasks.measuring import exact_match
 from explorer.tasks.pairs import pair_batch
 from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task_metrics import exact_match
 from explorer.text import SOURCE, Tokenizer, character_tokenizer
 from explorer.text.special import PAD
 from models.config import TransformerConfig

@@ -16,9 +16,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from explorer.tasks.held_out import is_held_out
-from explorer.tasks.measuring import accuracy
 from explorer.tasks.sentences import pick, rows_of, trimmed
 from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task_metrics import accuracy
 from explorer.text import CLASSIFIER, Token, word_tokenizer
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import torch
 
-from explorer.tasks.measuring import accuracy
 from explorer.tasks.sentences import Rows, pick, rows_of, trimmed
 from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task_metrics import accuracy
 from explorer.text import CLASSIFIER, TextError, Tokenizer, word_tokenizer, words_of
 from explorer.text.limits import MAX_CORPUS_CHARACTERS, checked
 from explorer.text.special import PAD

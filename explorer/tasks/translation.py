@@ -13,10 +13,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from explorer.tasks import french
-from explorer.tasks.measuring import exact_match
 from explorer.tasks.pairs import pair_batch
 from explorer.tasks.sentences import Rows, pick, rows_of, trimmed
 from explorer.tasks.task import Measurement, Task, generator
+from explorer.tasks.task_metrics import exact_match
 from explorer.text import SOURCE, Token, word_tokenizer
 from models.config import TransformerConfig
 from models.training import Batch, TrainConfig

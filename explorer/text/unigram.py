@@ -15,7 +15,7 @@ from tokenizers import Tokenizer as Library
 from tokenizers import models, pre_tokenizers
 from tokenizers.trainers import UnigramTrainer
 
-from explorer.text.learning import NOTHING
+from explorer.text.bpe_training import NOTHING
 from explorer.text.limits import TextError, checked
 
 UNIGRAM = "Unigram"

@@ -7,7 +7,7 @@ from models.config import MOST_LAYERS, TransformerConfig
 from models.families import gpt2
 from models.families.family import Family, Names
 from models.families.published import Published
-from models.files import shown
+from models.loading.files import shown
 
 KINDS = ("global", "local")
 

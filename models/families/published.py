@@ -7,7 +7,7 @@ the family allows it. What is not supported is refused by name.
 from collections.abc import Mapping
 from typing import Any
 
-from models.files import shown
+from models.loading.files import shown
 
 ACTIVATIONS = {
     "relu": "relu",

@@ -7,7 +7,7 @@ it in `rope_parameters`; where both are given, `rope_scaling` is what counts.
 from typing import Any
 
 from models.families.published import Published
-from models.files import shown
+from models.loading.files import shown
 from models.rope_scaling import RopeScaling, yarn_attention_factor
 
 KINDS = ("linear", "llama3", "yarn")

@@ -2,16 +2,18 @@
 
 import streamlit as st
 
-from explorer import checkpoints, parameters, widgets
-from explorer.analysis import doctor, heads, spectra, weights
+from explorer.analysis import diagnostics, head_metrics, singular_values, weight_statistics
+from explorer.catalog import parameters
+from explorer.views import checkpoints
+from explorer.views.shared import widgets
 
 CODE = {
     "Ledger": (parameters.ledger,),
-    "Weights": (weights.picture, weights.summary),
-    "Norms": (weights.summary, weights.by_layer),
-    "Spectra": (spectra.spectrum, spectra.noise),
-    "Heads": (heads.of_heads,),
-    "Doctor": (doctor.of_training, spectra.passes_for_noise, doctor.of_attention),
+    "Weights": (weight_statistics.picture, weight_statistics.summary),
+    "Norms": (weight_statistics.summary, weight_statistics.by_layer),
+    "Spectra": (singular_values.spectrum, singular_values.noise),
+    "Heads": (head_metrics.of_heads,),
+    "Doctor": (diagnostics.of_training, singular_values.passes_for_noise, diagnostics.of_attention),
 }
 
 widgets.opening(
@@ -29,4 +31,4 @@ checkpoints.show(view, opened)
 pasted = checkpoints.pasted(view, opened)
 widgets.code(*CODE[view], pasted=pasted)
 st.space("small")
-widgets.ways_on("start", "attention")
+widgets.ways_on("overview", "attention")

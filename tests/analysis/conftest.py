@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer import library, reading
-from explorer.reading import Reading
+from explorer.catalog import entries
+from explorer.inference import forward_pass
+from explorer.inference.forward_pass import Reading
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER, SOURCE
 from models.config import RopeScaling
@@ -53,9 +54,9 @@ def read(folder: Path, name: str) -> Reading:
     """The reading of the text by a model of this kind, which is put into this folder."""
     special = SOURCE if MODELS[name]["kind"] == "encoder-decoder" else DECODER
     put(folder, name, word_tokenizer(WORDS, special), "the cat", **MODELS[name])
-    opened = library.opened_from(folder / name, name)
+    opened = entries.opened_from(folder / name, name)
     shake(opened.model.double(), by=0.4)
-    return reading.fresh_batch(opened, (TEXT,))[0]
+    return forward_pass.fresh_batch(opened, (TEXT,))[0]
 
 
 def inputs_of(found: Reading) -> list[Tensor]:

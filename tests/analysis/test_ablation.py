@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.analysis import ablation
 from explorer.analysis.ablation import every_head
-from explorer.parts import Part, parts, site
+from explorer.catalog.attention_parts import Part, parts, site
 from models import Transformer, TransformerConfig, trace
 from models.interventions import (
     Edit,

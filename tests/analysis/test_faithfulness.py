@@ -13,9 +13,9 @@ from torch import Tensor
 from explorer.analysis import ablation
 from explorer.analysis import faithfulness as module
 from explorer.analysis.ablation import multiplications, parted
-from explorer.analysis.changes import kl
 from explorer.analysis.faithfulness import Faithfulness, TooManyEdges, faithfulness, work
-from explorer.parts import parts, site
+from explorer.analysis.output_change import kl
+from explorer.catalog.attention_parts import parts, site
 from models import TransformerConfig, trace
 from models.interventions import Edit, Scale, SetCell
 from models.trace import CHEAP_SITES, Trace

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 import torch
 
-from explorer import library, reading
-from explorer.analysis import pairs
-from explorer.analysis.onward import Onward, onward
-from explorer.analysis.pairs import by_distance, pair, strongest
-from explorer.analysis.stages import Stages, stages
-from explorer.analysis.written import block_at
-from explorer.bench.onward import lines
-from explorer.parts import site
-from explorer.reading import Reading
+from explorer.analysis import query_key
+from explorer.analysis.head_stages import Stages, stages
+from explorer.analysis.query_key import by_distance, pair, strongest
+from explorer.analysis.residual_writes import block_at
+from explorer.analysis.value_contribution import Onward, onward
+from explorer.catalog import entries
+from explorer.catalog.attention_parts import site
+from explorer.inference import forward_pass
+from explorer.inference.forward_pass import Reading
+from explorer.views.query_key.value_panel import lines
 from models import trace
 from models.positional import AlibiPositions, RotaryPositions
 from tests.analysis.conftest import inputs_of, read
@@ -51,8 +52,8 @@ def whole(found: Reading, part: str, layer: int = 0, head: int = 0) -> Stages:
 
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     for model in SHIPPED:
-        opened = library.open_model(model)
-        found = reading.read(opened, opened.example)
+        opened = entries.open_model(model)
+        found = forward_pass.read(opened, opened.example)
         for part, layer, head in every_head(found):
             assert whole(found, part, layer, head).difference <= 1e-6, model
             queries = range(len(found.rows(part)))
@@ -190,7 +191,7 @@ def test_alibi_is_a_straight_line_and_a_long_one_is_drawn_in_steps(
     assert curve is not None
     for distance, value in curve.points:
         assert value == pytest.approx(-slope * abs(distance))
-    monkeypatch.setattr(pairs, "MOST_DISTANCES", 5)
+    monkeypatch.setattr(query_key, "MOST_DISTANCES", 5)
     curve = by_distance(found, SELF, 0, 1, 4, 1)
     assert curve is not None
     assert curve.step > 1

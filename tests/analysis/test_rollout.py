@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from torch import Tensor
 
-from explorer import library
 from explorer.analysis.rollout import Network, edges_from, flows, mixed, mixings, reached, rollout
-from explorer.reading import read
+from explorer.catalog import entries
+from explorer.inference.forward_pass import read
 
 GRAPHS = some.tuples(
     some.integers(1, 3), some.integers(1, 3), some.integers(0, 9999), some.booleans()
@@ -117,7 +117,7 @@ def test_what_can_be_reached_grows_with_the_layers() -> None:
 
 def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
     for name in ("translation", "letters", "reviews"):
-        reading = read(library.opened_from(small_models / name, name), "the cat")
+        reading = read(entries.opened_from(small_models / name, name), "the cat")
         for part in reading.parts:
             if part.name.endswith("self_attn"):
                 sums = rollout(mixings(reading, part.name, part.layers)).sum(-1)

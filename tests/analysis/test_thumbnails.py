@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer import library, reading
 from explorer.analysis import thumbnails
+from explorer.catalog import entries
+from explorer.inference import forward_pass
 from tests.components.samples import heads
 
 
@@ -30,9 +31,9 @@ def test_pooling_keeps_the_largest() -> None:
 def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = library.opened_from(small_models / "translation", "translation")
-    read = dataclasses.replace(reading.read(opened, opened.example))  # kept by nobody else
-    monkeypatch.setattr(reading, "WEIGHTS_HELD", 1)
+    opened = entries.opened_from(small_models / "translation", "translation")
+    read = dataclasses.replace(forward_pass.read(opened, opened.example))  # kept by nobody else
+    monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)
     for part in read.parts:
         whole = read.all_weights(part.name)
         found = thumbnails.of_reading(read, part.name)

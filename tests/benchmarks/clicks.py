@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import FilePayload, Locator, expect
 
-from explorer import library
-from explorer.analysis.walk import stages_of
-from explorer.bench.learning_source import FILE
+from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.catalog import entries
+from explorer.views.shared.tokenizer_source import FILE
 from tests.benchmarks.learning import RULES, made_up
 from tests.benchmarks.measuring import Row, milliseconds, quantile, spread
 from tests.benchmarks.places import BARE, a_browser, a_page_of, a_visitor, an_app
@@ -125,10 +125,10 @@ def on_heads(model: str, visitor: Visitor) -> Iterator[float]:
 
 def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
     """Every step through one stack, from its embedding to its end, and some back."""
-    names = [stage.name for stage in stages_of(library.open_model(WALKED).config)]
+    names = [stage.name for stage in stages_of(entries.open_model(WALKED).config)]
     first = names.index(f"{stack}.embed")
     last = (names.index("decoder.tokens") if stack == "encoder" else len(names)) - 1
-    page = visitor.open(f"/walk?model={WALKED}&stage={stack}.embed")
+    page = visitor.open(f"/forward_pass?model={WALKED}&stage={stack}.embed")
     visitor.drawn("walk_values")
     spine = visitor.widget("spine")
     on = partial(page.keyboard.press, " ")
@@ -146,7 +146,9 @@ def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
 
 def on_rules(visitor: Visitor) -> Iterator[float]:
     """The first rules of a megabyte of text, then back from the last."""
-    page = visitor.open("/learning?" + urlencode({"learn_from": FILE, "learn_rules": RULES}))
+    page = visitor.open(
+        "/tokenizer_training?" + urlencode({"learn_from": FILE, "learn_rules": RULES})
+    )
     mine = FilePayload(name="mine.txt", mimeType="text/plain", buffer=made_up().encode())
     page.locator("input[type=file]").set_input_files(mine)
     page.evaluate(LISTEN)

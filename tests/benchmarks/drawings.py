@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.thumbnails import of_weights
-from explorer.components import offline
 from explorer.components.grid import _VIEW as GRID
 from explorer.components.grid import encode as encode_grid
 from explorer.components.grid import natural_height as height_of_grid
@@ -20,6 +19,7 @@ from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.components.matrix import natural_height as height_of_matrix
 from explorer.components.mounting import Drawn
+from explorer.export import offline_page
 
 LAYERS = HEADS = 12
 HANDED = "handed"
@@ -86,9 +86,9 @@ def one_head(head: Tensor, into: Path) -> Drawing:
 
 def _written(view: Drawn, into: Path, name: str) -> Drawing:
     path = into / f"ours-{name}.html"
-    page, start = offline.page("Attention", {}, [view]), offline.START.encode()
+    page, start = offline_page.page("Attention", {}, [view]), offline_page.START.encode()
     assert start in page
-    path.write_bytes(page.replace(start, f"\n{MARK}{offline.START}".encode()))
+    path.write_bytes(page.replace(start, f"\n{MARK}{offline_page.START}".encode()))
     return Drawing(path, "[data-painted]")
 
 

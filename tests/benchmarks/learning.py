@@ -16,9 +16,9 @@ from streamlit.testing.v1 import AppTest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 
-from explorer.bench.learning_source import FILE
+from explorer.text.bpe_training import BYTES, learn
 from explorer.text.counting import in_parts
-from explorer.text.learning import BYTES, learn
+from explorer.views.shared.tokenizer_source import FILE
 from tests import apps
 from tests.benchmarks.measuring import Row, compared, milliseconds, timed
 from tests.benchmarks.places import BARE
@@ -91,7 +91,7 @@ def each_step(
 
 def steps_of_the_page() -> Iterator[Row]:
     """The whole page anew, more than the fragment that a step draws."""
-    at = apps.page("look/learning", learn_from=FILE, learn_rules=str(RULES))
+    at = apps.page("input/tokenizer_training", learn_from=FILE, learn_rules=str(RULES))
     at.file_uploader(key="learn_file").upload("mine.txt", made_up().encode()).run()
     bare_page, spent, bare = AppTest.from_string(BARE).run(), [], []
     for turn, step in enumerate(jumps(RULES, 43, 47, 30)):

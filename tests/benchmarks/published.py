@@ -23,14 +23,14 @@ from typing import Any
 import torch
 
 from explorer.analysis.ablation import every_head
-from explorer.analysis.contributions import contributions
-from explorer.analysis.onward import onward
-from explorer.analysis.pairs import by_distance, pair, strongest
-from explorer.answers import Answer
-from explorer.bench import onward as onwards
-from explorer.bench import pairs
-from explorer.reading import Reading
+from explorer.analysis.logit_attribution import contributions
+from explorer.analysis.query_key import by_distance, pair, strongest
+from explorer.analysis.value_contribution import onward
+from explorer.inference.answers import Answer
+from explorer.inference.forward_pass import Reading
 from explorer.text import Token
+from explorer.views.query_key import product as pairs
+from explorer.views.query_key import value_panel as onwards
 from models import Transformer, load_checkpoint, trace
 from models.interventions import Scale
 from models.trace import CHEAP_SITES, Trace

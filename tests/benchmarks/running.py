@@ -16,7 +16,7 @@ from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, create
 from explorer.runs.spec import RunSpec
 from explorer.tasks import TASKS
-from explorer.training.live import EVERY, LAST, SELDOM
+from explorer.views.training.live_run import EVERY, LAST, SELDOM
 from tests import zoo
 from tests.benchmarks.measuring import Row, at_most, by_turns
 from tests.benchmarks.places import a_browser, a_visitor, an_app
@@ -95,7 +95,7 @@ def training_with_the_page_open() -> Iterator[Row]:
         worker = worker_of(run)
 
         def watch() -> None:
-            visitor.open(f"/train?run={run.name}")
+            visitor.open(f"/training?run={run.name}")
             visitor.drawn("watched")
 
         watch()
@@ -104,7 +104,7 @@ def training_with_the_page_open() -> Iterator[Row]:
             lambda: pace(run, worker, watch), lambda: pace(run, worker, visitor.leave), rounds=3
         )
         assert run.status().is_active, "the run ended before it was measured"
-        visitor.open("/train")
+        visitor.open("/training")
     what, met = "live training with the page open", clock.times >= 0.9
     ours = f"{clock.ours:.0f} steps a second; {core.times:.2f} × by time on a core"
     beside = f"{clock.reference:.0f} of the same run with no page"
@@ -113,7 +113,7 @@ def training_with_the_page_open() -> Iterator[Row]:
 
 def endless_run(visitor: Visitor, runs: Path) -> Run:
     """A training that goes on until it is told to stop, on the server's own cluster."""
-    visitor.open("/train")
+    visitor.open("/training")
     wait_until(lambda: (runs / ".cluster.json").exists(), "the training cluster")
     task = TASKS["reverse"]
     run = create(runs, RunSpec("reverse", task.model, task.training.replace(steps=1_000_000)))
@@ -142,7 +142,7 @@ def seconds_on_a_core(process: psutil.Process) -> float:
 
 def reverse_from_the_click() -> Iterator[Row]:
     with a_browser() as browser, an_app() as server, a_visitor(browser, server) as visitor:
-        visitor.open("/train?task=reverse")
+        visitor.open("/training?task=reverse")
         wait_until(lambda: (server.runs / ".cluster.json").exists(), "the training cluster")
         begun = time.monotonic()
         visitor.widget("start_training").get_by_role("button").click()

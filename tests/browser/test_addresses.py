@@ -15,8 +15,8 @@ NONSENSE = [
     f"/?text={SCRIPT}&model=&part=&layer=&head=",
     "/attention?head=99&layer=-3&part=sideways&model=..%2F..%2Fetc%2Fpasswd&text=%00%FF%FE",
     f"/checkpoints?show=Weights&tensor={SCRIPT}&cell=x",
-    "/edits?model=gpt2&text=5+17+3&edits=1.2~h.d.0.1.z~%3Cimg+src=x+onerror=alert(1)%3E",
-    f"/walk?model=shakespeare&stage={SCRIPT}&decoder_token=999",
+    "/interventions?model=gpt2&text=5+17+3&edits=1.2~h.d.0.1.z~%3Cimg+src=x+onerror=alert(1)%3E",
+    f"/forward_pass?model=shakespeare&stage={SCRIPT}&decoder_token=999",
 ]
 
 
@@ -81,7 +81,7 @@ def test_a_link_repeats_an_edited_pass_and_leaves_it_to_its_owner(
     visitor: Visitor, friend: Visitor
 ) -> None:
     visitor.open(
-        "/edits?model=shakespeare&text=To+be,+or+not&layer=0&head=0&change=Mask&mask_how=Hide+a+key"
+        "/interventions?model=shakespeare&text=To+be,+or+not&layer=0&head=0&change=Mask&mask_how=Hide+a+key"
     )
     visitor.press("Hide it from everybody")
     made = visitor.widget("edits_made").get_by_text("nobody looks at")
@@ -94,7 +94,7 @@ def test_a_link_repeats_an_edited_pass_and_leaves_it_to_its_owner(
 
 
 def test_a_link_repeats_a_stage_of_the_pass(visitor: Visitor, friend: Visitor) -> None:
-    visitor.open("/walk?model=translation&head=0&stage=encoder.0.self_attn.weights")
+    visitor.open("/forward_pass?model=translation&head=0&stage=encoder.0.self_attn.weights")
     visitor.click("walk_values", 2, 4)
     visitor.asks(encoder_token="2", key_token="4")
     same_for(friend, visitor, "walk_values")

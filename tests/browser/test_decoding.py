@@ -58,7 +58,7 @@ def test_a_text_grows_with_its_maps_token_by_token(visitor: Visitor) -> None:
     page.get_by_role("button", name="Write on").click()
     expect(page.get_by_text("Stopped: </s> ends the text.")).to_be_visible()
     expect(visitor.widget("draw").get_by_role("button")).to_be_disabled()
-    page = visitor.open("/writing?model=shakespeare&text=To+be&length=3")
+    page = visitor.open("/generate?model=shakespeare&text=To+be&length=3")
     seen = [visitor.picture("written_head")]
     for step in range(1, 3):
         page.keyboard.press("ArrowRight")

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from explorer.museum.exhibits import EXHIBITS
+from explorer.views.museum.exhibits import EXHIBITS
 from tests.browser.visiting import Visitor
 
 STOP_AT_ONCE = """() => {

@@ -106,7 +106,7 @@ def test_many_tokens_stay_within_their_view(visitor: Visitor) -> None:
     last.hover()
     expect(view.locator(".sentence")).to_contain_text("is token")
     assert inside(view, last)
-    visitor.open("/stages?model=long&text=" + "abc+" * 400)
+    visitor.open("/head_steps?model=long&text=" + "abc+" * 400)
     visitor.drawn("stages")
     view = visitor.widget("stages")
     expect(view.locator(".about")).to_contain_text("Shown are 32 of 1,6")

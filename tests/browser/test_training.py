@@ -20,7 +20,7 @@ LONG_TASK = "sort"
 
 def start(visitor: Visitor, runs: Path, task: str, steps: int | None = None) -> Run:
     """Pick the task in the address, press the button, and wait for the first steps."""
-    visitor.open(f"/train?task={task}")
+    visitor.open(f"/training?task={task}")
     if steps is not None:
         visitor.page.get_by_text(re.compile("^Optimizer · ")).click()
         visitor.fill("Steps", str(steps))
@@ -120,7 +120,7 @@ def test_a_run_goes_on_through_pages_pauses_and_the_end_of_its_server(
 
         with Server(first.runs) as second:
             visitor = Visitor(browser, second.url)
-            visitor.open("/train")
+            visitor.open("/training")
             becomes(visitor, run, TRAINING)
             steps_on(run)
             press(visitor, "stop")

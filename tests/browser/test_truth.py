@@ -45,11 +45,11 @@ LEARNING, POSITIONS = "learn_rules=50&learn_step=0", "scheme=Sinusoidal&times=2+
 PAIR, HELD = "query={}+·+{}&key={}+·+{}", f"held=q{SHAKESPEARE.query}k{SHAKESPEARE.key}"
 HUNT = f"{TRANSLATION.address}&order=0"
 TRUTHS: dict[View, tuple[Truth, str]] = {
-    ("start", ""): (looking.start, ""),
+    ("overview", ""): (looking.start, ""),
     ("tokens", ""): (looking.tokens, ""),
-    ("learning", "Byte-level BPE"): (learning.byte_pairs, LEARNING),
-    ("learning", "WordPiece"): (learning.wordpiece, LEARNING),
-    ("learning", "Unigram"): (learning.unigram, LEARNING),
+    ("tokenizer_training", "Byte-level BPE"): (learning.byte_pairs, LEARNING),
+    ("tokenizer_training", "WordPiece"): (learning.wordpiece, LEARNING),
+    ("tokenizer_training", "Unigram"): (learning.unigram, LEARNING),
     ("positions", "The scheme"): (placing.scheme, POSITIONS),
     ("positions", "Another order"): (placing.order, POSITIONS),
     ("positions", "Longer than trained"): (placing.longer, POSITIONS),
@@ -61,20 +61,20 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("heads", "Likeness"): (mixing.likeness, "metric=Previous"),
     ("heads", "Rollout"): (mixing.rollout, "metric=Previous"),
     ("heads", "Flow"): (mixing.flow, "metric=Previous"),
-    ("stages", ""): (partial(looking.stages, SHAKESPEARE), HELD),
-    ("pairs", ""): (partial(looking.pairs, SHAKESPEARE), PAIR.format(7, "␣be", 6, "␣to")),
-    ("lens", ""): (partial(looking.lens, SHAKESPEARE), ""),
-    ("walk", ""): (partial(looking.walk, SHAKESPEARE), f"stage={SHAKESPEARE.site}.weights"),
-    ("writing", ""): (looking.writing, ""),
+    ("head_steps", ""): (partial(looking.stages, SHAKESPEARE), HELD),
+    ("query_key", ""): (partial(looking.pairs, SHAKESPEARE), PAIR.format(7, "␣be", 6, "␣to")),
+    ("logit_lens", ""): (partial(looking.lens, SHAKESPEARE), ""),
+    ("forward_pass", ""): (partial(looking.walk, SHAKESPEARE), f"stage={SHAKESPEARE.site}.weights"),
+    ("generate", ""): (looking.writing, ""),
     ("decoding", "Token by token"): (deciding.token_by_token, deciding.asks()),
     ("decoding", "Beam search"): (deciding.beams, deciding.asks()),
     ("decoding", "Teacher forcing"): (deciding.forcing, deciding.asks()),
     ("masks", "I am a student"): (looking.student, ""),
     ("masks", "Your sentence"): (looking.masks, ""),
     ("masks", "A padded batch"): (looking.padded, ""),
-    ("edits", "Every head"): (changing.every_head, ""),
-    ("edits", "Faithfulness"): (changing.faithfulness, ""),
-    ("edits", "Maps"): (changing.maps, ""),  # the last, since it changes the pass
+    ("interventions", "Every head"): (changing.every_head, ""),
+    ("interventions", "Faithfulness"): (changing.faithfulness, ""),
+    ("interventions", "Maps"): (changing.maps, ""),  # the last, since it changes the pass
     ("compare", "Another head"): (changing.another_head, changing.ASKS_SENTENCE),
     ("compare", "Another sentence"): (changing.another_sentence, changing.ASKS_SENTENCE),
     ("compare", "Another model"): (changing.another_model, changing.ASKS_MODEL),
@@ -85,7 +85,7 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
         ("museum", f"{views.FIND}: {name}"): (partial(finding.instrument, name), HUNT)
         for name in measured.INSTRUMENTS
     },
-    ("train", ""): (train, ""),
+    ("training", ""): (train, ""),
     ("checkpoints", "Ledger"): (weighing.ledger, ""),
     ("checkpoints", "Weights"): (weighing.weights, ""),
     ("checkpoints", "Norms"): (weighing.norms, ""),
@@ -104,10 +104,13 @@ def of_another_model(case: Case, *words: str) -> dict[str, tuple[Truth, str]]:
     pair = PAIR.format(case.query, words[0], case.key, words[1])
     return {
         "attention": (partial(looking.attention, case), case.address),
-        "pairs": (partial(looking.pairs, case), f"{case.address}&{pair}"),
-        "stages": (partial(looking.stages, case), f"{case.address}&held=q{case.query}k{case.key}"),
-        "lens": (partial(looking.lens, case), case.address),
-        "walk": (partial(looking.walk, case), f"{case.address}&stage={case.site}.weights"),
+        "query_key": (partial(looking.pairs, case), f"{case.address}&{pair}"),
+        "head_steps": (
+            partial(looking.stages, case),
+            f"{case.address}&held=q{case.query}k{case.key}",
+        ),
+        "logit_lens": (partial(looking.lens, case), case.address),
+        "forward_pass": (partial(looking.walk, case), f"{case.address}&stage={case.site}.weights"),
     }
 
 
@@ -121,7 +124,7 @@ OTHERS = {
 
 
 def address(view: View, asks: str) -> str:
-    page, said = "" if view[0] == "start" else view[0], views.every().get(view, "")
+    page, said = "" if view[0] == "overview" else view[0], views.every().get(view, "")
     if "model=" not in asks:
         asks = f"{SHAKESPEARE.address}&{asks}"
     return f"/{page}?{asks}{said}"
@@ -187,7 +190,7 @@ PLANT = """([from, to]) => {
   return found;
 }"""
 PLANTED: list[View] = [
-    ("pairs", ""),
+    ("query_key", ""),
     ("tokens", ""),
     ("decoding", "Beam search"),
     ("heads", "Likeness"),

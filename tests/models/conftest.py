@@ -6,20 +6,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch
 
 from models import save_checkpoint
 from tests.models.building import SMALL, shaken
-from tests.models.hostile import write_gpt2
-from tests.models.opening import Opener
-
-
-@pytest.fixture
-def shapes_unchecked() -> None:
-    """For tests about words and files, and for long loops whose shapes another test checks."""
-    jaxtyping.config.update("jaxtyping_disable", True)
+from tests.models.loading.hostile import write_gpt2
+from tests.models.loading.opening import Opener
 
 
 @pytest.fixture(scope="session")

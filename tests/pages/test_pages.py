@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.parts import WORDS
+from explorer.catalog.attention_parts import WORDS
 from explorer.tasks import TASKS
 from tests import apps
 from tests.apps import said, views
-from tests.bench.drawing import PAGES, every_view, path_of, press, without_numbers, words_model
 from tests.grids import grid
 from tests.shelf import shelf
+from tests.views.drawing import PAGES, every_view, path_of, press, without_numbers, words_model
 
-READING = ("look/start", "look/tokens", "look/attention", "look/masks")
+READING = ("overview/overview", "input/tokens", "attention/attention", "attention/masks")
 ATTENTION = {
     "Encoder": "encoder.self_attn",
     "Decoder": "decoder.self_attn",
@@ -26,32 +26,32 @@ ATTENTION = {
 MASKS = {"mask_padding", "mask_causal", "mask_both"}
 MAPS = {"map_first", "map_second"}
 DRAWN: dict[tuple[str, ...], set[str]] = {
-    ("look/heads", "Finder"): {"best_heads", "heads_table", "found_head"},
-    ("look/heads", "Likeness"): {"nearest_heads", "likeness"},
-    ("look/heads", "Rollout"): {"rollout"},
-    ("look/heads", "Flow"): {"flow"},
-    ("look/decoding", "Token by token"): {"stages", "branches_tree", "decoded_head"},
-    ("look/decoding", "Beam search"): {"beam_tree"},
-    ("look/decoding", "Teacher forcing"): {"forcing"},
-    ("look/writing",): {"written_tokens", "written_head"},
-    ("look/stages",): {"stages"},
-    ("look/walk",): {"spine", "walk_tokens"},
-    ("look/masks", "I am a student"): MASKS,
-    ("look/masks", "Your sentence"): {*MASKS, "scores", "masked", "weights"},
-    ("look/masks", "A padded batch"): {*MASKS, "scores", "masked", "weights"},
-    ("change/compare", "Another head"): {*MAPS, "map_difference"},
-    ("change/compare", "Another sentence"): {*MAPS, "map_difference"},
-    ("change/compare", "Your edits"): {*MAPS, "map_difference"},
-    ("change/compare", "Another model"): MAPS,
+    ("attention/heads", "Finder"): {"best_heads", "heads_table", "found_head"},
+    ("attention/heads", "Likeness"): {"nearest_heads", "likeness"},
+    ("attention/heads", "Rollout"): {"rollout"},
+    ("attention/heads", "Flow"): {"flow"},
+    ("generation/decoding", "Token by token"): {"stages", "branches_tree", "decoded_head"},
+    ("generation/decoding", "Beam search"): {"beam_tree"},
+    ("generation/decoding", "Teacher forcing"): {"forcing"},
+    ("generation/generate",): {"written_tokens", "written_head"},
+    ("attention/head_steps",): {"stages"},
+    ("forward_pass/forward_pass",): {"spine", "walk_tokens"},
+    ("attention/masks", "I am a student"): MASKS,
+    ("attention/masks", "Your sentence"): {*MASKS, "scores", "masked", "weights"},
+    ("attention/masks", "A padded batch"): {*MASKS, "scores", "masked", "weights"},
+    ("experiments/compare", "Another head"): {*MAPS, "map_difference"},
+    ("experiments/compare", "Another sentence"): {*MAPS, "map_difference"},
+    ("experiments/compare", "Your edits"): {*MAPS, "map_difference"},
+    ("experiments/compare", "Another model"): MAPS,
     ("models/checkpoints", "Weights"): {"weights_picture"},
     ("models/checkpoints", "Heads"): {"head_statistics"},
 }
 SAID = {
-    "look/positions": "This is the chosen model's own scheme.",
-    "look/pairs": "the model's own numbers",
-    "look/stages": "no weight differs from the pass by more than",
+    "input/positions": "This is the chosen model's own scheme.",
+    "attention/query_key": "the model's own numbers",
+    "attention/head_steps": "no weight differs from the pass by more than",
 }
-WRITING = ("look/decoding", "look/writing")
+WRITING = ("generation/decoding", "generation/generate")
 NO_STACK = "Cross-attention leads from one stack into another"
 NOTHING = "There is nothing to read yet: type a sentence."
 UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
@@ -116,21 +116,21 @@ def test_a_model_whose_numbers_are_none_has_every_view(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     without_numbers("broken")
     says = {
-        "look/stages": "no value",
-        "look/decoding": "logits are no numbers",
-        "change/compare": "How far apart their rows are cannot be said: a weight is no number",
+        "attention/head_steps": "no value",
+        "generation/decoding": "logits are no numbers",
+        "experiments/compare": "How far apart their rows are cannot be said: a weight is no number",
     }
     for path, asked in every_view():
         with subtests.test(path=path, asked=asked):
             at = apps.page(path, model="broken", **asked)
             assert "no value %" not in said(at)
-            assert path != "look/decoding" or not views(at)
-            assert path != "look/pairs" or "no value" in set(at.table[0].value["value"])
+            assert path != "generation/decoding" or not views(at)
+            assert path != "attention/query_key" or "no value" in set(at.table[0].value["value"])
             if "Another order" in asked.values():
                 assert "The last vectors hold no values, so what changes" in said(at)
             if "Another model" not in asked.values():  # there is none
                 assert says.get(path, "") in said(at)
-    at = apps.page("look/walk", model="broken", stage="decoder.0.resid_mid")
+    at = apps.page("forward_pass/forward_pass", model="broken", stage="decoder.0.resid_mid")
     assert "No value of this token's row is finite" in said(at)
     assert "differs by at most" not in said(at)
     assert any(r"\text{NaN} = " in latex.value for latex in at.latex)
@@ -174,7 +174,7 @@ def test_without_any_model_a_page_says_what_to_do(
 
 
 def test_stepping_ends_in_what_the_model_reads() -> None:
-    at = apps.page("look/tokens")
+    at = apps.page("input/tokens")
     last = int(at.slider(key="step").max)
     for _ in range(last):
         at.button(key="step_next").click().run()
@@ -185,8 +185,8 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
 
 def test_the_expectation_is_said_where_it_is_to_be_seen() -> None:
     expected = TASKS["translation"].expectation
-    assert expected in said(apps.page("look/start", part="Cross"))
-    at = apps.page("look/start", part="Encoder")
+    assert expected in said(apps.page("overview/overview", part="Cross"))
+    at = apps.page("overview/overview", part="Encoder")
     assert expected not in said(at)
     assert WORDS["encoder.self_attn"].explanation in said(at)
 
@@ -195,10 +195,10 @@ def test_masks_say_what_this_attention_adds_and_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for part in ["Encoder", "Cross"]:
-        assert "**No causal mask here: " in said(apps.page("look/masks", part=part))
+        assert "**No causal mask here: " in said(apps.page("attention/masks", part=part))
     words_model(tmp_path, "far", positions="alibi")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    assert "A bias by the distance" in said(apps.page("look/masks", model="far"))
+    assert "A bias by the distance" in said(apps.page("attention/masks", model="far"))
 
 
 def test_a_model_without_a_head_writes_nothing(
@@ -206,10 +206,10 @@ def test_a_model_without_a_head_writes_nothing(
 ) -> None:
     words_model(tmp_path, "bare", head="none")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    at = apps.page("look/start", model="bare")
+    at = apps.page("overview/overview", model="bare")
     assert "The model writes" not in said(at)
     assert "it ends in vectors, one for each token" in said(at)
-    at = apps.page("look/walk", model="bare", stage="decoder.final")
+    at = apps.page("forward_pass/forward_pass", model="bare", stage="decoder.final")
     assert "The pass ends here. This model gives no answer" in said(at)
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import wire
-from explorer.numbers import three
+from explorer.text.number_format import three
 from tests import apps
-from tests.bench import drawing
+from tests.views import drawing
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,20 +10,21 @@ import numpy as np
 import pytest
 import torch
 
-from explorer import decoding, library
-from explorer.analysis.heads import STATISTICS
-from explorer.analysis.walk import stages_of
-from explorer.bench.positions_scheme import ODD_WIDTH
-from explorer.library import runs_root
-from explorer.numbers import spread, three
+from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.head_metrics import STATISTICS
+from explorer.catalog import entries
+from explorer.catalog.entries import runs_root
+from explorer.inference import continuation
 from explorer.runs.run import create
 from explorer.runs.worker import advance
 from explorer.text import word_tokenizer
+from explorer.text.number_format import spread, three
 from explorer.text.special import DECODER, SOURCE
+from explorer.views.positions.scheme import ODD_WIDTH
 from tests import apps
-from tests.bench.drawing import every_view, pasted, press, run, sent, words_model
 from tests.panels.pasting import Panel, as_array, panel
 from tests.shelf import WORDS, put
+from tests.views.drawing import every_view, pasted, press, run, sent, words_model
 
 ALL = ("translation", "letters", "reviews", "reverse", "bert", "gpt2", "t5")
 MOST = ("translation", "letters", "bert", "t5")
@@ -189,7 +190,7 @@ def longer(page: Panel) -> None:
     """Before and after the trained length, half of the tokens each."""
     values = page.made["looks_at"]
     half = len(values) // 2
-    assert half == library.open_model(page.at.session_state["model"]).config.max_len
+    assert half == entries.open_model(page.at.session_state["model"]).config.max_len
     page.says(values[:half].mean(), values[half:].mean())
 
 
@@ -219,29 +220,29 @@ def forced(page: Panel) -> None:
     assert page.board("forcing")[3] == [three(float(each)) for each in chances]
 
 
-SCHEME, ORDER, LONGER = "look/positions", "Another order", "Longer than trained"
+SCHEME, ORDER, LONGER = "input/positions", "Another order", "Longer than trained"
 SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
 DRAWN = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
 PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
 VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
-    ("look/start", {}, start, ALL),
-    ("look/tokens", {}, tokens, ALL),
-    ("look/pairs", {}, pair, ALL),
-    ("look/lens", {}, lens, ALL),
-    ("look/masks", {"example": "Your sentence"}, masks, MOST),
-    ("look/masks", {"example": "A padded batch"}, masks, MOST),
-    ("look/masks", {"example": "I am a student"}, student, ("letters",)),
-    ("look/heads", {"side": "Finder"}, finder, MOST),
-    ("look/heads", {"side": "Likeness"}, likeness, MOST),
-    ("look/heads", {"side": "Rollout", "part": "Decoder"}, rollout, MOST),
-    ("look/heads", {"side": "Flow", "part": "Decoder"}, flow, MOST),
-    ("look/writing", {}, writing, WRITING),
-    ("look/stages", {"part": "Encoder", "text": "the cat"}, stages, (*FEW, "t5")),
-    ("look/stages", {}, stages, ("letters", "reviews", "reverse", "gpt2")),
-    ("look/decoding", DRAWN, choice, WRITING),
-    ("look/decoding", {**DRAWN, "branches": "0d9.1f7"}, choice, WRITING),
-    ("look/decoding", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),
-    ("look/decoding", {"way": "Teacher forcing"}, forced, WRITING),
+    ("overview/overview", {}, start, ALL),
+    ("input/tokens", {}, tokens, ALL),
+    ("attention/query_key", {}, pair, ALL),
+    ("forward_pass/logit_lens", {}, lens, ALL),
+    ("attention/masks", {"example": "Your sentence"}, masks, MOST),
+    ("attention/masks", {"example": "A padded batch"}, masks, MOST),
+    ("attention/masks", {"example": "I am a student"}, student, ("letters",)),
+    ("attention/heads", {"side": "Finder"}, finder, MOST),
+    ("attention/heads", {"side": "Likeness"}, likeness, MOST),
+    ("attention/heads", {"side": "Rollout", "part": "Decoder"}, rollout, MOST),
+    ("attention/heads", {"side": "Flow", "part": "Decoder"}, flow, MOST),
+    ("generation/generate", {}, writing, WRITING),
+    ("attention/head_steps", {"part": "Encoder", "text": "the cat"}, stages, (*FEW, "t5")),
+    ("attention/head_steps", {}, stages, ("letters", "reviews", "reverse", "gpt2")),
+    ("generation/decoding", DRAWN, choice, WRITING),
+    ("generation/decoding", {**DRAWN, "branches": "0d9.1f7"}, choice, WRITING),
+    ("generation/decoding", {"way": "Beam search", "beams": "3", "length": "4"}, beams, WRITING),
+    ("generation/decoding", {"way": "Teacher forcing"}, forced, WRITING),
     *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in SCHEMES],
     (SCHEME, {}, scheme, ("bert", "t5")),
     (SCHEME, {"table_width": ODD_WIDTH}, scheme, ("letters",)),
@@ -250,7 +251,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     (SCHEME, {"lab": ORDER, "order_of": "My own order", "scheme": "None"}, order, ("reviews",)),
     (SCHEME, {"lab": LONGER}, longer, ("letters", "translation", "reviews")),
     (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, pair_is_longer, ("bert",)),
-    ("train/train", {"task": "reverse"}, training, ("letters",)),
+    ("training/training", {"task": "reverse"}, training, ("letters",)),
     ("models/checkpoints", {"show": "Ledger"}, ledger, FEW),
     ("models/checkpoints", {"ledger": "paper"}, ledger, ("letters",)),
     ("models/checkpoints", {"show": "Weights"}, weights, FEW),
@@ -258,10 +259,10 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("models/checkpoints", {"show": "Spectra"}, spectrum, FEW),
     ("models/checkpoints", {"show": "Heads"}, statistics, MOST),
     ("models/checkpoints", {"show": "Doctor"}, doctor, FEW),
-    ("change/edits", {"look": "Every head"}, every_head, MOST),
-    ("change/edits", {"look": "Faithfulness"}, nothing, MOST),
+    ("experiments/interventions", {"look": "Every head"}, every_head, MOST),
+    ("experiments/interventions", {"look": "Faithfulness"}, nothing, MOST),
 ]
-STATE = {"train/train": {"reverse_steps": 4, "reverse_batch_size": 2}}
+STATE = {"training/training": {"reverse_steps": 4, "reverse_batch_size": 2}}
 
 
 @pytest.fixture
@@ -300,7 +301,7 @@ def test_every_view_has_lines_to_paste(small_models: Path, subtests: pytest.Subt
 def test_the_hunt_s_lines_tell_no_mistake_before_it_is_found(small_models: Path) -> None:
     """They hold the instrument to the right run, and to both once the answer is out."""
     asked = {"room": "Find it", "order": "0", "instrument": "The scale"}
-    at = apps.page("change/museum", model="translation", **asked)
+    at = apps.page("experiments/museum", model="translation", **asked)
     before = pasted(at)
     assert "MISTAKES[" not in before
     guesses = next(box for box in at.selectbox if str(box.key).startswith("guess_"))
@@ -318,7 +319,7 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
     shelf: dict[str, Path], subtests: pytest.Subtests
 ) -> None:
     """Of each kind the last stage of the first model that has it."""
-    configs, seen = {entry.name: entry.config for entry in library.entries()}, set[str]()
+    configs, seen = {entry.name: entry.config for entry in entries.entries()}, set[str]()
     for model in ALL:
         config = configs[model]
         assert config is not None
@@ -326,7 +327,7 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
         new, seen = {kind: last[kind] for kind in last if kind not in seen}, seen | set(last)
         for kind, name in new.items():
             with subtests.test(model=model, kind=kind):
-                page = panel("look/walk", shelf[model], model=model, stage=name)
+                page = panel("forward_pass/forward_pass", shelf[model], model=model, stage=name)
                 values = as_array(page.made["values"])
                 if kind == "tokens":
                     shown = page.column("its number")
@@ -342,9 +343,15 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
 def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer.analysis.walk_values.MOST_LOGITS", 10)
+    monkeypatch.setattr("explorer.analysis.forward_pass.stage_values.MOST_LOGITS", 10)
     for address in [{"decoder_token": "1"}, {}]:
-        page = panel("look/walk", small_models, model="letters", stage="probabilities", **address)
+        page = panel(
+            "forward_pass/forward_pass",
+            small_models,
+            model="letters",
+            stage="probabilities",
+            **address,
+        )
         _, columns = page.header("walk_values")["places"]
         assert len(page.made["values"]) == 1
         page.made["values"] = page.made["values"][:, columns]
@@ -357,10 +364,10 @@ def test_the_lines_begin_with_the_token_that_must_be(
     how = {"kind": "encoder-decoder", "first_id": 5, "banned_ids": (6, 7)}
     put(tmp_path / "shelf", "begins", word_tokenizer(WORDS, SOURCE), "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
-    page = panel("look/decoding", tmp_path / "shelf", model="begins", way="Teacher forcing")
+    page = panel("generation/decoding", tmp_path / "shelf", model="begins", way="Teacher forcing")
     assert page.made["chances"][0] == 1
     forced(page)
-    label = library.open_model("begins").tokenizer.label
+    label = entries.open_model("begins").tokenizer.label
     assert page.board("forcing")[2] == [label(int(each)) for each in page.made["said"]]
 
 
@@ -373,12 +380,12 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     config = folder / "filled" / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "pad_id": cat}))
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
-    page = panel("look/decoding", folder, model="filled", branches=f"0d9.1f{cat}")
+    page = panel("generation/decoding", folder, model="filled", branches=f"0d9.1f{cat}")
     keep = page.made["keep"][0].tolist()
-    opened = library.open_model("filled")
-    begun = [token.id for token in decoding.start_of(opened, "the cat dog").begun]
+    opened = entries.open_model("filled")
+    begun = [token.id for token in continuation.start_of(opened, "the cat dog").begun]
     assert keep[: len(begun)] == [token != cat for token in begun]
     assert not all(keep[: len(begun)])
     assert all(keep[len(begun) :])
-    standing = decoding.stand(opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist())
+    standing = continuation.stand(opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist())
     assert (page.made["logits"][0] - standing.logits).abs().nan_to_num().max() < 1e-5

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from transformers import GenerationConfig
 
-from models.checkpoint import Checkpoint, load_checkpoint
 from models.config import TransformerConfig
 from models.generation import FIRST_OF_ALL, written
+from models.loading.checkpoint import Checkpoint, load_checkpoint
 from models.trace import CHEAP_SITES, EVERYTHING, Trace, trace
 from tests.models.building import keep_of_lengths
 

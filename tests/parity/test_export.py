@@ -13,11 +13,11 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from explorer.text import word_tokenizer
-from models.checkpoint import CheckpointError, load_checkpoint
 from models.config import TransformerConfig
-from models.export import export_checkpoint, exportable
 from models.families import FAMILIES
 from models.families.shape import shape
+from models.loading.checkpoint import CheckpointError, load_checkpoint
+from models.loading.export import export_checkpoint, exportable
 from models.trace import trace
 from models.training import Batch, TrainConfig, train
 from models.transformer import Transformer

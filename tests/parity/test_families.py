@@ -9,10 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from explorer.catalog.tokenizers import tokenizer_of
 from explorer.text import TextError
-from explorer.tokenizing import tokenizer_of
-from models.checkpoint import load_checkpoint
 from models.generation import written
+from models.loading.checkpoint import load_checkpoint
 from tests.parity.cases import CASES, IMAGES, T5, WRITER, tiny
 from tests.parity.families import (
     Case,

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from models.checkpoint import Checkpoint, load_checkpoint
+from models.loading.checkpoint import Checkpoint, load_checkpoint
 from models.positional import sinusoids
 from tests.parity.cases import CASES
 from tests.parity.families import Pair, build_reference, compare, inputs_of

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from models.checkpoint import CheckpointError, inspect, load_checkpoint
 from models.generation import written
+from models.loading.checkpoint import CheckpointError, inspect, load_checkpoint
 from tests.parity.cases import CASES, GROUPED, SIZES, WINDOW, published
 from tests.parity.families import (
     WRITTEN,

@@ -11,7 +11,7 @@ import transformers
 
 from explorer.text import open_published
 from models import load_checkpoint, trace
-from models.checkpoint import Checkpoint
+from models.loading.checkpoint import Checkpoint
 from models.trace import CHEAP_SITES
 from tests.parity.families import assert_close
 

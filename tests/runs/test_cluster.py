@@ -15,8 +15,8 @@ import pytest
 
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
-from explorer.runs.files import read_json, write_json
 from explorer.runs.run import Run, RunError
+from explorer.runs.run_files import read_json, write_json
 from tests.runs.making import tiny_run
 from tests.served import ROOT, processes_of, wait_until, worker_of
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from explorer.runs.files import Lock, write_json
 from explorer.runs.run import Run, RunError, all_runs, create, create_in, named
+from explorer.runs.run_files import Lock, write_json
 from explorer.runs.spec import RunSpec, Status
 from explorer.tasks import TASKS
 from tests.runs.making import tiny_run, tiny_spec

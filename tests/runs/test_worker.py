@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.runs.files import Lock
 from explorer.runs.run import Run, RunError, create
+from explorer.runs.run_files import Lock
 from explorer.runs.worker import advance, work
 from models import load_checkpoint
 from tests.runs.making import tiny_run, tiny_spec

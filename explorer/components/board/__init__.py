@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.components import told, wire
-from explorer.components.labels import Label, text_of
+from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.components.token_labels import Label, text_of
 
 HTML = """
 <div class="view board">
@@ -86,7 +86,7 @@ def board(
     """
 
     def hand_over() -> None:
-        place = told.place(told.event(key, "picked"), len(rows))
+        place = events.place(events.event(key, "picked"), len(rows))
         if place is not None and rows[place].pickable and on_pick:
             on_pick(place)
 

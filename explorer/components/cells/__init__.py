@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from torch import Tensor
 
-from explorer.components import told, wire
+from explorer.components import events, wire
 from explorer.components.mounting import View
 
 HTML = """
@@ -54,7 +54,7 @@ def cells(
     """
 
     def hand_over() -> None:
-        picked = told.cell(told.event(key, "picked"), *values.shape)
+        picked = events.cell(events.event(key, "picked"), *values.shape)
         if picked:
             on_pick(*picked)
 

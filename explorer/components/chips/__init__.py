@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from explorer.components import told, wire
-from explorer.components.labels import Label, specials, texts
+from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.components.token_labels import Label, specials, texts
 
 MOST = 4_000
 """More chips than this help nobody and slow the browser; the rest is counted, not drawn."""
@@ -45,7 +45,7 @@ def chips(
     """
 
     def hand_over() -> None:
-        picked = told.place(told.event(key, "picked"), len(tokens))
+        picked = events.place(events.event(key, "picked"), len(tokens))
         if picked is not None and on_pick:
             on_pick(picked)
 
@@ -57,7 +57,7 @@ def chips(
         choice=marked,
         on_picked_change=hand_over,
     )
-    return told.place(result.get("picked"), len(tokens))
+    return events.place(result.get("picked"), len(tokens))
 
 
 def encode(

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.thumbnails import Thumbnails, of_weights
-from explorer.components import told, wire
+from explorer.components import events, wire
 from explorer.components.mounting import View
 
 HTML = """
@@ -34,7 +34,7 @@ _VIEW = View("grid", HTML)
 def grid(
     weights: Tensor | Thumbnails,
     *,
-    selected: told.Place | None,
+    selected: events.Place | None,
     key: str,
     on_pick: Callable[[int, int], None] | None = None,
     height: int | None = None,
@@ -49,7 +49,7 @@ def grid(
     layers, heads, queries, keys = small.shape
 
     def hand_over() -> None:
-        picked = told.cell(told.event(key, "picked"), layers, heads)
+        picked = events.cell(events.event(key, "picked"), layers, heads)
         if picked and on_pick:
             on_pick(*picked)
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.components import told, wire
-from explorer.components.labels import Label, specials, texts
+from explorer.components import events, wire
+from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
-from explorer.components.told import Place
+from explorer.components.token_labels import Label, specials, texts
 
 STRONGEST = 5
 """So many tokens are named each way; the others are shaded."""
@@ -64,8 +64,8 @@ def inspect(
     """
 
     def hold() -> None:
-        said = told.event(key, "chosen")
-        token = told.on_a_side(said, len(rows), len(columns))
+        said = events.event(key, "chosen")
+        token = events.on_a_side(said, len(rows), len(columns))
         if on_hold and (token or said == []):
             on_hold(token)
 

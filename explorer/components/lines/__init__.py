@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.components import told, wire
-from explorer.components.labels import Label, specials, texts
+from explorer.components import events, wire
+from explorer.components.events import Place
 from explorer.components.mounting import View
-from explorer.components.told import Place
+from explorer.components.token_labels import Label, specials, texts
 
 FAINT = 0.005
 """Weights below this are dropped from inputs longer than `SHORT`: nobody sees such a line."""
@@ -67,12 +67,12 @@ def lines(
     """
 
     def choose() -> None:
-        said = told.event(key, "chosen")
+        said = events.event(key, "chosen")
         heads = said.get("drawn") if isinstance(said, dict) else None
         if not on_choice or not isinstance(heads, list) or not heads:
             return
         known = tuple(head for head in range(len(weights)) if head in heads)
-        on_choice(known, told.on_a_side(said.get("held"), len(rows), len(columns)))
+        on_choice(known, events.on_a_side(said.get("held"), len(rows), len(columns)))
 
     how: dict[str, Any] = {"names": names, "hues": hues, "top": top, "scaling": scaling, "log": log}
     how["tells"] = on_choice is not None

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.components import told, wire
-from explorer.components.labels import Label, specials, texts
+from explorer.components import events, wire
+from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
-from explorer.components.told import Place
+from explorer.components.token_labels import Label, specials, texts
 
 SCALES = ("sequential", "diverging", "mask")
 SCALINGS = ("all", "row", "column")
@@ -84,13 +84,13 @@ def matrix(
     """
 
     def hand_over() -> None:
-        column = told.place(told.event(key, "hidden"), len(columns))
+        column = events.place(events.event(key, "hidden"), len(columns))
         if on_hide and column is not None:
             on_hide(column)
 
     def hold() -> None:
-        said = told.event(key, "chosen")
-        cell = told.cell(said, len(rows), len(columns))
+        said = events.event(key, "chosen")
+        cell = events.cell(said, len(rows), len(columns))
         if on_hold and (cell or said == []):
             on_hold(cell)
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.components import told, wire
+from explorer.components import events, wire
 from explorer.components.mounting import View
 
 HTML = """
@@ -53,7 +53,7 @@ def ranked(
     """
 
     def hand_over() -> None:
-        picked = checked(told.event(key, "picked"), items)
+        picked = checked(events.event(key, "picked"), items)
         if picked:
             on_pick(*picked)
 

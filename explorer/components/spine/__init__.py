@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from explorer.components import told, wire
+from explorer.components import events, wire
 from explorer.components.mounting import View
 
 HTML = """
@@ -54,7 +54,7 @@ def spine(
     count = sum(len(bone.stages) for bone in bones)
 
     def hand_over() -> None:
-        chosen = told.cell(told.event(key, "chosen"), 1, count)
+        chosen = events.cell(events.event(key, "chosen"), 1, count)
         if chosen:
             on_move(chosen[1])
 

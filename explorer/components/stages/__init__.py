@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from explorer.components import told, wire
-from explorer.components.labels import Label, specials, texts
+from explorer.components import events, wire
+from explorer.components.events import Place
 from explorer.components.mounting import View
-from explorer.components.told import Place
+from explorer.components.token_labels import Label, specials, texts
 
 HTML = """
 <div class="view stages">
@@ -79,8 +79,8 @@ def stages(
     """
 
     def hold() -> None:
-        said = told.event(key, "chosen")
-        cell = told.cell(said, len(rows), len(columns))
+        said = events.event(key, "chosen")
+        cell = events.cell(said, len(rows), len(columns))
         if cell or said == []:
             on_hold(cell)
 

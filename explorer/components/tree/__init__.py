@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from explorer.components import told, wire
-from explorer.components.labels import Label, text_of
+from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.components.token_labels import Label, text_of
 
 HTML = """
 <div class="view tree">
@@ -58,7 +58,7 @@ def tree(
     """
 
     def hand_over() -> None:
-        place = told.place(told.event(key, "picked"), len(nodes))
+        place = events.place(events.event(key, "picked"), len(nodes))
         if place is not None and on_pick:
             on_pick(place)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from explorer.text.published.described import FREE_ENDS, byte_level, ends, word_pieces
+from explorer.text.published.child_files import Files, object_of
 from explorer.text.published.engine import Engine
-from explorer.text.published.library import LibraryEngine
-from explorer.text.published.reading import Files, object_of
+from explorer.text.published.fast_tokenizers import LibraryEngine
+from explorer.text.published.legacy_forms import FREE_ENDS, byte_level, ends, word_pieces
 from explorer.text.published.roles import Roles, added_of, roles_of, text_of, way_of
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from explorer.text.limits import TextError
-from explorer.text.published.files import Source, opened
 from explorer.text.published.process import Child
+from explorer.text.published.tokenizer_files import Source, opened
 
 MOST = 4
 LONGEST_WAIT = 20.0

@@ -9,9 +9,9 @@ from typing import Any
 from sentencepiece import SentencePieceProcessor
 
 from explorer.text.limits import TextError
+from explorer.text.published.child_files import Files, object_of
 from explorer.text.published.engine import Special, special_of
 from explorer.text.published.languages import MBART, MBART_50
-from explorer.text.published.reading import Files, object_of
 from explorer.text.published.roles import Roles, added_of
 
 Around = tuple[int | str, ...]

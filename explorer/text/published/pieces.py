@@ -13,9 +13,9 @@ import sentencepiece
 
 from explorer.text.labels import readable
 from explorer.text.limits import TextError
+from explorer.text.published.child_files import Files, bytes_of
 from explorer.text.published.engine import Read, Special, free, short, wire
 from explorer.text.published.numbering import Numbering, numbering_of
-from explorer.text.published.reading import Files, bytes_of
 from explorer.text.published.roles import Roles
 from explorer.text.published.wire_of_steps import Collected
 from explorer.text.step import TYPED

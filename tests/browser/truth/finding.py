@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
-from explorer.bench.museum_finding import order
-from explorer.museum.exhibits import FINDABLE
-from models.mistakes import MISTAKES
+from explorer.views.museum.exhibits import FINDABLE
+from explorer.views.museum.find_it import order
+from explorer.views.museum.mistakes import MISTAKES
 from models.presets import PRESETS
 from models.transformer import Transformer
 from tests.browser.truth.core import TRANSLATION, doubled, parameters, sinusoid

@@ -19,7 +19,7 @@ from tokenizers.pre_tokenizers import (
 )
 from tokenizers.trainers import UnigramTrainer
 
-from explorer import learnt
+from explorer.inference import trained_tokenizers
 from tests.browser.truth.core import SHAKESPEARE
 from tests.browser.truth.screen import Claim, grid, said
 from tests.browser.visiting import Visitor
@@ -29,7 +29,12 @@ READ = 100_000
 
 
 def _words(splitter: PreTokenizer) -> list[str]:
-    return [word for word, _ in splitter.pre_tokenize_str(learnt.shipped(learnt.TRANSLATION))]
+    return [
+        word
+        for word, _ in splitter.pre_tokenize_str(
+            trained_tokenizers.shipped(trained_tokenizers.TRANSLATION)
+        )
+    ]
 
 
 def byte_pairs(visitor: Visitor) -> list[Claim]:
@@ -84,7 +89,9 @@ def pieces(size: int) -> dict[str, float]:
         max_piece_length=16,
         show_progress=False,
     )
-    library.train_from_iterator([learnt.shipped(learnt.TRANSLATION)[:READ]], trainer)
+    library.train_from_iterator(
+        [trained_tokenizers.shipped(trained_tokenizers.TRANSLATION)[:READ]], trainer
+    )
     stored = json.loads(library.to_str())["model"]["vocab"]
     return dict(stored[1:])
 

@@ -208,7 +208,7 @@ def walk(case: Case, visitor: Visitor) -> list[Claim]:
     }
     for stage in stages[case.model.config.kind]:
         asks = f"stage={stage}&decoder_token={case.query}&number={NUMBER}"
-        visitor.open(f"/walk?{case.address}&{asks}")
+        visitor.open(f"/forward_pass?{case.address}&{asks}")
         if stage == "probabilities":
             values, places = case.chances.sort(descending=True).values[None], [(0, 0), (0, 2)]
         elif stage.endswith(".q"):

@@ -1,7 +1,7 @@
 """The museum's instruments once more, by plain torch over a model's own pass.
 
 Each takes a run and gives the numbers that the instrument says, in the order in which it
-says them. Nothing of `explorer.museum` is used.
+says them. Nothing of `explorer.views.museum` is used.
 """
 
 from __future__ import annotations

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote_plus
 
-from explorer import masks
-from explorer.bench import comparing, learning_source, positions
-from explorer.checkpoints import choosing
-from explorer.museum.instruments import INSTRUMENTS
+from explorer.inference import mask_parts
+from explorer.views.checkpoints import view_choice
+from explorer.views.compare import sides
+from explorer.views.museum.instruments import INSTRUMENTS
+from explorer.views.positions import chooser
+from explorer.views.shared import tokenizer_source
 from tests.source import ROOT
 
 View = tuple[str, str]
@@ -33,14 +35,14 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "decoding": ("way", table("decoding", "WAYS")),
     "heads": ("side", table("heads", "SIDES")),
     "museum": ("room", table("museum", "ROOMS")),
-    "edits": ("look", table("edits", "CODE")),
-    "checkpoints": ("show", choosing.VIEWS),
-    "positions": ("lab", positions.VIEWS),
-    "learning": ("learn_how", learning_source.WAYS),
-    "masks": ("example", masks.EXAMPLES),
+    "interventions": ("look", table("interventions", "CODE")),
+    "checkpoints": ("show", view_choice.VIEWS),
+    "positions": ("lab", chooser.VIEWS),
+    "tokenizer_training": ("learn_how", tokenizer_source.WAYS),
+    "masks": ("example", mask_parts.EXAMPLES),
     "compare": (
         "with",
-        (comparing.HEAD, comparing.SENTENCE, comparing.MODEL, comparing.STEP, comparing.EDITED),
+        (sides.HEAD, sides.SENTENCE, sides.MODEL, sides.STEP, sides.EDITED),
     ),
 }
 """Under which name a page's views stand in the address, and what they are called."""

@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from explorer.text import PublishedTokenizer, TextError, open_published
-from explorer.text.published.files import find, opened
 from explorer.text.published.keep import KEEP, MOST, Keep
 from explorer.text.published.process import Child
+from explorer.text.published.tokenizer_files import find, opened
 from tests.served import wait_until
 from tests.source import ROOT
 from tests.text.published.conftest import Made, children

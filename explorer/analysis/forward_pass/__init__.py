@@ -1,0 +1,1 @@
+"""Every stage of a forward pass: its values, its formula, one of its numbers explained."""

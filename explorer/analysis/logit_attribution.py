@@ -1,0 +1,177 @@
+"""What every head and block adds to one logit directly, past no other block.
+
+The stream that the head of the model reads is a sum: the embedding, and what each head and
+each feed-forward layer wrote. What follows them, norms and the head, is linear as this pass
+had it (`explorer.analysis.frozen_norms`), so the logit is a sum over the same parts; post-norm
+streams are followed back through the norm of every block.
+Shapes: p positions that are read, h heads, d width of the model.
+Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.analysis.frozen_norms import Before, before_activation, before_linear, before_norm
+from explorer.analysis.output_change import has_words, last_streams, logits, tokens_read
+from explorer.analysis.residual_writes import Written, block_at
+from explorer.inference.forward_pass import Reading
+from models.heads import ClassifierHead, LanguageModelHead
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """The parts of one logit; they sum to it.
+
+    `heads` has one (layers, h) for every kind of attention that writes into the stream,
+    `feed_forward` is (layers,), `embedding` is by what was added there. `constant` is what
+    the weights add whatever is read: β of the norms, and the biases of W_O and of the head
+    (those of a feed-forward layer are in its own share). `logit` is the pass's own, or where
+    it scored no word what the head makes of its last stream (`in_pass` says which);
+    `difference` is how far the sum is from it.
+    """
+
+    heads: dict[str, Tensor]
+    feed_forward: Tensor
+    embedding: dict[str, float]
+    constant: float
+    logit: float
+    in_pass: bool
+
+    @property
+    def total(self) -> float:
+        written = sum(float(found.double().sum()) for found in self.heads.values())
+        return (
+            written
+            + float(self.feed_forward.double().sum())
+            + sum(self.embedding.values())
+            + self.constant
+        )
+
+    @property
+    def difference(self) -> float:
+        return abs(self.total - self.logit)
+
+
+def contributions(reading: Reading, place: int, option: int) -> Contributions:
+    """The logit of one token at a place, or of one class (`place` does not matter there).
+
+    Cost grows with positions read × layers × d²: one position's share of a pass, except
+    where a classifier takes the mean of all positions.
+    """
+    with torch.no_grad():
+        places, shares = _read_at(reading, place)
+        stack, count = last_streams(reading.config)
+        layers = [block_at(reading, stack, n, places) for n in range(count)]
+        last = reading.trace[f"{stack}.{count - 1}.resid_post"][reading.row, places]
+        direction, constant = _before_head(reading, last, shares, option)
+        direction, added = before_norm(reading.trace.model.last_stack.norm, last, direction)
+        constant += added
+        heads = {name: last.new_zeros(count, reading.config.n_heads) for name in layers[0].attended}
+        feed_forward = last.new_zeros(count)
+        for n in reversed(range(count)):
+            if mlp := layers[n].mlp:
+                direction, to_out, added = _before_residual(mlp, direction)
+                feed_forward[n] = (to_out * mlp.out).sum()
+                constant += added
+            for name, written in reversed(list(layers[n].attended.items())):
+                direction, to_out, added = _before_residual(written, direction)
+                to_heads, bias = before_linear(written.attention.o_proj, to_out)
+                by_head = to_heads.unflatten(-1, (-1, written.attention.d_head)).transpose(0, 1)
+                heads[name][n] = (by_head * written.heads).sum((-1, -2))
+                constant += added + bias
+        embedding, added = _embedding(reading, places, direction)
+    logit = _in_pass(reading, place, option)
+    again = float(logits(reading, place)[option]) if logit is None else logit
+    return Contributions(
+        heads, feed_forward, embedding, constant + added, again, in_pass=logit is not None
+    )
+
+
+def _in_pass(reading: Reading, place: int, option: int) -> float | None:
+    """The logit that the pass gave; None at a place where it scored no word."""
+    output = reading.trace.output[reading.row]
+    if not has_words(reading.config):
+        return float(output[option])
+    scored = range(len(tokens_read(reading)))[reading.trace.read_at]
+    return float(output[scored.index(place), option]) if place in scored else None
+
+
+def _read_at(reading: Reading, place: int) -> tuple[Tensor, Tensor]:
+    """Which positions the head reads, (p,), and each one's share, (p, 1)."""
+    if has_words(reading.config):
+        return torch.tensor([place]), torch.ones(1, 1)
+    kept = torch.tensor(
+        [i for i, t in enumerate(tokens_read(reading)) if t.id != reading.config.pad_id]
+    )
+    some = {"first": kept[:1], "last": kept[-1:], "mean": kept}[reading.config.pooling]
+    return some, torch.full((len(some), 1), 1 / len(some))
+
+
+def _before_head(reading: Reading, last: Tensor, shares: Tensor, option: int) -> Before:
+    """The direction (p, d) that gives the logit behind the last norm, and the constant."""
+    model = reading.trace.model
+    normed, head = model.last_stack.norm(last), model.head
+    if isinstance(head, LanguageModelHead):
+        words = model.last_stack.embedding.weight if head.weight is None else head.weight
+        return _before_words(head, words[option], option, normed)
+    assert isinstance(head, ClassifierHead)
+    pooled = (normed * shares).sum(0, keepdim=True)
+    hidden = pooled if head.hidden is None else head.hidden(pooled)
+    direction = head.out.weight[option : option + 1]
+    constant = 0.0 if head.out.bias is None else float(head.out.bias[option])
+    if head.hidden is not None:
+        direction = before_activation(head.activation, hidden, direction)
+        direction, added = before_linear(head.hidden, direction)
+        constant += added
+    return direction * shares, constant
+
+
+def _before_words(head: LanguageModelHead, word: Tensor, option: int, normed: Tensor) -> Before:
+    direction = word[None] * head.scale
+    constant = 0.0 if head.bias is None else float(head.bias[option])
+    read = head.transform(normed[None])[0]
+    if head.cap is not None:
+        logit = (direction * read).sum() + constant
+        share = float(head.cap * (logit / head.cap).tanh() / logit) if logit else 1.0
+        direction, constant = direction * share, constant * share
+    if isinstance(head.transform, torch.nn.Identity):
+        return direction, constant
+    transform = head.transform
+    projected = transform.proj(normed)
+    direction, added = before_norm(transform.norm, transform.activation(projected), direction)
+    direction = before_activation(transform.activation, projected, direction)
+    direction, bias = before_linear(transform.proj, direction)
+    return direction, constant + added + bias
+
+
+def _before_residual(written: Written, direction: Tensor) -> tuple[Tensor, Tensor, float]:
+    """The direction in the stream before a block, that in what the block wrote, the constant."""
+    residual = written.residual
+    if residual.where == "post":
+        direction, added = before_norm(residual.norm, written.stream + written.out, direction)
+        return direction, direction, added
+    to_out, added = before_norm(residual.out_norm, written.out, direction)
+    return direction, to_out, added
+
+
+def _embedding(
+    reading: Reading, places: Tensor, direction: Tensor
+) -> tuple[dict[str, float], float]:
+    """What the token, its position and its sentence give, and the constant of their norm."""
+    stack = reading.trace.model.last_stack
+    tokens = [tokens_read(reading)[int(place)] for place in places]
+    here = reading.trace[f"{last_streams(reading.config)[0]}.positions"]
+    here = (here[reading.row] if here.dim() == 2 else here)[places]
+    added = {"token": stack.embedding(torch.tensor([t.id for t in tokens])) * stack.embedding_scale}
+    if (position := stack.positions.embed(here)) is not None:
+        added["position"] = position
+    if stack.segments is not None:
+        most = stack.segments.num_embeddings - 1
+        added["sentence"] = stack.segments(torch.tensor([min(t.segment, most) for t in tokens]))
+    whole = torch.stack(list(added.values())).sum(0)
+    direction, constant = before_norm(stack.embedding_norm, whole, direction)
+    return {name: float((direction * each).sum()) for name, each in added.items()}, constant

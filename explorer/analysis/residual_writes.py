@@ -1,0 +1,102 @@
+"""What one block writes into the stream at a few positions, made again from the recorded pass.
+
+Only the rows of these positions are computed, from the kept q, k, v and the stream that
+enters the block: what a whole pass would hold for every position is not.
+Shapes: p positions, h heads, d width of the model, w width of one head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.inference.forward_pass import Reading
+from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
+from models.block import Residual
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """One part of a block: the stream (p, d) before it, what it wrote, and the stream after."""
+
+    residual: Residual
+    stream: Tensor
+    out: Tensor
+
+    @property
+    def after(self) -> Tensor:
+        """The stream with what was written, normed where the norm stands behind the sum."""
+        after: Tensor = self.residual(self.stream[None], lambda _: self.out[None])[0]
+        return after
+
+
+@dataclass(frozen=True, eq=False)
+class Attended(Written):
+    """An attention: besides, what each head gave, (h, p, w)."""
+
+    attention: MultiHeadAttention
+    heads: Tensor
+
+    def through(self, head: int, given: Tensor) -> Tensor:
+        """What W_O makes of numbers that one head gives: (…, w) to (…, d), without its bias."""
+        width = self.attention.d_head
+        return given @ self.attention.o_proj.weight[:, head * width :][:, :width].mT
+
+
+@dataclass(frozen=True, eq=False)
+class BlockAt:
+    """A block at these positions: its attentions by the name of their part, its feed-forward."""
+
+    attended: dict[str, Attended]
+    mlp: Written | None
+
+    @property
+    def after(self) -> Tensor:
+        return (self.mlp or list(self.attended.values())[-1]).after
+
+
+def block_at(reading: Reading, stack: str, layer: int, places: Tensor) -> BlockAt:
+    """One layer at these positions. Cost grows with p × (n × d + d²) for n keys."""
+    with torch.no_grad():
+        block: Any = getattr(reading.trace.model, stack).blocks[layer]
+        before = stream = reading.trace[f"{stack}.{layer}.resid_pre"][reading.row, places]
+        attended: dict[str, Attended] = {}
+        for name, attention, residual in _attentions(block):
+            heads = head_outs(reading, f"{stack}.{layer}.{name}", places)
+            out = attention.o_proj(heads.transpose(0, 1).flatten(1))
+            found = Attended(residual, stream, out, attention, heads)
+            attended[f"{stack}.{name}"], stream = found, found.after
+        if not block.has_mlp:
+            return BlockAt(attended, None)
+        residual = block.mlp_residual
+        reads = (before if block.parallel else stream)[None]
+        out = block.mlp(reads if residual.where == "post" else residual.norm(reads))[0]
+        return BlockAt(attended, Written(residual, stream, out))
+
+
+def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]]:
+    yield "self_attn", block.self_attn, block.self_residual
+    if block.has_cross:
+        yield "cross_attn", block.cross_attn, block.cross_residual
+
+
+def head_outs(reading: Reading, at: str, places: Tensor) -> Tensor:
+    """What every head gives at these positions, (h, p, w); only their rows are weighed."""
+    trace, row, config = reading.trace, reading.row, reading.config
+    q, k, v = (trace[f"{at}.{name}"][row : row + 1] for name in "qkv")
+    mask = trace.mask(at)
+    mask = mask.expand(max(row + 1, len(mask)), -1, -1, -1)[row : row + 1, :, places]
+    bias = None
+    if at.endswith("self_attn"):
+        stack = at.split(".")[0]
+        here = trace[f"{stack}.positions"]
+        here = here[row] if here.dim() == 2 else here
+        bias = getattr(trace.model, stack).positions.bias(here[places], here)
+    k, v = (repeat_groups(each, config.n_heads) for each in (k, v))
+    scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)
+    weights = attention_weights(scores, mask, None if bias is None else bias.to(scores.dtype))
+    return (weights @ v)[0]

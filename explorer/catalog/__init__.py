@@ -1,0 +1,1 @@
+"""Which models can be opened: shipped, trained, brought; their descriptions and parameters."""

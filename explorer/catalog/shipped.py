@@ -1,0 +1,114 @@
+"""Trains the models that ship with the app and writes their folders.
+
+The same command gives the same weights on the same machine: data, first weights
+and dropout follow from seeds, and torch keeps to one thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from explorer.tasks.recipes import RECIPES, Recipe
+from explorer.tasks.task import Task
+from explorer.text import TextError
+from models import Transformer, save_checkpoint
+from models.training import train
+
+SHIPPED = Path(__file__).resolve().parents[2] / "models" / "checkpoints"
+
+Progress = Callable[[str, int, int, float], None]
+"""Called after every step with the model's name, the step, how many there are, the loss."""
+
+
+def make(
+    names: Sequence[str] = (),
+    data_dir: Path | None = None,
+    out_dir: Path = SHIPPED,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Train the named models, or all of them, and write one folder each into `out_dir`.
+
+    Two of them learn from a file in `data_dir`. ValueError, in one sentence, when a
+    name is unknown or a file is missing; it comes before any training begins.
+    """
+    recipes = [_recipe(name) for name in (names or tuple(RECIPES))]
+    texts = [_read(recipe, data_dir) for recipe in recipes]
+    with one_thread():
+        return [
+            _make(recipe, text, Path(out_dir), progress)
+            for recipe, text in zip(recipes, texts, strict=True)
+        ]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Sums in one order, so that the same command gives the same weights."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _recipe(name: str) -> Recipe:
+    if name not in RECIPES:
+        raise TextError(f"No model called {name!r} ships; there are {', '.join(RECIPES)}.")
+    return RECIPES[name]
+
+
+def _read(recipe: Recipe, data_dir: Path | None) -> str | None:
+    if recipe.file is None:
+        return None
+    if data_dir is None or not (path := Path(data_dir) / recipe.file).is_file():
+        raise TextError(f"{recipe.name} learns from {recipe.file}; name the folder that has it.")
+    return path.read_text(encoding="utf-8")
+
+
+def _make(recipe: Recipe, text: str | None, out_dir: Path, progress: Progress | None) -> Path:
+    task = recipe.task(text)
+    model = Transformer(task.model, seed=recipe.weights_seed)
+    loss = float("nan")
+    for report in train(model, lambda step: task.batch(step, task.training), task.training):
+        loss = report.loss
+        if progress is not None:
+            progress(recipe.name, report.step, task.training.steps, loss)
+    run = how_made(recipe, task, model, text) | {"loss": loss}
+    folder = out_dir / recipe.name
+    save_checkpoint(folder, model, tokenizer=task.tokenizer.to_json(), run=run)
+    return folder
+
+
+def how_made(recipe: Recipe, task: Task, model: Transformer, text: str | None) -> dict[str, Any]:
+    """What `run.json` says: enough to make the model again and to judge it."""
+    measured = task.measure(model)
+    baseline = recipe.baseline(text) if recipe.baseline and text is not None else None
+    return {
+        "title": task.title,
+        "task": task.name,
+        "explanation": task.explanation,
+        "expectation": task.expectation,
+        "example": task.example,
+        "examples": list(task.examples),
+        "classes": list(recipe.classes or task.classes),
+        "command": recipe.command,
+        "weights_seed": recipe.weights_seed,
+        "training": task.training.to_dict(),
+        "steps": task.training.steps,
+        "parameters": model.n_parameters,
+        "metrics": {measured.name: measured.value},
+        "held_out": task.held_out,
+        "baseline": None if baseline is None else {"name": baseline.name, "value": baseline.value},
+        "data": {
+            "attribution": recipe.attribution,
+            "file": recipe.file,
+            "sha256": None if text is None else hashlib.sha256(text.encode()).hexdigest(),
+        },
+        "torch": str(torch.__version__),
+    }

@@ -1,0 +1,58 @@
+"""The tokenizer that belongs to a checkpoint: ours, that of its folder, or bare numbers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from explorer.text import AnyTokenizer, TextError, Tokenizer, open_published
+from explorer.text.token_ids import Numbers
+from models.config import TransformerConfig
+from models.loading.checkpoint import Checkpoint
+from models.loading.described import OURS
+from models.loading.files import TOKENIZER, is_there, read_text
+
+TOKENIZERS_KEPT = 16
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "source.spm",
+    "spiece.model",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+)
+
+
+def tokenizer_of(checkpoint: Checkpoint) -> AnyTokenizer:
+    """TextError says in a sentence why there is none that fits."""
+    return _fitting(checkpoint.folder, checkpoint.family, checkpoint.config, checkpoint.tokenizer)
+
+
+def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTokenizer:
+    """The same of a folder, whose weights are not read. CheckpointError where a file is broken."""
+    text = read_text(folder, TOKENIZER) if is_there(folder, TOKENIZER) else None
+    return _fitting(folder, family, config, text)
+
+
+def _fitting(
+    folder: Path, family: str, config: TransformerConfig, text: str | None
+) -> AnyTokenizer:
+    if config.patch_size:
+        raise TextError("It reads images, and these pages show texts.")
+    known = config.src_vocab_size or config.vocab_size
+    if family != OURS:
+        has_one = any((folder / file).is_file() for file in TOKENIZER_FILES)
+        return open_published(folder, family) if has_one else Numbers(known)
+    if text is None:
+        raise TextError("It has no tokenizer.json.")
+    tokenizer = _ours(text)
+    if tokenizer.vocab_size > known:
+        raise TextError("Its tokenizer knows more tokens than it reads.")
+    return tokenizer
+
+
+@lru_cache(maxsize=TOKENIZERS_KEPT)
+def _ours(text: str) -> Tokenizer:
+    """Kept by its text: the checkpoints of one run all come with the same."""
+    return Tokenizer.from_json(text)

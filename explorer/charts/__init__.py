@@ -1,0 +1,1 @@
+"""Tables and tensors in, charts out, over one theme."""

@@ -1,0 +1,1 @@
+"""What a reader takes along: numbers, print figures, offline pages, published folders."""

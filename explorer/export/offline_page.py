@@ -1,0 +1,96 @@
+"""One HTML page that needs nothing else: the views of a screen, with their data and their code.
+
+The page runs the same code as the app. Words of a reader or of a model are in the data of
+the views, which never becomes markup, or are escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Mapping, Sequence
+
+from explorer.charts import theme
+from explorer.components.mounting import Drawn, code
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'"
+"""Nothing is fetched, by whoever opens the page."""
+
+START = """
+for (const host of document.querySelectorAll(".host")) {
+  const {name, key, choice} = JSON.parse(host.dataset.view);
+  const letters = atob(host.dataset.bytes), bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at++) bytes[at] = letters.charCodeAt(at);
+  (globalThis.explorerChoices ??= new Map()).set(key, choice);
+  const nothing = () => {};
+  globalThis.explorerViews.get(name)({name, key, data: bytes, parentElement: host,
+    setStateValue: nothing, setTriggerValue: nothing});
+}
+"""
+
+
+def page(title: str, about: Mapping[str, str], drawn: Sequence[Drawn]) -> bytes:
+    """The views as they were drawn, one under another; its size is that of their data."""
+    kinds = {view.kind: view for view in drawn}
+    imports = "".join(
+        f'import v{at} from "{_data_url(code(kind))}";\nv{at}();\n' for at, kind in enumerate(kinds)
+    )
+    said = "".join(
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in about.items()
+    )
+    styles = _colours() + STYLE + "\n".join(view.css for view in kinds.values())
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width">
+<title>{html.escape(title)}</title>
+<style>{styles}</style>
+<h1>{html.escape(title)}</h1>
+<dl>{said}</dl>
+{"".join(map(_host, drawn))}
+<script type="module">
+{imports}{START}</script>
+</html>
+""".encode()
+
+
+def _host(view: Drawn) -> str:
+    told = {"name": f"explorer_{view.kind}", "key": view.key, "choice": view.choice}
+    height = f"{view.height}px" if isinstance(view.height, int) else "auto"
+    data = base64.b64encode(view.data).decode()
+    return (
+        f'<div class="host" style="height:{height}" data-view="{html.escape(json.dumps(told))}" '
+        f'data-bytes="{data}">{view.html}</div>'
+    )
+
+
+def _data_url(source: str) -> str:
+    return f"data:text/javascript;base64,{base64.b64encode(source.encode()).decode()}"
+
+
+STYLE = """
+body { background: var(--st-background-color); color: var(--st-text-color);
+  font-family: var(--st-font); margin: 24px auto; max-width: 1160px; padding: 0 24px; }
+h1 { font-size: 20px; font-weight: 600; }
+dl { color: var(--st-text-color); display: grid; font-size: 13px; gap: 2px 16px;
+  grid-template-columns: max-content 1fr; margin: 0 0 24px; }
+dd { margin: 0; overflow-wrap: anywhere; }
+.host { margin-bottom: 24px; }
+"""
+
+
+def _colours() -> str:
+    """What the app's theme gives its views, light or dark as the system asks."""
+    fonts = "--st-font: system-ui, sans-serif; --st-code-font: ui-monospace, monospace; "
+    light, dark = (
+        f"--st-background-color: {one.background}; --st-text-color: {one.text}; "
+        f"--st-border-color: {one.border}; --st-secondary-background-color: {one.surface}; "
+        f"--st-primary-color: {one.series[0]}; "
+        for one in (theme.LIGHT, theme.DARK)
+    )
+    return (
+        f":root {{ color-scheme: light dark; {fonts}{light}}}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}\n"
+    )

@@ -1,0 +1,184 @@
+"""A picture on paper: PNG and SVG of a matrix in print quality, drawn by matplotlib."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from explorer.charts.theme import LIGHT
+from explorer.export.figure_data import Taken
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 6.3
+"""Inches: the text of an A4 page with usual margins."""
+DOTS_PER_INCH = 300
+MOST_LABELS = 48
+"""More rows than this are labelled every so many, as many as can be read."""
+LONGEST_LABEL = 24
+LINE = 110
+"""Characters of the note in one line."""
+DECADES = 3
+"""How many lie under the fullest colour on a log scale, as on the screen."""
+FAINTEST = 3 / 255
+
+_one_at_a_time = Lock()  # matplotlib's settings are those of the whole process
+
+
+def on_paper(taken: Taken, kind: str) -> bytes:
+    """The picture as a file of this kind, "png" or "svg".
+
+    Queries down, keys across; forbidden cells are hatched and what is no number is grey.
+    An SVG keeps its words as words and its cells as one picture of a pixel each.
+    """
+    import matplotlib as mpl  # a second and 40 MB that only those pay who take a picture
+
+    file = io.BytesIO()
+    with _one_at_a_time, mpl.rc_context({"svg.fonttype": "none", "hatch.linewidth": 0.5}):
+        _figure(taken).savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
+    return file.getvalue()
+
+
+def _metadata(kind: str) -> dict[str, str | None]:
+    """No date: the same picture is the same file."""
+    return {"Date": None} if kind == "svg" else {}
+
+
+def _figure(taken: Taken) -> Figure:
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+    values = taken.values.detach().double().cpu().numpy()
+    visible = taken.visible.cpu().numpy()
+    shown = np.ma.masked_where(~visible | ~np.isfinite(values), values)
+    is_diverging = taken.scale == "diverging"
+    top = _top(taken, shown)
+    stops = LIGHT.diverging if is_diverging else LIGHT.sequential
+    colours = LinearSegmentedColormap.from_list("explorer", ["#ffffff", *stops[1:]])
+    if is_diverging:
+        colours = LinearSegmentedColormap.from_list("explorer", list(stops))
+
+    rows, columns = values.shape
+    size = WIDTH, _height(rows, columns)
+    figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
+    axes = figure.add_subplot()
+    image = axes.imshow(
+        _fullness(taken, shown, top),
+        cmap=colours,
+        vmin=-1.0 if is_diverging else 0.0,
+        vmax=1.0,
+        interpolation="nearest",
+        aspect="equal" if max(rows, columns) <= 4 * min(rows, columns) else "auto",
+    )
+    for row, seen in enumerate(visible):
+        axes.broken_barh(
+            _runs(~seen), (row - 0.5, 1), hatch="/////", facecolor="none", edgecolor=LIGHT.border
+        )
+    axes.set_yticks(*_labels(taken.rows), fontfamily="monospace", fontsize=7)
+    axes.set_xticks(*_labels(taken.columns), fontfamily="monospace", fontsize=7, rotation=90)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.tick_params(length=0)
+    axes.set_ylabel(f"{_plain(taken.row_name)} ↓", fontsize=8)
+    axes.set_xlabel(f"{_plain(taken.column_name)} →", fontsize=8)
+    axes.spines[:].set_color(LIGHT.border)
+    bar = figure.colorbar(image, ax=axes, shrink=0.6, pad=0.02)
+    bar.set_label(_plain(taken.unit + (", log" if taken.log else "")), fontsize=8)
+    places, ends = _ticks(taken, float(top.max()))
+    bar.set_ticks(places, labels=ends, fontsize=7)
+    bar.outline.set_edgecolor(LIGHT.border)
+    note = "\n".join(textwrap.wrap(taken.note, LINE))
+    figure.supxlabel(_plain(note), fontsize=6, color=LIGHT.muted)
+    figure.suptitle(_plain(taken.title), fontsize=9)
+    _strike(figure, axes, set(taken.hidden))
+    return figure
+
+
+def _top(taken: Taken, shown: np.ma.MaskedArray) -> np.ndarray:
+    """Where the colours end (1 × 1, rows × 1 or 1 × columns): what has all of them."""
+    over = {"row": (1,), "column": (0,)}.get(taken.scaling, (0, 1))
+    largest = np.abs(shown.filled(0.0)).max(over, keepdims=True)
+    if taken.top and taken.scaling == "all":
+        largest = np.full((1, 1), taken.top)
+    return np.where(largest > 0, largest, 1.0)
+
+
+def _fullness(taken: Taken, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
+    """How full each colour is, with its sign; as on the screen, only a true zero has none."""
+    share = np.ma.minimum(np.abs(shown) / top, 1.0)
+    if taken.log:
+        share = np.ma.maximum(1 + np.log10(np.maximum(share, 1e-30)) / DECADES, 0.0)
+    if taken.scale != "diverging":
+        share = np.ma.maximum(share, FAINTEST)
+    return np.ma.where(shown == 0, 0.0, np.sign(shown) * share)
+
+
+def _ticks(taken: Taken, top: float) -> tuple[list[float], list[str]]:
+    """Places along the colours, and the values that are there."""
+    places = [step / 4 for step in range(5)]
+    ends = [f"{top * place:.3g}" for place in places]
+    if taken.log:
+        places = [step / DECADES for step in range(DECADES + 1)]
+        ends = [f"{top * 10**-step:.3g}" for step in range(DECADES, -1, -1)]
+    if taken.scaling != "all":
+        least = "1/1000 of it" if taken.log else "0"
+        places, ends = [0.0, 1.0], [least, f"largest of its {taken.scaling}"]
+    if taken.log:
+        ends[0] = f"≤ {ends[0]}"
+    if taken.scale != "diverging":
+        return places, ends
+    below = [f"−{end}" for end in ends[:0:-1]]
+    return [-place for place in places[:0:-1]] + places, below + ends
+
+
+def _strike(figure: Figure, axes: Axes, hidden: set[int]) -> None:
+    """A line through the labels of these columns, where they are printed."""
+    from matplotlib.lines import Line2D
+
+    struck = [
+        label
+        for place, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+        if int(place) in hidden
+    ]
+    if not struck:
+        return
+    figure.draw_without_rendering()  # where a label ends is known when it is laid out,
+    figure.set_layout_engine("none")  # once and for all
+    for label in struck:
+        label.set_color(LIGHT.muted)
+        box = label.get_window_extent().transformed(figure.transFigure.inverted())
+        middle = (box.x0 + box.x1) / 2
+        figure.add_artist(Line2D([middle] * 2, [box.y0, box.y1], color=LIGHT.text, linewidth=0.8))
+
+
+def _runs(cells: np.ndarray) -> list[tuple[float, int]]:
+    """Where the stretches of true cells begin, and how long they are."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], cells.astype(np.int8), [0]))))
+    return [(start - 0.5, int(end - start)) for start, end in edges.reshape(-1, 2)]
+
+
+def _height(rows: int, columns: int) -> float:
+    """Inches for square cells, within a page."""
+    return min(9.0, max(2.2, (WIDTH - 2.2) * rows / max(1, columns) + 1.4))
+
+
+def _labels(labels: tuple[str, ...]) -> tuple[range, list[str]]:
+    every = -(-len(labels) // MOST_LABELS)
+    places = range(0, len(labels), every)
+    return places, [_plain(_cut(labels[place])) for place in places]
+
+
+def _cut(label: str) -> str:
+    half = LONGEST_LABEL // 2
+    return label if len(label) <= LONGEST_LABEL else f"{label[:half]}…{label[-half:]}"
+
+
+def _plain(text: str) -> str:
+    """As it stands: two dollar signs would begin a formula."""
+    return text.replace("$", r"\$")

@@ -1,1 +1,0 @@
-"""Charts as plain Vega-Lite dictionaries, and the same for print."""

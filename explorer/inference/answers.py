@@ -1,0 +1,119 @@
+"""What a model makes of a text: the next token, the word behind a mask, a class, a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.catalog.entries import Opened
+from explorer.text import Token
+
+ANSWERS_SHOWN = 8
+LONGEST_ANSWER, LONGEST_UNTRAINED = 64, 12
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One thing a model considers, with its probability."""
+
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out: "text" (written), "next" (token), "mask" (behind it) or "classes"."""
+
+    kind: str
+    text: str
+    guesses: tuple[Guess, ...] = ()
+    note: str = ""
+
+
+def masks_in(opened: Opened, tokens: Sequence[Token]) -> list[int]:
+    """Where the mask token stands, for a model that was trained to see behind it."""
+    if opened.config.head != "masked-language-model":
+        return []
+    return [i for i, token in enumerate(tokens) if token.id == opened.tokenizer.mask_id]
+
+
+def first_place(opened: Opened, tokens: Sequence[Token]) -> int:
+    """The position whose answer is shown first: the last, the mask, or the first word written."""
+    if masks := masks_in(opened, tokens):
+        return masks[0]
+    return len(tokens) - 1 if opened.config.kind == "decoder" else 0
+
+
+def longest_answer(opened: Opened) -> int:
+    """Where an answer is cut that has not ended; what is untrained writes noise without end."""
+    most = LONGEST_UNTRAINED if opened.run.get("untrained") is True else LONGEST_ANSWER
+    return min(opened.config.max_len, most)
+
+
+def written_answer(opened: Opened, written: Sequence[Token]) -> Answer:
+    text = opened.tokenizer.decode([token.id for token in written])
+    if written[-1].id in (opened.config.eos_id, *opened.config.more_eos_ids):
+        return Answer("text", text)
+    note = f"Cut after {len(written) - 1} tokens: the model had not ended its answer."
+    return Answer("text", text, note=note)
+
+
+def answer_of(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Answer:
+    """The answer of a model of one stack; `output` may go on behind the tokens, over padding.
+
+    A language model may have been read only where its answer is shown.
+    """
+    if opened.config.head == "none":
+        return Answer("text", "")
+    if opened.config.head == "classifier":
+        names = class_names(opened)
+        guesses = _best(output, names.__getitem__)
+        return Answer("classes", guesses[0].label, guesses)
+    if opened.config.head == "masked-language-model":
+        return _behind_mask(opened, output, tokens)
+    if opened.config.kind == "encoder":
+        ids = output[: len(tokens)].argmax(dim=-1).tolist()
+        return Answer("text", opened.tokenizer.decode(ids))
+    guesses = _best(output[min(len(tokens), len(output)) - 1], opened.tokenizer.label)
+    return Answer("next", guesses[0].label, guesses)
+
+
+def _behind_mask(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Answer:
+    masks = masks_in(opened, tokens)
+    mask = opened.tokenizer.mask_id
+    if mask is None:
+        return Answer("mask", "", note="Its tokenizer has no mask token to see behind.")
+    if not masks:
+        word = opened.tokenizer.label(mask)
+        return Answer("mask", "", note=f"Put {word} in place of a word to see what it expects.")
+    guesses = _best(output[0 if len(output) == 1 else masks[0]], opened.tokenizer.label)
+    note = f"There are {len(masks)} masks; shown is the first." if len(masks) > 1 else ""
+    return Answer("mask", guesses[0].label, guesses, note)
+
+
+def class_names(opened: Opened) -> list[str]:
+    """What the classes of a classifier are called."""
+    named = opened.run.get("classes")
+    count = opened.config.n_classes
+    if isinstance(named, Sequence) and len(named) == count:
+        return [str(name) for name in named]
+    return [f"class {index}" for index in range(count)]
+
+
+def option_name(opened: Opened, index: int) -> str:
+    """What a row of the head's answer is called: a token, or a class."""
+    if opened.config.head == "classifier":
+        return class_names(opened)[index]
+    return opened.tokenizer.label(index)
+
+
+def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
+    chances = torch.softmax(logits.float(), dim=-1)
+    top = chances.topk(min(ANSWERS_SHOWN, len(chances)))
+    return tuple(
+        Guess(name(int(index)), float(value))
+        for value, index in zip(top.values, top.indices, strict=True)
+    )

@@ -1,0 +1,63 @@
+"""Which head of a model is worth seeing first."""
+
+from __future__ import annotations
+
+import torch
+
+from explorer.catalog.attention_parts import Part, parts, site
+from explorer.catalog.entries import Opened
+from explorer.inference.forward_pass import Reading, ReadingError, read
+from explorer.inference.results_cache import kept, size_of
+from explorer.tasks import pattern_of, pattern_score
+
+
+def first_look(opened: Opened) -> tuple[str, int, int]:
+    """The part, layer and head worth seeing first: the one that shows the task's own pattern.
+
+    Where no pattern is known, the head whose looks are the most decided.
+    """
+    return kept(opened, "first look", lambda: _look(opened), size_of)
+
+
+def _look(opened: Opened) -> tuple[str, int, int]:
+    part = parts(opened.config)[-1]
+    try:
+        reading = read(opened, opened.example)
+        return _on_pattern(opened, reading) or _most_decided(reading, part)
+    except (ReadingError, ValueError):
+        return part.name, 0, 0
+
+
+def is_expected_in(opened: Opened, part: str) -> bool:
+    """Whether what the task expects is to be seen in this kind of attention."""
+    site_of = opened.task.pattern_site if opened.task else ""
+    if not site_of:
+        return len(parts(opened.config)) == 1
+    stack, _, attention = site_of.split(".")[:3]
+    return part == f"{stack}.{attention}"
+
+
+def _on_pattern(opened: Opened, reading: Reading) -> tuple[str, int, int] | None:
+    if opened.task is None or not opened.task.pattern_site:
+        return None
+    stack, layer, attention = opened.task.pattern_site.split(".")[:3]
+    part = next((p for p in reading.parts if p.name == f"{stack}.{attention}"), None)
+    written = reading.target if reading.source else ()
+    if part is None or int(layer) >= part.layers:
+        return None
+    heads = reading.trace.weights(site(part.name, int(layer)))[reading.row]
+    pattern = pattern_of(opened.task, reading.tokens, written, heads.shape[1:])
+    if pattern is None:
+        return None
+    scores = [pattern_score(weights, pattern) for weights in heads]
+    return part.name, int(layer), scores.index(max(scores))
+
+
+def _most_decided(reading: Reading, part: Part) -> tuple[str, int, int]:
+    weights = reading.all_weights(part.name)
+    content = torch.tensor([not token.special for token in reading.columns(part.name)])
+    if content[1:].any():
+        content[0] = False  # many heads rest on the first token when they find nothing
+    marks = weights[..., content].amax(dim=-1).mean(dim=-1)
+    best = int(marks.flatten().argmax())
+    return part.name, best // part.heads, best % part.heads

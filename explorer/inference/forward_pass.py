@@ -1,0 +1,299 @@
+"""One pass of a model over a text, and everything the pages show of it.
+
+A pass is made once and kept: the queries, keys and values of every head are
+recorded, and the weights of the head on screen are derived from them by the
+function that the model itself uses. A reading is never changed, so many
+sessions may look at the same one at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from explorer.catalog.attention_parts import Part, parts, site
+from explorer.catalog.entries import Opened
+from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
+from explorer.inference.model_inputs import ids_of, one_stack, shown
+from explorer.inference.results_cache import kept
+from explorer.inference.truncation import Cut, cut
+from explorer.text import TextError, Token
+from explorer.text.labels import readable
+from models import TransformerConfig, trace
+from models.generation import beginning, generate
+from models.interventions import Edit
+from models.trace import CHEAP_SITES, Trace
+
+WEIGHTS_HELD = 1 << 22
+"""Attention weights that are in memory together, where they are gone through head by head."""
+
+
+class ReadingError(ValueError):
+    """A text cannot be read; the message says in a sentence what to do, `cut` what would fit."""
+
+    def __init__(self, sentence: str, cut: Cut | None = None) -> None:
+        super().__init__(sentence)
+        self.cut = cut
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A text, its tokens, the recorded pass and the answer.
+
+    `source` is what the encoder read and `target` what the decoder read (empty where
+    the model has no such stack). `written` is what each step of the decoder wrote.
+    `row` is the place of this text in the batch that was passed.
+    """
+
+    text: str
+    config: TransformerConfig
+    source: tuple[Token, ...]
+    target: tuple[Token, ...]
+    written: tuple[Token, ...]
+    trace: Trace
+    answer: Answer
+    notes: tuple[str, ...] = ()
+    row: int = 0
+    pair: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """What the recorded pass takes in memory; streams that are one tensor count once."""
+        held = {value.data_ptr(): value.nbytes for value in self.trace.values.values()}
+        return sum(held.values())
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """What the typed text became."""
+        return self.source or self.target
+
+    @property
+    def typed(self) -> str:
+        """What was typed, a second text in a line of its own."""
+        return f"{self.text}\n{self.pair}" if self.pair else self.text
+
+    @property
+    def placed(self) -> tuple[Token, ...]:
+        """The tokens of what was typed, with their places in all of it."""
+        behind = len(self.text) + 1
+        return tuple(
+            replace(token, start=behind + token.start, end=behind + token.end)
+            if token.second and token.end > token.start
+            else token
+            for token in self.tokens
+        )
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return parts(self.config)
+
+    def part(self, name: str) -> Part:
+        return next(part for part in self.parts if part.name == name)
+
+    def rows(self, part: str) -> tuple[Token, ...]:
+        """Who asks. A step of the decoder is called by the word it writes while it looks."""
+        if part == "encoder.self_attn":
+            return self.source
+        return self.written if part == "decoder.cross_attn" else self.target
+
+    def columns(self, part: str) -> tuple[Token, ...]:
+        return self.target if part == "decoder.self_attn" else self.source
+
+    def weights(self, part: str, layer: int, head: int) -> Tensor:
+        """How much each row looks at each column; a row sums to one, or to zero if it sees none."""
+        return self.trace.weights(site(part, layer), head=head)[self.row]
+
+    def scores(self, part: str, layer: int, head: int) -> Tensor:
+        """Scaled q·k of one head, before any bias and mask."""
+        return self.trace.scores(site(part, layer), head=head)[self.row]
+
+    def bias(self, part: str, layer: int, head: int) -> Tensor | None:
+        """What positions add to the scores before the softmax; None where they add nothing."""
+        bias = self.trace.bias(site(part, layer), slice(head, head + 1))
+        return None if bias is None else bias.expand(self.row + 1, -1, -1, -1)[self.row, 0]
+
+    def mask(self, part: str, layer: int = 0) -> Tensor:
+        """Which columns each row may look at. True = may look."""
+        shape = (len(self.rows(part)), len(self.columns(part)))
+        mask = self.trace.mask(site(part, layer))
+        return mask.expand(max(mask.shape[0], self.row + 1), -1, *shape)[self.row, 0]
+
+    def some_heads(self, part: str, layer: int) -> Iterator[Tensor]:
+        """The weights of one layer (heads, rows, columns), as many heads at a time as may be held.
+
+        All at once where they fit, else one by one: memory does not grow with the heads.
+        """
+        heads = self.part(part).heads
+        if heads * len(self.rows(part)) * len(self.columns(part)) <= WEIGHTS_HELD:
+            yield self.trace.weights(site(part, layer))[self.row]
+            return
+        for head in range(heads):
+            yield self.weights(part, layer, head)[None]
+
+    def all_weights(self, part: str) -> Tensor:
+        """Weights of every head of every layer, (layers, heads, rows, columns)."""
+        layers = range(self.part(part).layers)
+        return torch.stack([self.trace.weights(site(part, layer))[self.row] for layer in layers])
+
+
+def read(opened: Opened, text: str, pair: str = "") -> Reading:
+    """The model's reading of the text, or pair of texts, made once.
+
+    ReadingError says in a sentence why not.
+    """
+    return read_batch(opened, (text,), pair)[0]
+
+
+def read_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[Reading, ...]:
+    """Several texts in one pass: the shorter ones are padded to the length of the longest.
+
+    Made once and kept; `fresh_batch` makes it in any case.
+    """
+    return kept(
+        opened,
+        (texts, pair),
+        lambda: fresh_batch(opened, texts, pair),
+        lambda made: made[0].bytes,
+    )
+
+
+def fresh_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[Reading, ...]:
+    """The same, made now. Cost grows with tokens × layers, and tokens² in time."""
+    try:
+        return _batch(opened, texts, pair)
+    except TextError as error:  # a stranger's tokenizer may fail at any word
+        raise ReadingError(str(error)) from error
+
+
+def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, ...]:
+    encoded = [_encode(opened, text, pair) for text in texts]
+    notes = [
+        unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
+    ]
+    inputs = _padded(opened, encoded)
+    ids = ids_of(inputs)
+    if opened.config.kind != "encoder-decoder":
+        passed = one_stack(opened, inputs, shown(opened, encoded))
+        is_encoder = opened.config.kind == "encoder"
+        return tuple(
+            Reading(
+                text=text,
+                config=opened.config,
+                source=tokens if is_encoder else (),
+                target=() if is_encoder else tokens,
+                written=(),
+                trace=passed,
+                answer=answer_of(opened, passed.output[row], encoded[row]),
+                notes=notes[row],
+                row=row,
+                pair=pair,
+            )
+            for row, (text, tokens) in enumerate(zip(texts, inputs, strict=True))
+        )
+    answers = _written(opened, ids)
+    full = _padded(opened, answers)
+    passed = trace(opened.model, ids, ids_of(full)[:, :-1], sites=CHEAP_SITES)
+    return tuple(
+        Reading(
+            text=text,
+            config=opened.config,
+            source=inputs[row],
+            target=full[row][:-1],
+            written=full[row][1:],
+            trace=passed,
+            answer=written_answer(opened, answers[row]),
+            notes=notes[row],
+            row=row,
+        )
+        for row, text in enumerate(texts)
+    )
+
+
+def reread(
+    opened: Opened,
+    reading: Reading,
+    source: tuple[Token, ...],
+    target: tuple[Token, ...],
+    edits: Sequence[Edit],
+) -> Reading:
+    """One text passed once more, with these tokens and these edits; not kept. EditError if not.
+
+    The decoder of an encoder-decoder reads the answer it gave before, so that every step
+    can be compared with what it was.
+    """
+    tokens = source or target
+    if opened.config.kind == "encoder-decoder":
+        given = ids_of([source]), ids_of([target])
+        passed = trace(opened.model, *given, sites=CHEAP_SITES, edits=edits)
+        steps = [opened.tokenizer.token(i) for i in passed.output[0].argmax(-1).tolist()]
+        answer = written_answer(opened, [target[0], *steps])
+    else:
+        passed = one_stack(opened, [tokens], shown(opened, [tokens]), edits)
+        answer = answer_of(opened, passed.output[0], tokens)
+    again = {"trace": passed, "answer": answer, "row": 0}
+    return replace(reading, source=source, target=target, **again)  # type: ignore[arg-type]
+
+
+def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
+    if not text.strip():
+        raise ReadingError("There is nothing to read yet: type a sentence.")
+    try:
+        tokens = opened.tokenizer.encode(text, pair or None)
+    except TextError as error:
+        raise ReadingError(str(error)) from error
+    if all(token.special and token.start == token.end for token in tokens):
+        raise ReadingError("There is nothing to read in this text: type a sentence with words.")
+    fit = opened.config.max_len
+    if len(tokens) > fit:
+        short = cut(opened.tokenizer.encode, text, pair, fit)
+        way = f"shorten it to {short.said}." if short else "choose another model."
+        long = f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
+        raise ReadingError(long + way, short)
+    known = opened.config.src_vocab_size or opened.config.vocab_size
+    if stray := next((token for token in tokens if token.id >= known), None):
+        raise ReadingError(
+            f"“{stray.label[:20]}” is token {stray.id:,}, but this model knows {known:,}: its "
+            "tokenizer belongs to another model."
+        )
+    return tokens
+
+
+def unknown(
+    opened: Opened, text: str, pair: str, tokens: Sequence[Token], done: str = "read"
+) -> tuple[str, ...]:
+    """One sentence that names what the tokenizer has no token for."""
+    unknown = [t for t in tokens if t.id == opened.tokenizer.unk_id and t.end > t.start]
+    words = list(dict.fromkeys((pair if t.second else text)[t.start : t.end] for t in unknown))
+    if not words:
+        return ()
+    named = ", ".join(f"“{readable(word[:20])}”" for word in words[:5])
+    more = f" and {len(words) - 5} more" if len(words) > 5 else ""
+    name = unknown[0].label
+    return (f"Not in this model's vocabulary, so {done} as {name}: {named}{more}.",)
+
+
+def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:
+    longest = max(len(row) for row in rows)
+    if all(len(row) == longest for row in rows):
+        return list(rows)
+    pad = opened.config.pad_id
+    if pad is None:
+        raise ReadingError("This model has no padding token, so it reads one text at a time.")
+    return [(*row, *[opened.tokenizer.token(pad)] * (longest - len(row))) for row in rows]
+
+
+def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
+    """What the decoder writes for each source, from its first token to its last."""
+    longest = max(2, longest_answer(opened))
+    steps = generate(opened.model, source, max_length=longest, greedy=True)
+    columns = [step.ids for step in steps]
+    start = int(beginning(opened.model, source)[0, 0])
+    ends = {opened.config.eos_id, *opened.config.more_eos_ids}
+    answers = []
+    for row in torch.stack(columns, dim=1).tolist():
+        stop = next((i + 1 for i, token_id in enumerate(row) if token_id in ends), len(row))
+        answers.append(tuple(opened.tokenizer.token(i) for i in [start, *row[:stop]]))
+    return answers

@@ -1,0 +1,90 @@
+"""The masks of a pass, taken apart: what padding forbids, what causality forbids, and both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.catalog.attention_parts import WORDS
+from explorer.catalog.entries import Opened
+from explorer.inference.forward_pass import Reading, ReadingError, read_batch
+from explorer.text import Token
+from models.masking import causal_mask, padding_mask
+
+STUDENT, YOURS, BATCH = "I am a student", "Your sentence", "A padded batch"
+EXAMPLES = {
+    STUDENT: "Four words and a start token in a decoder: each may look at itself and back.",
+    YOURS: "Your sentence on its own, as the chosen model reads it: nothing has to be filled up.",
+    BATCH: "Your sentence read together with its own beginning. Both must be equally long, "
+    "so the shorter one, shown here, is filled up with padding.",
+}
+
+
+@dataclass(frozen=True)
+class Masks:
+    """True = may look; the three have the same shape, (rows, columns).
+
+    `both` is what the pass itself used; the other two say where it comes from.
+    """
+
+    rows: Sequence[Token | str]
+    columns: Sequence[Token | str]
+    padding: Tensor
+    causal: Tensor
+    both: Tensor
+    ahead: str
+
+
+def student() -> Masks:
+    """The handout's own example: a decoder that reads "I am a student"."""
+    words = ("<s>", "I", "am", "a", "student")
+    causal = causal_mask(len(words))[0, 0]
+    everything = torch.ones_like(causal)
+    return Masks(words, words, everything, causal, causal, WORDS["decoder.self_attn"].ahead)
+
+
+def of(reading: Reading, part: str, layer: int = 0) -> Masks:
+    """The masks of one kind of attention in this reading."""
+    rows, columns, config = reading.rows(part), reading.columns(part), reading.config
+    answers = part == "decoder.self_attn" and config.kind == "encoder-decoder"
+    begins = answers and config.pad_id == config.bos_id  # it is no filler where an answer begins
+    kept = [(begins and i == 0) or token.id != config.pad_id for i, token in enumerate(columns)]
+    keep = torch.tensor([kept])
+    padding = padding_mask(keep)[0, 0].expand(len(rows), -1)
+    looks_back = part == "decoder.self_attn"
+    causal = causal_mask(len(rows))[0, 0] if looks_back else torch.ones_like(padding)
+    both = reading.mask(part, layer)
+    return Masks(rows, columns, padding, causal, both, WORDS[part].ahead)
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The way of one head from scores to weights. `adds_bias`: the scores include positions."""
+
+    scores: Tensor
+    weights: Tensor
+    adds_bias: bool
+
+
+def pictures(reading: Reading, part: str, layer: int, head: int) -> Pictures:
+    """What the softmax is given before the mask, and what it makes of it."""
+    scores, bias = reading.scores(part, layer, head), reading.bias(part, layer, head)
+    added = scores if bias is None else scores + bias
+    return Pictures(added, reading.weights(part, layer, head), bias is not None)
+
+
+def batch(opened: Opened, reading: Reading) -> Reading:
+    """The beginning of the text, read in one batch with the whole of it."""
+    return padded(opened, reading)[1]
+
+
+def padded(opened: Opened, reading: Reading) -> tuple[Reading, ...]:
+    """The whole text and its beginning, read in one batch; of a pair the first."""
+    content = [token for token in reading.tokens if token.end > token.start and not token.second]
+    shorter = reading.text[: content[(len(content) - 1) // 2].end]
+    if not shorter.strip() or shorter == reading.text:
+        raise ReadingError("This sentence has no shorter one to be read beside: add a word.")
+    return read_batch(opened, (reading.text, shorter))

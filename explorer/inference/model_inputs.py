@@ -1,0 +1,55 @@
+"""Tokens into the model: their numbers, where it is read, and one watched pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from explorer.catalog.entries import Opened
+from explorer.inference.answers import masks_in
+from explorer.text import Token
+from models import trace
+from models.interventions import Edit
+from models.trace import CHEAP_SITES, Trace
+
+
+def ids_of(rows: Sequence[Sequence[Token]]) -> Tensor:
+    """The numbers of the tokens, one row a text."""
+    return torch.tensor([[token.id for token in row] for row in rows])
+
+
+def segments_of(opened: Opened, rows: Sequence[Sequence[Token]]) -> Tensor | None:
+    """Which text of a pair each token belongs to; None for a model that does not tell them apart.
+
+    A stranger's tokenizer may count further than its model.
+    """
+    most = opened.config.n_segments - 1
+    if most < 0:
+        return None
+    return torch.tensor([[min(token.segment, most) for token in row] for row in rows])
+
+
+def shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
+    """Where the words that a model expects are shown: what is not looked at is not computed."""
+    if len(encoded) > 1 or not opened.config.head.endswith("language-model"):
+        return slice(None)
+    if opened.config.kind == "decoder":
+        return slice(-1, None)
+    masks = masks_in(opened, encoded[0])
+    return slice(masks[0], masks[0] + 1) if masks else slice(None)
+
+
+def one_stack(
+    opened: Opened, rows: Sequence[tuple[Token, ...]], read_at: slice, edits: Sequence[Edit] = ()
+) -> Trace:
+    """One watched pass of a model of one stack, with what the pages derive everything from."""
+    return trace(
+        opened.model,
+        ids_of(rows),
+        segments=segments_of(opened, rows),
+        read_at=read_at,
+        sites=CHEAP_SITES,
+        edits=edits,
+    )

@@ -1,0 +1,83 @@
+"""What was computed of opened models, kept as long as each of them is, up to a size in all."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import fields, is_dataclass
+from threading import RLock
+from typing import Any, TypeVar
+
+from cachetools import LRUCache
+
+from explorer.catalog.entries import Opened
+
+BYTES_KEPT = 600_000_000
+"""Of all models together. What is larger than this alone is made anew each time."""
+
+Made = TypeVar("Made")
+Key = tuple[int, Hashable]
+_kept: LRUCache[Key, tuple[Any, int]] = LRUCache(BYTES_KEPT, getsizeof=lambda pair: pair[1])
+_known: dict[int, weakref.finalize] = {}
+_lock = RLock()  # a model may be given up while something is being put in
+
+
+def kept(
+    opened: Opened,
+    key: Hashable,
+    make: Callable[[], Made],
+    size: Callable[[Made], int],
+) -> Made:
+    """What `make` gives for this model and key, made once while there is room for it.
+
+    `size` says how many bytes hang on it; those of the key are counted here. What is made
+    must not refer to `opened`, or it would keep the model alive.
+    """
+    place = (id(opened), key)
+    with _lock:
+        if place in _kept:
+            found: Made = _kept[place][0]
+            return found
+    made = make()
+    held = size(made) + size_of(key)
+    with _lock:
+        if held <= BYTES_KEPT:
+            if id(opened) not in _known:
+                _known[id(opened)] = weakref.finalize(opened, _forget, id(opened))
+            _kept[place] = (made, held)
+    return made
+
+
+def is_kept(opened: Opened, key: Hashable) -> bool:
+    """Whether this is there to be had at once."""
+    with _lock:
+        return (id(opened), key) in _kept
+
+
+def size_of(plain: object) -> int:
+    """Bytes of plain data: texts and numbers, in tuples, lists and dataclasses.
+
+    What stands in it twice counts twice.
+    """
+    inside: Iterable[object] = ()
+    if isinstance(plain, tuple | list):
+        inside = plain
+    elif is_dataclass(plain):
+        inside = (getattr(plain, field.name) for field in fields(plain))
+    return sys.getsizeof(plain) + sum(map(size_of, inside))
+
+
+def forget(opened: Opened) -> None:
+    """Make everything of this model anew from now on."""
+    with _lock:
+        for place in [place for place in _kept if place[0] == id(opened)]:
+            del _kept[place]
+
+
+def _forget(model: int) -> None:
+    """Its number may be another's from now on."""
+    with _lock:
+        _known.pop(model, None)
+        for place in [place for place in _kept if place[0] == model]:
+            del _kept[place]

@@ -1,0 +1,25 @@
+"""Opens what a run has written so far, finished or not, as a model to read with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from explorer.catalog.entries import LibraryError, Opened, opened_from
+from explorer.runs.run import Run
+
+
+def open_folder(folder: Path) -> Opened:
+    """The model in a checkpoint folder, or the newest one in a run's folder.
+
+    It is read anew: weights of a running training are soon replaced. LibraryError
+    says in a sentence why there is nothing to open.
+    """
+    folder = Path(folder).absolute()
+    name = folder.name
+    if (folder / "spec.json").is_file():
+        run = Run(folder)
+        newest = run.checkpoint() or run.latest()
+        if newest is None:
+            raise LibraryError(f"The run {name} has no weights yet.")
+        folder = newest
+    return opened_from(folder, name)

@@ -1,0 +1,137 @@
+"""The lines that make what the pages of the section Look show of one text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer.analysis.output_change import has_words, last_streams
+from explorer.catalog.attention_parts import site
+from explorer.inference.forward_pass import Reading
+from explorer.snippets.heads_code import Head, weight_lines
+from explorer.snippets.pass_code import CORE, hint, pass_lines, pasted, path
+
+Place = tuple[str, int, int]
+"""The part, the layer and the head that are chosen."""
+STUDENT = ("from models.masking import causal_mask",)
+
+
+def tokens(folder: Path, text: str, pair: str) -> str:
+    """The tokens of a text, by the tokenizer that lies with the model."""
+    both = ", ".join(repr(each) for each in (text, pair) if each)
+    lines = [
+        f"folder = Path({path(folder)!r}){hint(folder)}",
+        "tokenizer = opened_from(folder, folder.name).tokenizer",
+        f"tokens = tokenizer.encode({both})",
+        "ids = [token.id for token in tokens]",
+        "print([(token.label, token.id) for token in tokens])",
+    ]
+    imports = [
+        "from pathlib import Path",
+        "",
+        "from explorer.catalog.entries import opened_from",
+        "",
+    ]
+    return "\n".join([*imports, *lines]) + "\n"
+
+
+def answer(reading: Reading, folder: Path, at: Place, place: int) -> str:
+    """The chosen head, and what the model makes of the text at this position."""
+    logits = f"seen.output[0, {place}]" if has_words(reading.config) else "seen.output[0]"
+    ends = ["print(weights)  # a row per query, a column per key"]
+    if reading.answer.guesses:
+        ends += [f"chances = {logits}.softmax(-1)", "print(chances.topk(min(8, len(chances))))"]
+    elif reading.written:
+        ends += ["written = seen.output[0].argmax(-1)", "print(written)  # the answer in numbers"]
+    return pasted([*weight_lines(Head(reading, folder, *at), "weights"), *ends], CORE)
+
+
+def pair(reading: Reading, folder: Path, at: Place, query: int, key: int) -> str:
+    """From one query and one key to what the head writes into the stream."""
+    part, layer, head = at
+    here, config = site(part, layer), reading.config
+    group = head * config.kv_heads // config.n_heads
+    width = config.head_width
+    stack, attention = part.split(".")
+    return pasted(
+        [
+            *pass_lines(reading, folder),
+            f'q = seen["{here}.q"][0, {head}, {query}]',
+            f'k = seen["{here}.k"][0, {group}, {key}]',
+            "products = q * k",
+            f'score = seen.scores("{here}", head={head})[0, {query}, {key}]',
+            f'weights = seen.weights("{here}", head={head})[0, {query}]',
+            f"print(products.sum(), score, weights[{key}])",
+            "",
+            f'values = seen["{here}.v"][0, {group}]',
+            f"attention = model.{stack}.blocks[{layer}].{attention}",
+            "w_o = attention.o_proj.weight.detach()",
+            f"to_stream = w_o[:, {head * width} : {(head + 1) * width}]",
+            "written = to_stream @ (weights @ values)",
+            f"for_this_key = to_stream @ (weights[{key}] * values[{key}])",
+            "print(written, for_this_key)",
+        ],
+        CORE,
+    )
+
+
+def lens(reading: Reading, folder: Path, place: int, option: int) -> str:
+    """What the last norm and the head make of every stream, and what one logit is made of."""
+    stack, layers = last_streams(reading.config)
+    at = f"[0, {place}]" if has_words(reading.config) else "[0]"
+    typed = ", ".join(repr(each) for each in (reading.text, reading.pair) if each)
+    first, _, *rest = pass_lines(reading, folder)
+    return pasted(
+        [
+            first,
+            "opened = opened_from(Path(folder), Path(folder).name)",
+            "model = opened.model",
+            *rest,
+            f'streams = [seen["{stack}.0.resid_pre"]]',
+            f'streams += [seen[f"{stack}.{{layer}}.resid_post"] for layer in range({layers})]',
+            "with torch.no_grad():",
+            "    logits = [model.read(model.last_stack.norm(stream)) for stream in streams]",
+            f"logits = torch.stack([found{at} for found in logits])",
+            "print(logits.softmax(-1).topk(min(5, logits.shape[-1])))  # a row per stream",
+            "",
+            f"found = contributions(read(opened, {typed}), {place}, {option})",
+            "print(found.heads, found.feed_forward, found.embedding, found.constant)",
+            "print(found.total, found.logit)",
+        ],
+        "from pathlib import Path",
+        "from models import trace",
+        "from explorer.catalog.entries import opened_from",
+        "from explorer.inference.forward_pass import read",
+        "from explorer.analysis.logit_attribution import contributions",
+    )
+
+
+def student() -> str:
+    """The mask of the documents' own example."""
+    return pasted(["mask = causal_mask(5)[0, 0]", "print(mask)  # True = may look"], *STUDENT)
+
+
+def masks(batch: Sequence[Reading], folder: Path, at: Place) -> str:
+    """The mask of the last text of a batch, and one head from its scores to its weights."""
+    part, layer, head = at
+    here = site(part, layer)
+    heads = f"slice({head}, {head + 1})"
+    row = len(batch) - 1
+    reading = batch[row]
+    added = []
+    if reading.bias(part, layer, head) is not None:
+        added = [
+            f'bias = seen.bias("{here}", {heads}).expand({row + 1}, -1, -1, -1)',
+            f"scores = scores + bias[{row}, 0]",
+        ]
+    return pasted(
+        [
+            *pass_lines(batch, folder),
+            f'scores = seen.scores("{here}", head={head})[{row}]',
+            *added,
+            f'mask = seen.mask("{here}").expand({len(batch)}, -1, *scores.shape)[{row}, 0]',
+            f'weights = seen.weights("{here}", head={head})[{row}]',
+            "print(scores, mask, weights)",
+        ],
+        CORE,
+    )

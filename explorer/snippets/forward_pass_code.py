@@ -1,0 +1,105 @@
+"""The lines that make one stage of the whole pass, what a model writes, and a training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from explorer.analysis.forward_pass.stage_line import Stage
+from explorer.inference.forward_pass import Reading
+from explorer.runs.spec import RunSpec
+from explorer.snippets.pass_code import (
+    CORE,
+    hint,
+    input_lines,
+    inputs_of,
+    model_lines,
+    pass_lines,
+    pasted,
+    path,
+)
+from explorer.tasks import TASKS
+
+
+def stage(reading: Reading, folder: Path, shown: Stage, head: int, token: int) -> str:
+    """The values of one stage: the trace's, or what the page makes where it shows none.
+
+    Where the logits of all positions are too many, those of `token` are made.
+    """
+    if not shown.site:
+        return _made_between(reading, folder, shown, head, token)
+    lines = [*pass_lines(reading, folder), f'values = seen["{shown.site}"][0]']
+    if shown.per_head:
+        lines.append(f"values = values[{head} * len(values) // {reading.config.n_heads}]")
+    return pasted([*lines, "print(values.shape, values)"], CORE)
+
+
+def _made_between(reading: Reading, folder: Path, shown: Stage, head: int, token: int) -> str:
+    texts = ", ".join(repr(each) for each in (reading.text, reading.pair) if each)
+    lines = [
+        "from pathlib import Path",
+        "",
+        "from explorer.analysis.forward_pass.stage_values import Walk, recorded",
+        "from explorer.catalog.entries import opened_from",
+        "from explorer.inference.forward_pass import read",
+        "",
+        f"folder = Path({path(folder)!r}){hint(folder)}",
+        f"reading = read(opened_from(folder, folder.name), {texts})",
+        f"walk = Walk(reading, {head}, {token}, lambda sites: recorded(reading, sites))",
+        f"values = walk[{shown.name!r}]  # the trace does not show it",
+        "print(values.shape, values)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def writing(reading: Reading, begun: int, steps: int, folder: Path) -> str:
+    """What the model writes, each token the likeliest."""
+    if reading.source:
+        name, given = "source", input_lines([reading])[:1]
+    else:
+        prompt = [token.id for token in inputs_of(reading)["ids"][:begun]]
+        name, given = "ids", [f"ids = torch.tensor({[prompt]})"]
+    return pasted(
+        [
+            *model_lines(folder),
+            *given,
+            f"steps = list(generate(model, {name}, max_length={steps}, greedy=True))",
+            "written = [int(step.ids[0]) for step in steps]",
+            "print(written)",
+        ],
+        "from models import load_checkpoint",
+        "from models.generation import generate",
+    )
+
+
+def training(spec: RunSpec) -> str:
+    """The training that the form asks for; a text of the reader's own is named and not copied."""
+    is_own = spec.task not in TASKS
+    lines = [
+        *(['text = open("your-text.txt").read()  # the text that the form was given'] * is_own),
+        f"task = task_of({spec.task!r}{', text' if is_own else ''})",
+        f"config = task.model.replace({_changes(spec, 'model')})",
+        f"settings = task.training.replace({_changes(spec, 'training')})",
+        f"model = Transformer(config, seed={spec.weights_seed})",
+        "losses = []",
+        "for report in train(model, lambda step: task.batch(step, settings), settings):",
+        "    losses.append(report.loss)",
+        "    print(report.step, report.loss)",
+    ]
+    return pasted(
+        lines,
+        "from explorer.tasks import task_of",
+        "from models import Transformer",
+        "from models.training import train",
+    )
+
+
+def _changes(spec: RunSpec, part: str) -> str:
+    """What the form changed of the task's own settings."""
+    mine = getattr(spec, part).to_dict()
+    theirs = getattr(TASKS[spec.task], part).to_dict() if spec.task in TASKS else {}
+    skipped = () if theirs else ("vocab_size", "src_vocab_size", "pad_id", "bos_id", "eos_id")
+    return ", ".join(
+        f"{name}={value!r}"
+        for name, value in mine.items()
+        if name not in skipped and (not theirs or theirs.get(name) != value)
+    )

@@ -1,0 +1,90 @@
+"""The lines that every panel begins with: a model, a text in numbers, and one watched pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch import Tensor
+
+from explorer.inference.forward_pass import Reading
+from explorer.snippets.source import ROOT
+from explorer.text import Token
+from models.interventions import Edit
+
+CORE = "from models import load_checkpoint, trace"
+
+
+def pasted(lines: Sequence[str], *imports: str, said: Sequence[str] = ()) -> str:
+    """A whole panel: what is said first, the imports in order, and the lines."""
+    own = sorted(imports, key=lambda line: line.split()[1])
+    known = [line for line in own if line.split()[1].partition(".")[0] in ("math", "pathlib")]
+    rest = [line for line in own if line not in known]
+    front = [*known, *([""] if known else []), "import torch", "", *rest]
+    return "\n".join([*said, *front, "", *lines]) + "\n"
+
+
+def model_lines(folder: Path) -> list[str]:
+    """After these lines `model` is the chosen model."""
+    return [f"folder = {path(folder)!r}{hint(folder)}", "model = load_checkpoint(folder).model"]
+
+
+def pass_lines(
+    readings: Reading | Sequence[Reading], folder: Path, edits: Sequence[Edit] = ()
+) -> list[str]:
+    """After these lines `seen` is the watched pass over the text, or over a batch of texts."""
+    batch = [readings] if isinstance(readings, Reading) else list(readings)
+    short = [repr(edit) for edit in edits if is_short(edit)]
+    left_out = len(edits) - len(short)
+    missing = f"# Not made here, as they hold tensors of their own: {left_out} of the edits."
+    segments = [segments_of(one) for one in batch] if segments_of(batch[0]) else []
+    given = ", ".join(inputs_of(batch[0]))
+    with_segments = ", segments=segments" if segments else ""
+    return [
+        *model_lines(folder),
+        *input_lines(batch),
+        *([f"segments = torch.tensor({segments})"] if segments else []),
+        *([missing] if left_out else []),
+        *(["edits = [", *(f"    {edit}," for edit in short), "]"] if short else []),
+        f"seen = trace(model, {given}{with_segments}{', edits=edits' if short else ''})",
+    ]
+
+
+def input_lines(batch: Sequence[Reading]) -> list[str]:
+    """`ids`, or `source` and `target`, as the model was given them."""
+    return [
+        f"{name} = torch.tensor({[[token.id for token in inputs_of(one)[name]] for one in batch]})"
+        for name in inputs_of(batch[0])
+    ]
+
+
+def inputs_of(reading: Reading) -> dict[str, tuple[Token, ...]]:
+    if reading.source and reading.target:
+        return {"source": reading.source, "target": reading.target}
+    return {"ids": reading.tokens}
+
+
+def segments_of(reading: Reading) -> list[int]:
+    """Which sentence a token is of, for a model that is told."""
+    most = reading.config.n_segments - 1
+    return [min(token.segment, most) for token in reading.tokens] if most > 0 else []
+
+
+def kinds_of(edits: Sequence[Edit]) -> list[str]:
+    """The import that the lines of these edits need."""
+    kinds = ", ".join(sorted({type(edit).__name__ for edit in edits if is_short(edit)}))
+    return [f"from models.interventions import {kinds}"] if kinds else []
+
+
+def is_short(edit: Edit) -> bool:
+    """Whether one line holds it: an edit with a mask or a value of another pass is long."""
+    return not any(isinstance(value, Tensor) for value in vars(edit).values())
+
+
+def hint(folder: Path) -> str:
+    return "" if folder.is_relative_to(ROOT) else "  # put the way to it in front"
+
+
+def path(folder: Path) -> str:
+    """From the README's folder; of a folder elsewhere only the name, which is all others know."""
+    return folder.relative_to(ROOT).as_posix() if folder.is_relative_to(ROOT) else folder.name

@@ -1,0 +1,55 @@
+"""The right answer of an encoder-decoder, where the rules of its task give one, and as tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from explorer.catalog.entries import Opened
+from explorer.inference.forward_pass import ReadingError, read
+from explorer.tasks import Task, french
+from explorer.tasks.letters import LetterTask
+from explorer.tasks.translation import TranslationTask
+from explorer.text import TextError, Token
+
+
+def right_answer(task: Task | None, source: Sequence[Token]) -> str:
+    """What the rules make of these tokens; nothing where there are none, or they do not apply."""
+    words = [token for token in source if not token.special]
+    if isinstance(task, TranslationTask):
+        translated = french.translate([token.label for token in words])
+        return " ".join(translated.french) if translated else ""
+    if isinstance(task, LetterTask):
+        letters = torch.tensor([[token.id for token in words]])
+        return task.tokenizer.decode(task.rewritten(letters)[0].tolist())
+    return ""
+
+
+def target_of(opened: Opened, text: str, answer: str) -> list[int]:
+    """What the decoder is fed and should write: its start, the answer, its end.
+
+    ReadingError says in a sentence why the answer cannot be one.
+    """
+    config = opened.config
+    try:
+        tokens = opened.tokenizer.encode(answer)
+    except TextError as error:
+        raise ReadingError(str(error)) from error
+    words = [token.id for token in tokens if not (token.special and token.start == token.end)]
+    first = [] if config.first_id is None else [config.first_id]
+    last = [] if config.eos_id is None else [config.eos_id]
+    ids = [read(opened, text).target[0].id, *first, *words, *last]
+    if not words:
+        raise ReadingError("There is no token in this answer: type one with words.")
+    if len(ids) - 1 > config.max_len:
+        raise ReadingError(
+            f"This answer is {len(ids) - 1:,} tokens long and this model writes at most "
+            f"{config.max_len}: shorten it."
+        )
+    if stray := next((each for each in ids if each >= config.vocab_size), None):
+        raise ReadingError(
+            f"This answer holds token {stray:,}, but this model knows {config.vocab_size:,}: type "
+            "other words."
+        )
+    return ids

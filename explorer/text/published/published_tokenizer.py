@@ -1,0 +1,128 @@
+"""The tokenizer of a published folder, seen from the app: it asks a child for everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from explorer.text.limits import TextError, checked
+from explorer.text.published.keep import KEEP
+from explorer.text.published.process import Fault
+from explorer.text.published.tokenizer_files import Source, find
+from explorer.text.published.wire_of_steps import received
+from explorer.text.step import Step
+from explorer.text.token import Token
+
+READING_SECONDS = 0.9
+LABELS_KEPT = 100_000
+LARGEST_NUMBER = 10_000_000
+
+
+def open_published(folder: Path, family: str) -> PublishedTokenizer:
+    """The tokenizer of the folder of a model of this family; TextError says why not."""
+    return PublishedTokenizer(find(Path(folder), family))
+
+
+class PublishedTokenizer:
+    """A stranger's tokenizer, with the surface of `AnyTokenizer`.
+
+    Safe for threads. `form` names the files it comes from.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        try:
+            with KEEP.child(source) as child:
+                facts: dict[str, Any] = child.facts
+        except Fault as error:
+            way_out = "" if ";" in str(error) else "; fetch its files anew"
+            raise TextError(f"The tokenizer cannot be opened: {error}{way_out}.") from None
+        self.form = " + ".join(source.form)
+        self.kind: str = facts["kind"]
+        self.vocab_size: int = facts["vocab_size"]
+        self.lowercase: bool = facts["lowercase"]
+        self.special_ids: frozenset[int] = frozenset(facts["special_ids"])
+        roles: dict[str, int | None] = facts["roles"]
+        self.pad_id = roles.get("pad")
+        self.bos_id = roles.get("bos")
+        self.eos_id = roles.get("eos")
+        self.unk_id = roles.get("unk")
+        self.cls_id = roles.get("cls")
+        self.sep_id = roles.get("sep")
+        self.mask_id = roles.get("mask")
+        self._labels: dict[int, str] = {}
+        self._stepped: tuple[str, tuple[Step, ...]] = ("", ())
+
+    def id_of(self, entry: str) -> int:
+        found = self._ask({"do": "id", "entry": checked(entry)})["id"]
+        if found is None:
+            raise TextError(f"The vocabulary has no {entry[:40]!r}.")
+        return int(found)
+
+    def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
+        """The tokens the model reads for this text or pair of texts."""
+        made = self._encoded(text, pair)
+        columns = ("ids", "labels", "starts", "ends", "special", "segments", "second")
+        return tuple(
+            Token(token_id, label, start, end, bool(special), segment, bool(second))
+            for token_id, label, start, end, special, segment, second in zip(
+                *[made[name] for name in columns], strict=True
+            )
+        )
+
+    def ids(self, text: str, pair: str | None = None) -> list[int]:
+        return list(self._encoded(text, pair)["ids"])
+
+    def steps(self, text: str) -> tuple[Step, ...]:
+        """Every step from the typed text to `encode`; the last text's are kept to walk in."""
+        kept, found = self._stepped
+        if kept != text or not found:
+            found = received(self._ask({"do": "steps", "text": checked(text)}))
+            self._stepped = (text, found)
+        return found
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of these tokens, in the target language where there are two vocabularies."""
+        return str(self._ask({"do": "decode", "ids": _numbers(ids)})["text"])
+
+    def label(self, token_id: int) -> str:
+        """How to show a token; a number that the vocabulary leaves free is shown as `<50300>`."""
+        return self.labels([token_id])[0]
+
+    def labels(self, ids: Sequence[int]) -> list[str]:
+        """Many labels for one question."""
+        numbers = _numbers(ids)
+        shown = {number: self._labels.get(number) for number in numbers}
+        unknown = [number for number, label in shown.items() if label is None]
+        if unknown:
+            found = self._ask({"do": "labels", "ids": unknown})["labels"]
+            shown.update(zip(unknown, found, strict=True))
+            if len(self._labels) > LABELS_KEPT:
+                self._labels = {}
+            self._labels.update(zip(unknown, found, strict=True))
+        return [shown[number] or "" for number in numbers]
+
+    def token(self, token_id: int) -> Token:
+        return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
+
+    def _encoded(self, text: str, pair: str | None) -> dict[str, Any]:
+        second = None if pair is None else checked(pair)
+        return self._ask({"do": "encode", "text": checked(text), "pair": second})
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            with KEEP.child(self._source) as child:
+                answer: dict[str, Any] = child.ask(request, READING_SECONDS)
+        except Fault as error:
+            way_out = "" if ";" in str(error) else "; try another one"
+            raise TextError(f"The tokenizer cannot read this text: {error}{way_out}.") from None
+        return answer
+
+
+def _numbers(ids: Sequence[int]) -> list[int]:
+    numbers = [int(number) for number in ids]
+    for number in numbers:
+        if not 0 <= number < LARGEST_NUMBER:
+            raise TextError(f"Token {number} is in no vocabulary.")
+    return numbers

@@ -1,0 +1,127 @@
+"""Which files of a folder make its tokenizer, found and opened without reading them.
+
+Reading is the child's business: this process never parses a stranger's file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from explorer.text.limits import TextError
+
+MEGABYTE = 1_000_000
+FORMS: tuple[tuple[str, ...], ...] = (
+    ("tokenizer.json",),
+    ("vocab.txt",),
+    ("vocab.json", "merges.txt"),
+    ("source.spm", "target.spm", "vocab.json"),
+    ("sentencepiece.bpe.model",),
+    ("spiece.model",),
+    ("tokenizer.model",),
+)
+"""The files of each form, the form that is looked for first before the others."""
+
+LARGEST = {
+    "tokenizer.json": 60 * MEGABYTE,
+    "tokenizer_config.json": 8 * MEGABYTE,
+    "special_tokens_map.json": MEGABYTE,
+    "added_tokens.json": 8 * MEGABYTE,
+}
+LARGEST_OTHER = 20 * MEGABYTE
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+BESIDE_MARIAN = "target_vocab.json"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of one tokenizer as they were found; `stamp` changes when one of them does."""
+
+    folder: Path
+    family: str
+    form: tuple[str, ...]
+    files: tuple[str, ...]
+    stamp: tuple[tuple[int, int], ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.stamp)
+
+
+def find(folder: Path, family: str) -> Source:
+    """The tokenizer of the folder, in the first form that is whole; TextError if there is none."""
+    for form in FORMS:
+        if all(_there(folder / name) for name in form):
+            extra = [*BESIDE, BESIDE_MARIAN] if "source.spm" in form else BESIDE
+            files = (*form, *[name for name in extra if _there(folder / name)])
+            return Source(folder, family, form, files, _stamps(folder, files))
+    raise TextError(
+        "The folder has no tokenizer that can be opened here: it needs tokenizer.json, vocab.txt, "
+        "vocab.json with merges.txt, or a sentencepiece model."
+    )
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[Mapping[str, int]]:
+    """A file descriptor for each file; TextError if one changed since it was found."""
+    descriptors: dict[str, int] = {}
+    try:
+        for name in source.files:
+            descriptors[name] = _open(inside(source.folder, name))
+        found = tuple(_stamp(os.fstat(number), name) for name, number in descriptors.items())
+        if found != source.stamp:
+            raise TextError("The tokenizer's files changed on the disk; open the model again.")
+        yield descriptors
+    finally:
+        for number in descriptors.values():
+            with suppress(OSError):
+                os.close(number)
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Where the file really lies. TextError when that is outside the folder of its model."""
+    from models.loading.files import CheckpointError, regular_file  # the child does without torch
+
+    try:
+        return regular_file(folder, name)
+    except CheckpointError as error:
+        raise TextError(str(error)) from error
+
+
+def _there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _stamps(folder: Path, files: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    stamps = []
+    for name in files:
+        try:
+            stamps.append(_stamp(os.stat(inside(folder, name)), name))
+        except OSError as error:
+            raise TextError(f"The file {name} of the tokenizer cannot be opened.") from error
+    return tuple(stamps)
+
+
+def _stamp(found: os.stat_result, name: str) -> tuple[int, int]:
+    """When and how large, once it is known to be a file of a size that can be read."""
+    if not stat.S_ISREG(found.st_mode):
+        raise TextError(f"{name} of the tokenizer is not a file.")
+    most = LARGEST.get(name, LARGEST_OTHER)
+    if found.st_size > most:
+        raise TextError(
+            f"The tokenizer's {name} has {found.st_size / MEGABYTE:,.0f} MB; "
+            f"at most {most // MEGABYTE} MB are read."
+        )
+    return (found.st_mtime_ns, found.st_size)
+
+
+def _open(path: Path) -> int:
+    """Never waits: a named pipe in place of a file would hold the app for good."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise TextError(f"The file {path.name} of the tokenizer cannot be opened.") from error

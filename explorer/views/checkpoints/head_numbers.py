@@ -1,0 +1,65 @@
+"""What every head does with the reader's text, in one number of their choice."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis.head_metrics import STATISTICS, HeadStatistics, Statistic
+from explorer.analysis.measured_heads import measured, rows_counted
+from explorer.app import session
+from explorer.catalog.entries import Opened
+from explorer.text.number_format import three
+from explorer.views.checkpoints.view_choice import pick
+from explorer.views.shared import widgets
+from explorer.views.shared.head_table import NOTHING_SEEN, head_table
+from explorer.views.shared.tables import column, facts
+
+
+def show(opened: Opened) -> None:
+    """Layers down, heads across; then every number of every head."""
+    at = session.choice()
+    reading = session.reading_of_text()
+    found = measured(opened, reading, at.part)
+    known = found.known
+    if not known:
+        session.say(NOTHING_SEEN)
+        return
+    title = pick("Statistic", "statistic", list(known), next(iter(known)))
+    chosen = known[title]
+    part = reading.part(at.part)
+    drawn, numbers = widgets.side_by_side(7, 3)
+    with drawn:
+        st.markdown(f"**{title}** · {part.title}, layers down, heads across")
+        head_table(found.values[chosen.name], chosen, "head_statistics")
+        st.caption(f"{chosen.meaning} {rows_counted(found)}")
+    with numbers:
+        st.markdown(f"**Layer {at.layer}, head {at.head}**")
+        facts([(each.title, _said(found, each, at.layer, at.head)) for each in known.values()])
+    st.markdown("**Every head**")
+    _list(found)
+
+
+def _said(found: HeadStatistics, statistic: Statistic, layer: int, head: int) -> str:
+    return three(float(found.values[statistic.name][layer, head]))
+
+
+def _list(found: HeadStatistics) -> None:
+    depth, heads = found.values["entropy"].shape
+    st.dataframe(
+        {
+            "layer": [layer for layer in range(depth) for _ in range(heads)],
+            "head": list(range(heads)) * depth,
+            **{
+                each.title: column(found.values[each.name].flatten())
+                for each in STATISTICS.values()
+            },
+        },
+        hide_index=True,
+        height=min(420, 38 + 35 * depth * heads),
+        column_config={
+            each.title: st.column_config.NumberColumn(
+                format="%.3f" if each.top else "%.2f", help=each.meaning
+            )
+            for each in STATISTICS.values()
+        },
+    )

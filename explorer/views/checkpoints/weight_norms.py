@@ -1,0 +1,106 @@
+"""How large the weights are: one number for every part of every layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from explorer.analysis.weight_statistics import Norms, Summary, by_layer, survey
+from explorer.app.progress import with_bar
+from explorer.catalog.entries import Opened
+from explorer.components import matrix
+from explorer.inference.results_cache import kept, size_of
+from explorer.text.number_format import shape
+from explorer.views.checkpoints.view_choice import pick
+
+ROW, AROUND, HIGHEST = 46, 150, 700
+TITLES = {"Matrices": "matrix", "Norm gains": "gain", "Biases": "bias"}
+SHORTER = (
+    (".weight", ""),
+    ("self_attn.", ""),
+    ("cross_attn.", "cross."),
+    ("mlp.", ""),
+    ("self_residual.", "attn."),
+    ("cross_residual.", "cross."),
+    ("mlp_residual.", "mlp."),
+)
+EXPLAINED = (
+    "The root mean square of the weights of every part, √(mean of w²). A layer that stands out "
+    "in its column was trained otherwise than the others, or read wrongly."
+)
+
+
+def surveyed(opened: Opened) -> tuple[Summary, ...]:
+    """Every tensor in numbers, counted once for a model."""
+    total = opened.model.n_parameters
+
+    def make() -> tuple[Summary, ...]:
+        doing = f"Reading {total:,} parameters"
+        return tuple(with_bar(survey(opened.model), total, doing, lambda one: one.count))
+
+    return kept(opened, "survey", make, size_of)
+
+
+def show(opened: Opened) -> None:
+    """One kind at a time, since norm gains are far larger than weights; then every tensor."""
+    found = surveyed(opened)
+    known = {title: by_layer(found, kind) for title, kind in TITLES.items()}
+    known = {title: tables for title, tables in known.items() if tables}
+    title = pick("Tensors", "tensors", list(known), next(iter(known)))
+    st.markdown(f"**{title}: root mean square** · layers down, parts across")
+    for place, table in zip(st.columns(len(known[title])), known[title], strict=True):
+        with place:
+            _draw(table)
+    st.caption(EXPLAINED)
+    st.markdown("**Every tensor**")
+    _list(found)
+
+
+def _draw(table: Norms) -> None:
+    layers = len(table.values)
+    matrix(
+        table.values,
+        [str(layer) for layer in range(layers)],
+        [short(part) for part in table.parts],
+        key=f"norms_{table.stack}",
+        row_name=f"{table.stack} layer",
+        column_name="part",
+        sentence="Layer {row}, {column}: root mean square {value}",
+        unit="root mean square",
+        absent="no such part",
+        height=min(HIGHEST, ROW * layers + AROUND),
+    )
+
+
+def short(part: str) -> str:
+    """A name that fits over a column: `self_attn.q_proj.bias` is "q_proj.bias"."""
+    for long, said in SHORTER:
+        part = part.replace(long, said)
+    return part
+
+
+def _list(found: Sequence[Summary]) -> None:
+    st.dataframe(
+        {
+            "tensor": [one.name for one in found],
+            "shape": [shape(one.shape) for one in found],
+            "mean": [one.mean for one in found],
+            "std": [one.std for one in found],
+            "rms": [one.rms for one in found],
+            "norm": [one.norm for one in found],
+            "largest |w|": [one.largest for one in found],
+            "zeros": [100 * one.share_of_zeros for one in found],
+        },
+        hide_index=True,
+        height=min(420, 38 + 35 * len(found)),
+        column_config={
+            "shape": st.column_config.TextColumn(alignment="right"),
+            "zeros": st.column_config.NumberColumn(format="%.3g%%"),
+            **{
+                name: st.column_config.NumberColumn(format="%.3g")
+                for name in ("mean", "std", "rms", "norm")
+            },
+            "largest |w|": st.column_config.NumberColumn(format="%.3g"),
+        },
+    )

@@ -1,0 +1,107 @@
+"""The head finder: heads ranked by a number, the best of them small, the chosen one large."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import thumbnails
+from explorer.analysis.head_metrics import (
+    HeadStatistics,
+    Ranked,
+    Statistic,
+    of_heads,
+    patterns,
+    ranking,
+)
+from explorer.analysis.measured_heads import measured, rows_counted
+from explorer.app import session
+from explorer.app.controls import one_of
+from explorer.catalog.entries import Opened
+from explorer.components.ranked import Item, ranked
+from explorer.inference.forward_pass import Reading
+from explorer.snippets import head_metrics_code
+from explorer.text.number_format import three
+from explorer.views.shared import widgets
+from explorer.views.shared.head_table import NOTHING_SEEN, head_table
+
+BEST = ("6", "12", "24")
+HIGHEST, LOWEST = "Highest", "Lowest"
+FIRST_ASKED = ("previous", "diagonal")
+HEIGHT = 440
+LEFT_OUT = (
+    "What has no value here is not in this list, such as induction where no token comes twice."
+)
+
+
+def show(opened: Opened, reading: Reading) -> None:
+    """The best heads by the chosen number, then all of them as a table, then the chosen one."""
+    at = session.choice()
+    found = measured(opened, reading, at.part)
+    known = found.known
+    if not known:
+        session.say(NOTHING_SEEN)
+        return
+    chosen, end, best = _choose(known)
+    values = found.values[chosen.name]
+    places = ranking(values, highest=end == HIGHEST)
+    st.caption(f"{chosen.meaning} {rows_counted(found)}")
+    strip(reading, places[: int(best)], len(places), key="best_heads")
+    table, large = widgets.side_by_side(5, 6)
+    with table:
+        st.markdown(f"**{chosen.title} of every head**")
+        head_table(values, chosen, "heads_table")
+    with large:
+        _one(reading, found, places, chosen, end)
+    widgets.code(
+        of_heads,
+        patterns,
+        pasted=lambda: head_metrics_code.statistics(reading, session.folder(), at.part, at.layer),
+    )
+
+
+def _choose(known: dict[str, Statistic]) -> tuple[Statistic, str, str]:
+    with st.container(horizontal=True, vertical_alignment="top"):
+        with st.container(width=220):
+            usual = [title for title, each in known.items() if each.name in FIRST_ASKED]
+            first = (usual or [*known])[0]
+            title = one_of("Metric", "metric", list(known), first, as_list=True, help=LEFT_OUT)
+        end = one_of("Best is", "best_is", (HIGHEST, LOWEST))
+        best = one_of("Shown", "best", BEST)
+    return known[title], end, best
+
+
+def strip(reading: Reading, places: list[Ranked], total: int, key: str) -> None:
+    """Heads in their order, small; a click chooses one."""
+    at = session.choice()
+    small = thumbnails.of_reading(reading, at.part)
+    items = [
+        Item(
+            each.layer,
+            each.head,
+            f"{each.place} of {total}",
+            three(each.value),
+            small.cells[each.layer, each.head],
+        )
+        for each in places
+    ]
+    chosen = (at.layer, at.head)
+    ranked(items, key=key, selected=chosen, on_pick=session.look_at, pooled=small.pooled)
+
+
+def _one(
+    reading: Reading, found: HeadStatistics, places: list[Ranked], chosen: Statistic, end: str
+) -> None:
+    """Where the chosen head stands, and the head itself."""
+    at = session.choice()
+    place = next((each for each in places if (each.layer, each.head) == (at.layer, at.head)), None)
+    st.markdown(f"**Layer {at.layer}, head {at.head}** · {reading.part(at.part).title}")
+    if place is None:
+        st.caption(f"{chosen.title} has no value for this head.")
+    else:
+        value = three(float(found.values[chosen.name][at.layer, at.head]))
+        st.caption(
+            f"{place.place} of {len(places)} by {chosen.title.lower()}, {end.lower()} first: "
+            f"{value} {chosen.unit}"
+        )
+    widgets.one_head(reading, key="found_head", height=HEIGHT)
+    widgets.ways_on("attention")

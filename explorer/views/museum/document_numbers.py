@@ -1,0 +1,288 @@
+"""What the documents' own configurations give, wrong and right, in the digits one can quote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from explorer.text.number_format import spread, three
+from explorer.views.museum.mistakes import MISTAKES
+from explorer.views.museum.mistakes.attention_mistakes import four_fills
+from explorer.views.museum.mistakes.output_mistakes import lowest_loss
+from explorer.views.museum.mistakes.position_mistakes import (
+    barely_moving,
+    doubled_sinusoids,
+    spread_at,
+)
+from models import Transformer, TransformerConfig, trace
+from models.positional import sinusoids
+from models.presets import (
+    lecture_handout,
+    notebook_tutorial,
+    web_tutorial_classifier,
+    web_tutorial_encoder,
+)
+from models.transformer import evaluating
+
+Line = tuple[str, ...]
+"""What is measured; with the mistake; right."""
+
+WIDTH, POSITIONS, OFFSET = 512, 60, 5
+HARD_CODED_EXPANSION = 4
+SOURCE = [[0, 2, 5, 6, 4, 3, 9, 5, 2, 9, 10, 1], [0, 2, 8, 7, 3, 4, 5, 6, 7, 2, 10, 1]]
+TARGET = [[0, 1, 7, 4, 3, 5, 9, 2, 8, 10, 9, 1], [0, 1, 5, 6, 2, 4, 7, 6, 2, 8, 10, 1]]
+PRINTED = 398_272
+PADS = 10
+
+
+def positions() -> list[Line]:
+    """Exhibit 1, at the notebook's width of 512."""
+    where = torch.arange(POSITIONS)
+    tables = doubled_sinusoids(where, WIDTH), sinusoids(where, WIDTH)
+
+    def both(of: Callable[[Tensor], str]) -> tuple[str, str]:
+        return of(tables[0]), of(tables[1])
+
+    return [
+        ("PE(1)[0:4]", *both(lambda table: " ".join(f"{x:.4f}" for x in table[1, :4].tolist()))),
+        (
+            f"of {WIDTH} dimensions, so many move less than 0.01 over {POSITIONS} positions",
+            *both(lambda table: str(barely_moving(table))),
+        ),
+        (
+            f"std of the product of two positions {OFFSET} apart",
+            *both(lambda table: spread(spread_at(table, OFFSET))),
+        ),
+    ]
+
+
+def batch_softmax() -> list[Line]:
+    """Exhibit 2, with the notebook's own model and its own call."""
+    model = notebook()
+    as_written = wrong(model, "doubled-exponent", "shared-projection", "lost-target")
+    as_written = wrong(as_written, "batch-softmax", "never-appends")
+    source = torch.tensor(SOURCE[:1])
+    with evaluating(as_written):
+        written = as_written.generate(source, max_length=12)[0, 1:].tolist()
+        right = model.generate(source, max_length=12, temperature=0.0)[0, 1:].tolist()
+        first = as_written(source, source)[0, -1]
+        first_right = model(source, source)[0, -1].softmax(-1)
+    return [
+        ("the twelve tokens it prints, untrained", _listed(written), _listed(right)),
+        ("largest probability, batch of 1", _top(first), _top(first_right)),
+        ("smallest probability, batch of 1", _low(first), _low(first_right)),
+    ]
+
+
+def lost_target() -> list[Line]:
+    """Exhibit 3, at six layers."""
+    model = notebook()
+    lost = wrong(model, "doubled-exponent", "shared-projection", "lost-target")
+    return [("the whole target replaced: the logits move by", *map(_target_moves, (lost, model)))]
+
+
+def never_appends() -> list[Line]:
+    """Exhibit 4, with and without the lost target."""
+    model = notebook()
+    writes, lost = wrong(model, "never-appends"), wrong(model, "lost-target", "never-appends")
+    source = torch.tensor(SOURCE[:1])
+    with evaluating(model):
+        right = _listed(model.generate(source, max_length=12, temperature=0.0)[0, 1:].tolist())
+        alone = _listed(writes.generate(source, max_length=12)[0, 1:].tolist())
+        both = _listed(lost.generate(source, max_length=12)[0, 1:].tolist())
+    try:
+        two = str(tuple(writes.generate(torch.tensor(SOURCE), max_length=1).shape))
+    except RuntimeError as error:
+        two = str(error)
+    return [
+        ("twelve tokens, untrained", alone, right),
+        ("twelve tokens, the target lost as well", both, right),
+        ("a batch of two", two, "two answers"),
+    ]
+
+
+def shared_projection() -> list[Line]:
+    """Exhibit 5: what the notebook's model weighs."""
+    with torch.device("meta"):
+        model = Transformer(notebook_tutorial())
+    counts = wrong(model, "shared-projection"), model
+    return [("parameters", *(f"{count_of(each):,}" for each in counts))]
+
+
+def fixed_heads() -> list[Line]:
+    """Exhibit 6: four heads are asked for, and a feed-forward layer twice as wide as the stream."""
+    model = Transformer(notebook_tutorial(embed_dim=WIDTH, num_layers=1, n_heads=4))
+    ids = torch.tensor(SOURCE[:1])
+
+    def widths(each: Transformer, stack: str) -> str:
+        q = trace(each, ids, ids, sites=("*.self_attn.q",))[f"{stack}.0.self_attn.q"]
+        return f"{q.shape[1]} of {q.shape[3]}"
+
+    both = wrong(model, "fixed-heads"), model
+    inner = [notebook_tutorial(expansion_factor=by).d_ff for by in (HARD_CODED_EXPANSION, 2)]
+    asked = "expansion_factor=2, width inside the decoder's feed-forward layer"
+    lines: list[Line] = [
+        (f"n_heads=4, heads of the {stack}", *(widths(each, stack) for each in both))
+        for stack in ("encoder", "decoder")
+    ]
+    return [*lines, (asked, *(f"{width:,}" for width in inner))]
+
+
+def no_padding_mask() -> list[Line]:
+    """Exhibit 7: the web tutorial's classifier, untrained, weights and text from seed 0.
+
+    The document prints no logits; those that are quoted of it come from no named seed.
+    """
+    model = Transformer(web_tutorial_classifier().replace(pad_id=0)).eval()
+    ids = torch.randint(1, 5000, (1, 20), generator=torch.Generator().manual_seed(0))
+    longer = torch.nn.functional.pad(ids, (0, PADS))
+    blind = wrong(model, "no-padding-mask")
+    with evaluating(model):
+        return [
+            (name, *(_pair(each(read)[0]) for each in (blind, model)))
+            for name, read in (("logits", ids), (f"logits with {PADS} pads behind", longer))
+        ]
+
+
+def softmax_twice() -> list[Line]:
+    """Exhibit 8: what the loss cannot fall below, at the notebook's eleven tokens."""
+    sure = torch.zeros(1, 11)
+    sure[0, 3] = 100.0
+    losses = [
+        torch.nn.functional.cross_entropy(given, torch.tensor([3]))
+        for given in (sure.softmax(-1), sure)
+    ]
+    return [
+        ("loss of a model that is certain and right", *(three(float(each)) for each in losses)),
+        ("the lowest loss there is", three(lowest_loss(11)), "0"),
+    ]
+
+
+def fills() -> list[Line]:
+    """Exhibit 9: a row of three that may see nothing; in float32, and in half precision."""
+    scores = torch.tensor([0.3, -1.2, 0.8])
+    single, half = (four_fills(scores, dtype) for dtype in (torch.float32, torch.float16))
+    return [(name, _row(single[name]), _row(half[name])) for name in single]
+
+
+def dropped_weights() -> list[Line]:
+    """Exhibit 10: the handout's attention, whose count is right."""
+    with torch.device("meta"):
+        model = Transformer(lecture_handout())
+    assert model.encoder is not None
+    attention = model.encoder.get_submodule("blocks.0.self_attn")
+    count = f"{sum(p.numel() for p in attention.parameters()):,}"
+    return [
+        ("parameters of one attention at d_model 512", count, count),
+        ("attention maps that a caller gets", "0", "one per head"),
+    ]
+
+
+def printed_count() -> list[Line]:
+    """Exhibit 11: the encoder, part by part."""
+    with torch.device("meta"):
+        model = Transformer(web_tutorial_encoder())
+    stack = model.encoder
+    assert stack is not None
+    embedding, norm = count_of(stack.embedding), count_of(stack.norm)
+    layer, total = count_of(stack.blocks[0]), count_of(model)
+    left = (PRINTED - embedding - norm) // 4
+    return [
+        ("total parameters", f"{PRINTED:,}", f"{total:,}"),
+        ("embedding, 5,000 × 64", f"{embedding:,}", f"{embedding:,}"),
+        ("each of four layers", f"{left:,} would be left", f"{layer:,}"),
+        ("last norm, 2 × 64", f"{norm:,}", f"{norm:,}"),
+    ]
+
+
+def wrong_scale() -> list[Line]:
+    """Exhibit 14: the frequencies of the handout's table at its width."""
+    table = sinusoids(torch.arange(2), WIDTH)
+    angles = torch.atan2(table[1, 0::2], table[1, 1::2])
+    return [
+        ("different frequencies in 512 dimensions", "“each dimension”: 512", _different(angles)),
+        ("scale at d_model 512, 8 heads", three(WIDTH**-0.5), three(64**-0.5)),
+    ]
+
+
+def notebook() -> Transformer:
+    """The notebook's model as it was meant, fresh from seed 0: 177 MB."""
+    return Transformer(notebook_tutorial()).eval()
+
+
+def wrong(model: Transformer, *names: str) -> Transformer:
+    """The model with these mistakes, one after another."""
+    for name in names:
+        model = MISTAKES[name].make(model)
+    return model
+
+
+def count_of(module: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _target_moves(model: Transformer) -> str:
+    return three(target_moves(model))
+
+
+def target_moves(model: Transformer) -> float:
+    """How far the logits move when every token of the notebook's target is replaced."""
+    source, target = torch.tensor(SOURCE), torch.tensor(TARGET)
+    with evaluating(model):
+        return float((model(source, (target + 3) % 11) - model(source, target)).abs().max())
+
+
+def _different(angles: Tensor) -> str:
+    return str(len({f"{angle:.12g}" for angle in angles.tolist()}))
+
+
+def _listed(ids: list[int]) -> str:
+    return " ".join(map(str, ids))
+
+
+def _top(values: Tensor) -> str:
+    return three(float(values.max()))
+
+
+def _low(values: Tensor) -> str:
+    return three(float(values.min()))
+
+
+def _pair(values: Tensor) -> str:
+    return "(" + ", ".join(f"{value:.3f}" for value in values.tolist()) + ")"
+
+
+def _row(weights: Tensor | None) -> str:
+    if weights is None:
+        return "does not fit: an error"
+    return " ".join("NaN" if x != x else f"{x:.3f}" for x in weights.tolist())
+
+
+FIGURES: dict[str, Callable[[], list[Line]]] = {
+    "doubled-exponent": cache(positions),
+    "batch-softmax": cache(batch_softmax),
+    "lost-target": cache(lost_target),
+    "never-appends": cache(never_appends),
+    "shared-projection": cache(shared_projection),
+    "fixed-heads": cache(fixed_heads),
+    "no-padding-mask": cache(no_padding_mask),
+    "softmax-twice": cache(softmax_twice),
+    "filled-row": cache(fills),
+    "dropped-weights": cache(dropped_weights),
+    "printed-count": cache(printed_count),
+    "wrong-scale": cache(wrong_scale),
+}
+"""By the name of the mistake; each is made once."""
+LARGE = ("batch-softmax", "lost-target", "never-appends")
+"""These make the notebook's whole model."""
+
+
+@cache
+def size_of(config: TransformerConfig) -> tuple[int, int]:
+    """Parameters of a model that need not be made, and the bytes they would take."""
+    with torch.device("meta"):
+        count = Transformer(config).n_parameters
+    return count, 4 * count

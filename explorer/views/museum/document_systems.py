@@ -1,0 +1,124 @@
+"""The documents' systems as models to open: untrained, with words of their own, made when asked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from explorer.text import Tokenizer, word_tokenizer
+from explorer.text.special import CLASSIFIER, SOURCE
+from explorer.views.museum.document_numbers import size_of
+from models import Transformer, TransformerConfig, save_checkpoint
+from models.presets import PRESETS
+
+SENTENCES = {
+    "paper": "the black cat sleeps",
+    "lecture handout": "the black cat sleeps",
+    "notebook tutorial": "I am a student",
+    "web tutorial, encoder": "Dog is crossing the street because it saw the kitchen",
+    "web tutorial, classifier": "the food was not very good",
+}
+WORDS = (
+    "the a black white cat dog sleeps eats does not le la un une chat chien noir dort mange ne pas "
+    "Dog is crossing street because it saw kitchen I am student you are we were was food film "
+    "hotel very good bad really pleasant boring never awful great place service"
+).split()
+FEW_WORDS = "I am a student street kitchen dog".split()
+"""The notebook has eleven tokens, four of which are special."""
+
+
+@dataclass(frozen=True)
+class System:
+    """One document's model, the task that it can learn here in minutes, and at what rate."""
+
+    preset: str
+    document: str
+    task: str
+    lr: float
+
+    @property
+    def config(self) -> TransformerConfig:
+        """As the document has it; the ids of special tokens are those of `words_of`."""
+        return _config_of(self.preset)
+
+
+SYSTEMS = (
+    System("lecture handout", "lecture handout", "reverse", 1e-3),
+    System("notebook tutorial", "notebook tutorial", "copy", 1e-3),
+    System("web tutorial, encoder", "web tutorial", "negation", 1e-3),
+    System("web tutorial, classifier", "web tutorial", "negation", 1e-3),
+    System("paper", "repository's README", "translation", 1e-3),
+)
+
+
+FILLS = {
+    "lecture handout": "−1e9",
+    "notebook tutorial": "−1e20",
+    "web tutorial": "−∞",
+    "repository's README": "−∞",
+}
+"""What each document puts where a mask forbids."""
+
+
+def choices(system: System) -> dict[str, str]:
+    """What this document chooses where the documents do not agree; as its model here has it."""
+    config = system.config
+    last = ", and a last one" if config.final_norm else ""
+    return {
+        "embedding × √d_model": "yes" if config.scale_embedding else "no",
+        "mask fill, as written": FILLS[system.document],
+        "norm": config.norm_position + last,
+        "dropout": f"{config.dropout:g}",
+        "Q, K, V": "with bias" if config.qkv_bias else "without bias",
+        "longest input": f"{config.max_len:,}",
+    }
+
+
+def words_of(preset: str) -> Tokenizer:
+    """As many words as the preset has tokens; those beyond a few are called t100, t101, …"""
+    config = PRESETS[preset]()
+    reads = SOURCE if config.kind == "encoder-decoder" else CLASSIFIER
+    words = FEW_WORDS if config.vocab_size < len(WORDS) else sorted(set(WORDS))
+    specials = len(word_tokenizer([], reads).special_ids) + 1
+    missing = config.vocab_size - specials - len(words)
+    return word_tokenizer([*words, *(f"t{number}" for number in range(missing))], reads)
+
+
+@cache
+def _config_of(preset: str) -> TransformerConfig:
+    """Its words are made for their special ids, and given up again: 32,000 of some."""
+    words = words_of(preset)
+    ids = {"pad_id": words.pad_id, "bos_id": words.bos_id, "eos_id": words.eos_id}
+    return PRESETS[preset]().replace(**ids)
+
+
+def size(system: System) -> tuple[int, int]:
+    """Its parameters and bytes, known before it is made."""
+    return size_of(system.config)
+
+
+def folder_of(system: System, root: Path) -> Path:
+    """Where it lies, or would: everybody who makes it gets the same, by its own name."""
+    return root / re.sub("[^a-z]+", "-", system.preset)
+
+
+def is_made(system: System, root: Path) -> bool:
+    """Whether it lies there already, and as this version of the app would make it."""
+    config = folder_of(system, root) / "config.json"
+    return config.is_file() and config.read_text() == system.config.to_json()
+
+
+def make(system: System, root: Path) -> Path:
+    """The untrained model as a checkpoint, weights from seed 0. OSError where there is no room.
+
+    Made once for everybody: no upload has to make room for it.
+    """
+    folder = folder_of(system, root)
+    if not is_made(system, root):
+        example = SENTENCES[system.preset]
+        run = {"title": f"{system.preset}, untrained", "example": example, "untrained": True}
+        words = words_of(system.preset).to_json()
+        save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
+    return folder

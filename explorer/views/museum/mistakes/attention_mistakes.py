@@ -1,0 +1,211 @@
+"""Attention with a mistake in it: shared projections, lost masks, fills, heads and scales."""
+
+import copy
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from explorer.views.museum.mistakes.leaf_copy import attentions, blocks, copied, reading_again
+from models.attention import (
+    Bias,
+    Mask,
+    MultiHeadAttention,
+    attention_scores,
+    repeat_groups,
+    show_mask_and_bias,
+)
+from models.cache import LayerCache
+from models.config import TransformerConfig
+from models.positional import Rotation
+from models.tap import NO_TAP, Tap
+from models.transformer import Transformer
+
+HARD_CODED_HEADS = 8
+
+
+class OneForAllHeads(nn.Module):
+    """The same small projection for every head, each reading only its own slice of the stream."""
+
+    def __init__(self, weight: Float[Tensor, "w w"], bias: Float[Tensor, " w"] | None) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+        self.bias = None if bias is None else nn.Parameter(bias)
+
+    def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        slices = x.unflatten(-1, (-1, len(self.weight)))
+        return F.linear(slices, self.weight, self.bias).flatten(-2)
+
+
+def one_projection(model: Transformer) -> Transformer:
+    """Every head of queries, keys and values gets the block that head 0 has for its own slice.
+
+    Head 0's bias comes with it, where there is one; the document's code has none.
+    """
+    wrong = copied(model)
+    for block, name in attentions(wrong):
+        attention = getattr(block, name)
+        width = attention.d_head
+        for each in ("q_proj", "k_proj", "v_proj"):
+            whole = getattr(attention, each)
+            weight = whole.weight[:width, :width].detach().clone()
+            bias = None if whole.bias is None else whole.bias[:width].detach().clone()
+            small = OneForAllHeads(weight, bias).requires_grad_(whole.weight.requires_grad)
+            setattr(attention, each, small)
+    return wrong
+
+
+def eight_heads(model: Transformer) -> Transformer:
+    """The decoder's own attention and its look at the source have eight heads, whatever was asked.
+
+    The weights are the same; they are only cut into other slices.
+    """
+    wrong = copied(model)
+    assert wrong.decoder is not None
+    for block in blocks(wrong.decoder):
+        for attention in (block.self_attn, block.cross_attn):
+            attention.n_heads = attention.n_kv_heads = HARD_CODED_HEADS
+            attention.d_head = model.config.d_model // HARD_CODED_HEADS
+            attention.scale = attention.d_head**-0.5
+    return wrong
+
+
+class Unmasked(MultiHeadAttention):
+    """Forgets the mask, and drops its weights: nobody can look at them."""
+
+    def forward(
+        self,
+        x: Float[Tensor, "b q D"],
+        memory: Float[Tensor, "b s D"] | None = None,
+        mask: Mask | None = None,
+        bias: Bias | None = None,
+        rotate: Rotation | None = None,
+        cache: LayerCache | None = None,
+        tap: Tap = NO_TAP,
+    ) -> Float[Tensor, "b q D"]:
+        return super().forward(x, memory, None, bias, rotate, cache, NO_TAP)
+
+
+class Filled(MultiHeadAttention):
+    """Puts a large negative number where the mask forbids, and leaves the rest to the softmax."""
+
+    fill: float
+
+    def forward(
+        self,
+        x: Float[Tensor, "b q D"],
+        memory: Float[Tensor, "b s D"] | None = None,
+        mask: Mask | None = None,
+        bias: Bias | None = None,
+        rotate: Rotation | None = None,
+        cache: LayerCache | None = None,
+        tap: Tap = NO_TAP,
+    ) -> Float[Tensor, "b q D"]:
+        q = self.q_norm(self.split(self.q_proj(x)))
+        k, v = self.keys_and_values(x, memory, rotate, cache)
+        q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
+        mask, bias = show_mask_and_bias(mask, bias, q, k, tap)
+        scores = tap("scores", attention_scores(q, k, self.scale, self.cap))
+        scores = scores if bias is None else scores + bias
+        weights = tap("weights", filled_weights(scores, mask, self.fill))
+        head_out = tap("head_out", weights @ repeat_groups(v, q.shape[1]))
+        return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
+
+
+def filled_weights(
+    scores: Float[Tensor, "*b k"], mask: Tensor | None, fill: float
+) -> Float[Tensor, "*b k"]:
+    """Softmax after `fill` was put where the mask is False.
+
+    RuntimeError where the numbers of the scores cannot hold it: half precision ends at 65,504.
+    """
+    return (scores if mask is None else scores.masked_fill(~mask, fill)).softmax(-1)
+
+
+def unmasked(model: Transformer) -> Transformer:
+    return reading_again(_as(model, Unmasked))  # a cache hides what comes later
+
+
+FILLS = {"−1e9": -1e9, "−1e20": -1e20, "−∞": -math.inf}
+"""What the documents put where a mask forbids: the handout, the notebook, and the other two."""
+
+
+def filled(model: Transformer, fill: float = FILLS["−1e9"]) -> Transformer:
+    wrong = _as(model, Filled)
+    for block, name in attentions(wrong):
+        getattr(block, name).fill = fill
+    return wrong
+
+
+def _as(model: Transformer, kind: type[MultiHeadAttention]) -> Transformer:
+    wrong = copied(model)
+    for block, name in attentions(wrong):
+        attention = copy.copy(getattr(block, name))
+        attention.__class__ = kind  # the same weights, another pass
+        setattr(block, name, attention)
+    return wrong
+
+
+def scaled_by_the_model(model: Transformer) -> Transformer:
+    """1/√d_model where 1/√d_k belongs: `d_x` read as the width of x, which is all it can be."""
+    wrong = copied(model)
+    for block, name in attentions(wrong):
+        getattr(block, name).scale = 1 / math.sqrt(model.config.d_model)
+    return wrong
+
+
+def needs_even_slices(config: TransformerConfig) -> str | None:
+    if config.kv_heads != config.n_heads:
+        return "its heads share keys and values, so it has no slice for every head"
+    if config.n_heads * config.head_width != config.d_model or config.n_heads == 1:
+        return "its heads do not cut the stream into slices"
+    return None
+
+
+def needs_other_than_eight(config: TransformerConfig) -> str | None:
+    if config.kind != "encoder-decoder":
+        return "it has no decoder beside an encoder"
+    if config.n_heads == HARD_CODED_HEADS:
+        return "it has the eight heads that are hard-coded, so nothing would change"
+    if config.d_model % HARD_CODED_HEADS or config.n_heads * config.head_width != config.d_model:
+        return f"its width {config.d_model} cannot be cut into eight heads"
+    if config.qk_norm:
+        return "its norms of queries and keys count on the width of the heads it has"
+    if config.attention_scale is not None:
+        return "its scale is not 1/√d_k to begin with"
+    if config.kv_heads != config.n_heads or config.positions in ("alibi", "relative", "rotary"):
+        return "its positions or shared keys count on the heads it has"
+    return None
+
+
+def needs_padding(config: TransformerConfig) -> str | None:
+    return "it has no padding, so no row of it sees nothing" if config.pad_id is None else None
+
+
+def needs_plain_scores(config: TransformerConfig) -> str | None:
+    if "decoder" not in config.stacks:
+        return "nothing in it is hidden from anything, padding aside"
+    return None
+
+
+def needs_several_heads(config: TransformerConfig) -> str | None:
+    if config.attention_scale is not None:
+        return "its scale is not 1/√d_k to begin with"
+    return "with one head d_k is d_model" if config.head_width == config.d_model else None
+
+
+def four_fills(scores: Float[Tensor, " k"], dtype: torch.dtype) -> dict[str, Tensor | None]:
+    """A row that may see nothing under four fills; None where the number does not fit `dtype`."""
+    nothing = torch.zeros_like(scores, dtype=torch.bool)
+    row = scores.to(dtype)
+    found: dict[str, Tensor | None] = {}
+    for name, fill in FILLS.items():
+        try:
+            found[name] = filled_weights(row, nothing, fill)
+        except RuntimeError:
+            found[name] = None
+    lowest = filled_weights(row, nothing, torch.finfo(dtype).min)
+    found["lowest finite number, then zero"] = lowest * nothing.any()
+    return found

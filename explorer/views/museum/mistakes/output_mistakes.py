@@ -1,0 +1,74 @@
+"""Softmax where logits belong: over the wrong dimension, or once too often."""
+
+import copy
+import math
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from explorer.views.museum.mistakes.leaf_copy import copied
+from models.config import TransformerConfig
+from models.heads import ClassifierHead, LanguageModelHead
+from models.transformer import Transformer
+
+
+class SoftmaxWords(LanguageModelHead):
+    """A head of words that ends in a softmax: −1 over the vocabulary, 0 over the batch."""
+
+    dim = -1
+
+    def forward(
+        self, x: Float[Tensor, "b t d"], embedding: Float[Tensor, "v d"]
+    ) -> Float[Tensor, "b t v"]:
+        return super().forward(x, embedding).softmax(self.dim)
+
+
+class SoftmaxBatch(SoftmaxWords):
+    """What torch's softmax does with three dimensions when it is told none: the first."""
+
+    dim = 0
+
+
+class SoftmaxClasses(ClassifierHead):
+    """A classifier that ends in a softmax."""
+
+    def forward(
+        self, x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None = None
+    ) -> Float[Tensor, "b c"]:
+        return super().forward(x, keep).softmax(-1)
+
+
+def softmax_over_the_batch(model: Transformer) -> Transformer:
+    return _with_head(model, SoftmaxBatch)
+
+
+def softmax_inside(model: Transformer) -> Transformer:
+    words = isinstance(model.head, LanguageModelHead)
+    return _with_head(model, SoftmaxWords if words else SoftmaxClasses)
+
+
+def _with_head(model: Transformer, kind: type) -> Transformer:
+    wrong = copied(model)
+    head = copy.copy(wrong.head)
+    assert head is not None
+    head.__class__ = kind  # the same weights, another last line
+    wrong.head = head
+    return wrong
+
+
+def lowest_loss(options: int) -> float:
+    """What cross-entropy of a softmax cannot fall below: all on the right one of `options`.
+
+    log(e + options − 1) − 1, where logits could reach 0.
+    """
+    return math.log(math.e + options - 1) - 1
+
+
+def needs_words(config: TransformerConfig) -> str | None:
+    if config.head != "language-model":
+        return "it scores no vocabulary at every position"
+    return None
+
+
+def needs_logits(config: TransformerConfig) -> str | None:
+    return "it has no head" if config.head == "none" else None

@@ -1,0 +1,43 @@
+"""Positions that a model does not have: why, and where there are some."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis.position_experiments import TRAINED
+from explorer.app import session, shelves
+from explorer.text.literal import literal
+from explorer.views.shared import widgets
+
+MOST_NAMED = 3
+NO_TABLE = "This model has no such trained positions to show."
+CANNOT = "These positions are trained numbers, and this model has none."
+NOT_IN_IT = "The weights of this model cannot be passed in this scheme: choose another one."
+
+
+def missing(name: str, why: str) -> None:
+    """One sentence with the way out: models here that have them, or how to come by one."""
+    if name not in TRAINED:
+        session.say(NOT_IN_IT)
+        return
+    found = [
+        entry.name
+        for entry in shelves.seen().values()
+        if entry.config is not None and entry.config.positions == name
+    ][:MOST_NAMED]
+    if not found:
+        session.say(
+            f"{why} Nor has any other model here: train one with them (Model, Positions), open a "
+            "published one, or choose another scheme."
+        )
+        widgets.ways_on("training", "checkpoints")
+        return
+    session.say(f"{why} Open a model that was trained with them, or choose another scheme.")
+    with st.container(horizontal=True):
+        for model in found:
+            st.button(
+                f"Open {literal(model)}",
+                key=f"with_{model}",
+                on_click=session.choose_model,
+                args=(model,),
+            )

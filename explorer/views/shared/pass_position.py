@@ -1,0 +1,238 @@
+"""Where one stands in the whole pass: the stage, the token and the number, kept in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.forward_pass.stage_line import Stage
+from explorer.analysis.forward_pass.stage_view import BETWEEN, NUMBERS, columns_are, row_stack
+from explorer.app import session
+from explorer.app.url import whole
+from explorer.inference.forward_pass import Reading
+from explorer.text.labels import cut
+from explorer.views.shared import pinned_pair
+from explorer.views.shared.pinned_pair import FOLDED
+
+COLUMNS = {
+    "number": ("number", "the first"),
+    "key_token": ("key", "the one that is looked at most"),
+    "option": ("option", "the first"),
+}
+"""Under which names the columns stand in the address, what they are, and which is usual."""
+LONGEST_WISH = 40
+Note = tuple[object, str]
+"""What is shown in place of what was asked for in vain, and the sentence about it."""
+LED = "_walk_led"
+"""Where this stands in the session, the page is drawn anew: the sidebar shows another layer."""
+SPOKE = "_walk_spoke"
+"""Where this stands in the session, a view of this page called for this run, not the sidebar."""
+
+
+@dataclass(frozen=True)
+class At:
+    """Where one stands: `place` among the stages, a token of each stack, a column of each kind."""
+
+    stages: tuple[Stage, ...]
+    place: int
+    tokens: dict[str, int]
+    columns: dict[str, int]
+
+    @property
+    def stage(self) -> Stage:
+        return self.stages[self.place]
+
+    @property
+    def row(self) -> int:
+        """The chosen position, of the text that the rows of the stage stand for."""
+        return self.tokens[row_stack(self.stage)]
+
+    @property
+    def column(self) -> int | None:
+        return self.columns.get(_column_of(self.stage))
+
+    @property
+    def window(self) -> int:
+        """Which cut of a vector is shown: the one with the chosen number."""
+        return self.columns.get("number", 0) // NUMBERS
+
+
+def chosen(reading: Reading) -> At:
+    """What is chosen, or asked for by the address; what it asks for in vain is said."""
+    comes = _follow_sidebar(reading)
+    pinned_pair.take()
+    made = stages_of(reading.config)
+    asked, vain = FOLDED.texts(), dict[str, str]()
+    names = [stage.name for stage in made]
+    stage = str(asked.get("stage") or names[0])
+    if stage not in names:
+        title = made[0].title
+        vain["stage"] = f"This model has no stage “{cut(stage, LONGEST_WISH)}”; showing {title}."
+        stage = names[0]
+    counts = {"encoder": len(reading.source), "decoder": len(reading.target)}
+    tokens = {}
+    for stack in reading.config.stacks:
+        name, last = f"{stack}_token", counts[stack] - 1
+        wish = str(asked.get(name) or "")
+        tokens[stack] = token_of(stack, counts[stack])
+        if wish and whole(wish, counts[stack]) is None:
+            vain[name] = f"There is no token “{cut(wish, LONGEST_WISH)}” here; showing {last}."
+    columns = {}
+    if asked.get("encoder_token") and "encoder" in tokens:
+        columns["encoder_token"] = tokens["encoder"]
+    for name, (kind, usual) in COLUMNS.items():
+        wish = str(asked.get(name) or "")
+        if (found := whole(wish)) is not None:
+            columns[name] = found
+        elif wish:
+            vain[name] = f"There is no {kind} “{cut(wish, LONGEST_WISH)}” here; showing {usual}."
+    at = At(made, names.index(stage), tokens, columns)
+    FOLDED.settle(
+        {
+            "stage": stage if at.place else "",
+            **{
+                f"{stack}_token": str(asked.get(f"{stack}_token") or "") and str(tokens[stack])
+                if stack in tokens
+                else ""
+                for stack in counts
+            },
+            **{name: str(columns.get(name, "")) for name in COLUMNS},
+        }
+    )
+    of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
+    _say(vain, {"stage": stage, **columns, **of_tokens})
+    pinned_pair.give(at.stage, reading)
+    if comes and (look := _look_of(at.stage)):
+        st.session_state["_look_next"] = look
+        st.rerun()
+    return at
+
+
+def token_of(stack: str, count: int) -> int:
+    """The chosen token of a stack that reads so many, the last where none or no such is chosen."""
+    found = whole(FOLDED.texts().get(f"{stack}_token", ""), count)
+    return count - 1 if found is None else found
+
+
+def move(at: At, place: int) -> None:
+    """Stand at another stage; the sidebar shows its attention and its layer. For a callback."""
+    stage = at.stages[place]
+    st.session_state[SPOKE] = True
+    FOLDED.put("stage", stage.name if place else "")
+    if look := _look_of(stage):
+        st.session_state.update(look)
+        st.session_state[LED] = True
+
+
+def _look_of(stage: Stage) -> dict[str, str | int]:
+    """The attention and the layer for the sidebar, where it shows others; then it is told so."""
+    now = session.choice()
+    if stage.layer is None:
+        return {}
+    moved = bool(stage.part) or not now.part.startswith(stage.stack)
+    part = (stage.part or f"{stage.stack}.self_attn") if moved else now.part
+    if (part, stage.layer) == (now.part, now.layer):
+        return {}
+    st.session_state["_walk_sidebar"] = now.model, part, stage.layer
+    return {"part": part, "layer": stage.layer}
+
+
+def _follow_sidebar(reading: Reading) -> bool:
+    """Where the sidebar was turned to another layer, the same stage of that layer is shown.
+
+    True where one comes with a link or another model, so that the sidebar is to follow the stage.
+    A view of this page may speak before the browser has heard of the sidebar's new layer; what
+    it says of the sidebar is the layer before, so the sidebar is told again.
+    """
+    state, now = st.session_state, session.choice()
+    seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
+    spoke = state.pop(SPOKE, False)
+    state["_walk_sidebar"] = here
+    if seen is None or seen[0] != now.model:
+        return True
+    if seen == here:
+        return False
+    if spoke:
+        state["_walk_sidebar"] = seen
+        state["_look_next"] = {"part": seen[1], "layer": seen[2]}
+        st.rerun()
+    stack, branch = now.part.split(".")
+    parts = str(FOLDED.texts().get("stage", "")).split(".")
+    tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
+    wish = ".".join([stack, str(now.layer), branch, *tail])
+    if wish in {stage.name for stage in stages_of(reading.config)}:
+        FOLDED.put("stage", wish)
+    return False
+
+
+def hold(at: At, row: int | None, column: int | None) -> None:
+    """Choose a token and a column by a cell of the picture, or let go; for a callback."""
+    st.session_state[SPOKE] = True
+    if column is None:
+        return
+    if row is not None:
+        FOLDED.put(f"{row_stack(at.stage)}_token", str(row))
+    FOLDED.put(_column_of(at.stage), str(column))
+
+
+def _column_of(stage: Stage) -> str:
+    """Under which name its columns are kept."""
+    kind = columns_are(stage)
+    return pinned_pair.key_of(stage.part) if kind == "key" else kind
+
+
+def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
+    """The token, and which numbers of its vector, above the picture.
+
+    A list that a quick step left out says what it showed once more: that chooses nothing. The
+    tokens of each text are a list of their own, for the same reason.
+    """
+    token, window = f"{row_stack(at.stage)}_token", "walk_numbers"
+    listed = f"walk_{token}"
+    shown = min(at.window, len(cuts) - 1)
+
+    def take_token() -> None:
+        if st.session_state[listed] != at.row:
+            st.session_state[SPOKE] = True
+            FOLDED.put(token, str(st.session_state[listed]))
+
+    def take_window() -> None:
+        if st.session_state[window] != shown:
+            st.session_state[SPOKE] = True
+            FOLDED.put("number", str(NUMBERS * st.session_state[window]))
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if len(names) > 1:
+            st.session_state[listed] = at.row
+            st.selectbox(
+                "Token: reads / writes" if BETWEEN in names[0] else "Token",
+                range(len(names)),
+                format_func=names.__getitem__,
+                key=listed,
+                on_change=take_token,
+                width=320,
+            )
+        if len(cuts) > 1:
+            st.session_state[window] = shown
+            st.selectbox(
+                "Numbers",
+                range(len(cuts)),
+                format_func=cuts.__getitem__,
+                key=window,
+                on_change=take_window,
+                width=140,
+            )
+
+
+def _say(vain: dict[str, str], shown: dict[str, object]) -> None:
+    """The address's mistakes, each as long as what is shown in its place, of this text."""
+    state, now = st.session_state, session.choice()
+    seen = {name: (now.model, now.text, now.pair, value) for name, value in shown.items()}
+    kept: dict[str, Note] = state.get("_walk_notes", {})
+    notes = kept | {name: (seen.get(name), sentence) for name, sentence in vain.items()}
+    state["_walk_notes"] = {name: note for name, note in notes.items() if note[0] == seen.get(name)}
+    for _, sentence in state["_walk_notes"].values():
+        session.say(sentence)

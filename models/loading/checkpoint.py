@@ -1,0 +1,183 @@
+"""A checkpoint is a folder: config.json, model.safetensors, tokenizer.json, run.json.
+
+One from which training can go on also has state.safetensors and state.json. Nothing in
+it is pickled. A folder is written beside its place and then renamed: a reader finds the
+old one, the new one or, for an instant between, none, but never half of one. It is not
+trusted: its config is bounded and must be a model, the model is built without memory,
+every name and shape is compared with the file, and only then are numbers read, as
+copies, since a mapped file cut short later kills the process.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from models.config import TransformerConfig
+from models.loading.contents import check, inspect, read_weights
+from models.loading.described import describe
+from models.loading.files import (
+    CONFIG,
+    RUN,
+    STATE,
+    TOKENIZER,
+    CheckpointError,
+    is_there,
+    read_json,
+    read_text,
+    title,
+)
+from models.loading.weights import STATE_WEIGHTS, WEIGHTS, open_file
+from models.positional import Positions
+from models.training import TrainConfig, TrainState
+from models.transformer import Transformer
+
+KEPT_BY = {
+    "adamw": {"step", "exp_avg", "exp_avg_sq"},
+    "adam": {"step", "exp_avg", "exp_avg_sq"},
+    "sgd": {"momentum_buffer"},
+}
+"""What each optimizer remembers of a parameter."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """An opened folder. `tokenizer` is its tokenizer.json's text, `unused` what was not read."""
+
+    folder: Path
+    model: Transformer
+    config: TransformerConfig
+    tokenizer: str | None = None
+    run: dict[str, Any] = field(default_factory=dict)
+    family: str = "ours"
+    unused: tuple[str, ...] = ()
+
+
+def save_checkpoint(
+    folder: str | Path,
+    model: Transformer,
+    *,
+    tokenizer: str | None = None,
+    run: dict[str, Any] | None = None,
+    state: TrainState | None = None,
+) -> None:
+    """Write the folder, in place of one that is there. `tokenizer` is a tokenizer.json's text."""
+    with in_place_of(Path(folder)) as beside:
+        (beside / CONFIG).write_text(model.config.to_json())
+        (beside / RUN).write_text(json.dumps(run or {}, indent=2) + "\n")
+        if tokenizer is not None:
+            (beside / TOKENIZER).write_text(tokenizer, encoding="utf-8")
+        save_file(
+            {n: p.detach().contiguous() for n, p in model.named_parameters()}, beside / WEIGHTS
+        )
+        if state is not None:
+            save_file(optimizer_tensors(model, state), beside / STATE_WEIGHTS)
+            (beside / STATE).write_text(json.dumps({"step": state.step}) + "\n")
+
+
+@contextmanager
+def in_place_of(folder: Path) -> Iterator[Path]:
+    """A folder to write into, which takes the place of this one when everything is written."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        beside.chmod(0o755)
+        yield beside
+        replace_folder(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def replace_folder(new: Path, old: Path) -> None:
+    """Rename `new` to `old`. A folder cannot take the name of a full one, so that steps aside."""
+    aside = new.with_name(new.name + "-old")
+    if old.exists():
+        os.rename(old, aside)
+    os.rename(new, old)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def load_checkpoint(folder: str | Path) -> Checkpoint:
+    """Open a folder of ours or of a published family; the model is in eval mode.
+
+    CheckpointError says in one sentence why not. Time and memory grow with the files;
+    nothing is allocated before names and shapes agree. Weights are kept in 32 bits.
+    """
+    found = inspect(folder)
+    check(found)
+    if found.copies:
+        found = inspect(folder, numbers=True)
+        check(found)
+    with torch.device("meta"):
+        model = Transformer(found.config)
+    text = read_text(found.folder, TOKENIZER) if is_there(found.folder, TOKENIZER) else None
+    read_weights(found, model)
+    for module in model.modules():
+        if isinstance(module, Positions):
+            module.reset_buffers()
+    return Checkpoint(
+        found.folder,
+        model.eval(),
+        found.config,
+        tokenizer=text,
+        run=found.run,
+        family=found.family,
+        unused=found.unused,
+    )
+
+
+def peek(folder: str | Path) -> tuple[TransformerConfig, dict[str, Any]]:
+    """Config and run record of a folder, without a look at its weights."""
+    described = describe(Path(folder))
+    return described.config, described.run
+
+
+def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> TrainState:
+    """The training state saved with these weights, for a model that was loaded from there."""
+    folder = Path(folder)
+    state = TrainState.fresh(model, config)
+    step = read_json(folder, STATE).get("step")
+    if type(step) is not int or step < 0:
+        raise CheckpointError(f"{STATE} in {title(folder)} names no step.")
+    state.step = step
+    kept: dict[str, dict[str, Tensor]] = {}
+    memory = open_file(folder, STATE_WEIGHTS)
+    with memory.reading() as read:
+        for key in memory.names:
+            name, _, what = key.rpartition("/")
+            kept.setdefault(name, {})[what] = read(key).clone()
+    for name, parameter in model.named_parameters() if step else ():
+        check_memory(folder, kept.get(name, {}), parameter, config)
+        state.optimizer.state[parameter] = kept[name]
+    return state
+
+
+def check_memory(
+    folder: Path, memory: dict[str, Tensor], parameter: Tensor, config: TrainConfig
+) -> None:
+    """CheckpointError unless this optimizer could have kept it for this parameter."""
+    shapes = {"step": ()}
+    fits = all(value.shape == shapes.get(key, parameter.shape) for key, value in memory.items())
+    if memory.keys() != KEPT_BY[config.optimizer] or not fits:
+        raise CheckpointError(
+            f"{STATE_WEIGHTS} in {title(folder)} is of another model or optimizer."
+        )
+
+
+def optimizer_tensors(model: Transformer, state: TrainState) -> dict[str, Tensor]:
+    """The optimizer's memory by parameter name: `{parameter}/{exp_avg, exp_avg_sq, step, …}`."""
+    return {
+        f"{name}/{key}": value.detach().contiguous()
+        for name, parameter in model.named_parameters()
+        for key, value in state.optimizer.state.get(parameter, {}).items()
+        if isinstance(value, Tensor)
+    }

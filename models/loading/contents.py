@@ -1,0 +1,239 @@
+"""What the files of a checkpoint hold for a model: ours by our names, published ones by theirs.
+
+A folder is looked at in three steps, each of which may refuse it: its config says what
+model it is, the headers of its weights whether they fit, and only then are numbers read.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from models.config import TransformerConfig
+from models.families.family import Family
+from models.families.layout import Same
+from models.loading.described import Described, describe
+from models.loading.files import CONFIG, CheckpointError, shown, title
+from models.loading.memory import room
+from models.loading.weights import Weights, open_weights
+from models.transformer import Transformer
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """A folder compared with the model it claims to be, by names and shapes alone.
+
+    `layouts` says which tensor of the files holds which of ours; `missing`, `unused` and
+    `misshapen` are names as the files have them, `copies` those that repeat another.
+    `unfollowed` are settings of the config that are not done here, or that the files
+    contradict.
+    """
+
+    folder: Path
+    family: str
+    config: TransformerConfig
+    run: dict[str, Any]
+    weights: Weights
+    layouts: Mapping[str, Same] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    misshapen: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    unfollowed: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """What all tensors take in the files."""
+        return self.weights.bytes
+
+    @property
+    def tied(self) -> bool:
+        """Whether the words that are written are those that are read, in one table."""
+        return self.config.head.endswith("language-model") and self.config.tie_embeddings
+
+
+def inspect(folder: str | Path, *, numbers: bool = False) -> Inspection:
+    """Compare the names and shapes of a folder with its config; nothing is allocated.
+
+    CheckpointError when the folder cannot be compared at all. Cost grows with the number
+    of tensors, not with their size. Tables that the config calls copies of each other are
+    taken for such when their shapes agree; with `numbers` they are read and compared.
+    """
+    described = describe(Path(folder))
+    weights = open_weights(described.folder)
+    check_depth(described.config, weights)
+    candidates, config = _candidates(described, weights, numbers)
+    with torch.device("meta"):
+        model = Transformer(config)
+    wanted = dict(model.named_parameters())
+    layouts: dict[str, Same] = {}
+    filled: set[str] = set()
+    copies = []
+    for name, layout in candidates:
+        if name not in weights.tensors or not wanted.keys() >= set(layout.ours):
+            continue
+        if filled >= set(layout.ours):
+            copies.append(name)
+        else:
+            layouts[name] = layout
+            filled |= set(layout.ours)
+    named = {ours: name for name, layout in reversed(candidates) for ours in layout.ours}
+    return Inspection(
+        folder=described.folder,
+        family=described.model_type,
+        config=config,
+        run=described.run,
+        weights=weights,
+        layouts=layouts,
+        missing=tuple(dict.fromkeys(named.get(n, n) for n in wanted if n not in filled)),
+        unused=tuple(n for n in weights.names if n not in layouts and n not in copies),
+        misshapen=tuple(n for n, layout in layouts.items() if not fits(n, layout, weights, wanted)),
+        copies=tuple(copies),
+        unfollowed=(*described.unfollowed, *_contradicted(described.config, config)),
+    )
+
+
+def _contradicted(said: TransformerConfig, filed: TransformerConfig) -> tuple[str, ...]:
+    """What the files decide otherwise than the config: they hold one table, or two."""
+    return () if said.tie_embeddings == filed.tie_embeddings else ("tie_word_embeddings",)
+
+
+def _candidates(
+    described: Described, weights: Weights, numbers: bool
+) -> tuple[list[tuple[str, Same]], TransformerConfig]:
+    """Tensors that the files may have and what they hold, and the config as the files have it."""
+    family, config = described.family, described.config
+    if family is None:
+        with torch.device("meta"):
+            ours = [name for name, _ in Transformer(config).named_parameters()]
+        return [(name, Same((name,))) for name in ours], config
+    actual: dict[str, str] = {}
+    for name in weights.names:
+        actual.setdefault(family.plain(name), name)
+    config = _as_filed(family, config, actual, weights, numbers)
+    layouts = [(actual.get(name, name), layout) for name, layout in family.layouts(config)]
+    if config.tie_embeddings and family.output in actual:
+        layouts.append((actual[family.output], Same((_embedding(config),))))
+    return layouts, config
+
+
+def _as_filed(
+    family: Family,
+    config: TransformerConfig,
+    actual: Mapping[str, str],
+    weights: Weights,
+    numbers: bool,
+) -> TransformerConfig:
+    """The config as the files have it: what they lack, and which of their tables are one.
+
+    Two tables are one when they repeat each other, number by number.
+    """
+    for name, switch in family.optional.items():
+        if name not in actual:
+            config = config.replace(**{switch: False})
+    if config.share_embeddings and family.apart and actual.keys() >= set(family.apart):
+        first, second = (actual[name] for name in family.apart)
+        config = config.replace(share_embeddings=_same(weights, first, second, numbers))
+    if config.head.endswith("language-model"):
+        output = actual.get(family.output)
+        if output is None:
+            return config.replace(tie_embeddings=True)
+        if config.tie_embeddings:
+            tables = [n for n, one in family.layouts(config) if one.ours == (_embedding(config),)]
+            table = next((actual[name] for name in tables if name in actual), None)
+            same = table is None or _same(weights, table, output, numbers)
+            return config.replace(tie_embeddings=same)
+    return config
+
+
+def _same(weights: Weights, first: str, second: str, numbers: bool) -> bool:
+    """Whether two tensors of the files are equal, in their shapes or in their numbers too."""
+    if weights.shape(first) != weights.shape(second):
+        return False
+    if not numbers:
+        return True
+    with weights.reading() as read:
+        return torch.equal(read(first), read(second))
+
+
+def _embedding(config: TransformerConfig) -> str:
+    """The table of the words that the model writes."""
+    stack = "encoder" if config.share_embeddings else config.stacks[-1]
+    return f"{stack}.embedding.weight"
+
+
+def fits(name: str, layout: Same, weights: Weights, wanted: Mapping[str, Tensor]) -> bool:
+    """Whether a tensor of the files, split by its layout, has the shapes of ours."""
+    theirs = torch.empty(weights.shape(name), device="meta")
+    ours = [wanted[our] for our in layout.ours]
+    try:
+        parts = layout.split(theirs, ours)
+    except RuntimeError:
+        return False
+    return [part.shape for part in parts] == [one.shape for one in ours]
+
+
+def check(found: Inspection) -> None:
+    """CheckpointError unless the files hold all of the model and it fits into memory."""
+    folder, weights = found.folder, found.weights
+    if found.missing:
+        more = f" and {len(found.missing) - 1:,} more" if len(found.missing) > 1 else ""
+        raise CheckpointError(
+            f"{title(folder)} lacks {shown(found.missing[0])}{more}, which its config asks for."
+        )
+    if found.misshapen:
+        name = found.misshapen[0]
+        raise CheckpointError(
+            f"{shown(name)} in {title(folder)} has the shape {weights.shape(name)}, which is not "
+            "what the config says."
+        )
+    needed = 0
+    for name in found.layouts:
+        weights.check_type(name)
+        needed += 4 * torch.Size(weights.shape(name)).numel()
+    if needed > room():
+        raise CheckpointError(
+            f"{title(folder)} needs {needed / 1e9:,.0f} GB of memory, more than the "
+            f"{room() / 1e9:,.0f} GB there are."
+        )
+
+
+def check_depth(config: TransformerConfig, weights: Weights) -> None:
+    """CheckpointError when there are fewer tensors than layers need, before those are built."""
+    layers = config.n_layers + config.encoder_layers * (len(config.stacks) - 1)
+    if 2 * layers > len(weights.names):
+        raise CheckpointError(
+            f"{CONFIG} in {title(weights.folder)} asks for {layers:,} layers, but there are only "
+            f"{len(weights.names):,} tensors."
+        )
+
+
+def read_weights(found: Inspection, model: Transformer) -> None:
+    """Copy the numbers of the files into a model that was built without any.
+
+    A matrix keeps the order in memory that it has in the file, unless its rows are the
+    longer side: a single token is multiplied faster where what lies together is long.
+    """
+    # As `to_empty` does, whose way from meta tensors imports a computer algebra system.
+    model._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype))
+    ours = dict(model.named_parameters())
+    with torch.no_grad():
+        for name, theirs in _numbers(found):
+            layout = found.layouts[name]
+            targets = [ours[our] for our in layout.ours]
+            for target, part in zip(targets, layout.split(theirs, targets), strict=True):
+                order = torch.contiguous_format if _is_wide(part) else torch.preserve_format
+                target.data = part.to(target.dtype, copy=True, memory_format=order)
+
+
+def _is_wide(matrix: Tensor) -> bool:
+    return matrix.dim() == 2 and matrix.shape[1] > matrix.shape[0]
+
+
+def _numbers(found: Inspection) -> Iterator[tuple[str, Tensor]]:
+    with found.weights.reading() as read:
+        for name in found.layouts:
+            yield name, read(name)

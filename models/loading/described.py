@@ -1,0 +1,95 @@
+"""What model the config of a folder says it is, ours or a published family's."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from models.config import TOKENS, TransformerConfig
+from models.families import FAMILIES
+from models.families.family import Family
+from models.families.published import UNFOLLOWED, WRITING, Published
+from models.loading.files import (
+    CONFIG,
+    GENERATION,
+    RUN,
+    CheckpointError,
+    is_folder,
+    is_there,
+    read_json,
+    shown,
+    title,
+)
+
+OURS = "ours"
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the config of a folder says; `unfollowed` names what it asks for in vain."""
+
+    folder: Path
+    config: TransformerConfig
+    run: dict[str, Any]
+    family: Family | None = None
+    model_type: str = OURS
+    unfollowed: tuple[str, ...] = ()
+
+
+def describe(folder: Path) -> Described:
+    """What model a folder claims to be, without a look at its weights."""
+    if not is_folder(folder):
+        raise CheckpointError(f"There is no checkpoint folder {title(folder)}.")
+    values = read_json(folder, CONFIG)
+    run = read_json(folder, RUN) if is_there(folder, RUN) else {}
+    model_type = values.get("model_type")
+    if model_type is not None:
+        values |= said_of_writing(folder)
+    try:
+        if model_type is None:
+            return Described(folder, TransformerConfig.from_dict(values), run)
+        return _describe_published(folder, values, model_type, run)
+    except ValueError as error:
+        raise CheckpointError(f"{CONFIG} in {title(folder)} is no model: {error}") from error
+    except ArithmeticError as error:
+        raise CheckpointError(
+            f"{CONFIG} in {title(folder)} is no model: its numbers cannot be calculated with."
+        ) from error
+
+
+def said_of_writing(folder: Path) -> dict[str, Any]:
+    """What is said apart of how a model writes, such as the tokens it begins and ends with."""
+    if not is_there(folder, GENERATION):
+        return {}
+    values = read_json(folder, GENERATION)
+    return {name: values[name] for name in (*WRITING, *UNFOLLOWED) if values.get(name) is not None}
+
+
+def _describe_published(
+    folder: Path, values: dict[str, Any], model_type: object, run: dict[str, Any]
+) -> Described:
+    family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
+    if family is None:
+        own = ", and code that a folder brings along is never run" if "auto_map" in values else ""
+        raise ValueError(f"the family {shown(model_type)} is not supported{own}.")
+    read = Published(values)
+    read.require("quantization_config", None)
+    config = with_known_tokens(family.config(read))
+    if fault := config.fault():
+        raise ValueError(fault)
+    if config.head == "classifier":
+        run = {"classes": read.classes()} | run
+    return Described(folder, config, run, family, str(model_type), read.unfollowed())
+
+
+def with_known_tokens(config: TransformerConfig) -> TransformerConfig:
+    """The config without tokens that its vocabulary does not have, as small models often name."""
+
+    def known(token: int | None) -> bool:
+        return token is not None and 0 <= token < config.vocab_size
+
+    roles = {role: getattr(config, role) for role in TOKENS}
+    absent = {role: None for role, token in roles.items() if not known(token)}
+    more_eos, banned = (
+        tuple(filter(known, ids)) for ids in (config.more_eos_ids, config.banned_ids)
+    )
+    return config.replace(**absent, more_eos_ids=more_eos, banned_ids=banned)

@@ -1,0 +1,152 @@
+"""Out again: a model of ours that has the shape of a published family as one of its folders.
+
+A family fits when the config.json that it would write, read again, describes the same
+pass. Its table of names then says which of our weights every tensor of theirs holds.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from models.config import TransformerConfig
+from models.families import FAMILIES
+from models.families.family import Family
+from models.families.published import Published
+from models.families.shape import shape
+from models.loading.checkpoint import in_place_of
+from models.loading.files import CONFIG, TOKENIZER, CheckpointError, shown, title
+from models.loading.weights import WEIGHTS
+from models.transformer import Transformer
+
+TOKENIZER_CONFIG = "tokenizer_config.json"
+FORMAT = {"format": "pt"}
+"""What the reference library asks of a file's header."""
+MOST_NAMED = 4
+"""Differences that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """The family that a config fits and its config.json; or, in one sentence, why none does."""
+
+    family: str | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+    fault: str | None = None
+
+
+def exportable(config: TransformerConfig) -> Export:
+    """The first family in which this config means the same."""
+    wanted = shape(config)
+    nearest: list[str] | None = None
+    near = ""
+    for name, family in FAMILIES.items():
+        if family.published is None:
+            continue
+        try:
+            values = {"model_type": name} | family.published(config)
+            read = family.config(Published(values))
+        except (ValueError, ArithmeticError):
+            continue
+        found = shape(read)
+        other = [key for key in wanted | found if wanted.get(key) != found.get(key)]
+        if not other:
+            return Export(name, values)
+        if nearest is None or len(other) < len(nearest):
+            nearest = [difference(key, wanted, found) for key in other]
+            near = name
+    if nearest is None:
+        return Export(fault="No published family has models of this kind.")
+    others = len(nearest) - MOST_NAMED
+    more = f"; {others} more {'differs' if others == 1 else 'differ'}" if others > 0 else ""
+    parts = "; ".join(nearest[:MOST_NAMED])
+    fault = f"No published family has this shape; the nearest is {near}: {parts}{more}."
+    return Export(fault=fault)
+
+
+def difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    def said(values: dict[str, Any]) -> str:
+        value = values.get(key)
+        return "none" if value is None else shown(str(value))
+
+    return f"{key} is {said(theirs)}, here {said(ours)}"
+
+
+def export_checkpoint(
+    folder: str | Path,
+    model: Transformer,
+    tokenizer: str | None = None,
+    *,
+    classes: Sequence[str] | None = None,
+) -> str:
+    """Write the published folder, in place of an earlier export, and say which family it is of.
+
+    `tokenizer` is a tokenizer.json's text, `classes` names what a classifier tells apart.
+    CheckpointError when no family has this shape, or when the folder holds anything else.
+    """
+    folder = Path(folder)
+    if folder.exists() and not holds_a_model_alone(folder):
+        raise CheckpointError(
+            f"{title(folder)} holds other files, which an export would replace; name a new folder."
+        )
+    found = exportable(model.config)
+    if found.family is None:
+        raise CheckpointError(found.fault)
+    values = dict(found.values)
+    if classes is not None and model.config.head == "classifier":
+        if len(classes) != model.config.n_classes:
+            raise CheckpointError(f"The model has {model.config.n_classes} classes to be named.")
+        values["id2label"] = {str(i): name for i, name in enumerate(classes)}
+        values["label2id"] = {name: i for i, name in enumerate(classes)}
+    with in_place_of(folder) as beside:
+        (beside / CONFIG).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+        tensors = dict(published_tensors(FAMILIES[found.family], model))
+        save_file(tensors, beside / WEIGHTS, FORMAT)
+        (beside / WEIGHTS).chmod(0o644)
+        if tokenizer is not None:
+            (beside / TOKENIZER).write_text(tokenizer, encoding="utf-8")
+            named = json.dumps(tokenizer_config(tokenizer, model.config), indent=2)
+            (beside / TOKENIZER_CONFIG).write_text(named + "\n", encoding="utf-8")
+    return found.family
+
+
+def holds_a_model_alone(folder: Path) -> bool:
+    """Whether a folder is empty or holds nothing but what an export writes."""
+    written = {CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG}
+    try:
+        return {path.name for path in folder.iterdir()} <= written
+    except OSError:  # a file, or closed to us
+        return False
+
+
+@torch.no_grad()
+def published_tensors(family: Family, model: Transformer) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor of the published file, by its name there; ours that repeat are left out."""
+    ours = dict(model.named_parameters())
+    written: set[str] = set()
+    for name, layout in family.layouts(model.config):
+        if written >= set(layout.ours) or not ours.keys() >= set(layout.ours):
+            continue
+        written |= set(layout.ours)
+        joined = layout.join([ours[one] for one in layout.ours])
+        yield family.written(name, model.config), joined.detach().clone().contiguous()
+    if left := ours.keys() - written:
+        raise CheckpointError(f"{family.types[0]} has no name for {shown(min(left))}.")
+
+
+def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any]:
+    """What the reference library needs beside a tokenizer.json: which tokens have a meaning."""
+    try:
+        added = json.loads(tokenizer)["added_tokens"] or []
+        words = {one["id"]: one["content"] for one in added}
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{TOKENIZER} to be written is not one of a tokenizer.") from error
+    ids = {"pad_token": config.pad_id, "bos_token": config.bos_id, "eos_token": config.eos_id}
+    named = {name: words[i] for name, i in ids.items() if i in words}
+    longest = {"model_max_length": config.max_len}
+    return {"tokenizer_class": "PreTrainedTokenizerFast"} | longest | named

@@ -1,0 +1,21 @@
+"""Which heads do what: every head ranked by a number, heads that do alike, and what flows where."""
+
+from explorer.app import controls, session
+from explorer.views.heads import finder, rollout_and_flow, similar_heads
+from explorer.views.shared import widgets
+
+SIDES = {
+    "Finder": finder.show,
+    "Likeness": similar_heads.show,
+    "Rollout": rollout_and_flow.show_rollout,
+    "Flow": rollout_and_flow.show_flow,
+}
+
+widgets.opening(
+    "Heads",
+    "What every head does with your sentence, in numbers, and what all of them carry together.",
+)
+reading = session.reading_of_text()
+widgets.notes(reading.notes)
+side = controls.one_of("Side", "side", list(SIDES), label_visibility="collapsed")
+SIDES[side](session.opened(), reading)

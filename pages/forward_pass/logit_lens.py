@@ -1,0 +1,31 @@
+"""What the model would answer if it stopped after each layer."""
+
+from functools import partial
+
+from explorer.analysis import frozen_norms, logit_attribution, logit_lens
+from explorer.app import session
+from explorer.snippets import attention_code
+from explorer.views.logit_lens import layer_predictions
+from explorer.views.shared import widgets
+
+widgets.opening(
+    "Logit lens",
+    "What the model would answer if it stopped after each layer, and what every head and "
+    "feed-forward layer adds to its answer.",
+)
+reading = session.reading_of_text()
+shown = layer_predictions.show(session.opened(), reading)
+widgets.notes(reading.notes)
+if shown is not None:
+    widgets.notes(
+        ["Only the last row was trained to be read like this: early ones may say little."]
+    )
+widgets.code(
+    logit_lens.lens,
+    logit_lens.streams,
+    logit_attribution.contributions,
+    frozen_norms.before_norm,
+    pasted=None
+    if shown is None
+    else partial(attention_code.lens, reading, session.folder(), *shown),
+)

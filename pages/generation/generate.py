@@ -1,0 +1,21 @@
+"""A sentence that grows token by token, and the map of the chosen head with it."""
+
+from explorer.app import session
+from explorer.snippets import forward_pass_code
+from explorer.views.shared import growing_text, widgets
+from models.generation import choose_from, generate
+
+widgets.opening(
+    "Writing",
+    "The model goes on with your sentence, one token at a time; the map of a head grows with it.",
+)
+grown = growing_text.written()
+growing_text.show(grown)
+widgets.notes(grown.reading.notes)
+widgets.code(
+    generate,
+    choose_from,
+    pasted=lambda: forward_pass_code.writing(
+        grown.reading, grown.begun, grown.steps, session.folder()
+    ),
+)

@@ -1,0 +1,189 @@
+"""Positions put to the test: order, length and the doubled exponent, on real passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from explorer.analysis.position_experiments import (
+    backwards,
+    can_have,
+    in_scheme,
+    longer,
+    moved,
+    repeated,
+    right_and_doubled,
+    swapped,
+    twin,
+)
+from explorer.catalog import entries
+from explorer.catalog.entries import Opened
+from explorer.inference import forward_pass
+from explorer.inference.forward_pass import Reading
+from explorer.text import word_tokenizer
+from explorer.text.special import CLASSIFIER, DECODER, SOURCE
+from models.config import POSITIONS
+from models.positional import sinusoids
+from tests.models.building import shake
+from tests.shelf import WORDS, put
+
+TEXT = "the black cat sleeps le chat"
+SPECIAL = {"encoder": CLASSIFIER, "decoder": DECODER, "encoder-decoder": SOURCE}
+Make = Callable[..., tuple[Opened, Reading]]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """A shaken model of a kind and a scheme, and what it reads."""
+
+    def made(kind: str, positions: str, **more: Any) -> tuple[Opened, Reading]:
+        name = f"{kind}-{positions}"
+        tokenizer = word_tokenizer(WORDS, SPECIAL[kind])
+        put(tmp_path, name, tokenizer, "the cat", kind=kind, positions=positions, **more)
+        opened = entries.opened_from(tmp_path / name, name)
+        shake(opened.model, by=0.4)
+        return opened, forward_pass.read(opened, TEXT)
+
+    return made
+
+
+def ids_of(tokens: Any) -> torch.Tensor:
+    return torch.tensor([[token.id for token in tokens]])
+
+
+def test_the_numbers_of_the_document_give_the_doubled_exponent_away() -> None:
+    right, wrong = right_and_doubled(512, 60, 5)
+    assert [f"{value:.4f}" for value in right.first] == ["0.8415", "0.5403", "0.8219", "0.5697"]
+    assert [f"{value:.4f}" for value in wrong.first] == ["0.8415", "0.5697", "0.8020", "0.6234"]
+    assert (right.still, wrong.still) == (102, 307)
+    assert f"{wrong.spread:.2f}" == "1.36"
+    assert right.spread < 1e-12
+
+
+# ---- the same weights in another scheme -----------------------------------------------
+
+
+def test_a_twin_shares_its_weights_and_passes_as_a_model_built_that_way(make: Make) -> None:
+    for scheme in POSITIONS:
+        model = make("decoder", scheme)[0].model
+        again, ids = twin(model, scheme), torch.tensor([[3, 4, 5, 6]])
+        with torch.no_grad():
+            torch.testing.assert_close(again(ids), model(ids), msg=scheme)
+        theirs = {p.data_ptr() for p in model.parameters()}
+        assert all(p.data_ptr() in theirs for p in again.parameters()), scheme
+
+
+def test_trained_numbers_are_never_made_up(make: Make) -> None:
+    sinusoidal, learned = (make("decoder", name)[0].model for name in ("sinusoidal", "learned"))
+    able = {name for name in POSITIONS if can_have(sinusoidal, name)}
+    assert able == {"sinusoidal", "rotary", "alibi", "none"}
+    assert can_have(learned, "learned")
+    with pytest.raises(ValueError, match="24 rows"):
+        twin(learned, "learned", 48)
+    with pytest.raises(ValueError, match="trained numbers"):
+        twin(learned, "relative")
+
+
+def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) -> None:
+    """A table of sinusoids for all of them would be larger than what is built."""
+    for kind in ("decoder", "encoder-decoder"):
+        opened, found = make(kind, "rotary", max_len=1_000_000)
+        assert can_have(opened.model, "sinusoidal", 2_000)
+        assert not can_have(opened.model, "sinusoidal", 1_000_000)
+        with pytest.raises(ValueError, match="too large"):
+            twin(opened.model, "sinusoidal")
+        order = backwards(found)
+        result = moved(opened, found, order, "sinusoidal")
+        again = in_scheme(opened, "sinusoidal", 2_000).model
+        turned = [found.tokens[place] for place in order]
+        for passed, tokens in ((result.before, found.tokens), (result.after, turned)):
+            inputs = (ids_of(tokens), ids_of(found.target)) if found.source else (ids_of(tokens),)
+            with torch.no_grad():
+                output = again(*inputs)
+            torch.testing.assert_close(passed.trace.output[0, -1], output[0, -1], msg=kind)
+
+
+def test_a_longer_table_of_sinusoids_goes_on_by_the_formula(make: Make) -> None:
+    opened, _ = make("decoder", "sinusoidal")
+    positions = in_scheme(opened, "sinusoidal", 60).model.last_stack.positions
+    table = dict(positions.named_buffers())["pe"][0]
+    formula = sinusoids(torch.arange(60), opened.config.d_model).float()
+    torch.testing.assert_close(table, formula, atol=1e-6, rtol=0)
+
+
+# ---- another order --------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@given(order=st.permutations(range(7)))
+def test_without_positions_and_causal_mask_nothing_changes_but_the_order(
+    make: Make, order: list[int]
+) -> None:
+    for kind in ("encoder", "encoder-decoder"):
+        opened, found = make(kind, "none", max_len=9)
+        assert len(found.tokens) == 7
+        result = moved(opened, found, order, "none")
+        assert result.largest < 1e-5
+        for part in found.parts:
+            before = result.before.weights(part.name, 0, 1)
+            after = result.put_back(part.name, 0, 1)
+            torch.testing.assert_close(after, before, atol=1e-5, rtol=0)
+
+
+def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -> None:
+    for scheme in POSITIONS:
+        opened, found = make("decoder" if scheme == "none" else "encoder", scheme)
+        assert moved(opened, found, backwards(found), scheme).largest > 1e-3, scheme
+    opened, found = make("encoder", "sinusoidal")
+    assert moved(opened, found, backwards(found), "none").largest < 1e-5, "taken away"
+    opened, found = make("decoder", "rotary")
+    assert moved(opened, found, swapped(found, 2, 2), "rotary").largest < 1e-6, "the same order"
+
+
+def test_special_tokens_stay_where_they_are(make: Make) -> None:
+    _, found = make("encoder", "none")
+    order = backwards(found)
+    assert order == [0, *range(len(order) - 1, 0, -1)]
+
+
+# ---- longer than trained --------------------------------------------------------------
+
+
+def test_a_text_beyond_the_trained_length_is_really_passed(make: Make) -> None:
+    for scheme, kind in product(POSITIONS, SPECIAL):
+        if scheme == "learned":
+            continue
+        opened, found = make(kind, scheme)
+        result = longer(opened, found, 48, scheme, found.parts[-1].name, 0, 1)
+        assert result.trained == 24
+        assert len(result.looks_at) == 48
+        assert (result.looks_at >= 1 - 1e-4).all(), (scheme, kind)
+        assert (result.looks_at <= 48 + 1e-3).all(), (scheme, kind)
+        assert (result.nats is not None) == (kind == "decoder")
+
+
+def test_what_is_lost_on_each_token_is_the_loss_of_the_pass(make: Make) -> None:
+    opened, found = make("decoder", "alibi")
+    result = longer(opened, found, 30, "alibi", "decoder.self_attn", 0, 0)
+    ids = ids_of(repeated(found.tokens, 30))
+    with torch.no_grad():
+        logits = in_scheme(opened, "alibi", 30).model(ids)
+    expected = torch.nn.functional.cross_entropy(logits[0, :-1], ids[0, 1:], reduction="none")
+    assert result.nats is not None
+    torch.testing.assert_close(result.nats, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_a_repeated_text_is_as_long_as_asked_and_keeps_its_ends(make: Make) -> None:
+    tokens = make("encoder-decoder", "none")[1].tokens
+    for length in (7, 8, 20, 33):
+        again = repeated(tokens, length)
+        assert len(again) == length
+        assert again[-1].special == tokens[-1].special
+        assert [t.id for t in again[:6]] == [t.id for t in tokens[:6]]

@@ -1,0 +1,87 @@
+"""What the Positions page shows is what the core does."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explorer.analysis.position_schemes import (
+    CODE,
+    EXPLANATIONS,
+    SCHEMES,
+    Scheme,
+    learned_table,
+    scheme,
+)
+from models import Transformer, TransformerConfig
+from models.config import POSITIONS
+from models.positional import PositionalEncoding
+
+SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
+
+
+def made(name: str, model: Transformer | None = None, width: int | None = None) -> Scheme:
+    found = scheme(name, model or Transformer(SMALL), 20, width=width)
+    assert found is not None
+    return found
+
+
+def spread(found: Scheme) -> float:
+    """How far products of two positions that are equally far apart differ at most."""
+    for _, smallest, mean, largest in found.against_offset():
+        assert smallest - 1e-4 <= mean <= largest + 1e-4
+    return max(largest - smallest for _, smallest, _, largest in found.against_offset())
+
+
+def test_every_scheme_of_the_core_is_explained() -> None:
+    assert set(SCHEMES) == set(EXPLANATIONS) == set(CODE) == set(POSITIONS)
+
+
+def test_learned_positions_are_the_models_own_and_know_no_distance() -> None:
+    model = Transformer(SMALL.replace(positions="learned"))
+    found, table = made("learned", model), learned_table(model)
+    assert found.table is not None
+    assert table is not None
+    assert torch.equal(found.table, table[:20])
+    assert spread(found) > 1e-2
+    assert scheme("learned", Transformer(SMALL), 7) is None
+
+
+def test_sinusoids_and_rotations_depend_on_the_distance_alone() -> None:
+    found = made("sinusoidal")
+    assert spread(found) < 1e-4
+    assert spread(made("rotary")) < 1e-4
+    values = [row["value"] for row in found.wave(0)[:20]]
+    assert values == pytest.approx(torch.sin(torch.arange(20.0)).tolist(), abs=1e-5)
+    assert found.wavelengths[0] == pytest.approx(2 * torch.pi)
+
+
+def test_alibi_is_a_straight_line_for_each_head() -> None:
+    for head in range(2):
+        found = scheme("alibi", Transformer(SMALL), 9, head)
+        assert found is not None
+        lines = {(name, offset): value for name, offset, value in found.by_head}
+        assert float(found.products[8, 0]) == pytest.approx(lines[f"head {head}", 8])
+        assert not found.products.diagonal().any()
+
+
+def test_buckets_without_trained_numbers_are_made_without_filling_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Filling a table without memory makes torch load its compiler, which takes seconds."""
+
+    def fill(*_: object) -> None:
+        pytest.fail("a table was filled")
+
+    monkeypatch.setattr(torch.nn.init, "_no_grad_normal_", fill)
+    made("relative")
+
+
+def test_an_odd_width_ends_in_a_sine_without_its_cosine() -> None:
+    found = made("sinusoidal", width=7)
+    assert found.table is not None
+    last = torch.sin(torch.arange(20.0) / 10_000 ** (6 / 7))
+    torch.testing.assert_close(found.table[:, 6].float(), last)
+    assert found.pairs == ((0, 1), (2, 3), (4, 5))
+    torch.testing.assert_close(PositionalEncoding(7, 20).pe[0], found.table.float())
+    assert spread(found) > 1e-6, "the distance alone no longer counts"

@@ -1,0 +1,138 @@
+"""What is chosen once: it follows, it is in the address, and nonsense in there is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.runtime.scriptrunner_utils import script_run_context
+from streamlit.testing.v1 import AppTest
+
+from explorer.app import session
+from tests.apps import SHELL
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def app(**address: str) -> AppTest:
+    at = AppTest.from_file(SHELL, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def chosen(at: AppTest) -> dict[str, Any]:
+    return {key: at.session_state[key] for key in ("text", "model", "part", "layer", "head")}
+
+
+def notes(at: AppTest) -> list[str]:
+    return [text.value for text in at.text if "showing" in text.value]
+
+
+def test_the_address_chooses_and_the_choice_follows_from_page_to_page() -> None:
+    at = app(model="letters", layer="1", head="3", text="a hat")
+    look = {"part": "decoder.self_attn", "layer": 1, "head": 3}
+    assert chosen(at) == {"text": "a hat", "model": "letters", **look}
+    assert notes(at) == []
+    for page in ("masks", "attention"):
+        at.switch_page(f"../../pages/attention/{page}.py").run()
+        assert not at.exception
+        assert chosen(at) == {"text": "a hat", "model": "letters", **look}
+    at.selectbox(key="model").set_value("reviews").run()
+    assert not at.exception
+    assert chosen(at)["part"] == "encoder.self_attn"
+    assert (chosen(at)["layer"], chosen(at)["head"] in (0, 1)) == (0, True)
+
+
+NONSENSE: list[tuple[dict[str, str], str]] = [
+    ({"head": "9"}, "Head “9” does not exist in this model; showing head"),
+    ({"head": "<script>"}, "Head “<script>” does not exist in this model; showing head"),
+    ({"layer": "-1"}, "Layer “-1” does not exist in this model; showing layer 0."),
+    ({"model": "../x"}, "There is no model “../x” here; showing translation."),
+    ({"model": "![x](http://x/x.png)"}, "There is no model “![x](http://x/x.png)” here"),
+    ({"part": "Sideways"}, "This model has no attention “Sideways”; showing Cross."),
+    ({"model": "letters", "part": "Cross"}, "This model has no attention “Cross”"),
+]
+
+
+def test_nonsense_in_the_address_is_said_once_and_stays_what_it_is(
+    subtests: pytest.Subtests,
+) -> None:
+    for address, sentence in NONSENSE:
+        with subtests.test(address=address):
+            at = app(**address)
+            (note,) = notes(at)
+            assert note.startswith(sentence)
+            assert all("x.png" not in prose.value for prose in at.markdown)
+            at.run()
+            assert notes(at) == [note], "it stays until something else is chosen"
+            at.selectbox(key="model").set_value("reverse").run()
+            assert notes(at) == []
+
+
+def test_another_model_brings_its_example_unless_something_was_typed() -> None:
+    at = app()
+    at.text_input(key="text").set_value("a white dog eats").run()  # another of its examples
+    at.selectbox(key="model").set_value("reverse").run()
+    assert chosen(at)["text"] == "31415"
+    at.text_input(key="text").set_value("2718").run()
+    at.selectbox(key="model").set_value("letters").run()
+    assert chosen(at)["text"] == "2718"
+    assert not at.exception
+
+
+def test_what_is_too_long_is_cut_and_said() -> None:
+    at = app(text="cat " * 30_000)
+    said = [text.value for text in at.text]
+    cut = "The text in the address had 120,000 characters; the first 2,000 are kept."
+    assert cut in said
+    assert any("this model reads at most" in sentence for sentence in said)
+    at = app()
+    at.text_input(key="text").set_value("cat " * 30_000).run()
+    assert not at.exception
+    assert len(chosen(at)["text"]) == 2_000
+    said = [text.value for text in at.text]
+    assert "Your text had 120,000 characters; the first 2,000 are kept." in said
+
+
+def test_a_text_with_more_tokens_than_fit_is_cut_only_when_told_to() -> None:
+    at = app(model="letters", text="cat " * 30)
+    sentence = "reads at most 24: shorten it to its first 91 characters."
+    assert any(sentence in text.value for text in at.text)
+    assert chosen(at)["text"] == "cat " * 30
+    at.button(key="cut").click().run()
+    assert not at.exception
+    assert chosen(at)["text"] == ("cat " * 30)[:91]
+    assert not any("reads at most" in text.value for text in at.text)
+    assert "cut" not in [button.key for button in at.button]
+
+
+def test_examples_of_others_are_shown_as_they_are_written(
+    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(small_models, tmp_path / "theirs")
+    examples = ["**b** ![x](/x.png)", ":smile: $x$", "line one\n  line two", "line one\nline two"]
+    record = {"example": "cat", "examples": examples}
+    (tmp_path / "theirs" / "translation" / "run.json").write_text(json.dumps(record))
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "theirs"))
+    menus: Any = app().get("menu_button")
+    (menu,) = (each for each in menus if each.label == "Examples")
+    shown = [option.replace("\u2060", "") for option in menu.proto.options]
+    assert shown[:3] == ["cat", r"\*\*b\*\* \!\[x\]\(\/x\.png\)", r"\:smile\: \$x\$"]
+    assert shown[3] == "line one line two"
+    assert shown.count("line one line two") == 1
+
+
+def test_warming_up_asks_for_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else Streamlit says four times at every start that a reader is missing."""
+
+    def missing(*said: object) -> None:
+        pytest.fail(f"a reader was asked for: {said}")
+
+    monkeypatch.setattr(script_run_context._LOGGER, "warning", missing)
+    session.warm_up()

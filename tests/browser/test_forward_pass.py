@@ -1,0 +1,83 @@
+"""The whole pass by hand: moved with keys, clicks and buttons, and a held pair that travels."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, expect
+
+from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.catalog import entries
+from tests.browser.visiting import Visitor
+
+TEXT = "the white cat does not see the black house"
+ADDRESS = f"/forward_pass?model=translation&text={TEXT.replace(' ', '+')}&head=0"
+
+
+def here(visitor: Visitor) -> Locator:
+    """The stage on the spine where one stands."""
+    return visitor.widget("spine").locator("[aria-current=step]")
+
+
+def stands_at(visitor: Visitor, title: str, stage: str) -> None:
+    """On the spine, in the address and over the values."""
+    expect(here(visitor)).to_have_text(title)
+    visitor.asks(stage=stage)
+    visitor.rest()
+    expect(visitor.page.get_by_test_id("stMain").locator("strong").first).to_have_text(title)
+
+
+def test_stages_are_chosen_with_the_keys_and_on_the_spine(visitor: Visitor) -> None:
+    page = visitor.open(ADDRESS)
+    expect(here(visitor)).to_have_text("Tokens")
+    for press, title, stage in (
+        (" ", "Embedding", "encoder.embed"),
+        ("ArrowDown", "Positions", "encoder.pos_embed"),
+        ("ArrowLeft", "Embedding", "encoder.embed"),
+    ):
+        page.keyboard.press(press)
+        stands_at(visitor, title, stage)
+    page.reload()
+    visitor.rest()
+    stands_at(visitor, "Embedding", "encoder.embed")
+    spine = visitor.widget("spine")
+    spine.get_by_role("button", name=re.compile("Decoder layer 0")).click()
+    visitor.rest()
+    spine.get_by_role("button", name="Scores", exact=True).nth(1).click()
+    stands_at(visitor, "Scores", "decoder.0.cross_attn.scores")
+    spine.get_by_role("button", name="Next", exact=True).click()
+    stands_at(visitor, "Masked", "decoder.0.cross_attn.masked")
+
+
+def test_many_quick_steps_end_where_they_lead(visitor: Visitor) -> None:
+    page = visitor.open("/forward_pass?model=translation")
+    visitor.drawn("spine")
+    for _ in range(12):
+        page.keyboard.press(" ")
+    names = list(stages_of(entries.open_model("translation").config))
+    stands_at(visitor, names[12].title, names[12].name)
+    page.get_by_label("Your sentence", exact=True).press("End")
+    page.keyboard.press(" ")
+    expect(page.get_by_label("Your sentence", exact=True)).to_have_value(re.compile(r" $"))
+    expect(here(visitor)).to_have_text(names[12].title)
+
+
+def test_a_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> None:
+    """By links and by the menu: the query and the key stay, whoever chose them."""
+    stage = "encoder.0.self_attn.weights"
+    page = visitor.open(f"{ADDRESS}&stage={stage}&encoder_token=1&key_token=2")
+    visitor.drawn("walk_values")
+    visitor.widget("walk_values").locator("canvas").press("ArrowRight")
+    visitor.asks(key_token="3")
+    visitor.rest()
+    page.get_by_role("button", name="Query and key of this pair").click()
+    visitor.titled("Query and key")
+    visitor.asks(query="1 · white", key="3 · does")
+    visitor.choose("Key", "5 ·")
+    visitor.asks(key="5 · see")
+    visitor.rest()
+    page.get_by_role("button", name="This head in the whole pass").click()
+    visitor.titled("The whole pass")
+    visitor.asks(stage=stage, encoder_token="1", key_token="5")
+    visitor.follow("Head, step by step")
+    visitor.asks(held="q1k5", model="translation", text=TEXT, head="0")

@@ -1,0 +1,102 @@
+"""Changing the pass by hand: ablated, painted, cut where a cell is held, undone and redone."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.visiting import Visitor
+from tests.served import wait_until
+
+OURS = "model=shakespeare&text=To+be,+or+not"
+CHOOSE_AND_CLICK = """(canvas, [name, row, column]) => {
+  const options = [...document.querySelectorAll('[data-testid="stMain"] [role="radio"]')];
+  options.find((option) => option.innerText.trim() === name).click();
+  const [left, top, wide, high] = canvas.closest("[data-cells]").dataset.cells.split(" ");
+  const box = canvas.getBoundingClientRect();
+  canvas.dispatchEvent(new MouseEvent("click", {
+    clientX: box.left + +left + wide * (column + 0.4),
+    clientY: box.top + +top + high * (row + 0.4),
+  }));
+}"""
+
+
+def chart(visitor: Visitor, key: str) -> Locator:
+    drawn = visitor.widget(key).locator("svg.marks").first
+    drawn.wait_for(state="visible")
+    return drawn
+
+
+def listed(visitor: Visitor, words: str, times: int = 1) -> None:
+    """The list of edits has this one so many times."""
+    expect(visitor.widget("edits_made").get_by_text(words)).to_have_count(times)
+
+
+def edits(visitor: Visitor) -> str:
+    return visitor.query().get("edits", "")
+
+
+def test_the_pass_is_changed_in_two_places_undone_redone_and_compared(visitor: Visitor) -> None:
+    page = visitor.open(f"/interventions?{OURS}&layer=0&head=1")
+    before = chart(visitor, "chances").text_content()
+    visitor.press("Ablate layer 0, head 1")
+    listed(visitor, "head 1 to zero")
+    wait_until(lambda: chart(visitor, "chances").text_content() != before, "other chances")
+    visitor.until_run(visitor.widget("change").get_by_text("Edge", exact=True).click)
+    visitor.asks(change="Edge")
+    visitor.press("Cut the edge")
+    listed(visitor, "edge ")
+    for left in (1, 0):
+        visitor.press("Undo")
+        wait_until(lambda left=left: edits(visitor).startswith(f"1.{left}~"), f"{left} edits left")  # type: ignore[misc]
+    listed(visitor, "(undone)", 2)
+    wait_until(lambda: chart(visitor, "chances").text_content() == before, "the first chances")
+    visitor.press("Redo")
+    listed(visitor, "(undone)", 1)
+    visitor.follow("Compare")
+    visitor.turn_to("Your edits")
+    page.get_by_text("The edits: undo them, or remove one", exact=True).click()
+    listed(visitor, "head 1 to zero")
+
+
+def test_every_head_is_ablated_at_once_and_a_click_chooses_or_ablates_one(visitor: Visitor) -> None:
+    page = visitor.open(f"/interventions?{OURS}&layer=0&head=0&look=Every+head")
+    visitor.pick("heads_off", layer=1, head=1)
+    visitor.asks(layer="1", head="1")
+    visitor.rest()
+    assert edits(visitor) == ""
+    expect(page.get_by_text("in the pass as it is")).to_be_visible()
+    # The server may hear of the choice and the click at once, with no drawing between them.
+    canvas = visitor.widget("heads_off").locator("canvas")
+    canvas.evaluate(CHOOSE_AND_CLICK, ["Ablates the head", 0, 2])
+    listed(visitor, "Layer 0, head 2 to zero")
+    expect(page.get_by_text("in the pass with your edits")).to_be_visible()
+
+
+def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: Visitor) -> None:
+    page = visitor.open(f"/attention?{OURS}&layer=0&head=1")
+    visitor.click("attention_head", 2, 1)
+    visitor.asks(held="q2k1")
+    page.get_by_role("link", name="Change the held cell or this head").click()
+    visitor.titled("Change the pass")
+    visitor.rest()
+    expect(page.get_by_text(re.compile(r"^Held: .* \(2\) → .* \(1\)$"))).to_be_visible()
+    visitor.press("Cut this edge in head 1")
+    listed(visitor, "head 1, edge")
+    visitor.press("Remove")
+    visitor.until_run(visitor.widget("change").get_by_text("Mask", exact=True).click)
+    visitor.asks(change="Mask")
+    visitor.turn_to("Cell by cell")
+    visitor.away()
+    before = visitor.picture("map_after")
+    visitor.click("paint", 0, 0)
+    listed(visitor, "may not look at")
+    expect(page.get_by_text("May look nowhere")).to_be_visible()
+    visitor.away()
+    visitor.changed("map_after", before)
+    visitor.rest()
+    visitor.click("paint", 0, 0)
+    wait_until(lambda: edits(visitor) == "", "painted back, so nothing is changed")
+    visitor.away()
+    visitor.shows("map_after", before)

@@ -1,0 +1,45 @@
+"""The command that makes the shipped models: the same twice, and clear about what it lacks."""
+
+from pathlib import Path
+
+import pytest
+
+from explorer.catalog.shipped import make
+from explorer.tasks import TASKS
+from explorer.tasks.recipes import RECIPES
+from explorer.text import TextError
+from models.training import TrainConfig
+
+
+def test_the_same_command_gives_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three steps instead of hundreds."""
+    few = TrainConfig(steps=3, batch_size=8)
+    monkeypatch.setitem(TASKS["reverse"].__dict__, "training", few)
+    heard: list[tuple[str, int, int]] = []
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        make(["reverse"], out_dir=folder, progress=lambda *report: heard.append(report[:3]))
+    for file in ("model.safetensors", "config.json", "tokenizer.json", "run.json"):
+        assert (one / "reverse" / file).read_bytes() == (two / "reverse" / file).read_bytes(), file
+    assert heard[:3] == [("reverse", 1, 3), ("reverse", 2, 3), ("reverse", 3, 3)]
+
+
+def test_what_is_missing_is_said_before_anything_is_trained(tmp_path: Path) -> None:
+    def never(*report: object) -> None:
+        raise AssertionError("training began")
+
+    with pytest.raises(TextError, match="No model called 'poetry' ships; there are reverse"):
+        make(["reverse", "poetry"], out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match=r"learns from shakespeare\.txt; name the folder"):
+        make(["reverse", "shakespeare"], out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match=r"reviews learns from sentiment\.csv"):
+        make(["reviews"], data_dir=tmp_path, out_dir=tmp_path, progress=never)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_recipe_names_its_data() -> None:
+    for recipe in RECIPES.values():
+        assert recipe.attribution
+        assert (recipe.file is None) == (recipe.baseline is None)

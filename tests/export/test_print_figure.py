@@ -1,0 +1,70 @@
+"""A printed picture has the colours of the screen, and strikes what is hidden there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.lines import Line2D
+
+from explorer.export import print_figure
+from explorer.export.figure_data import Taken
+
+VALUES = torch.tensor([[0.9, 0.09, 0.0], [0.2, 0.1, 0.0002], [0.0, 0.0, 0.0]])
+NAMES = ("a", "b", "c")
+
+
+def fullness(values: torch.Tensor = VALUES, **how: object) -> np.ma.MaskedArray:
+    """How full the colour of every cell is, from -1 to 1."""
+    figure = print_figure._figure(Taken(values, NAMES, NAMES, "t", **how))  # type: ignore[arg-type]
+    image = figure.axes[0].images[0]
+    assert (image.norm.vmin, image.norm.vmax) == (-1.0 if "scale" in how else 0.0, 1.0)
+    found = image.get_array()
+    assert isinstance(found, np.ma.MaskedArray)
+    return found
+
+
+def test_colours_end_where_they_are_told_or_at_the_largest() -> None:
+    assert fullness(top=1.0)[0, :2].tolist() == pytest.approx([0.9, 0.09])
+    assert fullness()[0, :2].tolist() == pytest.approx([1.0, 0.1])
+    assert fullness(top=0.5)[0, 0] == 1, "beyond the end is the fullest colour"
+
+
+def test_each_row_or_column_has_the_colours_to_itself() -> None:
+    values = VALUES.numpy()
+    for scaling, axis in [("row", 1), ("column", 0)]:
+        largest = values.max(axis, keepdims=True)
+        wanted = np.divide(values, largest, where=largest > 0, out=np.zeros((3, 3)))
+        wanted = np.where(wanted > 0, np.maximum(wanted, print_figure.FAINTEST), 0)
+        assert np.allclose(fullness(scaling=scaling, top=1.0), wanted), scaling
+
+
+def test_a_log_scale_spreads_three_decades() -> None:
+    values = torch.tensor([[1.0, 0.1, 0.01], [0.001, 0.0001, 0.0], [0.0, 0.0, 0.0]])
+    found = fullness(values, log=True)
+    assert found[0].tolist() == pytest.approx([1, 2 / 3, 1 / 3])
+    assert found[1].tolist() == pytest.approx([print_figure.FAINTEST, print_figure.FAINTEST, 0])
+
+
+def test_differences_keep_their_sign() -> None:
+    assert fullness(-VALUES, scale="diverging")[0, :2].tolist() == pytest.approx([-1.0, -0.1])
+
+
+def test_what_is_no_number_or_forbidden_has_no_colour() -> None:
+    values = VALUES.clone()
+    values[2, 0] = torch.nan
+    allowed = torch.ones(3, 3, dtype=torch.bool).tril()
+    assert (fullness(values, allowed=allowed).mask == ~(allowed & values.isfinite()).numpy()).all()
+
+
+def test_hidden_keys_are_struck_through_and_no_others() -> None:
+    struck = print_figure._figure(Taken(VALUES, NAMES, NAMES, "t", hidden=(0, 2)))
+    labels = struck.axes[0].get_xticklabels()
+    lines = [each for each in struck.artists if isinstance(each, Line2D)]
+    for place, line in zip((0, 2), lines, strict=True):
+        box = labels[place].get_window_extent().transformed(struck.transFigure.inverted())
+        across, down = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        assert (across >= box.x0).all()
+        assert (across <= box.x1).all()
+        assert down.tolist() == pytest.approx([box.y0, box.y1])
+    assert not print_figure._figure(Taken(VALUES, NAMES, NAMES, "t")).artists

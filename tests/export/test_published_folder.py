@@ -1,0 +1,75 @@
+"""A model that was trained here is taken away as the folder of a family, and opens again."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from explorer.__main__ import main
+from explorer.catalog import entries
+from explorer.catalog.entries import Opened
+from explorer.export import published_folder
+from explorer.inference.forward_pass import read
+from explorer.runs.request import Wishes, spec_of
+from explorer.runs.run import RunError
+from explorer.tasks import TASKS
+from models.loading.checkpoint import save_checkpoint
+from models.transformer import Transformer
+
+TASK_OF = {"gpt2": "induction", "llama": "induction", "bert": "negation"}
+
+
+def trained(family: str, root: Path) -> Opened:
+    """A model of a task in this shape, as a run leaves it (its weights are fresh ones)."""
+    task = TASKS[TASK_OF[family]]
+    spec = spec_of(task, Wishes(like=family, heads=2, d_model=32))
+    model = Transformer(spec.model, seed=3)
+    run = {"task": task.name, "classes": ["bad", "mixed", "good"]} if family == "bert" else {}
+    save_checkpoint(root / family, model, tokenizer=task.tokenizer.to_json(), run=run)
+    return entries.opened_from(root / family, family)
+
+
+def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Path) -> None:
+    for family in TASK_OF:
+        ours = replace(trained(family, tmp_path), name="../../victim")
+        with zipfile.ZipFile(io.BytesIO(published_folder.to_zip(ours))) as archive:
+            assert {name.partition("/")[0] for name in archive.namelist()} == {
+                published_folder.MODEL
+            }
+            archive.extractall(tmp_path / "out" / family)
+        again = entries.opened_from(tmp_path / "out" / family / published_folder.MODEL, "again")
+        text = TASKS[TASK_OF[family]].example
+        assert again.family == family
+        assert again.tokenizer.ids(text) == ours.tokenizer.ids(text)
+        assert read(again, text).answer == read(ours, text).answer
+
+
+def test_a_shape_that_no_family_has_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RunError, match="Models like gpt2 are of kind decoder; this task needs"):
+        spec_of(TASKS["reverse"], Wishes(like="gpt2"))
+    shipped = entries.shipped_root() / "translation"
+    assert main(["export", str(shipped), str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith("No published family has this shape; ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_line_exports_and_never_replaces_files_of_somebody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained("llama", tmp_path)
+    export = ["export", str(tmp_path / "llama")]
+    for _ in range(2):  # an export is made again
+        assert main([*export, str(tmp_path / "out")]) == 0
+        assert "is a llama folder" in capsys.readouterr().out
+    mine = tmp_path / "mine" / "thesis.txt"
+    mine.parent.mkdir()
+    mine.write_text("years")
+    assert main([*export, str(mine.parent)]) == 2
+    assert "holds other files" in capsys.readouterr().err
+    assert mine.read_text() == "years"

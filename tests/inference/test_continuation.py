@@ -1,0 +1,191 @@
+"""What is drawn token by token is what the model writes by itself, and it stops where that does."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+
+import explorer.inference.continuation
+from explorer.analysis.sampling_stages import draw, stages
+from explorer.catalog import entries
+from explorer.catalog.attention_parts import site
+from explorer.catalog.entries import Opened
+from explorer.inference.branches import Branches
+from explorer.inference.continuation import (
+    drawn_on,
+    ends,
+    log_chances,
+    rank,
+    shown,
+    stand,
+    start_of,
+    why_stopped,
+)
+from explorer.inference.forward_pass import ReadingError
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import forget
+from explorer.tasks.reference_answer import right_answer, target_of
+from models.generation import Sampling, allowed, generate
+from tests.grids import grid
+from tests.watching import watched
+
+SHIPPED = ("translation", "shakespeare", "induction")
+SAMPLINGS = (
+    Sampling(temperature=2.5, top_k=9),
+    Sampling(temperature=0.7, top_p=0.8),
+    Sampling(temperature=3.0, top_k=20, top_p=0.01),
+)
+
+
+def written(opened: Opened, text: str, sampling: Sampling, seed: int, most: int) -> list[int]:
+    start, path = start_of(opened, text), list[int]()
+    while len(path) < most and not why_stopped(opened, start, path):
+        found = stages(stand(opened, text, path).logits, sampling)
+        path.append(draw(found, sampling, seed, len(path)))
+    return path
+
+
+def by_itself(opened: Opened, text: str, sampling: Sampling, seed: int, most: int) -> list[int]:
+    start = start_of(opened, text)
+    prompt = ids_of([start.source or start.begun])
+    how = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
+    steps = generate(opened.model, prompt, max_length=most, seed=seed, **how)  # type: ignore[arg-type]
+    return [int(step.ids) for step in steps]
+
+
+@grid("name, sampling", SHIPPED, SAMPLINGS)
+def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
+    name: str, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = entries.open_model(name)
+    path = by_itself(opened, opened.example, sampling, 3, 10)
+    assert written(opened, opened.example, sampling, 3, 10) == path
+    monkeypatch.setattr(
+        explorer.inference.continuation, "trace", None
+    )  # writing on records nothing
+    for begun in range(0, len(path), 3):
+        going = drawn_on(opened, opened.example, path[:begun], sampling, 3)
+        assert list(islice(going, len(path) - begun)) == path[begun:]
+
+
+def test_a_published_model_writes_the_same(published: Path) -> None:
+    sampling = Sampling(temperature=1.3, top_k=12)
+    for name, text in {"gpt2": "5 17 3", "t5": "the cat"}.items():
+        opened = entries.open_entry(entries.look_at(published / name))
+        expected = by_itself(opened, text, sampling, 5, 6)
+        assert written(opened, text, sampling, 5, 6) == expected
+
+
+def test_the_places_of_a_model_are_filled_to_the_last() -> None:
+    for name in SHIPPED:
+        opened = entries.open_model(name)
+        sampling = Sampling(temperature=0.0)
+        start = start_of(opened, opened.example)
+        path = by_itself(opened, opened.example, sampling, 0, start.room)
+        assert written(opened, opened.example, sampling, 0, 100) == path
+        why = why_stopped(opened, start, path)
+        assert ("ends the text" in why) == (path[-1] in ends(opened))
+        assert why_stopped(opened, start, path[:-1]) == ""
+
+
+def nothing(_: float) -> None:
+    """Nobody waits here."""
+
+
+def tree(opened: Opened) -> Branches:
+    """Branches behind branches, one of a single token, one that is a beginning of another."""
+    known = opened.config.vocab_size
+    first = written(opened, opened.example, Sampling(temperature=1.5), 1, 5)
+    others = [(token + 1) % known for token in first]
+    found = Branches().write(first, forced=False)
+    found = found.stand(2).write(others[2:4], forced=True)
+    found = found.stand(0).write(others[:1], forced=True)
+    return found.stand(min(2, len(first))).write([(first[2] + 2) % known], forced=False)
+
+
+def test_chances_of_what_was_written_are_those_of_each_step() -> None:
+    for name in SHIPPED[:2]:
+        opened = entries.open_model(name)
+        text, found = opened.example, tree(opened)
+        expected = [0.0]
+        for node in range(1, len(found.nodes)):
+            *path, token = found.path(node)
+            expected.append(float(stand(opened, text, path).logits.log_softmax(-1)[token]))
+        for at in range(len(found.nodes)):
+            forget(opened)
+            standing = stand(opened, text, found.path(at))
+            given = log_chances(opened, text, found, standing, at, nothing)
+            assert given == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened, text = entries.open_model("shakespeare"), "To be"
+    stem = Branches().write([5] * 10, forced=True)
+    for token in range(1, 31):
+        stem = stem.stand(10).write([token + 5], forced=True)
+    forget(opened)
+    standing = stand(opened, text, ())
+    recorded, read = list[object](), list[int]()
+    seen = watched(explorer.inference.continuation.trace, lambda *a, **_: recorded.append(a))
+    monkeypatch.setattr(explorer.inference.continuation, "trace", seen)
+    counted = watched(opened.model.decode, lambda ids, *_: read.append(ids.numel()))
+    monkeypatch.setattr(opened.model, "decode", counted)
+    log_chances(opened, text, stem, standing, 0, nothing)
+    assert not recorded
+    assert sum(read) <= len(start_of(opened, text).begun) + 10 + 30
+    count = len(read)
+    log_chances(opened, text, stem, standing, 0, nothing)
+    assert len(read) == count, "made once"
+
+
+def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
+    for name in SHIPPED[:2]:
+        opened = entries.open_model(name)
+        path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
+        standing = stand(opened, opened.example, path)
+        start = start_of(opened, opened.example)
+        target = torch.tensor([[*(token.id for token in start.begun), *path]])
+        inputs = [ids_of([start.source]), target] if start.source else [target]
+        with torch.no_grad():
+            logits = opened.model(*inputs)[0, -1]
+        may = allowed(logits[None], opened.config, first=False)[0]
+        torch.testing.assert_close(standing.logits, may, rtol=1e-4, atol=1e-4)
+        reading = standing.reading
+        for part in reading.parts:
+            shape = len(reading.rows(part.name)), len(reading.columns(part.name))
+            assert reading.weights(part.name, 0, 0).shape == shape
+            assert reading.trace.scores(site(part.name, 0)).shape[-2:] == shape
+
+
+def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
+    found = stages(torch.arange(40.0), Sampling())
+    assert shown(found, 5, [38, 3]) == [39, 38, 37, 36, 3]
+    assert shown(found, 99, [3]) == list(range(39, -1, -1))
+    assert rank(found, 3) == 37
+
+
+def test_a_model_that_only_reads_says_so() -> None:
+    with pytest.raises(ReadingError, match="choose one that writes"):
+        start_of(entries.open_model("reviews"), "good")
+
+
+def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
+    for name, text, answer in [
+        ("translation", "the black cat sleeps", "le chat noir dort"),
+        ("translation", "cat the", ""),
+        ("reverse", "abc", "cba"),
+        ("shakespeare", "to be", ""),
+    ]:
+        opened = entries.open_model(name)
+        assert right_answer(opened.task, opened.tokenizer.encode(text)) == answer
+    opened = entries.open_model("reverse")
+    ids = target_of(opened, "abc", "cba")
+    assert (ids[0], ids[-1]) == (opened.config.bos_id, opened.config.eos_id)
+    assert opened.tokenizer.decode(ids) == "cba"
+    with pytest.raises(ReadingError, match="shorten it"):
+        target_of(opened, "abc", "a" * 40)

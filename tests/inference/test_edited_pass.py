@@ -1,0 +1,271 @@
+"""A text read again with the reader's edits: each is the edit of the core that it names, or it
+is set aside with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from explorer.analysis import output_change
+from explorer.catalog import entries
+from explorer.catalog.attention_parts import site
+from explorer.catalog.entries import Opened
+from explorer.inference import edited_pass
+from explorer.inference.edited_pass import MOST_TEXTS, edited, misfit
+from explorer.inference.forward_pass import Reading, read, reread
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import forget
+from explorer.interventions import core_edits
+from explorer.interventions.core_edits import head_out, preset_mask
+from explorer.interventions.edit_words import PRESET_WORDS, words
+from explorer.interventions.edits import (
+    AblateAttention,
+    AblateHead,
+    AblateMlp,
+    CutEdge,
+    Edit,
+    HideKey,
+    MaskCell,
+    Patch,
+    PresetMask,
+    ReplaceToken,
+)
+from explorer.text import byte_tokenizer
+from explorer.text.special import DECODER
+from models import interventions as core
+from models import trace
+from models.masking import causal_mask
+from tests.shelf import NAMES, put
+from tests.watching import watched
+
+close = torch.testing.assert_close
+D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def opened(name: str) -> tuple[Opened, Reading]:
+    found = entries.open_model(name)
+    return found, read(found, found.example)
+
+
+def passed(found: Opened, reading: Reading, *edits: core.Edit) -> torch.Tensor:
+    """All logits of a pass of the core with these edits."""
+    given = [ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens]
+    return trace(found.model, *given, sites=("logits",), edits=edits).output[0]
+
+
+def logits(found: Opened, reading: Reading) -> torch.Tensor:
+    """The same, read position by position as the page does."""
+    if not output_change.has_words(found.config):
+        return output_change.logits(reading, 0)
+    count = len(output_change.tokens_read(reading))
+    return torch.stack([output_change.logits(reading, place) for place in range(count)])
+
+
+SAME: list[tuple[Edit, core.Edit]] = [
+    (AblateHead(D, 1, 2), core.Scale("decoder.1.self_attn.head_out", head=2)),
+    (AblateHead(D, 0, 1, "mean"), core.Mean("decoder.0.self_attn.head_out", 1)),
+    (AblateAttention(D, 0), core.Scale("decoder.0.self_attn.out")),
+    (AblateAttention(D, 1, "mean"), core.Mean("decoder.1.self_attn.out")),
+    (AblateMlp(D, 1), core.Scale("decoder.1.mlp.out")),
+    (CutEdge(D, 0, 3, 2, 1), core.SetCell("decoder.0.self_attn.weights", 2, 1, head=3)),
+    (CutEdge(D, 0, None, 2, 1, "mean"), core.SetCell("decoder.0.self_attn.weights", 2, 1, None)),
+    (MaskCell(D, None, 1, 2, True), core.SetCell("*.self_attn.mask", 1, 2, True)),
+    (HideKey(D, 1, 2), core.WithoutKey("decoder.1.self_attn.weights", 2)),
+    (HideKey(D, None, 2), core.WithoutKey("*.self_attn.weights", 2)),
+]
+
+
+def test_an_edit_is_made_in_the_pass(subtests: pytest.Subtests) -> None:
+    found, reading = opened("letters")
+    for edit, of_core in SAME:
+        with subtests.test(edit=edit):
+            again = edited(found, reading, (edit,))
+            assert (again.made, again.set_aside) == ((edit,), {})
+            new, expected = logits(found, again.reading), passed(found, reading, of_core)
+            close(new, expected, atol=1e-5, rtol=1e-5)
+            assert not torch.allclose(new, logits(found, reading), atol=1e-4)
+            assert words(found, reading, edit)
+            assert edited(found, reading, (edit,)) is again, "made once"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kind_of_attention_is_changed_and_without_edits_nothing(name: str) -> None:
+    found, reading = opened(name)
+    assert edited(found, reading, ()).reading is reading
+    close(logits(found, reading), passed(found, reading), atol=1e-5, rtol=1e-5)
+    if output_change.has_words(found.config):
+        assert output_change.over_text(reading, reading).kl.abs().max() == 0
+        assert torch.is_grad_enabled(), "whoever trains in this process goes on"
+    for part in reading.parts:
+        edits = (AblateHead(part.name, 0, 0), PresetMask(part.name, None, "none"))
+        again = edited(found, reading, (*edits, HideKey(part.name, 0, 0)))
+        assert not again.set_aside
+        assert (again.reading.weights(part.name, 0, 1)[:, 0] == 0).all()
+
+
+def test_a_replaced_token_is_the_text_with_that_token() -> None:
+    found, reading = opened("reverse")
+    typed = read(found, found.example.replace("4", "7"))
+    place = next(i for i, token in enumerate(reading.source) if token.label == "4")
+    again = edited(found, reading, (ReplaceToken(E, place, typed.source[place].id),)).reading
+    close(logits(found, again), logits(found, typed))
+    assert [token.label for token in again.source] == [token.label for token in typed.source]
+
+
+SAYS: dict[str, Callable[[int, int, int], bool]] = {
+    "everybody may look at everybody": lambda query, key, last: True,
+    "nobody may look ahead": lambda query, key, last: key <= query,
+    "the last 2 are filler, and nobody looks at them": lambda query, key, last: key <= last - 2,
+    "only at tokens less than 2 away": lambda query, key, last: abs(query - key) < 2,
+    "all may look at the first 2, nobody else ahead": lambda query, key, last: (
+        key < 2 or key <= query
+    ),
+    "only inside blocks of 2": lambda query, key, last: query // 2 == key // 2,
+}
+"""What a reader takes each sentence for, of a query, a key and the last token."""
+
+
+@pytest.mark.parametrize(("name", "part"), [("letters", D), ("reverse", E)])
+def test_the_words_of_a_preset_say_its_mask(name: str, part: str) -> None:
+    found, reading = opened(name)
+    n = len(reading.rows(part))
+    for preset in PRESET_WORDS:
+        edit = PresetMask(part, 0, preset, 2)
+        may_look = SAYS[words(found, reading, edit).partition("mask: ")[2]]
+        causal = part == D and preset in ("padding", "window", "blocks")
+        meant = [
+            [may_look(query, key, n - 1) and not (causal and key > query) for key in range(n)]
+            for query in range(n)
+        ]
+        assert preset_mask(reading, edit).tolist() == meant, preset
+    assert not preset_mask(reading, PresetMask(part, 0, "padding", 99)).any()
+    wide = preset_mask(reading, PresetMask(part, 0, "window", 99))
+    assert torch.equal(wide, causal_mask(n)[0, 0] if part == D else torch.ones(n, n).bool())
+
+
+def test_patching_from_the_same_text_changes_nothing_and_from_another_something() -> None:
+    found, reading = opened("letters")
+    text, n = found.example, len(reading.target)
+    others = ("the hat", "cat the", "hat the")
+    other = next(each for each in others if len(read(found, each).target) == n)
+    for head in (None, 1):
+        same = edited(found, reading, (Patch(D, 0, head, n - 1, text),))
+        assert not same.set_aside
+        close(logits(found, same.reading), logits(found, reading), atol=1e-5, rtol=1e-5)
+        patched = edited(found, reading, (Patch(D, 0, head, n - 1, other),)).reading
+        close(logits(found, patched)[:-1], logits(found, reading)[:-1], atol=1e-5, rtol=1e-5)
+    whole = tuple(Patch(D, 1, None, place, other) for place in range(n))
+    carried = edited(found, reading, whole).reading
+    close(logits(found, carried), logits(found, read(found, other)), atol=1e-5, rtol=1e-5)
+
+
+def test_patches_into_a_model_that_writes_keep_its_answer_and_pass_their_text_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, reading = opened("translation")
+    passes: list[object] = []
+    counted = watched(reread, lambda *given: passes.append(given))
+    monkeypatch.setattr(edited_pass, "reread", counted)
+    monkeypatch.setattr(core_edits, "reread", counted)
+    again = edited(found, reading, tuple(Patch(C, 0, h, 1, "a black cat runs") for h in (0, 1)))
+    assert not again.set_aside
+    assert again.reading.target == reading.target
+    assert len(passes) == 2, "the other text, and ours with the patches"
+
+
+def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
+    letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
+    put(tmp_path, "grouped", letters, "the cat", kind="decoder", n_heads=4, n_kv_heads=2)
+    grouped = entries.opened_from(tmp_path / "grouped", "grouped")
+    models = [*(entries.open_model(name) for name in ("translation", "reviews")), grouped]
+    for found in models:
+        reading = read(found, found.example)
+        given = [ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens]
+        whole = trace(found.model, *given, sites=("*.head_out",))
+        for part in reading.parts:
+            for layer, head in product(range(part.layers), range(part.heads)):
+                gave = whole[f"{site(part.name, layer)}.head_out"][0, head]
+                close(head_out(reading, part.name, layer, head), gave, atol=1e-5, rtol=1e-5)
+                close(head_out(reading, part.name, layer, head, 1), gave[1], atol=1e-5, rtol=1e-5)
+
+
+MISFITS: dict[str, Edit] = {
+    "no such attention": AblateHead(E, 0, 0),
+    "no layer 2 here: there are 2": AblateAttention(D, 2),
+    "no head 4 here: there are 4": AblateHead(D, 0, 4),
+    "no query 99": CutEdge(D, 0, 0, 99, 0),
+    "no key 99": HideKey(D, None, 99),
+    "no token 99 here": ReplaceToken(D, 99, 5),
+    "no token 9,999": ReplaceToken(D, 1, 9_999),
+    "“dog” was chosen for another model": ReplaceToken(D, 1, 5, "dog"),
+    "size of at least 1": PresetMask(D, 0, "window", 0),
+    "only texts of the same length": Patch(D, 0, 0, 1, "the cat and the hat"),
+    "have the same positions": Patch(D, 0, 0, 1, "the"),
+    "type a sentence": Patch(D, 0, 0, 1, " "),
+}
+
+
+def test_what_does_not_fit_is_set_aside_with_its_reason(subtests: pytest.Subtests) -> None:
+    found, reading = opened("letters")
+    good = AblateHead(D, 0, 0)
+    alone = edited(found, reading, (good,)).reading
+    for why, edit in MISFITS.items():
+        with subtests.test(why=why):
+            again = edited(found, reading, (edit, good))
+            assert again.made == (good,)
+            assert list(again.set_aside) == [0]
+            assert why in again.set_aside[0]
+            assert misfit(found, reading, (), edit) == again.set_aside[0]
+            assert misfit(found, reading, (), good) == ""
+            close(again.reading.trace.output, alone.trace.output)
+
+
+def test_a_history_patches_from_a_few_texts_only() -> None:
+    found, reading = opened("letters")
+    n = len(reading.target)
+    pairs = map(" ".join, product(("the", "cat", "hat", "and"), repeat=2))
+    texts = [text for text in pairs if len(read(found, text).target) == n][:6]
+    patches = tuple(Patch(D, 0, head, 1, text) for text in texts for head in (0, 1))
+    again = edited(found, reading, (*patches, AblateHead(D, 0, 0)))
+    assert list(again.set_aside) == list(range(2 * MOST_TEXTS, len(patches)))
+    assert all("At most 4 texts are patched from" in each for each in again.set_aside.values())
+    for patch, fits in ((patches[-1], False), (patches[0], True)):
+        assert (misfit(found, reading, patches[: 2 * MOST_TEXTS], patch) == "") == fits
+    assert again.made == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
+
+
+def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, reading = opened("letters")
+    layer = reading.part(D).heads * len(reading.target) ** 2
+    monkeypatch.setattr(edited_pass, "MOST_WEIGHTS", layer)
+    fits = (CutEdge(D, 0, 0, 2, 1), CutEdge(D, 0, 1, 2, 0))
+    nowhere, strange = CutEdge(D, 1, 0, 99, 0), CutEdge(C, 0, 0, 2, 1)
+    too_much = CutEdge(D, 1, 0, 2, 1)
+    again = edited(found, reading, (nowhere, strange, *fits, too_much))
+    assert again.made == fits, "what is set aside takes nothing of what may be held"
+    assert list(again.set_aside) == [0, 1, 4]
+    assert misfit(found, reading, (nowhere, strange, fits[0], too_much), fits[1]) == ""
+    assert misfit(found, reading, fits, too_much) == again.set_aside[4]
+    assert "all weights of every layer with a cut edge" in again.set_aside[4]
+
+
+def test_edits_that_fit_one_by_one_and_not_together_are_all_set_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*given: Any) -> Reading:
+        raise core.EditError("Not together.")
+
+    monkeypatch.setattr(edited_pass, "reread", refused)
+    found, reading = opened("letters")
+    again = edited(found, reading, (AblateHead(D, 0, 3), AblateHead(D, 1, 3)))
+    forget(found)
+    assert again.reading is reading
+    assert (again.made, again.set_aside) == ((), {0: "Not together.", 1: "Not together."})

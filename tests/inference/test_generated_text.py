@@ -1,0 +1,134 @@
+"""What is written: each step's map is that of a pass of its own, also with edits."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer.catalog import entries
+from explorer.catalog.attention_parts import site
+from explorer.catalog.entries import Opened
+from explorer.inference import edited_generation
+from explorer.inference.edited_pass import edited
+from explorer.inference.forward_pass import ReadingError, read
+from explorer.inference.generated_text import MOST_WRITTEN, writes, writing
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import forget
+from explorer.interventions.edits import (
+    AblateHead,
+    AblateMlp,
+    CutEdge,
+    Edit,
+    HideKey,
+    MaskCell,
+    PresetMask,
+    ReplaceToken,
+)
+from models import trace
+
+E, D, C = "encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"
+
+
+def published_one(published: Path, name: str) -> Opened:
+    return entries.open_entry(entries.look_at(published / name))
+
+
+def test_every_step_is_a_pass_of_its_own_and_writes_the_likeliest() -> None:
+    for name in ("translation", "shakespeare"):
+        opened = entries.open_model(name)
+        assert writes(opened)
+        grown = writing(opened, opened.example, 6)
+        reading = grown.reading
+        assert 0 < grown.steps <= 6
+        assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
+        assert grown.guesses(0, opened.tokenizer.label)[0].label == grown.tokens[0].label
+        for step in (1, grown.steps):
+            for part in reading.parts:
+                rows, columns = grown.size(part.name, step)
+                assert rows == step or part.name != "decoder.cross_attn"
+                stack = part.name.split(".")[0]
+                so_far = reading.target[:rows] if stack == "decoder" else reading.target[:1]
+                inputs = [ids_of([reading.source])] if reading.source else []
+                alone = trace(opened.model, *inputs, ids_of([so_far]))
+                seen = grown.weights(part.name, part.layers - 1, part.heads - 1, step)
+                own = alone.weights(site(part.name, part.layers - 1), head=part.heads - 1)[0]
+                torch.testing.assert_close(seen[:rows, :columns], own, rtol=1e-4, atol=1e-5)
+                assert seen[rows:].isnan().all()
+                assert seen[:, columns:].isnan().all()
+
+
+def test_who_only_reads_says_so_and_who_is_full_writes_no_more(published: Path) -> None:
+    bert = published_one(published, "bert")
+    assert not writes(bert)
+    with pytest.raises(ReadingError, match="only reads: choose one that writes"):
+        writing(bert, bert.example, 3)
+    gpt2 = published_one(published, "gpt2")
+    with pytest.raises(ReadingError, match="This text fills all 32 places of this model"):
+        writing(gpt2, "5 " * 32, MOST_WRITTEN)
+    assert 0 < writing(gpt2, "5 17", 10_000).steps <= MOST_WRITTEN
+
+
+@pytest.mark.usefixtures("small_models")
+def test_what_may_not_be_written_is_not_considered() -> None:
+    for name in ("letters", "translation"):
+        opened = entries.open_model(name)
+        likeliest = int(writing(opened, opened.example, 3).ids[-1, 0])
+        config = opened.config.replace(banned_ids=(likeliest,), first_id=5)
+        model = copy.deepcopy(opened.model)
+        model.config = config
+        grown = writing(replace(opened, config=config, model=model), opened.example, 3)
+        assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
+        for step in range(grown.steps):
+            guesses = grown.guesses(step, str)
+            assert str(likeliest) not in [guess.label for guess in guesses]
+            assert sum(guess.probability for guess in guesses) <= 1 + 1e-5
+        if opened.config.kind == "encoder-decoder":
+            assert [guess.label for guess in grown.guesses(0, str)] == ["5"]
+
+
+NOTHING: tuple[Edit, ...] = (
+    PresetMask(D, None, "causal"),
+    PresetMask(C, None, "none"),
+    MaskCell(D, None, 0, 0, True),
+)
+SOMETHING: tuple[Edit, ...] = (
+    AblateHead(E, 0, 0),
+    AblateHead(C, 0, 1),
+    AblateMlp(D, 0),
+    CutEdge(D, 0, None, 1, 0),
+    ReplaceToken(E, 0, 7),
+    ReplaceToken(D, 1, 7),
+    HideKey(C, None, 0),
+    HideKey(D, 0, 3),
+    PresetMask(D, 0, "window", 2),
+    PresetMask(C, None, "padding", 1),
+)
+
+
+@pytest.mark.parametrize("name", ["translation", "t5"])
+def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
+    name: str, published: Path, subtests: pytest.Subtests
+) -> None:
+    """Passed whole over what it wrote, with the same edits, every step expects what it wrote."""
+    model = published_one(published, name) if name == "t5" else entries.open_model(name)
+    reading = read(model, "hello world" if name == "t5" else model.example)
+    for edit in (*NOTHING, *SOMETHING):
+        with subtests.test(edit=edit):
+            passed = edited(model, reading, (edit,))
+            written = edited_generation.written_anew(model, passed)
+            if edit in NOTHING:
+                assert written == reading.written
+                assert edited_generation.answer(model, passed) == reading.answer
+            target = (reading.target[0], *written[:-1])
+            whole = dataclasses.replace(reading, target=target, written=written)
+            forget(model)  # the same text, passed over another answer
+            again = edited(model, whole, (edit,))
+            forget(model)
+            assert passed.made == again.made == (edit,)
+            expected = again.reading.trace.output[0].argmax(-1).tolist()
+            assert [token.id for token in written] == expected

@@ -1,0 +1,139 @@
+"""What is computed of a model: made once, bounded, and gone with its model."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+import torch
+from cachetools import LRUCache
+
+from explorer.catalog import entries
+from explorer.catalog.entries import Opened
+from explorer.inference import edited_generation
+from explorer.inference import results_cache as store
+from explorer.inference.answers import Answer, Guess
+from explorer.inference.edited_pass import edited
+from explorer.inference.forward_pass import read
+from explorer.inference.results_cache import forget, kept, size_of
+from explorer.interventions.edits import Patch
+
+
+def own(folder: Path) -> Opened:
+    """A model that nobody else has opened."""
+    return entries.opened_from(folder, folder.name)
+
+
+@pytest.fixture
+def opened(small_models: Path) -> Opened:
+    return own(small_models / "letters")
+
+
+@pytest.fixture
+def other(small_models: Path) -> Opened:
+    return own(small_models / "letters")
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BYTES_KEPT", 1_000)
+    monkeypatch.setattr(store, "_kept", LRUCache(1_000, getsizeof=lambda pair: pair[1]))
+
+
+class Made:
+    """Something that may be referred to weakly."""
+
+
+def fails() -> Made:
+    raise ValueError("once")
+
+
+def nothing(made: object) -> int:
+    """The bytes of what is small enough beside its key."""
+    return 0
+
+
+def test_a_thing_is_made_once_for_its_model_and_key_until_it_is_forgotten(
+    opened: Opened, other: Opened
+) -> None:
+    with pytest.raises(ValueError, match="once"):
+        kept(opened, "a", fails, nothing)
+    first = kept(opened, "a", Made, nothing)
+    assert kept(opened, "a", Made, nothing) is first
+    assert kept(opened, "b", Made, nothing) is not first
+    assert kept(other, "a", Made, nothing) is not first
+    forget(opened)
+    assert kept(opened, "a", Made, nothing) is not first
+    forget(opened)
+    forget(opened)
+
+
+@pytest.mark.usefixtures("little_room")
+def test_the_oldest_of_all_models_makes_room(opened: Opened, other: Opened) -> None:
+    first, second = (kept(each, "a", Made, lambda _: 400) for each in (opened, other))
+    assert kept(opened, "a", Made, lambda _: 400) is first
+    kept(opened, "c", Made, lambda _: 400)
+    assert kept(opened, "a", Made, lambda _: 400) is first
+    assert kept(other, "a", Made, lambda _: 400) is not second
+
+
+@pytest.mark.usefixtures("little_room")
+def test_what_is_too_large_with_its_key_is_given_and_not_kept(opened: Opened) -> None:
+    small = kept(opened, "small", Made, lambda _: 400)
+    large = kept(opened, "large", Made, lambda _: 1_001)
+    assert kept(opened, "large", Made, lambda _: 1_001) is not large
+    assert kept(opened, "small", Made, nothing) is small, "it pushed nothing out"
+    text = "the cat and the hat " * 60
+    patch = Patch("decoder.self_attn", 0, 0, 1, text)
+    for key in (text, ("text", text), ("edited", (patch,)), tuple(range(50))):
+        assert kept(opened, key, Made, nothing) is not kept(opened, key, Made, nothing)
+
+
+def test_everything_is_counted_with_what_is_in_it(
+    small_models: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "x" * 10_000
+    for plain in (text, (text,), [(1, text)], Answer("text", "", (Guess(text, 0.5),))):
+        assert 10_000 < size_of(plain) < 11_000
+    found = read(opened, opened.example)
+    values = found.trace.values.values()
+    storages = {value.untyped_storage().data_ptr(): value for value in values}
+    assert found.bytes >= sum(value.nbytes for value in storages.values()) > 0
+    cache: LRUCache[object, tuple[object, int]] = LRUCache(10**9, getsizeof=lambda pair: pair[1])
+    monkeypatch.setattr(store, "_kept", cache)
+    writer = own(small_models / "translation")
+    reading = read(writer, writer.example)
+    edits = tuple(Patch("decoder.cross_attn", 0, head, 1, writer.example) for head in range(2))
+    edited_generation.answer(writer, edited(writer, reading, edits))
+    kept_under = {place[1][0]: size for place, (_, size) in cache.items()}  # type: ignore[index]
+    assert kept_under["written anew"] > sum(len(each.text) for each in edits) + len(reading.text)
+
+
+def test_what_was_made_goes_with_its_model(small_models: Path) -> None:
+    opened = own(small_models / "letters")
+    made, model = weakref.ref(kept(opened, "a", Made, nothing)), weakref.ref(opened)
+    read(opened, opened.example)
+    del opened
+    gc.collect()
+    assert model() is None, "something that was made refers to the model"
+    assert made() is None
+
+
+def test_many_threads_get_the_same(opened: Opened) -> None:
+    barrier = Barrier(8)
+
+    def ask(number: int) -> list[torch.Tensor]:
+        barrier.wait()
+        keys = [(number + step) % 5 for step in range(200)]
+        return [kept(opened, key, lambda key=key: torch.tensor(key), nothing) for key in keys]  # type: ignore[misc]
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(8)))
+    for number, answer in enumerate(answers):
+        assert [int(value) for value in answer] == [(number + step) % 5 for step in range(200)]
+    last = {id(kept(opened, key, Made, nothing)) for key in range(5)}
+    assert last <= {id(value) for answer in answers for value in answer}

@@ -1,0 +1,154 @@
+"""Edits as text in an address: the same again, and nothing else is taken."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.interventions import edit_links as links
+from explorer.interventions.edit_links import (
+    from_address,
+    has_room_for,
+    read_one,
+    to_address,
+    written,
+)
+from explorer.interventions.edits import (
+    AblateAttention,
+    AblateHead,
+    AblateMlp,
+    CutEdge,
+    Edit,
+    HideKey,
+    History,
+    MaskCell,
+    Patch,
+    PresetMask,
+    ReplaceToken,
+)
+
+D = "decoder.self_attn"
+number = st.integers(0, 9_999_999)
+some = st.none() | number
+part = st.sampled_from(sorted(links.PART_LETTERS))
+to = st.sampled_from(sorted(links.TO))
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=links.LONGEST_TEXT)
+any_edit = st.one_of(
+    st.builds(AblateHead, part, number, number, to),
+    st.builds(AblateAttention, part, number, to),
+    st.builds(AblateMlp, part, number, to),
+    st.builds(CutEdge, part, number, some, number, number, to),
+    st.builds(PresetMask, part, some, st.sampled_from(sorted(links.PRESETS)), number),
+    st.builds(MaskCell, part, some, number, number, st.booleans()),
+    st.builds(HideKey, part, some, number),
+    st.builds(ReplaceToken, part, number, number, st.just("") | text),
+    st.builds(Patch, part, number, some, number, text),
+)
+PLAIN = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
+"""What an address need not escape."""
+
+
+@given(any_edit)
+def test_an_edit_is_read_as_it_was_written(edit: Edit) -> None:
+    assert read_one(written(edit)) == edit
+    assert set(written(edit)) <= PLAIN
+
+
+@given(st.text(max_size=60) | st.from_regex(r"[hafxmcktp](\.[a-z0-9]{1,3}){0,7}", fullmatch=True))
+def test_only_what_would_be_written_is_read(text: str) -> None:
+    try:
+        edit = read_one(text)
+    except ValueError:
+        return
+    assert written(edit) == text
+
+
+@given(st.lists(st.builds(AblateHead, part, st.integers(0, 99), st.integers(0, 99), to)), number)
+def test_a_history_goes_through_an_address(made: list[Edit], done: int) -> None:
+    history = History(tuple(made[: links.MOST]), min(done, len(made[: links.MOST])))
+    assert from_address(to_address(history)) == (history, ())
+
+
+NO_EDITS = (
+    "h.d.a.0.z",  # every layer is no place for one head
+    "h.d.00.0.z",
+    "h.d.0.0",
+    "h.q.0.0.z",
+    "q.d.0",
+    "m.d.a.x.1",
+    "p.d.0.a.1.!!",
+    "p.d.0.a.1._w",  # no text in this encoding
+    "",
+)
+
+
+def test_what_is_no_edit_is_dropped_and_what_is_no_list_is_refused_whole() -> None:
+    good = History((AblateHead(D, 0, 1), HideKey(D, None, 4)), 2)
+    for bad in NO_EDITS:
+        history, notes = from_address(f"1.3~h.d.0.1.z~{bad}~k.d.a.4")
+        assert (history, len(notes)) == (good, 1)
+        assert "no edit" in notes[0]
+    for text in ["x", "2.0~h.d.0.1.z", "1~h.d.0.1.z", "1.-1~h.d.0.1.z", "~~~"]:
+        history, notes = from_address(text)
+        assert history == History()
+        assert "not a list of edits" in notes[0]
+
+
+def test_an_address_that_is_too_long_is_refused() -> None:
+    history, notes = from_address("1.1" + "~h.d.0.1.z" * 200)
+    assert history == History()
+    assert "at most 1,500" in notes[0]
+    full = History()
+    for head in range(links.MOST):
+        assert has_room_for(full, AblateHead(D, 10, head))
+        full = full.add(AblateHead(D, 10, head))
+    assert not has_room_for(full, AblateHead(D, 10, links.MOST))
+    assert has_room_for(full, AblateHead(D, 10, 1, "mean")), "it takes the place of another"
+
+
+def test_undo_redo_remove_and_clear() -> None:
+    first, second, third = (AblateHead(D, 0, head) for head in range(3))
+    history = History().add(first).add(second).add(third)
+    assert history.undo().made == (first, second)
+    assert history.undo().redo() == history
+    assert history.undo().add(first).edits == (second, first), "what was undone is gone"
+    assert history.without(0).made == (second, third)
+    assert history.undo().without(2) == History((first, second), 2)
+    assert history.clear().made == ()
+    assert history.clear().redo().made == (first,)
+    assert History().undo() == History() == History().redo()
+
+
+MAY, MAY_NOT = MaskCell(D, 0, 2, 1, True), MaskCell(D, 0, 2, 1, False)
+TWICE: list[tuple[Edit, Edit]] = [
+    (AblateHead(D, 0, 1), AblateHead(D, 0, 1, "mean")),
+    (AblateAttention(D, 0), AblateAttention(D, 0, "mean")),
+    (AblateMlp(D, 0), AblateMlp(D, 0, "mean")),
+    (CutEdge(D, 0, None, 2, 1), CutEdge(D, 0, None, 2, 1, "mean")),
+    (PresetMask(D, None, "window", 2), PresetMask(D, None, "padding", 3)),
+    (MAY_NOT, MAY),
+    (HideKey(D, 0, 1), HideKey(D, 0, 1)),
+    (ReplaceToken(D, 1, 4), ReplaceToken(D, 1, 5)),
+    (Patch(D, 0, 1, 2, "the hat"), Patch(D, 0, 1, 2, "the cat")),
+]
+ELSEWHERE: list[tuple[Edit, Edit]] = [
+    (MAY_NOT, MaskCell(D, None, 2, 1, True)),
+    (MAY_NOT, HideKey(D, 0, 1)),
+    (AblateHead(D, 0, 1), AblateHead(D, 1, 1)),
+    (AblateAttention(D, 0), AblateMlp(D, 0)),
+    (CutEdge(D, 0, None, 2, 1), CutEdge(D, 0, 3, 2, 1)),
+    (Patch(D, 0, None, 2, "the hat"), Patch(D, 0, 1, 2, "the hat")),
+]
+
+
+def test_of_two_edits_of_the_same_thing_the_newer_counts(subtests: pytest.Subtests) -> None:
+    for older, newer in TWICE:
+        with subtests.test(older=older):
+            between = AblateHead(D, 7, 7)
+            history = History().add(older).add(between).add(newer)
+            assert history == History((between, newer), 2)
+            assert history.without_same(older).made == (between,)
+    for one, other in ELSEWHERE:
+        with subtests.test(one=one, other=other):
+            assert History().add(one).add(other).made == (one, other)

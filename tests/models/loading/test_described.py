@@ -1,0 +1,135 @@
+"""What a config says it is: no word of any family raises more than a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from models.families import FAMILIES
+from models.families.published import Published
+from models.loading.described import describe
+from models.loading.files import CONFIG, CheckpointError
+from tests.models.loading.hostile import UGLY
+from tests.models.loading.opening import check_sentence
+
+pytestmark = pytest.mark.usefixtures("shapes_unchecked")
+
+WRONG: tuple[Any, ...] = (
+    *(None, True, 0, -1, 7.5, 1e308, 5e-324, 10**6, -(10**90), "7", UGLY),
+    *([[]], [None, UGLY], {"0": None}, {UGLY: {UGLY: []}}, {"rope_type": "yarn"}),
+    {"type": "llama3", "factor": 1e-300},
+    {"rope_type": "longrope", "short_factor": [1], "long_factor": "1"},
+    [0] * 3_000,
+)
+
+
+class Asked(dict[str, Any]):
+    """Values that remember which words were looked up."""
+
+    words: set[str]
+
+    def __getitem__(self, word: str) -> Any:
+        self.words.add(word)
+        return super().__getitem__(word)
+
+    def __contains__(self, word: object) -> bool:
+        self.words.add(str(word))
+        return super().__contains__(word)
+
+    def get(self, word: str, default: Any = None) -> Any:
+        self.words.add(word)
+        return super().get(word, default)
+
+
+def words_of(model_type: str) -> list[str]:
+    """What a family looks up in a config that says nothing."""
+    words = {"architectures", "quantization_config"}
+
+    def remember(read: Published, values: Mapping[str, Any]) -> None:
+        read.values = asked = Asked(values)
+        asked.words = words
+
+    with patch.object(Published, "__init__", remember):
+        FAMILIES[model_type].config(Published({}))
+    return sorted(words)
+
+
+def fault_of(folder: Path) -> str | None:
+    """What comes in place of a model or a fit sentence."""
+    try:
+        describe(folder)
+    except CheckpointError as error:
+        try:
+            check_sentence(str(error), folder)
+        except AssertionError as fault:
+            return str(fault)
+    except Exception as error:  # noqa: BLE001  (whatever it is, it is no sentence)
+        return f"{error!r:.200}"
+    return None
+
+
+def test_any_value_of_any_word_of_any_family_ends_in_a_model_or_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each word alone, and all words alike; the file itself is left out to be quick."""
+    said: dict[str, Any] = {}
+    monkeypatch.setattr("models.loading.described.read_json", lambda *_: dict(said))
+    offenders = []
+    for family in FAMILIES:
+        words = words_of(family)
+        assert len(words) > 12
+        for wrong in WRONG:
+            for told in [[word] for word in words] + [words]:
+                said = dict.fromkeys(told, wrong) | {"model_type": family}
+                if fault := fault_of(tmp_path):
+                    offenders.append(f"{family}, {told}: {wrong!r:.60}: {fault}")
+    assert offenders == []
+
+
+CLASSIFIER = {"architectures": ["BertForSequenceClassification"]}
+MASKED = {"architectures": ["RobertaForMaskedLM"]}
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("bert", {"is_decoder": True}, "is_decoder True"),
+    ("bert", {"architectures": ["BertLMHeadModel"]}, "BertLMHeadModel"),
+    ("bert", {"hidden_act": "mish"}, "'mish'"),
+    ("roberta", MASKED | {"hidden_act": "relu"}, "hidden_act 'relu'"),
+    ("roberta", {"pad_token_id": None}, "pad_token_id must be a token of its own"),
+    ("roberta", {"max_position_embeddings": 2}, "must be above 2"),
+    ("bart", {"decoder_attention_heads": 8}, "encoder_attention_heads 16 and"),
+    ("bart", {"normalize_before": True}, "normalize_before True"),
+    ("marian", {"static_position_embeddings": False}, "static_position_embeddings"),
+    ("bart", {"is_encoder_decoder": False}, "is_encoder_decoder False"),
+    ("t5", {"architectures": ["T5ForSequenceClassification"]}, "Classification is not"),
+    ("t5", {"feed_forward_proj": "gated-elu"}, "'gated-elu'"),
+    ("t5", {"relative_attention_max_distance": 5}, "max_distance must be above"),
+    ("bert", CLASSIFIER | {"id2label": {"a": "b"}}, "id2label"),
+    ("bert", CLASSIFIER | {"id2label": ["a"]}, "id2label"),
+    ("bert", CLASSIFIER | {"num_labels": 10**9}, "num_labels must be"),
+    ("mistral", {"layer_types": ["odd"]}, "layer_types"),
+    ("llama", {"head_dim": 3}, "a head of 3 is odd"),
+    ("llama", {"num_key_value_heads": 5}, "not divisible"),
+    ("llama", {"rope_scaling": 7}, "rope_scaling must be an object"),
+    ("llama", {"rope_scaling": {"type": ["yarn"]}}, "is not supported"),
+    ("llama", {"rope_scaling": {"type": "linear", "factor": "2"}}, "factor must be a number"),
+    ("llama", {"rope_scaling": {"type": "yarn"}, "max_position_embeddings": 0}, "a factor"),
+    ("llama", {"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4}}, "_freq"),
+    ("llama", {"rope_scaling": {"type": "yarn", "factor": 1e300}}, "must be between"),
+    ("electra", {}, "electra is not supported"),
+]
+
+
+def test_what_is_not_supported_is_refused_by_name(tmp_path: Path) -> None:
+    """Nothing is approximated: the sentence names what cannot be done."""
+    offenders = []
+    for family, values, words in REFUSED:
+        (tmp_path / CONFIG).write_text(json.dumps({"model_type": family} | values))
+        with pytest.raises(CheckpointError) as refused:
+            describe(tmp_path)
+        if words not in str(refused.value):
+            offenders.append(f"{family} {values}: {refused.value}")
+    assert offenders == []

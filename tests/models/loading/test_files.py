@@ -1,0 +1,109 @@
+"""Small files of a folder: what is read of them, and words that may stand in a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.loading.files import (
+    DEEPEST,
+    LARGEST_TEXT,
+    CheckpointError,
+    parse_object,
+    read_bytes,
+    read_text,
+    shown,
+    title,
+)
+
+pytestmark = pytest.mark.usefixtures("shapes_unchecked")
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(-1e300, 1e300)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text() | st.just("[{," * 100), VALUES))
+def test_sound_json_is_read_as_it_is(values: dict[str, object]) -> None:
+    assert parse_object(json.dumps(values), "it") == values
+
+
+@given(st.text() | st.text('[]{}",:0123456789eE+-.tfnul \\', max_size=40))
+def test_any_text_is_an_object_or_a_sentence(text: str) -> None:
+    with suppress(CheckpointError):
+        assert isinstance(parse_object(text, "it"), dict)
+
+
+def test_depth_is_counted() -> None:
+    def nested(depth: int) -> str:
+        return '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+
+    assert parse_object(nested(DEEPEST), "it")
+    with pytest.raises(CheckpointError, match="nested too deep"):
+        parse_object(nested(DEEPEST + 1), "it")
+
+
+@given(st.text() | st.text("\n\x1b\u202e\ud800\U000f0000\0 ab", min_size=1, max_size=200))
+def test_a_name_is_shown_on_one_line(name: str) -> None:
+    assert shown(name).isprintable()
+    assert len(shown(name)) <= 62
+    if name.isprintable() and len(name) <= 60:
+        assert shown(name).strip('"') == name.strip('"')
+        assert shown(name).strip(), "an empty name is seen"
+
+
+def test_what_a_name_looks_like(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown("x" * 60) == "x" * 60
+    assert shown("x" * 61) == "x" * 59 + "…"
+    assert shown(["a\n"]) == "['a\\n']"
+    assert [shown(name) for name in ("", " a", "a b", "a.")] == ['""', '" a"', "a b", '"a."']
+    monkeypatch.chdir(tmp_path)
+    assert title(Path()) == tmp_path.name
+
+
+def test_a_text_is_read_as_it_is_and_no_more_than_may_be(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * LARGEST_TEXT)
+    assert len(read_bytes(tmp_path, "a")) == LARGEST_TEXT
+    (tmp_path / "a").write_bytes(b"x" * (LARGEST_TEXT + 1))
+    with pytest.raises(CheckpointError, match="too large"):
+        read_bytes(tmp_path, "a")
+    assert len(read_text(tmp_path, "a", LARGEST_TEXT + 1)) == LARGEST_TEXT + 1
+    (tmp_path / "a").write_bytes("é\r\n🙂".encode())
+    assert read_text(tmp_path, "a") == "é\r\n🙂", "line ends are part of a vocabulary"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CheckpointError, match="has no readable pipe"):
+        read_bytes(tmp_path, "pipe")
+
+
+def test_links_are_followed_inside_the_folder_only(tmp_path: Path) -> None:
+    """Its own blobs belong to a folder of snapshots; one of a like name is another folder."""
+    home, out = tmp_path / "one", "is a link out of the folder"
+    for folder in ("one/below", "one-more", "blobs", "snapshots/1f"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a").write_text(folder)
+    links = {"in": "below/a", "round": "../one/below/a", "out": "../blobs/a", "twice": "out"}
+    for name, target in (links | {"like": "../one-more/a"}).items():
+        (home / name).symlink_to(target)
+    assert read_text(home, "in") == read_text(home, "round") == "one/below"
+    for name in ("out", "twice", "like"):
+        with pytest.raises(CheckpointError, match=f"{name} in one {out}"):
+            read_text(home, name)
+    (tmp_path / "link").symlink_to(home)
+    assert read_text(tmp_path / "link", "in") == "one/below", "the folder itself may be a link"
+    snapshot = tmp_path / "snapshots" / "1f"
+    (snapshot / "blob").symlink_to("../../blobs/a")
+    (snapshot / "other").symlink_to("../../one-more/a")
+    assert read_text(snapshot, "blob") == "blobs"
+    with pytest.raises(CheckpointError, match=f"other in 1f {out}"):
+        read_text(snapshot, "other")

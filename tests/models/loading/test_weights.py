@@ -1,0 +1,176 @@
+"""The weights of a folder: what its headers say, checked against the library and against lies."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save, save_file
+
+from models.loading.files import CheckpointError
+from models.loading.headers import BITS, check_header
+from models.loading.weights import STATE_WEIGHTS, WEIGHTS, open_file, open_weights
+from tests.models.loading.hostile import packed, shard, sharded, unpacked
+from tests.models.loading.opening import check_sentence
+
+READABLE = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+}
+TYPES = READABLE | {
+    "I64": torch.int64,
+    "I8": torch.int8,
+    "U32": torch.uint32,
+    "BOOL": torch.bool,
+    "C64": torch.complex64,
+    "F8_E4M3": torch.float8_e4m3fn,
+}
+SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+TENSORS = st.dictionaries(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=12).filter("__metadata__".__ne__),
+    st.tuples(SHAPES, st.sampled_from(sorted(TYPES))),
+    max_size=6,
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+COUNTS = st.lists(st.integers(-2, 40) | st.integers(), max_size=3) | JSON
+ENTRIES = st.fixed_dictionaries(
+    {"dtype": st.sampled_from(sorted(BITS)) | JSON, "shape": COUNTS, "data_offsets": COUNTS}
+)
+HEADERS = st.dictionaries(st.sampled_from("ab") | st.text(), ENTRIES | JSON, max_size=4) | JSON
+IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(IN_ONE_FOLDER, max_examples=max(100, IN_ONE_FOLDER.max_examples))
+
+
+def sentence_or_none(content: bytes, folder: Path) -> str | None:
+    """Every tensor of a file is read; no more than a CheckpointError with a fit sentence comes."""
+    (folder / WEIGHTS).write_bytes(content)
+    try:
+        weights = open_weights(folder)
+        with weights.reading() as read:
+            for name in weights.names:
+                read(name)
+    except CheckpointError as error:
+        check_sentence(str(error), folder)
+        return str(error)
+    return None
+
+
+@given(TENSORS, st.dictionaries(st.sampled_from("xyz"), st.text("ab"), max_size=2))
+def test_what_the_library_writes_is_what_we_read(
+    tensors: dict[str, tuple[tuple[int, ...], str]], notes: dict[str, str]
+) -> None:
+    values = {name: torch.zeros(shape).to(TYPES[dtype]) for name, (shape, dtype) in tensors.items()}
+    header, numbers = unpacked(save(values, notes or None))
+    stored = check_header(header, len(numbers), WEIGHTS, "it")
+    assert {name: (one.shape, one.dtype) for name, one in stored.items()} == tensors
+    assert sum(one.end - one.begin for one in stored.values()) == len(numbers)
+
+
+def test_one_file_and_many_hold_the_same_names_shapes_bytes_and_numbers(gpt2: Path) -> None:
+    theirs = load_file(gpt2 / WEIGHTS)
+    for files in ({WEIGHTS}, {shard(1), shard(2)}):
+        weights = open_weights(str(gpt2))
+        assert weights.names == tuple(sorted(theirs))
+        assert weights.bytes == sum(tensor.nbytes for tensor in theirs.values())
+        assert {weights.file(name) for name in weights.names} == files
+        with weights.reading() as read:
+            for name, tensor in theirs.items():
+                assert (weights.shape(name), weights.dtype(name)) == (tuple(tensor.shape), "F32")
+                assert torch.equal(read(name), tensor)
+        if files == {WEIGHTS}:
+            sharded(lambda _, places: places.popitem())(gpt2)  # whoever reads a file reads it all
+
+
+def test_a_fraction_comes_as_it_is_stored_and_no_other_number_is_a_weight(tmp_path: Path) -> None:
+    for dtype, kind in TYPES.items():
+        values = torch.linspace(0, 1, 12).view(3, 4).to(kind)
+        save_file({"a": values, "nothing": torch.zeros(0, 3)}, tmp_path / WEIGHTS)
+        weights = open_weights(tmp_path)
+        assert weights.dtype("a") == dtype
+        with weights.reading() as read:
+            assert read("nothing").shape == (0, 3)
+            if dtype in READABLE:
+                assert torch.equal(read("a"), values)
+                assert read("a").dtype == kind
+                continue
+            quantized = "is quantized" if BITS[dtype] == 8 and dtype != "BOOL" else "is of type"
+            with pytest.raises(CheckpointError, match=quantized):
+                read("a")
+
+
+def test_one_bad_number_is_found(tmp_path: Path) -> None:
+    for dtype in READABLE.values():
+        for number, place in (("nan", 0), ("inf", 500), ("-inf", -1)):
+            values = torch.randn(1001).to(dtype)
+            values[place] = float(number)
+            save_file({"good": torch.randn(5), "bad": values}, tmp_path / WEIGHTS)
+            with open_weights(tmp_path).reading() as read:
+                read("good")
+                with pytest.raises(CheckpointError, match=r"^bad in .* holds NaN, infinite"):
+                    read("bad")
+
+
+def test_the_memory_of_a_training_is_no_model(tmp_path: Path) -> None:
+    save_file({"a/step": torch.ones(())}, tmp_path / STATE_WEIGHTS)
+    with pytest.raises(CheckpointError, match=f"has no {WEIGHTS}"):
+        open_weights(tmp_path)
+    assert open_file(tmp_path, STATE_WEIGHTS).names == ("a/step",)
+
+
+def test_a_file_that_changed_after_its_header_was_read(tmp_path: Path) -> None:
+    save_file({"a": torch.ones(2, 3)}, tmp_path / WEIGHTS)
+    weights = open_weights(tmp_path)
+    for changed, why in (
+        ({"a": torch.ones(3, 2)}, "changed while it was"),
+        ({"a": torch.ones(2, 3, dtype=torch.complex64)}, "changed while it was"),
+        ({"b": torch.ones(3, 2)}, "damaged or cut short"),
+    ):
+        save_file(changed, tmp_path / WEIGHTS)
+        with weights.reading() as read, pytest.raises(CheckpointError, match=why):
+            read("a")
+    os.truncate(tmp_path / WEIGHTS, 70)
+    with weights.reading() as read, pytest.raises(CheckpointError, match="damaged or cut short"):
+        read("a")
+    (tmp_path / WEIGHTS).unlink()
+    with weights.reading() as read, pytest.raises(CheckpointError, match="has no readable"):
+        read("a")
+
+
+@MANY
+@given(st.binary(max_size=40) | HEADERS.map(lambda header: json.dumps(header).encode()))
+def test_random_headers(tmp_path: Path, header: bytes) -> None:
+    sentence_or_none(header, tmp_path)
+    sentence_or_none(packed(header, bytes(len(header) % 40)), tmp_path)
+
+
+@MANY
+@given(st.data(), st.integers(1, 4))
+def test_a_good_file_with_some_bytes_changed(
+    good_folders: Path, tmp_path: Path, data: st.DataObject, count: int
+) -> None:
+    """Most of these bytes are the header's; the numbers may change without a lie."""
+    content = bytearray((good_folders / "gpt2" / WEIGHTS).read_bytes())
+    header = 8 + int.from_bytes(content[:8], "little")
+    for _ in range(count):
+        content[data.draw(st.integers(0, header + 20))] = data.draw(st.integers(0, 255))
+    sentence_or_none(bytes(content), tmp_path)
+
+
+@IN_ONE_FOLDER
+@given(st.floats(0, 1, exclude_max=True))
+def test_a_good_file_cut_anywhere(good_folders: Path, tmp_path: Path, share: float) -> None:
+    content = (good_folders / "gpt2" / WEIGHTS).read_bytes()
+    sentence = sentence_or_none(content[: int(share * len(content))], tmp_path)
+    assert sentence
+    assert "damaged or cut short" in sentence or "is empty" in sentence

@@ -1,0 +1,197 @@
+"""What was learnt here reads as the library does, step by step, and loses what it says."""
+
+from __future__ import annotations
+
+import math
+from operator import itemgetter
+from typing import Any
+
+import pytest
+from cachetools import LRUCache, cached
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.inference import trained_tokenizers
+from explorer.text import TextError, round_trip
+from explorer.text.bpe_training import BPE, WORDPIECE
+from explorer.text.own_tokenizers import MadeHere, after, encoding, of_pieces
+from explorer.text.round_trip import lost
+from explorer.text.unigram import MOST_LEARNT, UNIGRAM, cuts, learn_unigram
+from tests.watching import watched
+
+TEXT = trained_tokenizers.shipped(trained_tokenizers.TRANSLATION)
+SPACES = "Spaces are lost or added; every other character comes back."
+WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
+ANY = st.text(
+    st.sampled_from("the cat dog sees,. \n🙂é\u0301\0<_▁#")
+    | st.characters(exclude_categories=["Cs"]),
+    max_size=60,
+)
+
+
+def labels(tokenizer: MadeHere, text: str) -> list[str]:
+    return [token.label for token in tokenizer.encode(text)]
+
+
+@pytest.mark.parametrize("way", [BPE, WORDPIECE])
+@given(text=ANY, step=st.integers(0, 60))
+def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
+    tokenizer = after(trained_tokenizers.rules(TEXT, 60, way), step)
+    taken = encoding(tokenizer, text)
+    tokens = tokenizer.encode(text)
+    if len(taken) > 2:
+        assert [p.id for p in taken[-1].pieces] == [token.id for token in tokens]
+        assert [p.label for p in taken[-1].pieces] == [token.label for token in tokens]
+    else:
+        assert not tokens
+
+
+def test_wordpiece_says_which_piece_it_takes_and_why_it_takes_none() -> None:
+    found = trained_tokenizers.rules("low low low lower lowest", 20, WORDPIECE)
+    tokenizer = after(found, len(found.rules))
+    assert [step.action for step in encoding(tokenizer, "lows x")][2:] == [
+        "The longest piece that begins here is low; go on with ##s.",
+        "The longest piece that begins here is ##s.",
+        "A character is not in the vocabulary, so the whole word becomes [UNK].",
+    ]
+    too_long = encoding(tokenizer, "low" * 34)[2].action
+    assert too_long == "The word has 102 characters; of more than 100 it becomes [UNK] unread."
+
+
+def test_a_text_without_a_space_is_refused_at_once() -> None:
+    for way in [BPE, WORDPIECE]:
+        with pytest.raises(TextError, match="1,000,000 characters without a space"):
+            trained_tokenizers.rules("abcdefghij" * 100_000, 20, way)
+
+
+def test_white_space_without_a_word_is_refused_at_once_where_it_is_one() -> None:
+    """To byte-level BPE it is one word; WordPiece throws it away."""
+    text = f"a{' ' * 999_000}b"
+    with pytest.raises(TextError, match="999,000 spaces without a word"):
+        trained_tokenizers.rules(text, 20, BPE)
+    assert trained_tokenizers.rules(text, 20, WORDPIECE).rules == ()
+
+
+def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: LRUCache[Any, Any] = LRUCache(200_000, getsizeof=itemgetter(1))
+    monkeypatch.setattr(
+        trained_tokenizers, "_rules", cached(kept)(trained_tokenizers._rules.__wrapped__)
+    )
+    small = trained_tokenizers.rules("low low lower", 20)
+    assert trained_tokenizers.rules("low low lower", 20) is small
+    long = "low " * 50_000
+    assert trained_tokenizers.rules(long, 20) is not trained_tokenizers.rules(long, 20), (
+        "it alone is too large"
+    )
+    assert trained_tokenizers.rules("low low lower", 20) is small
+    for count in range(20):
+        trained_tokenizers.rules(f"low low lower {count}", 20)
+    assert kept.currsize <= 200_000
+    assert trained_tokenizers.rules("low low lower", 20) is not small
+
+
+def test_what_hangs_on_rules_is_never_more_than_is_counted() -> None:
+    text = trained_tokenizers.shipped(trained_tokenizers.README)
+    made = trained_tokenizers.rules(text, 300)
+    for step in range(len(made.rules) + 1):
+        made.after(step)
+    held = sum(state.nbytes for state in made.states.values())
+    assert len(made.states) == 4
+    assert len(text.encode()) + held <= trained_tokenizers.bytes_of(text, made)
+
+
+@given(st.lists(st.sampled_from(["the", "cat", "house", "sees", "tact", "hhh", "a"]), min_size=1))
+def test_the_likeliest_cut_is_the_librarys(words: list[str]) -> None:
+    unigram = trained_tokenizers.pieces(TEXT, trained_tokenizers.sizes(TEXT, 100)[0])
+    tokenizer = of_pieces(unigram)
+    for word in words:
+        best, *others = cuts(f"▁{word}", unigram.scores)
+        ids = [token.id for token in tokenizer.encode(word)]
+        chosen = [unigram.pieces[number] for number in ids]
+        assert "".join(best.pieces) == "".join(piece for piece, _ in chosen) == f"▁{word}"
+        assert math.isclose(best.score, sum(score for _, score in chosen), abs_tol=1e-9)
+        assert all(other.score <= best.score for other in others)
+
+
+def test_a_piece_stands_twice_among_the_different_words() -> None:
+    for name in trained_tokenizers.SHIPPED:
+        text = trained_tokenizers.shipped(name)
+        words = {f"▁{word}" for word in text.split()}
+        pieces = [
+            piece
+            for piece, _ in trained_tokenizers.pieces(text, 1_000).pieces[1:]
+            if len(piece) > 1
+        ]
+        assert pieces
+        assert all(sum(word.count(piece) for word in words) > 1 for piece in pieces)
+
+
+def test_sizes_become_smaller_and_keep_every_character() -> None:
+    text = trained_tokenizers.shipped(trained_tokenizers.README)
+    sizes = trained_tokenizers.sizes(text, 100)
+    assert sizes == sorted(sizes, reverse=True)
+    for size in sizes:
+        pieces = dict(trained_tokenizers.pieces(text, size).pieces)
+        assert {*text} - {*" \n"} <= pieces.keys()
+        assert len(pieces) <= size
+        assert all(score < 0 for score in list(pieces.values())[1:])
+
+
+def test_odd_texts_are_learnt() -> None:
+    for text in ["a", "🙂", "\0\x07", "a\n\nb", "aaaa", "ab" * 3_000]:
+        for way in (BPE, WORDPIECE, UNIGRAM):
+            if way == WORDPIECE and text == "\0\x07":
+                continue  # of which nothing is left
+            assert labels(trained_tokenizers.tokenizer(text, way, 50), text), (way, text[:9])
+
+
+@WAYS
+def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
+    with pytest.raises(TextError, match="no text to learn from"):
+        trained_tokenizers.tokenizer("", way, 20)
+    with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 fit"):
+        trained_tokenizers.tokenizer("ab cd" * 1_000_000, way, 20)
+    with pytest.raises(TextError, match="at most 100,000 fit"):
+        learn_unigram("a " * MOST_LEARNT, 20)
+
+
+@pytest.mark.parametrize(
+    ("way", "text", "said"),
+    [
+        (BPE, " the  cat\n🙂", ""),
+        (WORDPIECE, "the cat, the dog", SPACES),
+        (WORDPIECE, "the ☃", "The first difference is at word 2: “☃” comes back as “[UNK]”."),
+        (UNIGRAM, "the  cat\nsees", SPACES),
+    ],
+)
+def test_there_and_back(way: str, text: str, said: str) -> None:
+    tokenizer = trained_tokenizers.tokenizer(TEXT + ", .", way, 100)
+    assert lost(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == said
+
+
+def test_what_is_lost_is_said() -> None:
+    assert lost("The CAT", "the cat") == "Capitals are lost; every letter comes back."
+    assert lost("abc", "ab") == "The first difference is at word 1: “abc” comes back as “ab”."
+    assert lost("a b", "a") == "The first difference is at word 2: “b” comes back as nothing."
+    assert lost("a", "b a") == "Before word 1, “b” comes back, which was not there."
+    assert lost("a b c", "a c") == "The first difference is at word 2: “b” comes back as nothing."
+    assert lost("a b", "a b c") == "Before word 3, “c” comes back, which was not there."
+
+
+def test_only_few_words_behind_the_first_that_differs_are_matched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matched: list[int] = []
+    matcher = round_trip.SequenceMatcher
+    tell = watched(matcher, lambda _, one, other, **__: matched.extend((len(one), len(other))))
+    monkeypatch.setattr(round_trip, "SequenceMatcher", tell)
+    same, rest = ["a", "b"] * 2_000, ["c"] * 4_000
+    said = lost(" ".join([*same, "x", *rest]), " ".join([*same, "y", *rest]))
+    assert said == "The first difference is at word 4001: “x” comes back as “y”."
+    assert max(matched) <= round_trip.LOOKED_AT
+
+
+@given(ANY)
+def test_bytes_lose_nothing(text: str) -> None:
+    tokenizer = after(trained_tokenizers.rules(TEXT, 60, BPE), 60)
+    assert lost(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == ""

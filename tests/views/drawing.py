@@ -1,0 +1,107 @@
+"""What tests of drawn pages share: every view's address, what a view was sent, odd models."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from explorer.catalog import entries
+from explorer.components import wire
+from explorer.text import character_tokenizer, word_tokenizer
+from explorer.text.special import DECODER
+from tests.browser.truth.views import CHOICES
+from tests.shelf import WORDS, put
+from tests.source import ROOT
+
+PAGES = sorted(ROOT.glob("pages/*/*.py"))
+NOT_OFFERED = ("experiments/compare", "A training step")
+"""Only where snapshots of a training lie beside the model."""
+
+
+def path_of(page: Path) -> str:
+    """What `apps.page` opens, such as "attention/heads"."""
+    return f"{page.parent.name}/{page.stem}"
+
+
+def every_view() -> list[tuple[str, dict[str, str]]]:
+    """Every view of every page: the page, and what its address asks for."""
+    found = []
+    for page in PAGES:
+        key, names = CHOICES.get(page.stem, ("", [""]))
+        for name in names:
+            if (path_of(page), name) != NOT_OFFERED:
+                found.append((path_of(page), {key: name} if key else {}))
+    return found
+
+
+def sent(at: AppTest, key: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The message that the view under this key was sent: its header and its planes of numbers."""
+    (view,) = (view for view in at.get("bidi_component") if view.key == key)
+    return wire.unpack(view.proto.bytes)
+
+
+def cells(at: AppTest, key: str) -> dict[str, dict[str, str]]:
+    """What a board shows: rows by their names, cells by their columns."""
+    header, _ = sent(at, key)
+    columns = [name for name, _ in header["columns"]]
+    return {
+        row["name"]: dict(zip(columns, (cell[0] for cell in row["cells"]), strict=True))
+        for row in header["rows"]
+    }
+
+
+def press(at: AppTest, key: str) -> AppTest:
+    at.button(key=key).click().run()
+    assert not at.exception
+    return at
+
+
+def put_state(at: AppTest, **state: object) -> AppTest:
+    """Draw it again with this in its session, as a view would report it."""
+    for key, value in state.items():
+        at.session_state[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def pasted(at: AppTest) -> str:
+    """The lines to paste of an opened page."""
+    return str(put_state(at, code=True).code[0].value)
+
+
+def run(lines: str, models: Path | None = None) -> tuple[dict[str, Any], list[str]]:
+    """What these lines make in a fresh namespace, where the README is, and what they print.
+
+    `models` is where models lie that are not the project's: the lines name those in short.
+    """
+    short = re.search(r"'([^']+)'\)?  # put the way to it in front", lines)
+    if short and models:
+        lines = lines.replace(repr(short[1]), repr(str(models / short[1])), 1)
+    made: dict[str, Any] = {"__name__": "pasted"}
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(lines, "pasted", "exec"), made)
+    assert printed.getvalue().strip(), "pasted lines end in something to see"
+    return made, printed.getvalue().splitlines()
+
+
+def words_model(folder: Path, name: str, example: str = "the cat", **more: Any) -> None:
+    """An untrained decoder of words."""
+    put(folder, name, word_tokenizer(WORDS, DECODER), example, **{"kind": "decoder", **more})
+
+
+def long_model(folder: Path, name: str, **more: Any) -> None:
+    """An untrained decoder of letters that reads two thousand of them."""
+    letters = character_tokenizer("abc ", DECODER)
+    put(folder, name, letters, "abc", **{"kind": "decoder", "max_len": 2_048, **more})
+
+
+def without_numbers(name: str) -> None:
+    """From now on the first queries of this model, as it is opened, are no numbers."""
+    named = dict(entries.open_model(name).model.named_parameters())
+    named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))

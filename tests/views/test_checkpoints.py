@@ -1,0 +1,208 @@
+"""The Checkpoints page without a browser: its tensors, its shelf, and folders that are damaged."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import weight_statistics
+from explorer.text.number_format import megabytes, three
+from explorer.views.checkpoints import weight_norms
+from explorer.views.checkpoints.view_choice import VIEWS
+from explorer.views.checkpoints.weight_norms import short
+from models import Transformer, TransformerConfig
+from tests import apps
+from tests.apps import said, views
+from tests.shelf import shelf
+from tests.views.drawing import press
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A shelf of one's own, to do damage on."""
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "own"))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+    return shelf(tmp_path / "own")
+
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def page(**address: str) -> AppTest:
+    return apps.page("models/checkpoints", **address)
+
+
+def change(folder: Path, **tensors: torch.Tensor | None) -> None:
+    """Put tensors into a file of weights, or take them out."""
+    kept = load_file(folder / WEIGHTS)
+    for name, tensor in tensors.items():
+        if tensor is None:
+            kept.pop(name)
+        else:
+            kept[name] = tensor
+    save_file(kept, folder / WEIGHTS)
+
+
+def test_the_views_follow_the_sidebar() -> None:
+    for part, attention in [
+        ("Encoder", "encoder.blocks.0.self_attn"),
+        ("Decoder", "decoder.blocks.0.self_attn"),
+        ("Cross", "decoder.blocks.0.cross_attn"),
+    ]:
+        for view in ("Weights", "Spectra"):
+            at = page(model="translation", show=view, part=part)
+            assert f"`{attention}.q_proj.weight`" in said(at)
+        at = page(model="translation", show="Heads", part=part)
+        statistics = next(c for c in at.segmented_control if c.key == "statistic").options
+        assert ("Distance" in statistics) == (part != "Cross")
+
+
+def test_only_the_chosen_view_is_computed_and_once(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    summary = weight_statistics.summary
+
+    def never(*_: Any) -> None:
+        raise AssertionError("nobody asked for this")
+
+    def counting(name: str, tensor: torch.Tensor) -> weight_statistics.Summary:
+        counted.append(name)
+        return summary(name, tensor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(weight_norms, "survey", never)
+        for view in ("Ledger", "Weights", "Spectra", "Heads"):
+            page(model="reverse", show=view)
+    monkeypatch.setattr(weight_statistics, "summary", counting)
+    (small_models / "letters" / WEIGHTS).touch()  # opened anew
+    page(model="letters", show="Norms")
+    once = len(counted)
+    assert once == len(set(counted)) > 0
+    page(model="letters", show="Doctor")
+    page(model="letters", show="Norms", tensors="Biases")
+    assert len(counted) == once
+
+
+def test_the_shelf_says_what_a_model_is_and_how_big(small_models: Path) -> None:
+    at = page(model="letters")
+    size = (small_models / "letters" / WEIGHTS).stat().st_size
+    assert {megabytes(size), "ours", "letters"} <= {text.value for text in at.text}
+    captions = [caption.value for caption in at.caption]
+    assert "Letters" in captions
+    assert any(caption.startswith("decoder, 2 × 4 heads") for caption in captions)
+
+
+def test_the_ledger_says_how_it_adds_up_and_why_nothing_is_exported() -> None:
+    at = page(model="translation", ledger="paper")
+    assert "what is below adds up to one layer" in said(at)
+    fault = next(each for each in at.caption if "cannot be exported" in each.value)
+    assert fault.value == "It cannot be exported: no published family has this shape."
+    nearest = fault.help.replace("\\", "").replace("\u2060", "")
+    assert nearest.startswith("The nearest is ")
+    assert "kind is decoder, here encoder-decoder" in nearest
+
+
+def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_have_it() -> None:
+    at = page(model="letters", show="Weights", tensor="mlp.up_proj.weight", layer="0")
+    assert "`decoder.blocks.0.mlp.up_proj.weight`" in said(at)
+    at.segmented_control(key="layer").set_value(1).run()
+    assert "`decoder.blocks.1.mlp.up_proj.weight`" in said(at)
+    at.selectbox(key="tensor").set_value("head.weight").run()
+    assert "`head.weight`" in said(at)
+    at = page(model="translation", show="Weights", tensor="cross_attn.v_proj.bias", part="Cross")
+    assert "`decoder.blocks.0.cross_attn.v_proj.bias`" in said(at)
+    at.selectbox(key="model").set_value("letters").run()
+    assert not at.exception
+    assert "`decoder.blocks.0.self_attn.q_proj.weight`" in said(at)
+
+
+def test_the_picture_says_what_a_cell_is_and_whose_rows_they_are() -> None:
+    at = page(model="letters", show="Weights", head="2")
+    assert "Each cell is one weight. Rows 8–11 are head 2." in said(at)
+    embedding = {"tensor": "decoder.embedding.weight", "cell": "Largest |w|"}
+    at = page(model="letters", show="Weights", **embedding)
+    assert "Each cell is the largest size |w| of 3 × 1 weights" in said(at)
+
+
+def test_a_vector_has_no_spectrum_and_each_kind_has_norms() -> None:
+    at = page(model="letters", show="Spectra")
+    options = at.selectbox(key="tensor").options
+    assert options
+    assert not any(option.endswith("bias") for option in options)
+    assert "Exact: a singular value decomposition" in said(at)
+    for kind in ["Matrices", "Norm gains", "Biases"]:
+        at = page(model="translation", show="Norms", tensors=kind)
+        assert views(at) >= {"norms_encoder", "norms_decoder"}
+        assert f"**{kind}: root mean square**" in said(at)
+
+
+def test_parts_of_a_layer_have_names_of_their_own() -> None:
+    model = Transformer(TransformerConfig(kind="encoder-decoder", norm_position="sandwich"))
+    assert model.decoder is not None
+    names = [name for name, _ in model.decoder.blocks[0].named_parameters()]
+    assert len({short(name) for name in names}) == len(names) > 20
+    assert short("cross_attn.q_proj.bias") == "cross.q_proj.bias"
+    assert short("self_residual.norm.weight") == "attn.norm"
+
+
+def test_heads_need_a_text_and_the_doctor_does_without() -> None:
+    for view in ("Heads", "Doctor"):
+        at = page(model="reverse", show=view)
+        at.text_input(key="text").set_value(" ").run()
+        assert not at.exception
+        assert "There is nothing to read yet: type a sentence." in said(at)
+    assert "**Looks untrained**" in said(at)
+
+
+def test_the_doctor_names_what_is_wrong_with_a_model_that_opens(spoiled: Path) -> None:
+    name = "decoder.blocks.0.self_attn.k_proj.weight"
+    planted = {name: torch.zeros(16, 16), "**b** <b> $x$": torch.zeros(2)}
+    change(spoiled / "letters", **planted)
+    at = page(model="letters", show="Doctor")
+    assert "**All zero**" in said(at)
+    assert f"Only zeros stand in {name}" in said(at)
+    assert "**Unexpected tensors**" in said(at)
+    assert not any("<b>" in prose.value for prose in [*at.markdown, *at.caption])
+    for view in ("Weights", "Spectra", "Norms", "Heads"):
+        page(model="letters", show=view, tensor="self_attn.k_proj.weight")
+
+
+def test_a_model_that_lacks_a_tensor_is_examined_instead(spoiled: Path) -> None:
+    missing = "decoder.blocks.1.mlp.up_proj.weight"
+    change(spoiled / "letters", **{missing: None, "surplus": torch.zeros(2)})
+    for view in VIEWS:
+        at = page(model="letters", show=view)
+        assert "cannot be opened" in said(at)
+        assert "**Missing tensors**" in said(at)
+        assert f"The config asks for {missing}" in said(at)
+        assert "**Unexpected tensors**" in said(at)
+    at.selectbox(key="model").set_value("reverse").run()
+    assert "cannot be opened" not in said(at)
+
+
+def test_a_folder_that_is_no_model_says_why_when_asked(spoiled: Path) -> None:
+    (spoiled / "letters" / "config.json").write_text(json.dumps({"kind": "banana"}))
+    at = page()
+    assert "banana" not in said(at)
+    assert "banana" in said(press(at, "why_letters"))
+    assert "**Files that cannot be read**" in said(at)
+    assert "banana" not in said(press(at, "why_letters"))
+
+
+def test_numbers_have_three_digits() -> None:
+    said = {0.0: "0", 1.0: "1.00", 0.98765: "0.988", 12.34: "12.3", 123.4: "123", 1234.0: "1,230"}
+    said |= {-0.00512: "−0.00512", 9.999: "10.0", 0.0000004321: "4.32e−7", math.inf: "∞"}
+    for value, text in said.items():
+        assert three(value) == text
+    assert three(math.nan) == "no value"
+    assert megabytes(548_105_171) == "548 MB"

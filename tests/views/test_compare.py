@@ -1,0 +1,154 @@
+"""The Compare page without a browser: what stands on the other side, and what is said of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.interventions.edit_links import to_address
+from explorer.interventions.edits import AblateHead, History
+from explorer.runs.worker import work
+from explorer.text.literal import literal
+from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
+from tests import apps, zoo
+from tests.apps import said, taken, views
+from tests.runs.making import tiny_run
+from tests.views.drawing import pasted, press, put_state
+
+ALIKE = "Their rows are 0 bits apart"
+SECOND_HEAD = AblateHead("decoder.self_attn", 0, 1)
+EDITS = to_address(History((SECOND_HEAD,), 1))
+
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def page(compared_with: str = HEAD, **address: str) -> AppTest:
+    return apps.page(
+        "experiments/compare", **{"model": "letters", "with": compared_with, **address}
+    )
+
+
+def other_head(at: AppTest) -> tuple[object, object]:
+    return at.selectbox(key="other_layer").value, at.selectbox(key="other_head").value
+
+
+def test_a_head_beside_itself_has_a_difference_of_nothing() -> None:
+    at = page(layer="0", head="1", other_layer="0", other_head="1")
+    assert f"Both maps are over the same tokens. {ALIKE}" in said(at)
+    at.selectbox(key="other_head").set_value("2").run()
+    assert not at.exception
+    assert ALIKE not in said(at)
+
+
+def test_the_edits_of_the_address_stand_beside_the_pass_as_it_is() -> None:
+    at = page(EDITED, layer="1", edits=EDITS)
+    assert "Layer 0, head 1 to zero" in said(at)
+    assert ALIKE not in said(at)
+    assert ALIKE in said(press(at, "undo"))
+
+
+def test_models_of_another_kind_have_no_difference() -> None:
+    at = page(MODEL, other_model="reverse")
+    assert "map_difference" not in views(at)
+    assert "so there is no difference to show" in said(at)
+
+
+def test_steps_are_offered_where_they_lie_beside_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tiny_run(tmp_path / "runs")
+    work(run.folder)
+    at = page(STEP, model=run.name, text="cab", part="Cross")
+    assert "map_difference" in views(at), "the answer may be another one, but the rows are the same"
+    steps = at.selectbox(key="other_step")
+    assert steps.options == [str(step) for step, _ in run.snapshots()]
+    assert ALIKE not in said(at)
+    steps.set_value(steps.options[-1]).run()
+    assert not at.exception
+    assert ALIKE in said(at)
+
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "none"))
+    monkeypatch.setenv("EXPLORER_MODELS", str(run.folder / "checkpoint"))
+    at = page(STEP, model="checkpoint", text="cab")
+    assert at.selectbox(key="model").value == "checkpoint", "it was trained elsewhere"
+    assert at.selectbox(key="other_step").options[0] == "0"
+
+
+def test_with_edits_a_model_that_writes_says_what_it_writes_now() -> None:
+    edits = to_address(History((AblateHead("decoder.cross_attn", 0, 1),), 1))
+    at = page(EDITED, model="translation", edits=edits)
+    assert "After, it writes:" in said(at)
+    assert not views(at) & {"answer_first", "answer_second"}, "the answer without edits is not its"
+    at = page(SENTENCE, model="translation", other_text="a white dog eats")
+    assert views(at) >= {"answer_first", "answer_second"}
+
+
+def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = page(layer="0", head="1", other_layer="1", other_head="3")
+    assert not at.get("download_button")
+    put_state(at, take_away=True)
+    assert len(at.get("download_button")) == 6
+    assert literal("Layer 1, head 3 − layer 0, head 1 of letters") in said(at)
+    found = taken(at, monkeypatch).about
+    place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
+    assert place == ["decoder.self_attn", "1", "3"]
+    assert "edits of the second" not in found
+
+
+def test_what_is_taken_away_says_what_was_edited_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what was undone nor what does not fit."""
+    undone, misfit = AblateHead("decoder.self_attn", 0, 2), AblateHead("decoder.self_attn", 9, 0)
+    address = to_address(History((SECOND_HEAD, misfit, undone), 2))
+    found = taken(page(EDITED, layer="1", edits=address), monkeypatch).about
+    assert found["edits of the second"] == "Layer 0, head 1 to zero"
+    assert found["the same in an address"] == f"edits={EDITS}"
+
+
+def test_a_second_sentence_is_left_out_where_the_other_model_reads_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo.bert(tmp_path / "bert")
+    zoo.gpt2(tmp_path / "gpt2")
+    zoo.bert(tmp_path / "another", seed=1)
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
+    for other in ("reviews", "translation", "gpt2"):
+        pair = ("1 2", "2 3") if other == "gpt2" else ("the cat", "a dog")
+        at = page(MODEL, model="bert", other_model=other, text=pair[0], pair=pair[1])
+        assert at.selectbox(key="model").value == "bert"
+        assert "one text at a time" not in said(at)
+        assert f"{other} reads one sentence: the second one is left out there." in said(at)
+    at = page(MODEL, model="bert", other_model="another", text="the", pair="dog")
+    assert "map_difference" in views(at), "a model that reads pairs reads this one"
+    assert "left out" not in said(at)
+
+
+def test_the_other_side_follows_what_is_chosen_until_somebody_chooses_there() -> None:
+    at = page(layer="0", head="1")
+    at.segmented_control(key="layer").set_value(1).run()
+    assert other_head(at) == ("1", "2")
+    at.segmented_control(key="head").set_value(2).run()
+    assert other_head(at) == ("1", "3")
+    at.selectbox(key="other_head").set_value("0").run()
+    at.segmented_control(key="head").set_value(1).run()
+    assert other_head(at) == ("1", "0")
+
+    at = page(SENTENCE, text="the cat")
+    at.text_input(key="text").set_value("the hat").run()
+    assert at.text_input(key="other_text").value == "the hat"
+    at.text_input(key="other_text").set_value("a cat").run()
+    at.text_input(key="text").set_value("the dog").run()
+    assert at.text_input(key="other_text").value == "a cat"
+    assert not at.exception
+
+
+def test_the_lines_to_paste_make_both_sides() -> None:
+    for kind in (HEAD, SENTENCE, MODEL, EDITED):
+        code = pasted(page(kind, layer="1", edits=EDITS))
+        assert "first = seen.weights('decoder.1.self_attn', head=" in code
+        assert "second = seen.weights('" in code
+        assert ("Scale(site='decoder.0.self_attn.head_out'" in code) == (kind == EDITED)

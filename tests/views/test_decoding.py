@@ -1,0 +1,207 @@
+"""Decoding without a browser: what it cuts, its branches, and what does not fit into them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.sampling_stages import stages
+from explorer.catalog import entries
+from explorer.inference.continuation import ends
+from explorer.text import word_tokenizer
+from explorer.text.special import SOURCE
+from explorer.views.decoding import forced_and_free
+from explorer.views.decoding.sampling_columns import cut_in_words
+from models.generation import Sampling
+from tests import apps
+from tests.apps import said, views
+from tests.shelf import WORDS, put
+from tests.views.drawing import cells, press
+from tests.watching import watched
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+WRITES = ("letters", "translation")
+UNKNOWN = "Not in this model's vocabulary"
+LOGITS = torch.arange(1_000.0)
+"""Each token is e times likelier than the one before it."""
+
+
+def page(**address: str) -> AppTest:
+    return apps.page("generation/decoding", **{"model": "letters", **address})
+
+
+def branches(at: AppTest) -> str:
+    return "".join(at.query_params.get("branches", [""]))
+
+
+def test_a_model_that_only_reads_leads_to_its_last_stage() -> None:
+    for model in ["reviews", "reverse"]:
+        at = press(page(model=model), "to_last_stage")
+        last = stages_of(entries.open_model(model).config)[-1].name
+        assert "".join(at.query_params["stage"]) == last
+
+
+def test_what_is_cut_is_told_from_what_is_too_unlikely() -> None:
+    for sampling, words in [
+        (Sampling(), "Nothing is cut: 104 tokens can be drawn and 896 are too unlikely."),
+        (Sampling(0.005), "Nothing is cut: 1 token can be drawn and 999 are too unlikely."),
+        (Sampling(0.005, top_k=50), "top-k cuts 950 tokens with 0: 1 token can be drawn and 49"),
+        (Sampling(top_k=50), "top-k cuts 950 tokens with 0: 50 tokens can be drawn."),
+        (Sampling(0.005, top_k=2), "top-k cuts 998 tokens with 0: 1 token can be drawn and 1 is"),
+        (Sampling(top_k=5_000), "top-k cuts 0 tokens with 0: 104 tokens can be drawn and 896"),
+        (Sampling(0.005, 50, 0.9), "top-p cuts 49 tokens with 0: 1 token can be drawn."),
+        (Sampling(top_p=0.9), "top-p cuts 997 tokens with 0.0498: 3 tokens can be drawn."),
+    ]:
+        assert words in cut_in_words(stages(LOGITS, sampling), sampling)
+    some, sampling = LOGITS[:10].clone(), Sampling(top_k=5)
+    some[3] = -torch.inf
+    words = "Of 9 tokens that may be written top-k cuts 4"
+    assert words in cut_in_words(stages(some, sampling), sampling)
+
+
+def test_what_is_cut_is_said_and_marked() -> None:
+    count = entries.open_model("letters").config.vocab_size
+    assert f"Nothing is cut: {count:,} tokens can be drawn." in said(page(top_p="1.0"))
+    at = page(top_k="4", top_p="0.6")
+    shown = cells(at, "stages")
+    assert sum(row["top-k 4"] == "cut" for row in shown.values()) == len(shown) - 4
+    assert "top-k cuts" in said(at)
+    assert "top-p cuts" in said(at)
+
+
+def test_at_temperature_0_nothing_is_drawn() -> None:
+    at = page(temperature="0.0")
+    assert "at temperature 0 nothing is drawn" in said(at)
+    assert [row["renormalised"] for row in cells(at, "stages").values()].count("1.00") == 1
+    first = branches(press(at, "draw"))
+    assert first == branches(at.number_input(key="seed").set_value(7).run())
+
+
+def test_branches_are_drawn_forced_undone_and_in_the_address() -> None:
+    for model in WRITES:
+        at = page(model=model, length="3")
+        assert not branches(at)
+        one = branches(press(at, "draw"))
+        assert one.startswith("0d")
+        more = branches(press(at, "write_on"))
+        assert more.startswith(f"{one}.1d")
+        assert branches(press(at, "undo_writing")).startswith(f"{one}~1d")
+        assert branches(press(at, "redo_writing")) == more
+        assert not branches(press(at, "clear_writing"))
+        again = page(model=model, branches=more)
+        assert branches(again) == more
+        assert len(again.dataframe[0].value) == 1
+
+
+def test_branches_belong_to_a_text_and_come_back_with_it() -> None:
+    at = press(page(), "draw")
+    before, text = branches(at), at.text_input(key="text").value
+    at.text_input(key="text").set_value("the hat").run()
+    assert not branches(at)
+    at.text_input(key="text").set_value(text).run()
+    assert branches(at) == before
+
+
+def test_what_is_too_long_or_nothing_is_said() -> None:
+    for model in WRITES:
+        for way in ["Token by token", "Beam search", "Teacher forcing"]:
+            at = page(model=model, way=way, text="word " * 300)
+            assert "shorten it" in said(at)
+            at.text_input(key="text").set_value("").run()
+            assert "There is nothing to read yet" in said(at)
+            assert not at.exception
+
+
+def test_writing_stops_and_says_why() -> None:
+    for model in WRITES:
+        at = press(page(model=model, length="64"), "write_on")
+        assert "Stopped: " in said(at)
+        assert at.button(key="draw").disabled
+        opened = entries.open_model(model)
+        last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
+        if last in ends(opened):
+            assert "ends the text" in said(at)
+        else:
+            assert f"all {opened.config.max_len} places of this model are filled" in said(at)
+
+
+def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:
+    forced = {"model": "translation", "way": "Teacher forcing"}
+    at = page(**forced, target="le chat noir")
+    shown = cells(at, "forcing")
+    assert [*shown["target in"].values()] == ["<s>", "le", "chat", "noir"]
+    assert [*shown["target out"].values()] == ["le", "chat", "noir", "</s>"]
+    assert "Fed the target, " in said(at)
+    assert UNKNOWN not in said(at)
+    assert "so written as <unk>: “ours”." in said(page(**forced, target="le ours"))
+    assert "shorten it" in said(page(**forced, target="le " * 90))
+    at = page(**forced, text="cat the")
+    assert "it is the model's own answer: type another" in said(at), "there is no right one"
+    assert "never departs" in said(at)
+
+
+def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
+    at = page(model="translation")
+    at.text_input(key="typed").set_value("le chat").run()
+    tokenizer = entries.open_model("translation").tokenizer
+    forced = f"0f{tokenizer.id_of('le')}-{tokenizer.id_of('chat')}"
+    assert branches(at) == forced
+    assert not at.text_input(key="typed").value
+    assert UNKNOWN not in said(at)
+    at.text_input(key="typed").set_value("noir ours").run()
+    assert f"{UNKNOWN}, so written as <unk>: “ours”." in said(at)
+    assert UNKNOWN not in said(press(at, "undo_writing"))
+    at.text_input(key="typed").set_value("le " * 60).run()
+    assert "there is room for" in said(at)
+    assert branches(at).startswith(f"{forced}~")
+
+
+def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
+    full = ".".join(f"0f{token}" for token in range(20, 258))
+    at = page(length="5", branches=f"{full}.1")
+    before = branches(at)
+    assert not at.button(key="draw").disabled
+    at.text_input(key="typed").set_value("qqqq").run()
+    assert "The branches hold 240 tokens in all, so 2 more fit: Undo or Clear" in said(at)
+    assert branches(at) == before
+    assert "so 0 more fit: Undo or Clear makes room" in said(press(at, "write_on"))
+    assert at.button(key="draw").disabled
+
+
+def test_a_target_is_fed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[object]()
+    monkeypatch.setattr(
+        forced_and_free, "forced", watched(forced_and_free.forced, lambda *a: made.append(a))
+    )
+    at = page(way="Teacher forcing", text="the hat and")
+    at.run()
+    assert len(made) == 1
+    at.slider(key="given").set_value(1).run()
+    assert len(made) == 2
+
+
+def test_what_was_chosen_is_there_again_after_another_way() -> None:
+    at = page(temperature="0.5")
+    for way in ["Beam search", "Token by token"]:
+        at.segmented_control(key="way").set_value(way).run()
+    assert at.slider(key="temperature").value == 0.5
+
+
+def test_a_model_that_must_begin_with_a_token_begins_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = {"kind": "encoder-decoder", "first_id": 5, "banned_ids": (6, 7)}
+    put(tmp_path, "begins", word_tokenizer(WORDS, SOURCE), "the cat", None, **how)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    at = page(model="begins", seed="3", temperature="2.0")
+    assert "the only one that is left" in said(at)
+    assert branches(press(at, "draw")) == "0d5"
+    written = branches(press(at, "write_on")).split("d")[-1].split("-")
+    assert not {"6", "7"} & set(written)
+    for way, view in [("Beam search", "beam_tree"), ("Teacher forcing", "forcing")]:
+        assert view in views(page(model="begins", way=way))

@@ -1,0 +1,113 @@
+"""What is typed or chosen in forms, and what the page answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from explorer.analysis.position_experiments import moved, swapped
+from explorer.catalog import entries
+from explorer.inference import forward_pass
+from explorer.text.number_format import three
+from tests import zoo
+from tests.apps import page, said
+
+
+def test_another_order_is_chosen_and_its_largest_change_is_said(small_models: Path) -> None:
+    text = "the cat and the hat"
+    at = page("input/positions", model="letters", text=text, lab="Another order", scheme="None")
+    opened = entries.open_model("letters")
+    found = forward_pass.read(opened, text)
+
+    def says_the_change_of(order: list[int]) -> None:
+        change = three(100 * moved(opened, found, order, "none").largest)
+        assert f"the last vectors change by up to {change} %" in said(at)
+
+    at.button_group(key="order_of").set_value("Swap two tokens").run()
+    at.selectbox(key="swap_one").select(2).run()
+    at.selectbox(key="swap_other").select(5).run()
+    says_the_change_of(swapped(found, 2, 5))
+    at.button_group(key="order_of").set_value("My own order").run()
+    own = [0, *range(len(found.tokens) - 1, 0, -1)]
+    at.text_input(key="places").set_value(" ".join(map(str, own))).run()
+    says_the_change_of(own)
+
+
+def test_what_is_typed_for_a_published_model_is_read_or_refused(
+    published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pair of sentences, a word behind a mask, and numbers where there is no tokenizer."""
+    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+    at = page("input/tokens", model="bert", text="the cat")
+    at.text_input(key="pair").set_value("a dog").run()
+    at.switch_page("../../pages/attention/attention.py").run()
+    assert at.text_input(key="pair").value == "a dog"
+    at.text_input(key="pair").set_value("").run()
+    for typed, answer in {
+        "the cat": "Put [MASK] in place of a word",
+        "the [MASK] is [MASK]": "There are 2 masks",
+        "the [MASK] is good": "The model expects behind the mask",
+    }.items():
+        at.text_input(key="text").set_value(typed).run()
+        assert answer in said(at)
+    at = page("attention/attention", model="gpt2", text="5 17 3")
+    for typed, answer in {
+        "hello": "so type token numbers such as 5 17 3.",
+        "1 2 50": "Token 50 does not exist",
+    }.items():
+        at.text_input(key="text").set_value(typed).run()
+        assert answer in said(at)
+
+
+def test_a_typed_path_opens_and_a_wrong_one_is_said(
+    small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo.gpt2(tmp_path / "typed")
+    assert "Paths and hub ids are closed" in said(page("models/checkpoints"))
+    monkeypatch.setenv("EXPLORER_FREE_PATH", "1")
+    at = page("models/checkpoints")
+
+    def type_and_open(place: str) -> None:
+        at.text_input(key="typed_place").set_value(place)
+        (opens,) = (each for each in at.button if each.label == "Open it")
+        opens.click().run()
+        assert not at.exception
+
+    for wrong in ("/nowhere/at/all", ""):
+        type_and_open(wrong)
+        assert "There is no model folder of that name" in said(at)
+    type_and_open(str(tmp_path / "typed"))
+    assert at.selectbox(key="model").value == "typed"
+
+
+def test_a_token_is_replaced_masked_or_refused(
+    published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_MODELS", str(published))
+    at = page(
+        "experiments/interventions",
+        model="bert",
+        text="the cat is good",
+        change="Token",
+        token_at="4",
+    )
+    assert "Token 4 is “good”." in said(at)
+    at.text_input(key="new_token").set_value("dog a").run()
+    assert "“dog a” is 2 tokens here: “dog”, “a”. Type one." in said(at)
+    assert at.button(key="replace_token").disabled
+    at.text_input(key="new_token").set_value("dog").run()
+    at.button(key="replace_token").click().run()
+    assert "“good” (4) becomes “dog”" in said(at)
+    at.button(key="mask_token").click().run()
+    assert "becomes “[MASK]”" in said(at)
+
+
+def test_a_mask_preset_is_set_once(small_models: Path) -> None:
+    at = page("experiments/interventions", model="letters", change="Mask")
+    at.button_group(key="mask_preset").set_value("Padding").run()
+    for _ in range(2):
+        (sets,) = (each for each in at.button if each.label == "Set the mask")
+        sets.click().run()
+        assert not at.exception
+        assert said(at).count("the last 2 are filler, and nobody looks at them") == 1

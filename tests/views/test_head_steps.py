@@ -1,0 +1,97 @@
+"""The page Head, step by step: what is sent to the browser, and what its equation says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis.head_stages import Stages, stages
+from explorer.catalog import entries
+from explorer.components import wire
+from explorer.components.stages import encode
+from explorer.inference import forward_pass
+from explorer.views.head_steps.stage_matrices import MOST, equation, in_words, panels
+from tests import apps
+from tests.apps import said
+from tests.views.drawing import long_model, sent
+
+pytestmark = pytest.mark.usefixtures("small_models")
+STEPS = {
+    "scores": ["scaled"],
+    "scaled": ["added", "logits"],
+    "masked": ["weights"],
+    "softmax": ["v", "out"],
+    "values": [],
+}
+"""What may be looked up to, and what each next step adds."""
+
+
+def page(**address: str) -> AppTest:
+    return apps.page("attention/head_steps", **address)
+
+
+def one(model: str, text: str = "the cat", part: str = "decoder.self_attn") -> Stages:
+    found = forward_pass.read(entries.open_model(model), text)
+    rows, columns = range(len(found.rows(part))), range(len(found.columns(part)))
+    return stages(found, part, 0, 0, rows, columns)
+
+
+def test_what_is_not_reached_is_not_sent() -> None:
+    found, late = one("letters"), list(STEPS.values())
+    for step in range(len(STEPS)):
+        hidden = {panel.of for panel in panels(found, step) if panel.hidden}
+        assert hidden == {name for names in late[step:] for name in names}
+        made = encode(panels(found, step), ["a"], ["b"], [], {}, name="x")
+        header, planes = wire.unpack(made)
+        assert set(header["later"]) == hidden
+        assert {name for name, plane in planes.items() if not plane} == hidden
+
+
+def test_every_symbol_of_the_equation_has_a_tensor() -> None:
+    found = one("letters")
+
+    def named(nodes: Any) -> set[str]:
+        nodes = [node for node in nodes if not isinstance(node, str)]
+        return {node["of"] for node in nodes}.union(*(named(node["parts"]) for node in nodes))
+
+    assert named(equation(found)) == {panel.of for panel in panels(found, 4)}
+    assert in_words(found) == "head = softmax(Q Kᵀ ÷ √4 + M) V"
+
+
+def test_a_cap_stands_in_the_equation_and_in_the_name_of_its_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_model(tmp_path, "capped", attention_cap=2.5)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    capped = one("capped", "abc")
+
+    def flat(nodes: Any) -> str:
+        return "".join(node if isinstance(node, str) else flat(node["parts"]) for node in nodes)
+
+    root = f"√{capped.q.shape[1]}"
+    assert f"2.50 tanh ( QKᵀ{root} / 2.50 )" in flat(equation(capped))
+    assert in_words(capped) == f"head = softmax(2.50 · tanh(Q Kᵀ ÷ {root} ÷ 2.50) + M) V"
+    symbols = {panel.of: panel.symbol for panel in panels(capped, 4)}
+    assert symbols["scaled"] == f"÷ {root}, tanh"
+    assert "tanh" in sent(page(model="capped", text="abc"), "stages")[0]["spoken"]
+
+
+def test_of_a_long_text_a_window_around_the_held_cell_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_model(tmp_path, "long")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    at = page(model="long", text="abc " * 499, held="q1000k40")
+    assert "Shown are 32 of 1,9" in sent(at, "stages")[0]["about"]
+    assert at.slider(key="queries").value == 1000 - MOST // 2
+    assert at.slider(key="keys").value == 40 - MOST // 2
+    at.slider(key="keys").set_value(3).run()
+    assert not at.exception
+    assert sent(at, "stages")[0]["panels"][0]["shape"] == f"{MOST} × {MOST}"
+    asked = page(model="long", text="abc " * 499, queries="9999", keys="many")
+    assert "“Queries shown: 32 from number” goes from 0 to 1,9" in said(asked)
+    assert "not “9999”; it is 1,9" in said(asked)
+    assert "not “many”; it is " in said(asked)

@@ -1,0 +1,106 @@
+"""The Heads page without a browser: its ways out, its bounds, and what it leaves out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+from torch import Tensor
+
+from explorer.analysis import head_similarity, rollout
+from explorer.inference.forward_pass import Reading
+from explorer.views.heads import rollout_and_flow
+from explorer.views.shared import head_table
+from tests import apps
+from tests.apps import said, views
+from tests.views.drawing import press, words_model
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def page(**address: str) -> AppTest:
+    return apps.page("attention/heads", **address)
+
+
+def test_cross_attention_is_no_stack_and_there_is_a_way_out() -> None:
+    for side, view in [("Rollout", "rollout"), ("Flow", "flow")]:
+        at = page(side=side, model="translation", part="Cross")
+        assert "Cross-attention leads from one stack into another" in said(at)
+        assert view in views(press(at, "follow_Encoder"))
+
+
+def test_a_single_head_has_nothing_to_be_compared_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words_model(tmp_path, "lone", n_heads=1)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    assert "has a single head" in said(page(side="Likeness", model="lone"))
+    assert "1 of 1 by previous" in said(page(side="Finder", model="lone"))
+
+
+def test_of_rows_that_see_nothing_there_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(reading: Reading, part: str, layer: int = 0) -> Tensor:
+        return torch.zeros(len(reading.rows(part)), len(reading.columns(part)), dtype=torch.bool)
+
+    monkeypatch.setattr(Reading, "mask", nothing)
+    for side in ["Finder", "Likeness"]:
+        at = page(side=side, model="letters", text="the cat that sat")
+        assert "No row of this attention sees anything" in said(at)
+
+
+def test_the_table_has_the_scale_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    tops: list[float | None] = []
+    monkeypatch.setattr(head_table, "cells", lambda *_, **how: tops.append(how["top"]))
+    for metric in ["Previous", "Distance"]:
+        page(model="letters", metric=metric)
+    assert tops == [1.0, None]
+
+
+def test_a_link_repeats_every_choice() -> None:
+    at = page(model="letters", metric="Entropy", best_is="Lowest", best="12", layer="1", head="2")
+    assert at.selectbox(key="metric").value == "Entropy"
+    assert "of 8 by entropy, lowest first" in said(at)
+
+
+def test_a_token_that_another_sentence_does_not_reach_is_let_go() -> None:
+    at = page(model="reverse", side="Flow", flow_to="3 · 4")
+    assert at.selectbox(key="flow_to").value == 3
+    at.text_input(key="text").set_value("12").run()
+    assert not at.exception
+    box = at.selectbox(key="flow_to")
+    assert box.value == len(box.options) - 1, "the last token"
+
+
+def test_a_flow_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout, "STEPS_SOLVED", 1)
+    two_layers = {"model": "letters", "side": "Flow", "through": "1"}
+    at = page(**two_layers, text="that cat")
+    assert "takes too long to wait for" in said(at)
+    assert "choose a lower layer or an earlier token" in said(at)
+    monkeypatch.setattr(rollout_and_flow, "CELLS_HELD", 5)
+    assert "A flow through up to" in said(page(**two_layers, text="the hat"))
+    one_layer = page(model="letters", side="Flow", through="0", text="the hat")
+    assert "flow" in views(one_layer), "one layer needs no solving"
+
+
+def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two causal layers: n edges below the last token, then n (n + 1) / 2, from n inputs."""
+    address = {"model": "letters", "side": "Flow", "text": "cat"}
+    tokens = len(page(**address).selectbox(key="flow_to").options)
+    steps = (tokens + tokens * (tokens + 1) // 2) * tokens
+    monkeypatch.setattr(rollout, "STEPS_SOLVED", steps - 1)
+    assert "takes too long to wait for" in said(page(**address))
+    monkeypatch.setattr(rollout, "STEPS_SOLVED", steps)
+    assert "flow" in views(page(**address)), "a refusal is not kept"
+
+
+def test_what_is_left_out_of_long_texts_and_of_many_heads_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(head_similarity, "CELLS_COMPARED", 400)
+    monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 4)
+    at = page(model="letters", side="Likeness", text="the cat and the hat and the cat")
+    assert "at even distances" in said(at)
+    assert "Of 8 heads those of the layers 1 are drawn." in said(at)

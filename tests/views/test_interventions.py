@@ -1,0 +1,306 @@
+"""The page that changes the pass, without a browser: its history, its cells, what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import ablation
+from explorer.catalog.entries import Opened, open_model
+from explorer.inference import edited_pass
+from explorer.inference.forward_pass import Reading, read
+from explorer.interventions.edit_links import KINDS, LONGEST_TEXT, MOST, to_address
+from explorer.interventions.edits import (
+    AblateAttention,
+    AblateHead,
+    AblateMlp,
+    CutEdge,
+    Edit,
+    HideKey,
+    History,
+    MaskCell,
+    Patch,
+    PresetMask,
+    ReplaceToken,
+)
+from explorer.views.shared import edit_history
+from tests import apps
+from tests.apps import said, views
+from tests.views.drawing import pasted, press, put_state
+
+D = "decoder.self_attn"
+LONG_PASSES = [("Every head", "heads"), ("Faithfulness", "cuts")]
+"""Views that take many passes, and how their button is called."""
+
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def page(**address: str) -> AppTest:
+    return apps.page("experiments/interventions", **{"model": "letters", **address})
+
+
+def edits(at: AppTest) -> str:
+    return str(at.text_input(key="edits").value)
+
+
+def test_what_is_no_edit_is_dropped_and_said() -> None:
+    at = page(edits="1.1~h.d.0.1.z~h.d.1.1.z~junk")
+    assert edits(at) == "1.1~h.d.0.1.z~h.d.1.1.z"
+    assert "“junk” in the address is no edit; it was dropped." in said(at)
+    assert edits(press(at, "redo")) == "1.2~h.d.0.1.z~h.d.1.1.z"
+
+
+def test_edits_wait_while_another_page_is_looked_at() -> None:
+    at = page(edits="1.1~h.d.0.1.z")
+    for left in ("1.1~h.d.0.1.z", ""):
+        at.switch_page("../../pages/attention/attention.py").run()
+        at.switch_page("../../pages/experiments/interventions.py").run()
+        assert edits(at) == left
+        if left:
+            press(at, "remove_0")
+
+
+def test_a_patch_of_another_length_is_refused_before_the_click() -> None:
+    at = page(change="Patch", text="the cat")
+    assert at.button(key="patch").disabled
+    at.text_input(key="patch_text").set_value("the cat and the hat").run()
+    assert at.button(key="patch").disabled
+    assert "only texts of the same length have the same positions" in said(at)
+    at.text_input(key="patch_text").set_value("the hat").run()
+    assert "as in “the hat”" in said(press(at, "patch"))
+
+
+def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EXPLORER_CHECKPOINTS")
+    text = "the black cat does not see the white house"
+    at = page(model="translation", text=text)
+    assert "After, it writes: le chat noir ne voit pas la maison blanche" in said(at)
+    at.text_input(key="edits").set_value("1.1~h.c.0.0.z").run()
+    assert "Before, it writes: le chat noir ne voit pas la maison blanche" in said(at)
+    assert "After, it writes: le chat noir ne voit pas la maison grise" in said(at)
+    assert "Numbers and maps below follow the answer without edits" in said(at)
+
+
+def test_a_held_cell_is_changed_by_one_click() -> None:
+    at = page(text="the cat", layer="0", head="1")
+    assert "Click a cell to hold it" in said(at)
+    put_state(at, _folded_held={"held": "q2k1"})
+    assert "Held: “" in said(at)
+    labels = [each.label for each in at.button if str(each.key).startswith("held_edit")]
+    assert labels == [
+        "Cut this edge in head 1",
+        "Cut it in every head of layer 0",
+        "Forbid this look in layer 0",
+        "Hide the key in layer 0",
+    ]
+    assert edits(press(at, "held_edit_2")) == "1.1~c.d.0.2.1.0"
+    assert at.button(key="held_edit_0").label == "Allow this look in layer 0"
+    assert edits(press(at, "held_edit_0")) == ""
+
+
+def test_a_form_begins_with_what_is_held_and_what_the_address_says() -> None:
+    letters = {"text": "the cat", "layer": "0", "head": "1", "held": "q2k1"}
+    at = page(**letters, change="Edge")
+    assert (at.selectbox(key="edge_query").value, at.selectbox(key="edge_key").value) == (2, 1)
+    assert "Token 2 is “" in said(page(**letters, change="Token"))
+    for part, held, token in [("Encoder", "q2k3", 2), ("Decoder", "q1k0", 1), ("Cross", "q0k3", 3)]:
+        at = page(model="translation", part=part, held=held, change="Token")
+        assert f"Token {token} is “" in said(at), "a place in the answer is none in the source"
+    at = page(text="the cat", change="Token", token_at="2", new_token="hat")
+    assert "Token 2 is “" in said(at)
+    assert "There is no token" not in said(at)
+    assert at.text_input(key="new_token").value == "hat"
+    at = page(text="the cat", change="Patch", patch_text="the hat")
+    assert at.text_input(key="patch_text").value == "the hat"
+    assert not at.button(key="patch").disabled
+
+
+def test_the_same_head_is_ablated_once() -> None:
+    at = page(edits="1.1~h.d.0.1.z", layer="0", head="1", becomes="Mean over positions")
+    assert edits(press(at, "ablate_head")) == "1.1~h.d.0.1.m"
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[Opened, Reading]:
+    """A model, and a session that has no page."""
+    monkeypatch.setattr(edit_history.st, "session_state", {})
+    found = open_model("letters")
+    return found, read(found, found.example)
+
+
+def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
+    opened: tuple[Opened, Reading],
+) -> None:
+    head = AblateHead(D, 0, 0)
+    edit_history.add(head)
+    for layer in (0, None):
+        forbid, allow = (MaskCell(D, layer, 2, 1, may) for may in (False, True))
+        for _ in range(MOST):
+            edit_history.make(*opened, forbid)
+            edit_history.make(*opened, forbid)
+            assert edit_history.now().made == (head, forbid), "said twice, made once"
+            edit_history.make(*opened, allow)
+            assert edit_history.now().made == (head,)
+
+
+def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
+    opened: tuple[Opened, Reading],
+) -> None:
+    """Forbidden in every layer and allowed in one, or in one layer and allowed in every one."""
+    everywhere = MaskCell(D, None, 2, 1, False)
+    edit_history.make(*opened, everywhere)
+    edit_history.make(*opened, MaskCell(D, 0, 2, 1, False))
+    edit_history.make(*opened, MaskCell(D, 0, 2, 1, True))
+    assert edit_history.now().made == (everywhere, MaskCell(D, 0, 2, 1, True))
+
+    hidden = HideKey(D, 1, 1)
+    edit_history.put(History((hidden, everywhere), 2))
+    edit_history.make(*opened, MaskCell(D, None, 2, 1, True))
+    assert edit_history.now().made == (hidden, MaskCell(D, None, 2, 1, True))
+
+
+def test_a_full_history_says_so() -> None:
+    full: tuple[Edit, ...] = tuple(AblateHead(D, 9, head) for head in range(MOST))
+    at = page(edits=to_address(History(full, MOST)), change="Mask", mask_how="Cell by cell")
+    assert edit_history.FULL not in said(at)
+
+    state: dict[str, object] = {"edits": edits(at)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edit_history.st, "session_state", state)
+        edit_history.add(AblateHead(D, 0, 1))
+    assert state["_edits_notes"] == (state["edits"], (edit_history.FULL,))
+    assert edit_history.FULL in said(put_state(at, _edits_notes=state["_edits_notes"]))
+
+
+def test_a_sentence_that_an_address_cannot_hold_is_to_be_shortened() -> None:
+    long = "\N{GRINNING FACE}" * LONGEST_TEXT
+    at = page(model="reviews", text="cat", change="Patch", patch_text=long)
+    assert at.button(key="patch").disabled
+    assert "this sentence has 1,610 characters, and the address has room for about 1,500" in said(
+        at
+    )
+    assert edit_history.FULL not in said(at), "there is none to remove"
+    at.text_input(key="patch_text").set_value("\N{GRINNING FACE}" * 200).run()
+    assert edits(press(at, "patch")).startswith("1.1~p.e.")
+
+
+def test_the_lines_to_paste_make_both_maps() -> None:
+    for look in ["Maps", "Every head"]:
+        code = pasted(page(edits="1.1~h.d.0.1.z", look=look))
+        assert ("Scale(" in code and "weights = second - first" in code) == (look == "Maps")
+
+
+def test_what_does_not_fit_waits_for_a_text_that_it_fits() -> None:
+    address = "1.2~k.d.a.3~h.d.0.1.z"
+    at = page(edits=address, text="the cat and the hat")
+    assert "set aside" not in said(at)
+    at.text_input(key="text").set_value("the").run()
+    assert "1 edit does not fit here and is set aside" in said(at)
+    assert "(set aside). There is no key 3 here" in said(at)
+    assert edits(at) == address
+    at.text_input(key="text").set_value("the cat and the hat").run()
+    assert "set aside" not in said(at)
+    assert "nobody looks at" in said(at)
+
+
+def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside() -> None:
+    """It waits, and another is made."""
+    for model, part in [
+        ("letters", "encoder.self_attn"),
+        ("letters", "decoder.cross_attn"),
+        ("reverse", D),
+        ("reverse", "decoder.cross_attn"),
+    ]:
+        foreign: tuple[Edit, ...] = (
+            AblateHead(part, 0, 0),
+            AblateAttention(part, 0),
+            AblateMlp(part, 0),
+            CutEdge(part, 0, 0, 0, 0),
+            PresetMask(part, 0, "none"),
+            MaskCell(part, 0, 0, 0, False),
+            HideKey(part, 0, 0),
+            ReplaceToken(part, 0, 0),
+            Patch(part, 0, 0, 0, "the cat"),
+        )
+        assert {type(edit) for edit in foreign} == set(KINDS)
+        at = page(model=model, edits=to_address(History(foreign, len(foreign))))
+        assert said(at).count("(set aside). This model has no such attention.") == len(foreign)
+        address = to_address(History(foreign[:1], 1))
+        at.text_input(key="edits").set_value(address).run()
+        assert edits(press(at, "ablate_head")).startswith(address.replace("1.1~", "1.2~"))
+
+
+def test_what_is_too_much_together_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patches from more texts than may be, and cut edges that a longer text has no room for."""
+    texts = ("the cat", "the hat", "and the", "cat the", "hat the")
+    patches = tuple(Patch(D, 0, 0, 1, text) for text in texts)
+    at = page(edits=to_address(History(patches, len(patches))), text="the cat")
+    assert "5. Layer 0, head 0" in said(at)
+    assert "(set aside). At most 4 texts are patched from" in said(at)
+    assert not at.button(key="ablate_head").disabled
+
+    found = open_model("letters")
+    short, long = (len(read(found, text).target) for text in ("the cat", "the cat and the hat"))
+    assert 2 * short**2 <= long**2
+    monkeypatch.setattr(edited_pass, "MOST_WEIGHTS", found.config.n_heads * long**2)
+    cuts = (CutEdge(D, 0, 0, 1, 0), CutEdge(D, 1, 0, 1, 0))
+    at = page(edits=to_address(History(cuts, 2)), text="the cat")
+    assert "set aside" not in said(at)
+    at.text_input(key="text").set_value("the cat and the hat").run()
+    assert not at.exception
+    assert "1 edit does not fit here" in said(at)
+    assert "too long to hold all weights of every layer with a cut edge" in said(at)
+    assert not at.button(key="ablate_head").disabled
+
+
+def is_shown(at: AppTest) -> bool:
+    """Whether a view that takes many passes is drawn."""
+    return "heads_off" in views(at) or "set to zero, the strongest first" in said(at)
+
+
+def test_what_takes_long_waits_for_a_button_and_too_long_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for look, name in LONG_PASSES:
+        at = page(text="the cat", look=look)
+        assert is_shown(at), "what is quick is shown at once"
+        assert "in the pass as it is" in said(at)
+        at.text_input(key="edits").set_value("1.1~k.d.a.1").run()
+        assert is_shown(at)
+        assert "in the pass with your edits" in said(at)
+        with monkeypatch.context() as patch:
+            patch.setattr(ablation, "AT_ONCE", 1)
+            at = page(text="the cat", look=look)
+            assert not is_shown(at)
+            assert is_shown(press(at, f"begin_{name}"))
+            at.text_input(key="text").set_value("the hat").run()
+            assert not is_shown(at), "another text is another wait"
+        with monkeypatch.context() as patch:
+            patch.setattr(ablation, "MOST", 1)
+            patch.setattr("explorer.analysis.faithfulness.MOST", 1)
+            at = page(text="the cat", look=look)
+            assert not is_shown(at)
+            assert "too long: shorten the text" in said(at)
+
+
+def strongest(at: AppTest) -> list[list[str]]:
+    """The table of the heads that matter most."""
+    table = next(each.value for each in at.dataframe if "head" in each.value)
+    return [[str(value) for value in row] for row in table.to_numpy()]
+
+
+def test_heads_are_patched_from_a_sentence_of_as_many_tokens() -> None:
+    at = page(text="the cat", look="Every head", heads_are="Patched")
+    assert "type a sentence" in said(at)
+    assert not is_shown(at)
+    at.text_input(key="heads_from").set_value("the cat and the hat").run()
+    assert "only texts of the same length" in said(at)
+    assert not is_shown(at)
+    at.text_input(key="heads_from").set_value("the hat").run()
+    assert not at.exception
+    assert is_shown(at)
+    assert "as it is over the other sentence" in said(at)
+    first = strongest(at)
+    at.text_input(key="heads_from").set_value("hat the").run()
+    assert strongest(at) != first, "another sentence, other numbers"

@@ -1,0 +1,233 @@
+"""The Museum: what every exhibit shows and pastes, the instruments, and the hunt."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.catalog import entries
+from explorer.inference import forward_pass
+from explorer.inference.first_look import first_look
+from explorer.text.number_format import three
+from explorer.views.museum import document_numbers, find_it, paired_training
+from explorer.views.museum.case import Case, case_of
+from explorer.views.museum.exhibits import EXHIBITS, FINDABLE
+from explorer.views.museum.instruments import INSTRUMENTS
+from explorer.views.museum.mistakes import MISTAKES
+from explorer.views.museum.mistakes.attention_mistakes import FILLS
+from tests import apps
+from tests.apps import said
+from tests.views.drawing import pasted, press, run
+
+GIVES_AWAY = "What gives it away"
+TRAINED = ("softmax-twice", "random-labels")
+"""Exhibits of two trainings side by side."""
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+def page(**address: str) -> AppTest:
+    return apps.page("experiments/museum", **{"model": "translation", **address})
+
+
+def tables(at: AppTest) -> str:
+    return "\n".join(table.value.to_string() for table in at.table)
+
+
+def case(name: str) -> Case:
+    model = entries.open_model(name)
+    seen = forward_pass.read(model, model.example)
+    return case_of(model, seen, (seen.parts[-1].name, 0, 0))
+
+
+@pytest.fixture(scope="module")
+def shown(_small_models: Path) -> Iterator[dict[str, AppTest]]:
+    """Every exhibit on the encoder-decoder, with its lines to paste; only to be read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EXPLORER_CHECKPOINTS", str(_small_models))
+        patch.setattr(paired_training, "STEPS", 4)
+        found = {}
+        for exhibit in EXHIBITS:
+            found[exhibit.name] = page(exhibit=exhibit.label)
+            pasted(found[exhibit.name])
+        yield found
+
+
+def test_every_exhibit_says_what_is_right_and_what_gives_it_away(
+    shown: dict[str, AppTest],
+) -> None:
+    others = cycle(["letters", "reviews", "reverse"])
+    for exhibit, other in zip(EXHIBITS, others, strict=False):
+        for at in (shown[exhibit.name], page(model=other, exhibit=exhibit.label)):
+            for words in (exhibit.right, GIVES_AWAY, exhibit.telling):
+                assert words in said(at), (exhibit.name, other)
+
+
+def test_the_number_is_that_of_both_runs(shown: dict[str, AppTest]) -> None:
+    """What stands on the page is what the instrument gives for both models."""
+    right = case("translation")
+    for exhibit in FINDABLE:
+        mistake, instrument = MISTAKES[exhibit.name], INSTRUMENTS[exhibit.sign]
+        assert mistake.misfit(right.opened.config) is None, "this model can have all of them"
+        wrong = instrument(right.of(mistake.make(right.model)))
+        both = f"{exhibit.sign}, {wrong.short} against {instrument(right).short}."
+        assert both in said(shown[exhibit.name])
+    config = right.model.config
+    wide, narrow = (three(1 / math.sqrt(d)) for d in (config.d_model, config.head_width))
+    assert f"The scale, {wide} against {narrow}." in said(shown[EXHIBITS[13].name])
+
+
+def test_the_document_s_own_numbers(shown: dict[str, AppTest]) -> None:
+    for number, figures in [
+        (0, ("0.8415 0.5697 0.8020 0.6234", "0.8415 0.5403 0.8219 0.5697", "307", "102", "1.36")),
+        (4, ("30,193,163", "44,127,755")),
+        (5, ("4 of 128", "8 of 64", "feed-forward layer", "2,048", "1,024")),
+        (6, ("(-0.042, -0.194)", "(-0.012, -0.150)")),
+        (8, ("0.333 0.333 0.333", "NaN NaN NaN", "does not fit: an error", "0.000 0.000 0.000")),
+        (9, ("1,050,624",)),
+        (10, ("398,272", "520,064", "49,984")),
+    ]:
+        page_of = tables(shown[EXHIBITS[number].name])
+        assert [figure for figure in figures if figure not in page_of] == []
+    for name in ["fixed-heads", "no-padding-mask", "printed-count"]:
+        assert document_numbers.FIGURES[name]() is document_numbers.FIGURES[name](), (
+            "they are made once"
+        )
+
+
+def test_the_picture_is_one_that_shows_the_mistake(shown: dict[str, AppTest]) -> None:
+    """Of these the map of the head is the same in both runs."""
+    right = case("translation")
+    right = replace(right, look=first_look(right.opened))
+    for number in [2, 4, 7, 8, 9]:
+        exhibit = EXHIBITS[number - 1]
+        wrong = right.of(MISTAKES[exhibit.name].make(right.model))
+        drawn, should = (INSTRUMENTS[exhibit.sign](each).picture for each in (wrong, right))
+        assert drawn is not None
+        assert should is not None
+        assert not drawn.is_like(should)
+        assert drawn.shows in said(shown[exhibit.name])
+
+
+def test_the_lines_run_as_pasted(shown: dict[str, AppTest], small_models: Path) -> None:
+    """They print sentences or rows of the page in its order."""
+    for exhibit in EXHIBITS:
+        if exhibit.name == "random-labels":  # its lines are run below
+            continue
+        at = shown[exhibit.name]
+        _, lines = run(at.code[0].value, small_models)
+        if exhibit.sign:
+            lines = [line[:1].upper() + line[1:] for line in lines]
+        rows = [row for table in at.table for row in table.value.astype(str).to_numpy().tolist()]
+        on_screen = [*(text.value for text in at.text), *(" ".join(row) for row in rows)]
+        assert len(lines) >= 2
+        assert [words for words in on_screen if words in lines] == lines, exhibit.name
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_two_trainings_side_by_side(
+    name: str, small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of random labels the lines print the last points of the curves."""
+    monkeypatch.setattr(paired_training, "STEPS", 4)
+    monkeypatch.setattr(paired_training.random_labels, "__defaults__", (4,))
+    (exhibit,) = (each for each in EXHIBITS if each.name == name)
+    at = page(exhibit=exhibit.label)
+    lines = pasted(at)
+    press(at, "train_both")
+    assert "at step" in said(at)
+    if name == "random-labels":
+        away = r"away: an accuracy of \S+ on the batch just learned, of \S+ on"
+        assert re.search(away, said(at))
+        _, printed = run(lines, small_models)
+        points = [line.split(" ", 1)[1].rpartition(" ") for line in printed[-3:]]
+        on_screen = at.text[-1].value.partition(": ")[2].rstrip(".").split("; ")
+        assert on_screen == [f"{curve}: {three(float(value))}" for curve, _, value in points]
+
+
+def test_switched_off_both_runs_are_alike() -> None:
+    at = page(exhibit=EXHIBITS[4].label, mistake="false")
+    found = re.search(r"Swapped slices, (\S+) against (\S+)\.\*\*", said(at))
+    assert found is not None
+    assert found[1] == found[2]
+    at.toggle(key="mistake").set_value(True).run()
+    assert "Swapped slices, 0 against" in said(at)
+    look = {"part": "Encoder", "exhibit": EXHIBITS[2].label}
+    alike = "in both runs: the mistake does not show there."
+    assert alike in said(page(**look)), "the encoder's first head knows no target"
+    assert "in both runs" not in said(page(mistake="false", **look))
+
+
+def test_the_fill_can_be_switched() -> None:
+    """Numbers make the row uniform, −∞ makes it no number; the lines make the same mistake."""
+    right = case("translation")
+    for fill in FILLS:
+        at = page(exhibit=EXHIBITS[8].label, fill=fill)
+        wrong = MISTAKES[f"filled-row {fill}"].make(right.model)
+        found = INSTRUMENTS["An empty row"](right.of(wrong))
+        assert f"An empty row, {found.short} against 0." in said(at)
+        assert (found.short == "NaN") is (fill == "−∞")
+        assert f"MISTAKES['filled-row {fill}']" in pasted(at)
+
+
+def test_what_needs_another_model_is_made_when_asked_or_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(document_numbers.FIGURES, "lost-target", lambda: [("moved", "3e-7", "2.5")])
+    at = page(exhibit=EXHIBITS[2].label)
+    assert "44,127,755 parameters, 177 MB" in said(at)
+    assert "3e-7" in tables(press(at, "compute"))
+    at = page(model="reviews", exhibit=EXHIBITS[2].label)
+    assert "reviews cannot have this mistake: it has no decoder beside an encoder." in said(at)
+    assert "So translation makes it here" in said(at)
+
+
+def test_every_instrument_in_the_hunt() -> None:
+    for instrument, model in zip(INSTRUMENTS, cycle(["letters", "reviews"]), strict=False):
+        for name in ("translation", model):
+            at = page(model=name, room="Find it", instrument=instrument)
+            assert GIVES_AWAY not in said(at)
+            assert "As it should be: " in said(at) or name != "translation"
+
+
+def test_the_order_follows_from_the_seed() -> None:
+    some = [find_it.order(list(FINDABLE), seed) for seed in (0, 0, 1)]
+    assert some[0] == some[1] != some[2]
+    assert set(some[0]) == set(FINDABLE)
+
+
+def test_find_it_and_the_score() -> None:
+    """The right answer at once; then a wrong one, a second try, and the end of it."""
+    hidden = find_it.order(list(FINDABLE), 3)
+    at = page(room="Find it", order="3")
+
+    def guess(question: int, answer: int) -> str:
+        key = f"guess_translation_3_{question}"
+        at.selectbox(key=key).set_value(hidden[answer].label).run()
+        return said(press(at, "answer"))
+
+    found = guess(0, 0)
+    assert "Found." in found
+    assert hidden[0].sign in found
+    assert "Found so far: 1 of 1." in found
+    assert GIVES_AWAY not in said(press(at, "next_run"))
+    missed = guess(1, 0)
+    assert f"Not {hidden[0].label}. You have a second try" in missed
+    assert GIVES_AWAY not in missed
+    assert at.button(key="answer").disabled, "the same answer is none"
+    missed = guess(1, 2)
+    assert "Not that one either." in missed
+    assert "Found so far: 1 of 2." in missed
+    at.selectbox(key="guess_translation_3_1").set_value(hidden[1].label).run()
+    assert at.button(key="answer").disabled, "there is no third try"
+
+    at = page(room="Find it", order="3")
+    guess(0, 5)
+    assert "Found so far: 1 of 1." in guess(0, 0), "a second try counts"

@@ -1,0 +1,63 @@
+"""Logit lens, writing and taking away without a browser, on every kind of model."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.catalog import entries
+from explorer.inference.answers import class_names
+from explorer.inference.forward_pass import read
+from explorer.text.literal import literal
+from tests.apps import page, said
+from tests.shelf import NAMES
+from tests.views.drawing import put_state
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+WAYS = ("png", "svg", "csv", "json", "npz", "html")
+
+
+def likeliest(at: AppTest) -> list[str]:
+    """The first column of the table of the lens, without the chances."""
+    return [str(cell).rsplit("  ", 1)[0] for cell in at.dataframe[0].value["1."]]
+
+
+def test_the_lens_has_a_row_for_every_layer_and_ends_in_the_answer() -> None:
+    for model in NAMES:
+        at, opened = page("forward_pass/logit_lens", model=model), entries.open_model(model)
+        found = likeliest(at)
+        assert len(found) == opened.config.n_layers + 1
+        assert f"**The answer: {literal(found[-1])}**" in said(at)
+        if model == "reviews":
+            best = int(read(opened, opened.example).trace.output[0].argmax())
+            assert found[-1] == class_names(opened)[best]
+
+
+def test_another_place_has_another_lens() -> None:
+    at = page("forward_pass/logit_lens", model="letters", text="the cat and the hat")
+    before = at.dataframe[0].value.to_dict()
+    at.selectbox(key="expected_at").set_value(1).run()
+    assert not at.exception
+    assert at.dataframe[0].value.to_dict() != before
+
+
+def test_what_is_written_grows_by_a_token_a_step() -> None:
+    for model in ["letters", "translation"]:
+        at = page("generation/generate", model=model, length="3")
+        assert "the first of them is written" in said(at)
+        slider = at.slider(key="written")
+        slider.set_value(slider.max).run()
+        assert not at.exception
+        assert "**All is written**" in said(at)
+        assert ("Cut after" in said(at)) != ("The last token ends the text." in said(at))
+
+
+def test_nothing_is_made_before_it_is_asked_for() -> None:
+    for model in NAMES:
+        at = page("attention/attention", model=model)
+        assert not at.get("download_button")
+        put_state(at, take_away=True)
+        ways = [button.key for button in at.get("download_button")]
+        assert ways == [f"take_{way}" for way in WAYS]
+        assert f" of {model}" in said(at)

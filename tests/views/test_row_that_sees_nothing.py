@@ -1,0 +1,97 @@
+"""A decoder whose first token is padding: its first row may see nothing, on every page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.catalog import entries
+from explorer.inference import forward_pass, mask_parts
+from explorer.text import character_tokenizer
+from explorer.text.special import DECODER
+from models import Transformer, save_checkpoint
+from tests import apps
+from tests.apps import said
+from tests.shelf import TINY
+from tests.views.drawing import PAGES, path_of, put_state, sent
+
+SITE = "decoder.self_attn"
+
+
+@pytest.fixture(autouse=True)
+def _blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only model there is: what begins each text is what it takes for padding."""
+    words = character_tokenizer("abc ", DECODER)
+    begins = words.encode("abc")[0].id
+    config = TINY.replace(
+        vocab_size=words.vocab_size,
+        kind="decoder",
+        n_layers=2,
+        pad_id=begins,
+        bos_id=words.bos_id,
+        eos_id=words.eos_id,
+    )
+    run = {"title": "Blind", "example": "abc"}
+    made = Transformer(config)
+    save_checkpoint(tmp_path / "shelf" / "blind", made, tokenizer=words.to_json(), run=run)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path / "runs"))
+
+
+def differs_by_less_than_a_millionth(at: AppTest, sentence: str) -> bool:
+    (differs,) = re.findall(sentence, said(at))
+    return float(differs.replace("−", "-")) < 1e-6
+
+
+def test_every_page_is_drawn_without_a_number_that_is_none(subtests: pytest.Subtests) -> None:
+    for path in map(path_of, PAGES):
+        with subtests.test(path=path):
+            at = apps.page(path, model="blind", held="q0k0", query="0 · <s>", key="0 · <s>")
+            assert "no value" not in said(at)
+            assert not any("no value" in str(table.value.to_dict()) for table in at.table)
+
+
+def test_pages_say_that_a_row_sees_nothing() -> None:
+    assert "adds up to one, but for rows that see nothing." in said(apps.page("overview/overview"))
+    at = apps.page("attention/masks", example="Your sentence")
+    assert "sums to 1, but for those that see nothing" in said(at)
+    at = apps.page("attention/query_key", model="blind", query="0 · <s>")
+    assert "“<s>” may look at nothing: its whole row of weights is 0." in said(at)
+    assert dict(zip(*at.table[0].value.to_dict("list").values(), strict=True))["weight"] == "0"
+    at = apps.page("attention/head_steps", model="blind", held="q0k0", up_to="values")
+    sentence = r"by more than (\S+) of the largest in its row"
+    assert differs_by_less_than_a_millionth(at, sentence)
+
+
+def test_the_padding_that_is_drawn_is_what_the_pass_used() -> None:
+    of = forward_pass.read(entries.open_model("blind"), "abc")
+    assert of.mask(SITE, 0).any(-1).tolist() == [False, True, True, True]
+    shown = mask_parts.of(of, SITE)
+    assert not shown.padding[:, 0].any()
+    assert torch.equal(shown.padding & shown.causal, shown.both)
+
+
+def test_every_stage_of_the_whole_pass() -> None:
+    """Zeros from the weights on until W_O; everything made again is what the pass had."""
+    blind_row = {"masked": -torch.inf, "weights": 0.0, "head out": 0.0, "concat": 0.0}
+    at = apps.page("forward_pass/forward_pass", model="blind")
+    for stage in stages_of(entries.open_model("blind").config):
+        wish = {"stage": stage.name, "decoder_token": "0", "key_token": "0"}
+        put_state(at, _folded_walk=wish)
+        if stage.kind == "tokens":
+            continue
+        header, planes = sent(at, "walk_values")
+        row = np.frombuffer(planes["exact"], "<f4").reshape(header["shape"])[0]
+        if stage.kind in blind_row:
+            assert (row == blind_row[stage.kind]).all(), stage.name
+        else:
+            assert np.isfinite(row).all(), stage.name
+        sentence = r"differs by at most (\S+) of its largest"
+        assert differs_by_less_than_a_millionth(at, sentence), stage.name
+        assert "no value" not in "".join(each.value for each in at.latex)

@@ -1,0 +1,270 @@
+"""The Train page without a browser: the form, the run it shows, its words, what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.runs.cluster import Cluster
+from explorer.runs.run import Run, all_runs
+from explorer.runs.spec import STATES, Status
+from explorer.runs.worker import work
+from explorer.tasks import TASKS
+from explorer.views.training import live_run, run_words
+from tests.apps import said
+from tests.runs.making import tiny_run, tiny_spec
+from tests.source import ROOT
+from tests.views.drawing import press
+
+PAGE = str(ROOT / "pages" / "training" / "training.py")
+
+
+class Desk:
+    """Stands in for the cluster: takes what it is sent and trains nothing."""
+
+    is_up = True
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.starts = 0
+
+    def start(self) -> None:
+        self.starts += 1
+
+    def submit(self, run: Run) -> None:
+        self.sent.append(run.name)
+
+    def has(self, run: Run) -> bool:
+        return run.name in self.sent
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "none"))
+    desk = Desk()
+    monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: desk)
+    return desk
+
+
+def page(**address: str) -> AppTest:
+    at = AppTest.from_file(PAGE, default_timeout=60)
+    for key, value in address.items():
+        at.query_params[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def test_a_click_makes_a_run_as_the_form_says_and_shows_it(desk: Desk, tmp_path: Path) -> None:
+    at = page()
+    assert desk.starts, "the processes are started while the form is read"
+    at.number_input(key="reverse_layers").set_value(2)
+    at.number_input(key="reverse_lr").set_value(0.002)
+    at.selectbox(key="reverse_norm").set_value("rms")
+    at.toggle(key="reverse_stop_at_goal").set_value(True)
+    press(at, "start_training")
+    (run,) = all_runs(tmp_path)
+    assert desk.sent == [run.name] == ["reverse-1"]
+    spec = run.spec
+    assert (spec.model.n_layers, spec.model.norm, spec.training.lr) == (2, "rms", 0.002)
+    assert spec.stop_at == 0.99
+    assert at.session_state["run"] == "reverse-1"
+    assert "reverse-1** · waiting for a free worker" in said(page()), "without being asked for"
+    press(at, "pause")
+    assert run.commanded() == "pause"
+
+
+def test_a_fault_is_said_in_its_own_words_and_nothing_starts(desk: Desk, tmp_path: Path) -> None:
+    at = page()
+    at.number_input(key="reverse_heads").set_value(3).run()
+    assert not at.exception
+    assert "d_model 64 is not divisible by n_heads 3." in said(at)
+    starts = [button for button in at.button if button.label == "Start training"]
+    assert all(button.disabled for button in starts)
+    assert all_runs(tmp_path) == []
+
+
+def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    work(run.folder)
+    at = page(run=run.name)
+    text = said(at)
+    assert "reverse-1** · done" in text
+    assert "on the pattern" in text
+    assert at.button(key="open_run").label == "Open reverse-1 on the Attention page"
+    assert at.button(key="resume").disabled
+
+
+def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
+    desk: Desk, tmp_path: Path
+) -> None:
+    run = tiny_run(tmp_path)
+    work(run.folder)
+    at = AppTest.from_file(PAGE, default_timeout=60)
+    at.query_params["run"] = run.name
+    at.session_state["text"] = "hello"
+    at.run()
+    assert not at.exception
+    assert "Your sentence is watched." in said(at)
+    assert not [box for box in at.text_input if box.label == "Watch the attention of"]
+    at.session_state["text"] = "a" * 300
+    assert "longer than this task's model reads, so another is watched" in said(at.run())
+    at.session_state["text"] = "HELLO, *you*"
+    assert "Not all of your sentence is in this task's vocabulary" in said(at.run())
+    assert "on the pattern" in said(at)
+    assert at.text_input(key="watched_reverse").value == TASKS["reverse"].example
+    at.text_input(key="watched_reverse").set_value("hello").run()
+    assert not at.exception
+    at.text_input(key="watched_reverse").set_value("a" * 300).run()
+    assert not at.exception
+    assert "tokens long" in said(at)
+
+
+def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    desk.submit(run)
+    took = live_run._took()
+    took.clear()
+    waiting = run.status()
+    assert live_run._every(waiting) == live_run.EVERY, "no look yet"
+    took.extend([9.0, 9.0])
+    assert live_run._every(waiting) == live_run.EVERY, "the first looks are no measure"
+    page(run=run.name)
+    assert len(took) == 3, "the page counts its look"
+    took.extend([live_run.SLOW / 2] * live_run.LAST)
+    assert live_run._every(waiting) == live_run.EVERY
+    took.extend([live_run.SLOW * 2] * live_run.LAST)
+    assert live_run._every(waiting) == live_run.SELDOM
+    assert not page(run=run.name).exception
+    work(run.folder)
+    assert live_run._every(run.status()) is None
+    took.clear()
+
+
+def test_a_long_curve_says_what_a_point_is(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    desk.submit(run)
+    assert "Each point" not in said(page(run=run.name))
+    lines = [json.dumps({"step": at, "loss": 1.0, "value": 0.5}) for at in range(1, 602)]
+    (run.folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    text = said(page(run=run.name))
+    assert "Each point is the mean of up to 3 updates." in text
+    assert "The last 300 of 601 measurements." in text
+
+
+def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_path: Path) -> None:
+    tiny_run(tmp_path)
+    at = page(run="reverse-1")
+    assert "interrupted" in said(at)
+    assert list(at.dataframe[0].value["state"]) == ["interrupted"]
+    press(at, "resume")
+    assert desk.sent == ["reverse-1"]
+    assert "waiting for a free worker" in said(at), "so the page goes on looking"
+
+
+def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    run.command("step")
+    work(run.folder)
+    at = page(run=run.name)
+    assert "reverse-1** · paused" in said(at)
+    assert at.button(key="open_run").label == "Open step 1 of reverse-1 on the Attention page"
+    press(at, "step")
+    assert (run.commanded(), desk.sent) == ("step", ["reverse-1"])
+    assert "waiting for a free worker" in said(at)
+
+
+def test_an_address_that_names_no_run_is_one_sentence(desk: Desk) -> None:
+    for name in ["nothing-9", "../../etc", "<script>", "x" * 3000]:
+        assert "There is no run called" in said(page(run=name))
+
+
+def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path: Path) -> None:
+    whole = tiny_run(tmp_path)
+    work(whole.folder)
+    for file in ["spec.json", "status.json"]:
+        run = tiny_run(tmp_path)
+        (run.folder / file).write_text("{")
+        assert f"{run.name} cannot be read" in said(page(run=run.name))
+        assert "done" in said(page(run=whole.name))
+
+
+def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Path) -> None:
+    run, other = tiny_run(tmp_path), tiny_run(tmp_path)
+    for each in (run, other):
+        work(each.folder)
+    newest = run.latest()
+    assert newest is not None
+    (newest / "model.safetensors").write_bytes(b"cut")
+    at = page(run=other.name)
+    assert "on the pattern" in said(at)
+    at.selectbox(key="run").set_value(run.name).run()
+    assert not at.exception
+    assert "reverse-1** · done" in said(at)
+    assert "cannot be opened" in said(at)
+    assert "on the pattern" not in said(at), "that would be the other run's attention"
+
+
+def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_path: Path) -> None:
+    at = page(task="characters")
+    assert [button.disabled for button in at.button if button.label == "Start training"] == [True]
+    at.text_area(key="pasted_characters").set_value("too short").run()
+    assert not at.exception
+    assert "The text has 9 characters" in said(at)
+    text = "the quick brown fox jumps over the lazy dog. " * 40
+    at.text_area(key="pasted_characters").set_value(text).run()
+    press(at, "start_training")
+    (run,) = all_runs(tmp_path)
+    assert run.text() == text
+    assert run.spec.task == "characters"
+    at.text_area(key="pasted_characters").set_value("x" * 300_000).run()
+    assert not at.exception
+    assert "Upload a file instead" in said(at)
+
+
+def test_a_cluster_that_does_not_answer_is_one_sentence(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.runs.cluster.ANSWER_WITHIN", 0.3)
+    away = Cluster(tmp_path, "tcp://127.0.0.1:9")
+    monkeypatch.setattr("explorer.runs.cluster._cluster_of", lambda root: away)
+    at = press(page(), "start_training")
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in said(at)
+
+
+def test_progress_says_where_how_fast_and_how_long() -> None:
+    status = Status("training", 120, 400, measure="exact match", value=0.25, steps_per_second=31.24)
+    measured = "exact match 0.25 on held-out data"
+    at_120 = f"Step 120 of 400 · 31.2 steps/s · 9 s left · {measured}"
+    assert run_words.progress(status) == at_120
+    later = run_words.progress(status.replace(measured_at=100))
+    assert later.endswith(f"{measured} at step 100")
+    assert run_words.progress(Status("done", 400, 400, seconds=12.3)) == (
+        "Step 400 of 400 · 12 s of training"
+    )
+
+
+def test_durations() -> None:
+    for seconds, short in [(3.4, "3 s"), (89, "89 s"), (600, "10 min"), (7200, "2.0 h")]:
+        assert run_words.duration(seconds) == short
+
+
+def test_every_state_has_words() -> None:
+    assert set(run_words.SAID) == set(STATES)
+
+
+def test_a_row_says_what_differs(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path)
+    row = run_words.row(run)
+    assert row["run"] == "reverse-1"
+    assert "d_model 64 → 16" in str(row["what differs"])
+    assert "weights seed 5" in str(row["what differs"])
+    (run.folder / "spec.json").write_text("nonsense")
+    assert run_words.row(run)["state"] == "cannot be read"
+    given = dataclasses.replace(tiny_spec(), task="characters")
+    assert run_words.differs(given) == ""
