@@ -24,7 +24,7 @@ from explorer.analysis.reweighting import (
     value_and_output,
 )
 from explorer.analysis.word_groups import Group, sentences_of, word_tokens, words_of
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 
 ALL = "All"
@@ -80,7 +80,7 @@ class Shown:
 
 
 def shown(
-    reading: Reading,
+    forward: ForwardPass,
     part: str,
     layer: int,
     head: int,
@@ -92,13 +92,13 @@ def shown(
     One head after another, so memory grows with queries × keys, whatever the heads and layers.
     `report` is told the share that is done, where it takes long.
     """
-    of = reading.part(part)
+    of = forward.part(part)
     layers = range(of.layers) if look.everywhere else [layer]
     heads = [head] if look.of == "head" else list(range(of.heads))
-    picture, removed = None, torch.zeros(len(reading.rows(part)))
+    picture, removed = None, torch.zeros(len(forward.rows(part)))
     count = len(layers) * len(heads)
     for done, (each, one) in enumerate(product(layers, heads), 1):
-        values, lost = _one(reading, part, each, one, look)
+        values, lost = _one(forward, part, each, one, look)
         removed = removed + lost / count
         if picture is None:
             picture = values
@@ -109,28 +109,32 @@ def shown(
     assert picture is not None, "an attention has at least one head"
     if look.of == "mean":
         picture = picture / count
-    return _framed(reading, part, layers, look, picture, removed, len(heads))
+    return _framed(forward, part, layers, look, picture, removed, len(heads))
 
 
-def each_head(reading: Reading, part: str, layer: int, look: Look, heads: Sequence[int]) -> Shown:
+def each_head(
+    forward: ForwardPass, part: str, layer: int, look: Look, heads: Sequence[int]
+) -> Shown:
     """The same for several heads, each by itself: (h, rows, columns)."""
-    made = [_one(reading, part, layer, head, look) for head in heads]
+    made = [_one(forward, part, layer, head, look) for head in heads]
     removed = torch.stack([lost for _, lost in made]).mean(0)
     values = torch.stack([values for values, _ in made])
-    return _framed(reading, part, [layer], look, values, removed, 1)
+    return _framed(forward, part, [layer], look, values, removed, 1)
 
 
-def _one(reading: Reading, part: str, layer: int, head: int, look: Look) -> tuple[Tensor, Tensor]:
+def _one(
+    forward: ForwardPass, part: str, layer: int, head: int, look: Look
+) -> tuple[Tensor, Tensor]:
     """One head (q, k) with its keys hidden and its values weighed in; and what each row lost."""
-    values, removed = hide(reading.weights(part, layer, head), look.hidden)
+    values, removed = hide(forward.weights(part, layer, head), look.hidden)
     if look.weighting == "value":
-        v, o_slice = value_and_output(reading, part, layer, head)
+        v, o_slice = value_and_output(forward, part, layer, head)
         values = by_value_norm(values, v, o_slice)
     return values, removed
 
 
 def _framed(
-    reading: Reading,
+    forward: ForwardPass,
     part: str,
     layers: Sequence[int],
     look: Look,
@@ -139,8 +143,8 @@ def _framed(
     combined: int,
 ) -> Shown:
     """Words, mass and sentences, which are the same for every head; and what is said of it all."""
-    rows, columns = reading.rows(part), reading.columns(part)
-    allowed = reduce(torch.logical_or, (reading.mask(part, layer) for layer in layers))
+    rows, columns = forward.rows(part), forward.columns(part)
+    allowed = reduce(torch.logical_or, (forward.mask(part, layer) for layer in layers))
     hidden = set(look.hidden)
     row_groups: tuple[Group, ...] = tuple((at,) for at in range(len(rows)))
     groups: tuple[Group, ...] = tuple((at,) for at in range(len(columns)))
@@ -148,13 +152,13 @@ def _framed(
     empty = (values == 0).all(-1).reshape(-1, len(rows)).any(0) & seeing
     notes = _notes(look, removed[seeing], int(empty.sum()), combined, len(layers))
     if look.words:
-        row_groups = words_of(rows, reading.text, reading.pair)
-        groups = words_of(columns, reading.text, reading.pair)
+        row_groups = words_of(rows, forward.text, forward.pair)
+        groups = words_of(columns, forward.text, forward.pair)
         values = merge(values, row_groups, groups)
         allowed = added(added(allowed.float(), groups, -1), row_groups, -2) > 0
         notes.append(_merged(rows, row_groups, columns, groups))
-        rows = word_tokens(rows, row_groups, reading.text, reading.pair)
-        columns = word_tokens(columns, groups, reading.text, reading.pair)
+        rows = word_tokens(rows, row_groups, forward.text, forward.pair)
+        columns = word_tokens(columns, groups, forward.text, forward.pair)
     before = values
     values = cut_mass(values, look.mass / 100)
     cut = before != values
@@ -195,7 +199,7 @@ def _framed(
         allowed=allowed,
         cut=cut,
         unit="weight × ‖value‖" if look.weighting == "value" else "weight",
-        sentence=_cell(reading.part(part).words.cell, look),
+        sentence=_cell(forward.part(part).words.cell, look),
         notes=tuple(notes),
         hidden=tuple(at for at, group in enumerate(groups) if hidden.issuperset(group)),
         row_groups=row_groups,

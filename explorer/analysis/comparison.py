@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.head_similarity import apart
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from models.interventions import Edit
 
@@ -28,7 +28,7 @@ class Side:
     """
 
     title: str
-    reading: Reading
+    forward: ForwardPass
     part: str
     layer: int
     head: int
@@ -38,19 +38,19 @@ class Side:
 
     @property
     def values(self) -> Tensor:
-        return self.reading.weights(self.part, self.layer, self.head)
+        return self.forward.weights(self.part, self.layer, self.head)
 
     @property
     def allowed(self) -> Tensor:
-        return self.reading.mask(self.part, self.layer)
+        return self.forward.mask(self.part, self.layer)
 
     @property
     def rows(self) -> tuple[Token, ...]:
-        return self.reading.rows(self.part)
+        return self.forward.rows(self.part)
 
     @property
     def columns(self) -> tuple[Token, ...]:
-        return self.reading.columns(self.part)
+        return self.forward.columns(self.part)
 
 
 @dataclass(frozen=True, eq=False)

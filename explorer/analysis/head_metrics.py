@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.text.number_format import three
 
@@ -223,28 +223,28 @@ def _mean(values: Tensor, rows: Tensor) -> Tensor:
     return values[:, rows].mean(-1)
 
 
-def layers(reading: Reading, part: str) -> Iterator[HeadStatistics]:
+def layers(forward: ForwardPass, part: str) -> Iterator[HeadStatistics]:
     """One layer after another, each with its own statistics: (1, heads).
 
     Costs as many steps as there are weights: layers × heads × queries × keys.
     """
-    rows, columns = Tokens.of(reading.rows(part)), Tokens.of(reading.columns(part))
+    rows, columns = Tokens.of(forward.rows(part)), Tokens.of(forward.columns(part))
     same_text = part.endswith("self_attn")
-    heads = reading.part(part).heads
-    for layer in range(reading.part(part).layers):
-        visible = reading.mask(part, layer)
+    heads = forward.part(part).heads
+    for layer in range(forward.part(part).layers):
+        visible = forward.mask(part, layer)
         cells = patterns(rows, columns, visible, same_text=same_text)
         # Made before the work: small tensors that stay between large ones that go split the
         # memory, and at 2,000 tokens the process grew by 64 MB a head.
         values = {name: torch.empty(1, heads, dtype=torch.double) for name in STATISTICS}
         done = 0
-        for weights in reading.some_heads(part, layer):
+        for weights in forward.some_heads(part, layer):
             found = of_heads(weights, visible, columns.special, cells, same_text=same_text)
             for name, numbers in found.items():
                 values[name][0, done : done + len(weights)] = numbers
             done += len(weights)
         blind = int((~visible.any(-1)).sum())
-        yield HeadStatistics(part, values, len(reading.rows(part)), blind)
+        yield HeadStatistics(part, values, len(forward.rows(part)), blind)
 
 
 def joined(found: Sequence[HeadStatistics]) -> HeadStatistics:

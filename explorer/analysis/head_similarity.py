@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 
 CELLS_COMPARED = 100_000_000
 """Pairs of heads × rows × keys; about a second of work."""
@@ -42,20 +42,20 @@ def layers_compared(layers: int, heads: int) -> tuple[int, ...]:
     return _evenly(layers, most)
 
 
-def looks(reading: Reading, part: str, layers: Sequence[int] | None = None) -> Iterator[Looks]:
+def looks(forward: ForwardPass, part: str, layers: Sequence[int] | None = None) -> Iterator[Looks]:
     """The rows that are compared, one layer after another; all layers unless some are named."""
-    shape = reading.part(part)
+    shape = forward.part(part)
     layers = range(shape.layers) if layers is None else layers
-    queries, keys = len(reading.rows(part)), len(reading.columns(part))
+    queries, keys = len(forward.rows(part)), len(forward.columns(part))
     visible = torch.ones(queries, dtype=torch.bool)
     for layer in layers:
-        visible &= reading.mask(part, layer).any(-1)
+        visible &= forward.mask(part, layer).any(-1)
     seeing = visible.nonzero()[:, 0].tolist()  # rows that see nothing have no distribution
     n = min(len(layers) * shape.heads, HEADS_COMPARED)
     most = max(1, CELLS_COMPARED // max(1, n * n // 2 * keys))
     rows = [seeing[at] for at in _evenly(len(seeing), most)]
     for layer in layers:
-        kept = torch.cat([weights[:, rows].float() for weights in reading.some_heads(part, layer)])
+        kept = torch.cat([weights[:, rows].float() for weights in forward.some_heads(part, layer)])
         names = tuple((layer, head) for head in range(shape.heads))
         yield Looks(names, kept, tuple(rows), queries)
 

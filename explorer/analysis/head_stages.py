@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from models.attention import attention_scores
 
 
@@ -49,19 +49,19 @@ class Stages:
 
 
 def stages(
-    reading: Reading, part: str, layer: int, head: int, rows: range, columns: range
+    forward: ForwardPass, part: str, layer: int, head: int, rows: range, columns: range
 ) -> Stages:
     """The stages over these queries and keys. Cost grows with all queries × all keys × d."""
     at = site(part, layer)
-    config, trace = reading.config, reading.trace
+    config, trace = forward.config, forward.trace
     down, across = slice(rows.start, rows.stop), slice(columns.start, columns.stop)
-    k, v = trace[f"{at}.k"][reading.row], trace[f"{at}.v"][reading.row]
+    k, v = trace[f"{at}.k"][forward.row], trace[f"{at}.v"][forward.row]
     group = head // (config.n_heads // len(k))
-    q, k, v = trace[f"{at}.q"][reading.row, head, down], k[group], v[group]
-    bias = reading.bias(part, layer, head)
-    mask = reading.mask(part, layer)[down]
-    weights = reading.weights(part, layer, head)[down]
-    scaled = reading.scores(part, layer, head)[down, across]
+    q, k, v = trace[f"{at}.q"][forward.row, head, down], k[group], v[group]
+    bias = forward.bias(part, layer, head)
+    mask = forward.mask(part, layer)[down]
+    weights = forward.weights(part, layer, head)[down]
+    scaled = forward.scores(part, layer, head)[down, across]
     some = None if bias is None else bias[down]
     added = torch.zeros_like(scaled) if some is None else some[:, across].to(scaled.dtype)
     allowed = mask[:, across]
@@ -82,15 +82,15 @@ def stages(
         scale=config.scale,
         cap=config.attention_cap,
         has_bias=bias is not None,
-        difference=_difference(q, k, some, mask, weights, reading),
+        difference=_difference(q, k, some, mask, weights, forward),
     )
 
 
 def _difference(
-    q: Tensor, k: Tensor, bias: Tensor | None, mask: Tensor, weights: Tensor, reading: Reading
+    q: Tensor, k: Tensor, bias: Tensor | None, mask: Tensor, weights: Tensor, forward: ForwardPass
 ) -> float:
     """Between the weights (q, all k) and the same made again in float64, by each row's largest."""
-    config = reading.config
+    config = forward.config
     again = attention_scores(
         q.double()[None, None], k.double()[None, None], config.scale, config.attention_cap
     )[0, 0]

@@ -18,7 +18,7 @@ from torch import Tensor
 from explorer.analysis.frozen_norms import Before, before_activation, before_linear, before_norm
 from explorer.analysis.output_change import has_words, last_streams, logits, tokens_read
 from explorer.analysis.residual_writes import Written, block_at
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from models.heads import ClassifierHead, LanguageModelHead
 
 
@@ -56,21 +56,21 @@ class Contributions:
         return abs(self.total - self.logit)
 
 
-def contributions(reading: Reading, place: int, option: int) -> Contributions:
+def contributions(forward: ForwardPass, place: int, option: int) -> Contributions:
     """The logit of one token at a place, or of one class (`place` does not matter there).
 
     Cost grows with positions read × layers × d²: one position's share of a pass, except
     where a classifier takes the mean of all positions.
     """
     with torch.no_grad():
-        places, shares = _read_at(reading, place)
-        stack, count = last_streams(reading.config)
-        layers = [block_at(reading, stack, n, places) for n in range(count)]
-        last = reading.trace[f"{stack}.{count - 1}.resid_post"][reading.row, places]
-        direction, constant = _before_head(reading, last, shares, option)
-        direction, added = before_norm(reading.trace.model.last_stack.norm, last, direction)
+        places, shares = _read_at(forward, place)
+        stack, count = last_streams(forward.config)
+        layers = [block_at(forward, stack, n, places) for n in range(count)]
+        last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, places]
+        direction, constant = _before_head(forward, last, shares, option)
+        direction, added = before_norm(forward.trace.model.last_stack.norm, last, direction)
         constant += added
-        heads = {name: last.new_zeros(count, reading.config.n_heads) for name in layers[0].attended}
+        heads = {name: last.new_zeros(count, forward.config.n_heads) for name in layers[0].attended}
         feed_forward = last.new_zeros(count)
         for n in reversed(range(count)):
             if mlp := layers[n].mlp:
@@ -83,37 +83,37 @@ def contributions(reading: Reading, place: int, option: int) -> Contributions:
                 by_head = to_heads.unflatten(-1, (-1, written.attention.d_head)).transpose(0, 1)
                 heads[name][n] = (by_head * written.heads).sum((-1, -2))
                 constant += added + bias
-        embedding, added = _embedding(reading, places, direction)
-    logit = _in_pass(reading, place, option)
-    again = float(logits(reading, place)[option]) if logit is None else logit
+        embedding, added = _embedding(forward, places, direction)
+    logit = _in_pass(forward, place, option)
+    again = float(logits(forward, place)[option]) if logit is None else logit
     return Contributions(
         heads, feed_forward, embedding, constant + added, again, in_pass=logit is not None
     )
 
 
-def _in_pass(reading: Reading, place: int, option: int) -> float | None:
+def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
     """The logit that the pass gave; None at a place where it scored no word."""
-    output = reading.trace.output[reading.row]
-    if not has_words(reading.config):
+    output = forward.trace.output[forward.row]
+    if not has_words(forward.config):
         return float(output[option])
-    scored = range(len(tokens_read(reading)))[reading.trace.read_at]
+    scored = range(len(tokens_read(forward)))[forward.trace.read_at]
     return float(output[scored.index(place), option]) if place in scored else None
 
 
-def _read_at(reading: Reading, place: int) -> tuple[Tensor, Tensor]:
+def _read_at(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
     """Which positions the head reads, (p,), and each one's share, (p, 1)."""
-    if has_words(reading.config):
+    if has_words(forward.config):
         return torch.tensor([place]), torch.ones(1, 1)
     kept = torch.tensor(
-        [i for i, t in enumerate(tokens_read(reading)) if t.id != reading.config.pad_id]
+        [i for i, t in enumerate(tokens_read(forward)) if t.id != forward.config.pad_id]
     )
-    some = {"first": kept[:1], "last": kept[-1:], "mean": kept}[reading.config.pooling]
+    some = {"first": kept[:1], "last": kept[-1:], "mean": kept}[forward.config.pooling]
     return some, torch.full((len(some), 1), 1 / len(some))
 
 
-def _before_head(reading: Reading, last: Tensor, shares: Tensor, option: int) -> Before:
+def _before_head(forward: ForwardPass, last: Tensor, shares: Tensor, option: int) -> Before:
     """The direction (p, d) that gives the logit behind the last norm, and the constant."""
-    model = reading.trace.model
+    model = forward.trace.model
     normed, head = model.last_stack.norm(last), model.head
     if isinstance(head, LanguageModelHead):
         words = model.last_stack.embedding.weight if head.weight is None else head.weight
@@ -159,13 +159,13 @@ def _before_residual(written: Written, direction: Tensor) -> tuple[Tensor, Tenso
 
 
 def _embedding(
-    reading: Reading, places: Tensor, direction: Tensor
+    forward: ForwardPass, places: Tensor, direction: Tensor
 ) -> tuple[dict[str, float], float]:
     """What the token, its position and its sentence give, and the constant of their norm."""
-    stack = reading.trace.model.last_stack
-    tokens = [tokens_read(reading)[int(place)] for place in places]
-    here = reading.trace[f"{last_streams(reading.config)[0]}.positions"]
-    here = (here[reading.row] if here.dim() == 2 else here)[places]
+    stack = forward.trace.model.last_stack
+    tokens = [tokens_read(forward)[int(place)] for place in places]
+    here = forward.trace[f"{last_streams(forward.config)[0]}.positions"]
+    here = (here[forward.row] if here.dim() == 2 else here)[places]
     added = {"token": stack.embedding(torch.tensor([t.id for t in tokens])) * stack.embedding_scale}
     if (position := stack.positions.embed(here)) is not None:
         added["position"] = position

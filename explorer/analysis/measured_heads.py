@@ -5,24 +5,24 @@ from __future__ import annotations
 from explorer.analysis.head_metrics import HeadStatistics, joined, layers
 from explorer.app.progress import with_bar
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 
 
-def measured(opened: Opened, reading: Reading, part: str) -> HeadStatistics:
+def measured(opened: Opened, forward: ForwardPass, part: str) -> HeadStatistics:
     """Counted once for what the model has read, a layer at a time."""
-    total = reading.part(part).layers
+    total = forward.part(part).layers
     return kept(
         opened,
-        ("heads", part, tokens_read(reading)),
-        lambda: joined(with_bar(layers(reading, part), total, "Reading the heads, by layer")),
+        ("heads", part, tokens_read(forward)),
+        lambda: joined(with_bar(layers(forward, part), total, "Reading the heads, by layer")),
         lambda made: sum(v.nbytes for v in made.values.values()),
     )
 
 
-def tokens_read(reading: Reading) -> tuple[tuple[int, int], ...]:
+def tokens_read(forward: ForwardPass) -> tuple[tuple[int, int], ...]:
     """What the model has read, as a key to keep under what was found."""
-    return tuple((token.id, token.segment) for token in (*reading.source, *reading.target))
+    return tuple((token.id, token.segment) for token in (*forward.source, *forward.target))
 
 
 def rows_counted(found: HeadStatistics) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from models import TransformerConfig
 
@@ -50,9 +50,9 @@ def has_words(config: TransformerConfig) -> bool:
     return config.head in ("language-model", "masked-language-model")
 
 
-def tokens_read(reading: Reading) -> tuple[Token, ...]:
+def tokens_read(forward: ForwardPass) -> tuple[Token, ...]:
     """What the stack reads that the head is read from."""
-    return reading.target or reading.source
+    return forward.target or forward.source
 
 
 def last_streams(config: TransformerConfig) -> tuple[str, int]:
@@ -62,22 +62,22 @@ def last_streams(config: TransformerConfig) -> tuple[str, int]:
     return "decoder", config.n_layers
 
 
-def stream(reading: Reading) -> Tensor:
+def stream(forward: ForwardPass) -> Tensor:
     """The last stream behind the last norm, (1, tokens, d_model)."""
-    stack, layers = last_streams(reading.config)
-    row = slice(reading.row, reading.row + 1)
+    stack, layers = last_streams(forward.config)
+    row = slice(forward.row, forward.row + 1)
     with torch.no_grad():
-        normed: Tensor = reading.trace.model.last_stack.norm(
-            reading.trace[f"{stack}.{layers - 1}.resid_post"][row]
+        normed: Tensor = forward.trace.model.last_stack.norm(
+            forward.trace[f"{stack}.{layers - 1}.resid_post"][row]
         )
     return normed
 
 
-def logits(reading: Reading, place: int) -> Tensor:
+def logits(forward: ForwardPass, place: int) -> Tensor:
     """What the head gives at one position, (vocabulary,), or for the text, (classes,)."""
-    if not has_words(reading.config):
-        return reading.trace.output[reading.row]
-    return _read(reading, stream(reading)[:, place : place + 1])[0]
+    if not has_words(forward.config):
+        return forward.trace.output[forward.row]
+    return _read(forward, stream(forward)[:, place : place + 1])[0]
 
 
 def kl(before: Tensor, after: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ def options(before: Tensor, after: Tensor, most: int = 6) -> list[Option]:
     return [Option(i, float(p[i]), float(q[i])) for i in sorted(found, key=lambda i: -float(p[i]))]
 
 
-def over_text(before: Reading, after: Reading) -> OverText:
+def over_text(before: ForwardPass, after: ForwardPass) -> OverText:
     """KL and loss over all positions. Cost grows with tokens × vocabulary in time.
 
     The loss is −ln of the chance of each token that the model then reads (or wrote); None
@@ -127,18 +127,18 @@ def over_text(before: Reading, after: Reading) -> OverText:
     return OverText(torch.cat(divergences), loss)
 
 
-def _foretold(reading: Reading) -> Tensor:
+def _foretold(forward: ForwardPass) -> Tensor:
     """The token that each position is to foretell, for as many as have one, (tokens,)."""
-    config = reading.config
+    config = forward.config
     if config.head != "language-model" or config.kind == "encoder":
         return torch.zeros(0, dtype=torch.long)
     writes = config.kind == "encoder-decoder"
-    heard = reading.written if writes else reading.target[1:]
+    heard = forward.written if writes else forward.target[1:]
     return torch.tensor([token.id for token in heard], dtype=torch.long)
 
 
-def _read(reading: Reading, some: Tensor) -> Tensor:
+def _read(forward: ForwardPass, some: Tensor) -> Tensor:
     """Logits of a stream behind the last norm, (positions, vocabulary)."""
     with torch.no_grad():
-        found: Tensor = reading.trace.model.read(some)[0]
+        found: Tensor = forward.trace.model.read(some)[0]
     return found

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.catalog.attention_parts import site
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import Reading, reread
+from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
 from explorer.text import Token
 from explorer.views.museum.mistakes.position_mistakes import (
@@ -132,8 +132,8 @@ class Moved:
     the vector; `largest` the largest of these.
     """
 
-    before: Reading
-    after: Reading
+    before: ForwardPass
+    after: ForwardPass
     order: tuple[int, ...]
     changes: Tensor
 
@@ -166,47 +166,47 @@ class Moved:
         return "encoder" if self.before.source else "decoder"
 
 
-def moved(opened: Opened, reading: Reading, order: Sequence[int], scheme: str) -> Moved:
+def moved(opened: Opened, forward: ForwardPass, order: Sequence[int], scheme: str) -> Moved:
     """The tokens of the text in this order, passed in this scheme beside the former order.
 
     Two more passes; one where the scheme is the model's own.
     """
-    model = in_scheme(opened, scheme, longest(reading))
-    before = reading if model is opened else _passed(model, reading, reading.tokens)
-    after = _passed(model, reading, tuple(reading.tokens[place] for place in order))
+    model = in_scheme(opened, scheme, longest(forward))
+    before = forward if model is opened else _passed(model, forward, forward.tokens)
+    after = _passed(model, forward, tuple(forward.tokens[place] for place in order))
     made = Moved(before, after, tuple(order), torch.empty(0))
-    at = f"{made.stack}.{_layers(reading, made.stack) - 1}.resid_post"
+    at = f"{made.stack}.{_layers(forward, made.stack) - 1}.resid_post"
     was, now = (each.trace[at][each.row] for each in (before, after))
     change = (now[made.places] - was).norm(dim=-1) / was.norm(dim=-1).clamp(min=1e-12)
     return dataclasses.replace(made, changes=change)
 
 
-def longest(reading: Reading) -> int:
+def longest(forward: ForwardPass) -> int:
     """Tokens of the longer of its texts: no model has to have more positions."""
-    return max(len(reading.source), len(reading.target))
+    return max(len(forward.source), len(forward.target))
 
 
-def _passed(opened: Opened, reading: Reading, tokens: tuple[Token, ...]) -> Reading:
-    source, target = (tokens, reading.target) if reading.source else ((), tokens)
-    return reread(opened, reading, source, target, ())
+def _passed(opened: Opened, forward: ForwardPass, tokens: tuple[Token, ...]) -> ForwardPass:
+    source, target = (tokens, forward.target) if forward.source else ((), tokens)
+    return rerun(opened, forward, source, target, ())
 
 
-def _layers(reading: Reading, stack: str) -> int:
-    config = reading.config
+def _layers(forward: ForwardPass, stack: str) -> int:
+    config = forward.config
     return config.encoder_layers if stack == "encoder" else config.n_layers
 
 
-def swapped(reading: Reading, first: int, second: int) -> list[int]:
+def swapped(forward: ForwardPass, first: int, second: int) -> list[int]:
     """Two tokens in each other's place."""
-    order = list(range(len(reading.tokens)))
+    order = list(range(len(forward.tokens)))
     order[first], order[second] = second, first
     return order
 
 
-def backwards(reading: Reading) -> list[int]:
+def backwards(forward: ForwardPass) -> list[int]:
     """What was typed from its end to its beginning; special tokens stay."""
-    order = list(range(len(reading.tokens)))
-    typed = [place for place in order if not reading.tokens[place].special]
+    order = list(range(len(forward.tokens)))
+    typed = [place for place in order if not forward.tokens[place].special]
     for place, other in zip(typed, reversed(typed), strict=True):
         order[place] = other
     return order
@@ -248,7 +248,7 @@ def repeated(tokens: Sequence[Token], length: int) -> tuple[Token, ...]:
 
 
 def longer(
-    opened: Opened, reading: Reading, length: int, scheme: str, part: str, layer: int, head: int
+    opened: Opened, forward: ForwardPass, length: int, scheme: str, part: str, layer: int, head: int
 ) -> Longer:
     """One pass over `length` tokens. Cost grows with length² × layers, and with the vocabulary.
 
@@ -257,10 +257,10 @@ def longer(
     """
     trained = opened.config.max_len
     model = in_scheme(opened, scheme, length).model
-    tokens = repeated(reading.tokens, length)
-    reads = "encoder.self_attn" if reading.source else "decoder.self_attn"
+    tokens = repeated(forward.tokens, length)
+    reads = "encoder.self_attn" if forward.source else "decoder.self_attn"
     layer = layer if part == reads else 0
-    passed = _watched(model, reading, tokens)
+    passed = _watched(model, forward, tokens)
     at = site(reads, layer)
     weights = passed.weights(at, head=head)[0].detach()
     entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1)
@@ -270,11 +270,11 @@ def longer(
     return Longer(length, trained, reads, layer, entropy.exp(), nats)
 
 
-def _watched(model: Transformer, reading: Reading, tokens: Sequence[Token]) -> Trace:
+def _watched(model: Transformer, forward: ForwardPass, tokens: Sequence[Token]) -> Trace:
     sites = (*CHEAP_SITES, "*.final")
     ids = ids_of([tokens])
-    if reading.source and reading.target:
-        return trace(model, ids, ids_of([reading.target]), sites=sites)
+    if forward.source and forward.target:
+        return trace(model, ids, ids_of([forward.target]), sites=sites)
     most = max(model.config.n_segments - 1, 0)
     segments = torch.tensor([[min(token.segment, most) for token in tokens]])
     return trace(

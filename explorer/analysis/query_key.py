@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from models.attention import attention_scores
 from models.positional import Positions, RotaryPositions
 
@@ -92,16 +92,16 @@ class Pair:
         return [int(place) for place in self.products.abs().argsort(descending=True, stable=True)]
 
 
-def pair(reading: Reading, part: str, layer: int, head: int, query: int, key: int) -> Pair:
+def pair(forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int) -> Pair:
     """The way from one query and one key to their weight. Cost grows with n² × d, of one head."""
     at = site(part, layer)
-    q, keys, sharing = _query_and_keys(reading, at, head, query)
-    config = reading.config
-    bias = reading.bias(part, layer, head)
+    q, keys, sharing = _query_and_keys(forward, at, head, query)
+    config = forward.config
+    bias = forward.bias(part, layer, head)
     added = None if bias is None else bias[query].detach().double()
-    mask = reading.mask(part, layer)[query]
-    scores = reading.scores(part, layer, head)[query].double()
-    weights = reading.weights(part, layer, head)[query].double()
+    mask = forward.mask(part, layer)[query]
+    scores = forward.scores(part, layer, head)[query].double()
+    weights = forward.weights(part, layer, head)[query].double()
     scored = scores if added is None else scores + added
     seen = scored[mask]
     largest = float(seen.max()) if len(seen) else 0.0
@@ -130,9 +130,9 @@ def pair(reading: Reading, part: str, layer: int, head: int, query: int, key: in
     )
 
 
-def strongest(reading: Reading, part: str, layer: int, head: int, query: int) -> int:
+def strongest(forward: ForwardPass, part: str, layer: int, head: int, query: int) -> int:
     """The key that a query looks at most; the first one where it looks at none."""
-    weights = reading.weights(part, layer, head)[query].nan_to_num(-1.0)
+    weights = forward.weights(part, layer, head)[query].nan_to_num(-1.0)
     return int(weights.argmax())
 
 
@@ -152,7 +152,7 @@ class ByDistance:
 
 
 def by_distance(
-    reading: Reading, part: str, layer: int, head: int, query: int, key: int
+    forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
 ) -> ByDistance | None:
     """The pair at every distance, by the model's own rotation or bias.
 
@@ -162,16 +162,16 @@ def by_distance(
     if not part.endswith("self_attn"):
         return None
     stack = part.split(".")[0]
-    positions: Positions = getattr(reading.trace.model, stack).positions
-    places = reading.trace[f"{stack}.positions"]
-    places = places[reading.row] if places.dim() == 2 else places
+    positions: Positions = getattr(forward.trace.model, stack).positions
+    places = forward.trace[f"{stack}.positions"]
+    places = places[forward.row] if places.dim() == 2 else places
     here = int(places[query])
     actual = here - int(places[key])
-    distances, step = _distances(reading, part, actual)
+    distances, step = _distances(forward, part, actual)
     moved = here - distances  # where the key would stand
     if isinstance(positions, RotaryPositions):
-        q, keys, _ = _query_and_keys(reading, site(part, layer), head, query)
-        values = _turned(positions, q, keys[key], moved - int(places[key]), reading)
+        q, keys, _ = _query_and_keys(forward, site(part, layer), head, query)
+        values = _turned(positions, q, keys[key], moved - int(places[key]), forward)
         what = "score"
     else:
         at = torch.tensor([here])
@@ -184,15 +184,15 @@ def by_distance(
 
 
 def _query_and_keys(
-    reading: Reading, at: str, head: int, query: int
+    forward: ForwardPass, at: str, head: int, query: int
 ) -> tuple[Tensor, Tensor, range]:
     """One query (d), the keys of its head (n, d) in float64, and the heads that share them."""
-    q, k = reading.trace[f"{at}.q"], reading.trace[f"{at}.k"]
+    q, k = forward.trace[f"{at}.q"], forward.trace[f"{at}.k"]
     size = q.shape[1] // k.shape[1]
     group = head // size
-    keys = k[reading.row, group].detach().double()
+    keys = k[forward.row, group].detach().double()
     sharing = range(group * size, (group + 1) * size)
-    return q[reading.row, head, query].detach().double(), keys, sharing
+    return q[forward.row, head, query].detach().double(), keys, sharing
 
 
 def _difference(scores: Tensor, mask: Tensor, weights: Tensor) -> float:
@@ -208,10 +208,10 @@ def _difference(scores: Tensor, mask: Tensor, weights: Tensor) -> float:
     return float((again - weights).abs().max() / weights.max().clamp(min=1e-30))
 
 
-def _distances(reading: Reading, part: str, actual: int) -> tuple[Tensor, int]:
+def _distances(forward: ForwardPass, part: str, actual: int) -> tuple[Tensor, int]:
     """As far as the text goes, both ways unless the stack looks back only."""
-    length = len(reading.columns(part))
-    reach = min(max(length, SHORTEST_REACH), max(reading.config.max_len, length)) - 1
+    length = len(forward.columns(part))
+    reach = min(max(length, SHORTEST_REACH), max(forward.config.max_len, length)) - 1
     reach = max(reach, abs(actual))
     ways = 1 if part == "decoder.self_attn" and actual >= 0 else 2
     step = math.ceil((ways * reach + 1) / MOST_DISTANCES)
@@ -221,7 +221,7 @@ def _distances(reading: Reading, part: str, actual: int) -> tuple[Tensor, int]:
 
 
 def _turned(
-    positions: RotaryPositions, q: Tensor, k: Tensor, by: Tensor, reading: Reading
+    positions: RotaryPositions, q: Tensor, k: Tensor, by: Tensor, forward: ForwardPass
 ) -> Tensor:
     """The scores of the key turned on by so many positions, (distances).
 
@@ -230,7 +230,7 @@ def _turned(
     stretch = 1.0 if positions.scaling is None else positions.scaling.attention_factor
     turned = positions.rotation(by)(k.expand(1, 1, len(by), -1))[0, 0].clone()
     turned[:, : positions.d_head] /= stretch
-    config = reading.config
+    config = forward.config
     scores = attention_scores(
         q[None, None, None], turned[None, None], config.scale, config.attention_cap
     )

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from models.attention import MultiHeadAttention, attention_scores, attention_weights, repeat_groups
 from models.block import Residual
 
@@ -59,14 +59,14 @@ class BlockAt:
         return (self.mlp or list(self.attended.values())[-1]).after
 
 
-def block_at(reading: Reading, stack: str, layer: int, places: Tensor) -> BlockAt:
+def block_at(forward: ForwardPass, stack: str, layer: int, places: Tensor) -> BlockAt:
     """One layer at these positions. Cost grows with p × (n × d + d²) for n keys."""
     with torch.no_grad():
-        block: Any = getattr(reading.trace.model, stack).blocks[layer]
-        before = stream = reading.trace[f"{stack}.{layer}.resid_pre"][reading.row, places]
+        block: Any = getattr(forward.trace.model, stack).blocks[layer]
+        before = stream = forward.trace[f"{stack}.{layer}.resid_pre"][forward.row, places]
         attended: dict[str, Attended] = {}
         for name, attention, residual in _attentions(block):
-            heads = head_outs(reading, f"{stack}.{layer}.{name}", places)
+            heads = head_outs(forward, f"{stack}.{layer}.{name}", places)
             out = attention.o_proj(heads.transpose(0, 1).flatten(1))
             found = Attended(residual, stream, out, attention, heads)
             attended[f"{stack}.{name}"], stream = found, found.after
@@ -84,9 +84,9 @@ def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]
         yield "cross_attn", block.cross_attn, block.cross_residual
 
 
-def head_outs(reading: Reading, at: str, places: Tensor) -> Tensor:
+def head_outs(forward: ForwardPass, at: str, places: Tensor) -> Tensor:
     """What every head gives at these positions, (h, p, w); only their rows are weighed."""
-    trace, row, config = reading.trace, reading.row, reading.config
+    trace, row, config = forward.trace, forward.row, forward.config
     q, k, v = (trace[f"{at}.{name}"][row : row + 1] for name in "qkv")
     mask = trace.mask(at)
     mask = mask.expand(max(row + 1, len(mask)), -1, -1, -1)[row : row + 1, :, places]

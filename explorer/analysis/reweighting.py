@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer.analysis.word_groups import Group
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 
 
 def hide(weights: Tensor, keys: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -80,11 +80,13 @@ def added(values: Tensor, groups: Sequence[Group], dim: int) -> Tensor:
     )
 
 
-def value_and_output(reading: Reading, part: str, layer: int, head: int) -> tuple[Tensor, Tensor]:
+def value_and_output(
+    forward: ForwardPass, part: str, layer: int, head: int
+) -> tuple[Tensor, Tensor]:
     """The head's values (k, d), of its group where they are shared, and its part of W_O (D, d)."""
     stack, kind = part.split(".")
-    attention = getattr(getattr(reading.trace.model, stack).blocks[layer], kind)
-    grouped = reading.trace[f"{site(part, layer)}.v"][reading.row]
+    attention = getattr(getattr(forward.trace.model, stack).blocks[layer], kind)
+    grouped = forward.trace[f"{site(part, layer)}.v"][forward.row]
     v = grouped[head * grouped.shape[0] // attention.n_heads]
     width = v.shape[-1]
     return v, attention.o_proj.weight.detach()[:, head * width : (head + 1) * width]

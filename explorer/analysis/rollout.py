@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 
 STEPS_SOLVED = 1_200_000
 """Edges × inputs; more take longer than about three seconds on a slow core."""
@@ -34,13 +34,13 @@ def mixed(weights: Tensor) -> Tensor:
     return both / both.sum(-1, keepdim=True)
 
 
-def mixings(reading: Reading, part: str, layers: int) -> Iterator[Tensor]:
+def mixings(forward: ForwardPass, part: str, layers: int) -> Iterator[Tensor]:
     """A (t, t) of the first so many layers, from the first on; few heads are held at a time."""
     for layer in range(layers):
         total = torch.zeros(())
-        for weights in reading.some_heads(part, layer):
+        for weights in forward.some_heads(part, layer):
             total = total + weights.sum(0)
-        yield mixed(total / reading.part(part).heads)
+        yield mixed(total / forward.part(part).heads)
 
 
 def rollout(mixing: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:

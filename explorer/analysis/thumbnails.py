@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 
 SIDE = 32
 """The most cells a small picture has along one side."""
@@ -27,20 +27,20 @@ class Thumbnails:
         return self.cells.shape
 
 
-_made: WeakKeyDictionary[Reading, dict[str, Thumbnails]] = WeakKeyDictionary()
+_made: WeakKeyDictionary[ForwardPass, dict[str, Thumbnails]] = WeakKeyDictionary()
 
 
-def of_reading(reading: Reading, part: str) -> Thumbnails:
+def of_reading(forward: ForwardPass, part: str) -> Thumbnails:
     """Those of one kind of attention, kept as long as the reading is.
 
     Made head by head: time grows with layers × heads × tokens², memory does not.
     """
-    made = _made.setdefault(reading, {})
+    made = _made.setdefault(forward, {})
     if part not in made:
-        n = cells_pooled(len(reading.rows(part)), len(reading.columns(part)))
+        n = cells_pooled(len(forward.rows(part)), len(forward.columns(part)))
         layers = [
-            torch.cat([largest_of(heads, n) for heads in reading.some_heads(part, layer)])
-            for layer in range(reading.part(part).layers)
+            torch.cat([largest_of(heads, n) for heads in forward.some_heads(part, layer)])
+            for layer in range(forward.part(part).layers)
         ]
         made[part] = Thumbnails(torch.stack(layers), n)
     return made[part]

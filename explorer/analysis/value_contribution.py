@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.residual_writes import block_at
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +59,20 @@ class Onward:
         return int(self.written.abs().argmax())
 
 
-def onward(reading: Reading, part: str, layer: int, head: int, query: int, key: int) -> Onward:
+def onward(forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int) -> Onward:
     """The way of one weight into the stream. Cost grows with keys × d + d² of one layer."""
     at, stack = site(part, layer), part.split(".")[0]
-    block = block_at(reading, stack, layer, torch.tensor([query]))
+    block = block_at(forward, stack, layer, torch.tensor([query]))
     attended = block.attended[part]
-    values = reading.trace[f"{at}.v"][reading.row]
-    group = head // (reading.config.n_heads // len(values))
+    values = forward.trace[f"{at}.v"][forward.row]
+    group = head // (forward.config.n_heads // len(values))
     bias = attended.attention.o_proj.bias
     with torch.no_grad():
         written = attended.through(head, attended.heads[head])[0]
         none = torch.zeros_like(written)
         constant = none if bias is None else bias.detach()
-        weight, value = reading.weights(part, layer, head)[query, key], values[group, key]
-        recorded = reading.trace[f"{stack}.{layer}.resid_post"][reading.row, query]
+        weight, value = forward.weights(part, layer, head)[query, key], values[group, key]
+        recorded = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, query]
         return Onward(
             weight=float(weight),
             value=value,

@@ -22,7 +22,7 @@ from explorer.catalog.descriptions import in_short
 from explorer.catalog.entries import Entry, LibraryError, Opened
 from explorer.inference import forward_pass
 from explorer.inference.first_look import first_look
-from explorer.inference.forward_pass import Reading, ReadingError
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError
 from explorer.text.literal import literal
 from models import TransformerConfig
 from models.loading.described import OURS
@@ -116,18 +116,18 @@ def folder() -> Path:
     return shelves.seen()[choice().model].folder
 
 
-def reading_of_text() -> Reading:
+def reading_of_text() -> ForwardPass:
     """The chosen model's reading of the sentence; where there is none, the page says why."""
     model = opened()
     chosen = choice()
-    return or_say(lambda: forward_pass.read(model, chosen.text, chosen.pair))
+    return or_say(lambda: forward_pass.run_text(model, chosen.text, chosen.pair))
 
 
 def or_say(make: Callable[[], Made]) -> Made:
     """What `make` gives; where it cannot, the page says why and ends here."""
     try:
         return make()
-    except ReadingError as error:
+    except ForwardPassError as error:
         say(str(error))
         shorten.offer(error.cut, choice().text, choice().pair)
         st.stop()

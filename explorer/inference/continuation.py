@@ -12,7 +12,7 @@ from torch import Tensor
 from explorer.analysis.sampling_stages import Stages, chance_at
 from explorer.catalog.entries import Opened
 from explorer.inference.branches import Branches
-from explorer.inference.forward_pass import Reading, ReadingError, read, unknown
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
 from explorer.inference.generated_text import MOST_WRITTEN, ONLY_READS, writes
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import is_kept, kept, size_of
@@ -42,12 +42,12 @@ class Start:
 class Stand:
     """A pass over the text and what was written: `logits` (vocabulary,) of what comes next.
 
-    They are −∞ where the model may not write. `reading` has one row for every token that
+    They are −∞ where the model may not write. `forward` has one row for every token that
     was written, and one for the next. `given` are the log-probabilities, in nats, that the
     model gave to what was written.
     """
 
-    reading: Reading
+    forward: ForwardPass
     logits: Tensor
     given: tuple[float, ...]
 
@@ -55,12 +55,12 @@ class Stand:
 def start_of(opened: Opened, text: str) -> Start:
     """Where writing begins; ReadingError where the model cannot write, or not read this text."""
     if not writes(opened):
-        raise ReadingError(ONLY_READS)
-    reading = read(opened, text)
-    if bool(reading.trace.output.isnan().any()):
-        raise ReadingError(NO_NUMBERS)
-    begun = reading.target[:1] if reading.source else reading.target
-    return Start(reading.source, begun, min(MOST_WRITTEN, opened.config.max_len - len(begun) + 1))
+        raise ForwardPassError(ONLY_READS)
+    forward = run_text(opened, text)
+    if bool(forward.trace.output.isnan().any()):
+        raise ForwardPassError(NO_NUMBERS)
+    begun = forward.target[:1] if forward.source else forward.target
+    return Start(forward.source, begun, min(MOST_WRITTEN, opened.config.max_len - len(begun) + 1))
 
 
 def stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
@@ -72,12 +72,12 @@ def stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
         opened,
         ("decoding", text, tuple(path)),
         lambda: _stand(opened, text, path),
-        lambda made: made.reading.bytes,
+        lambda made: made.forward.bytes,
     )
 
 
 def _stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
-    start, reading, config = start_of(opened, text), read(opened, text), opened.config
+    start, forward, config = start_of(opened, text), run_text(opened, text), opened.config
     tokens = tuple(map(opened.tokenizer.token, path))
     full = (*start.begun, *tokens)
     target = ids_of([full])
@@ -94,7 +94,7 @@ def _stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
     written = torch.tensor(list(path), dtype=torch.long)[:, None]
     given = may[:-1].log_softmax(-1).gather(-1, written)[:, 0].tolist()
     rows = (*tokens, NEXT) if start.source else ()
-    whole = replace(reading, target=full, written=rows, trace=passed, row=0)
+    whole = replace(forward, target=full, written=rows, trace=passed, row=0)
     return Stand(whole, may[-1].clone(), tuple(given))
 
 
@@ -109,17 +109,17 @@ def tokens_of(opened: Opened, start: Start, path: Sequence[int], typed: str) -> 
     try:
         found = [t for t in opened.tokenizer.encode(typed) if not (t.special and t.start == t.end)]
     except TextError as error:
-        raise ReadingError(str(error)) from error
+        raise ForwardPassError(str(error)) from error
     room = start.room - len(path)
     if len(found) > room:
-        raise ReadingError(
+        raise ForwardPassError(
             f"This is {len(found):,} tokens long and there is room for {room:,}: write less."
         )
     for place, token in enumerate(found):
         if token.id >= opened.config.vocab_size:
-            raise ReadingError(f"“{token.label[:20]}” is no token that this model can write.")
+            raise ForwardPassError(f"“{token.label[:20]}” is no token that this model can write.")
         if token.id in ends(opened) and place < len(found) - 1:
-            raise ReadingError(f"{token.label[:20]} ends the text: write nothing behind it.")
+            raise ForwardPassError(f"{token.label[:20]} ends the text: write nothing behind it.")
     return [token.id for token in found]
 
 

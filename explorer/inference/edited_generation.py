@@ -11,7 +11,7 @@ from torch import Tensor
 from explorer.catalog.entries import Opened
 from explorer.inference.answers import Answer, longest_answer, written_answer
 from explorer.inference.edited_pass import Edited
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.interventions.core_edits import change
@@ -28,13 +28,13 @@ LAST = slice(-1, None)
 
 def answer(opened: Opened, passed: Edited) -> Answer:
     """What it writes now; made once and kept. As many passes of the decoder as tokens."""
-    reading = passed.reading
+    forward = passed.forward
     if not passed.made:
-        return reading.answer
+        return forward.answer
     return kept(
         opened,
-        ("written anew", reading.text, passed.made),
-        lambda: written_answer(opened, [reading.target[0], *written_anew(opened, passed)]),
+        ("written anew", forward.text, passed.made),
+        lambda: written_answer(opened, [forward.target[0], *written_anew(opened, passed)]),
         size_of,
     )
 
@@ -46,12 +46,12 @@ def written_anew(opened: Opened, passed: Edited) -> tuple[Token, ...]:
     positions is one over those.
     """
     model, config = opened.model, opened.config
-    source = ids_of([passed.reading.source])
+    source = ids_of([passed.forward.source])
     keep = keep_of(source, config.pad_id)
     encoder = [edit for edit in passed.in_core if edit.site.startswith("encoder")]
     with evaluating(model):
         memory = model.encode(source, keep, Recorder((), encoder))
-    ids = [passed.reading.target[0].id]
+    ids = [passed.forward.target[0].id]
     ends = {config.eos_id, *config.more_eos_ids}
     for _ in range(longest_answer(opened)):
         read = _replaced(ids, passed.made)
@@ -87,18 +87,18 @@ def _so_far(opened: Opened, passed: Edited, count: int) -> Iterator[core.Edit]:
         if edit.part == "decoder.self_attn":
             places.append(getattr(edit, "key", None))
         if isinstance(edit, PresetMask):
-            yield _mask_of(opened, passed.reading, edit, count)
+            yield _mask_of(opened, passed.forward, edit, count)
         elif all(place is None or place < count for place in places):
             yield in_core
 
 
-def _mask_of(opened: Opened, reading: Reading, edit: PresetMask, count: int) -> core.Edit:
+def _mask_of(opened: Opened, forward: ForwardPass, edit: PresetMask, count: int) -> core.Edit:
     """A preset as the first rows of the whole answer have it, where that is long enough."""
-    longer = [reading.written[-1]] * max(0, count - len(reading.target))
+    longer = [forward.written[-1]] * max(0, count - len(forward.target))
     whole = dataclasses.replace(
-        reading, target=(*reading.target, *longer), written=(*reading.written, *longer)
+        forward, target=(*forward.target, *longer), written=(*forward.written, *longer)
     )
     mask = change(opened, whole, edit)
     assert isinstance(mask, core.Replace)
-    keys = count if edit.part == "decoder.self_attn" else len(reading.source)
+    keys = count if edit.part == "decoder.self_attn" else len(forward.source)
     return core.Replace(mask.site, mask.value[..., :count, :keys])

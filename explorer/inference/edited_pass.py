@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import Reading, reread
+from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.results_cache import kept
 from explorer.interventions.core_edits import Misfit, change, check
 from explorer.interventions.edits import CutEdge, Edit, Patch, ReplaceToken
@@ -30,27 +30,27 @@ class Edited:
     pass itself.
     """
 
-    reading: Reading
+    forward: ForwardPass
     made: tuple[Edit, ...] = ()
     set_aside: Mapping[int, str] = field(default_factory=dict)
     in_core: tuple[core.Edit, ...] = ()
 
 
-def edited(opened: Opened, reading: Reading, edits: Sequence[Edit]) -> Edited:
+def edited(opened: Opened, forward: ForwardPass, edits: Sequence[Edit]) -> Edited:
     """The text passed once more with these edits; made once and kept.
 
     One more pass, in time and memory like the first, and one for each text that is patched
     from. Cut edges hold their layers' weights, `MOST_WEIGHTS` in all.
     """
     if not edits:
-        return Edited(reading)
-    key = ("edited", reading.text, reading.pair, tuple(edits))
+        return Edited(forward)
+    key = ("edited", forward.text, forward.pair, tuple(edits))
     return kept(
-        opened, key, lambda: _edited(opened, reading, edits), lambda made: made.reading.bytes
+        opened, key, lambda: _edited(opened, forward, edits), lambda made: made.forward.bytes
     )
 
 
-def misfit(opened: Opened, reading: Reading, before: Sequence[Edit], edit: Edit) -> str:
+def misfit(opened: Opened, forward: ForwardPass, before: Sequence[Edit], edit: Edit) -> str:
     """Why this edit could not be made after those before, in a sentence; nothing if it can.
 
     What of those is set aside takes nothing.
@@ -58,23 +58,23 @@ def misfit(opened: Opened, reading: Reading, before: Sequence[Edit], edit: Edit)
     limits = _Limits()
     for each in before:
         with suppress(Misfit):
-            limits.count(opened, reading, each)
+            limits.count(opened, forward, each)
     try:
-        _as_core(opened, reading, edit, limits)
+        _as_core(opened, forward, edit, limits)
     except (Misfit, EditError) as error:
         return str(error)
     return ""
 
 
-def _edited(opened: Opened, reading: Reading, edits: Sequence[Edit]) -> Edited:
-    source, target = list(reading.source), list(reading.target)
+def _edited(opened: Opened, forward: ForwardPass, edits: Sequence[Edit]) -> Edited:
+    source, target = list(forward.source), list(forward.target)
     made: list[Edit] = []
     set_aside: dict[int, str] = {}
     in_core: list[core.Edit] = []
     limits = _Limits()
     for place, edit in enumerate(edits):
         try:
-            in_core += _as_core(opened, reading, edit, limits)
+            in_core += _as_core(opened, forward, edit, limits)
         except (Misfit, EditError) as error:
             set_aside[place] = str(error)
             continue
@@ -83,18 +83,18 @@ def _edited(opened: Opened, reading: Reading, edits: Sequence[Edit]) -> Edited:
             row = source if edit.part.startswith("encoder") else target
             row[edit.position] = _token(opened, row[edit.position], edit.token)
     try:
-        passed = reread(opened, reading, tuple(source), tuple(target), in_core)
+        passed = rerun(opened, forward, tuple(source), tuple(target), in_core)
     except EditError as error:  # they fit one by one and not together
-        return Edited(reading, set_aside=dict.fromkeys(range(len(edits)), str(error)))
+        return Edited(forward, set_aside=dict.fromkeys(range(len(edits)), str(error)))
     return Edited(passed, tuple(made), set_aside, tuple(in_core))
 
 
 def _as_core(
-    opened: Opened, reading: Reading, edit: Edit, limits: _Limits
+    opened: Opened, forward: ForwardPass, edit: Edit, limits: _Limits
 ) -> tuple[core.Edit, ...]:
     """The edit as the core makes it; a token is replaced before the pass. Misfit if it cannot."""
-    limits.count(opened, reading, edit)
-    return () if isinstance(edit, ReplaceToken) else (change(opened, reading, edit),)
+    limits.count(opened, forward, edit)
+    return () if isinstance(edit, ReplaceToken) else (change(opened, forward, edit),)
 
 
 class _Limits:
@@ -104,12 +104,12 @@ class _Limits:
         self.texts: set[str] = set()
         self.held: dict[tuple[str, int], int] = {}
 
-    def count(self, opened: Opened, reading: Reading, edit: Edit) -> None:
+    def count(self, opened: Opened, forward: ForwardPass, edit: Edit) -> None:
         """One more. Misfit where it is too much or has no place here, and it is not counted.
 
         A text that cannot be read counts too.
         """
-        check(opened, reading, edit)
+        check(opened, forward, edit)
         if isinstance(edit, Patch):
             if len(self.texts | {edit.text}) > MOST_TEXTS:
                 raise Misfit(
@@ -118,8 +118,8 @@ class _Limits:
                 )
             self.texts.add(edit.text)
         if isinstance(edit, CutEdge):
-            rows, columns = len(reading.rows(edit.part)), len(reading.columns(edit.part))
-            more = {(edit.part, edit.layer): reading.part(edit.part).heads * rows * columns}
+            rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
+            more = {(edit.part, edit.layer): forward.part(edit.part).heads * rows * columns}
             if sum((self.held | more).values()) > MOST_WEIGHTS:
                 raise Misfit(
                     "The text is too long to hold all weights of every layer with a cut edge: "

@@ -6,7 +6,7 @@ import torch
 
 from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import Reading, ReadingError, read
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
 from explorer.tasks import pattern_of, pattern_score
 
@@ -22,9 +22,9 @@ def first_look(opened: Opened) -> tuple[str, int, int]:
 def _look(opened: Opened) -> tuple[str, int, int]:
     part = parts(opened.config)[-1]
     try:
-        reading = read(opened, opened.example)
-        return _on_pattern(opened, reading) or _most_decided(reading, part)
-    except (ReadingError, ValueError):
+        forward = run_text(opened, opened.example)
+        return _on_pattern(opened, forward) or _most_decided(forward, part)
+    except (ForwardPassError, ValueError):
         return part.name, 0, 0
 
 
@@ -37,25 +37,25 @@ def is_expected_in(opened: Opened, part: str) -> bool:
     return part == f"{stack}.{attention}"
 
 
-def _on_pattern(opened: Opened, reading: Reading) -> tuple[str, int, int] | None:
+def _on_pattern(opened: Opened, forward: ForwardPass) -> tuple[str, int, int] | None:
     if opened.task is None or not opened.task.pattern_site:
         return None
     stack, layer, attention = opened.task.pattern_site.split(".")[:3]
-    part = next((p for p in reading.parts if p.name == f"{stack}.{attention}"), None)
-    written = reading.target if reading.source else ()
+    part = next((p for p in forward.parts if p.name == f"{stack}.{attention}"), None)
+    written = forward.target if forward.source else ()
     if part is None or int(layer) >= part.layers:
         return None
-    heads = reading.trace.weights(site(part.name, int(layer)))[reading.row]
-    pattern = pattern_of(opened.task, reading.tokens, written, heads.shape[1:])
+    heads = forward.trace.weights(site(part.name, int(layer)))[forward.row]
+    pattern = pattern_of(opened.task, forward.tokens, written, heads.shape[1:])
     if pattern is None:
         return None
     scores = [pattern_score(weights, pattern) for weights in heads]
     return part.name, int(layer), scores.index(max(scores))
 
 
-def _most_decided(reading: Reading, part: Part) -> tuple[str, int, int]:
-    weights = reading.all_weights(part.name)
-    content = torch.tensor([not token.special for token in reading.columns(part.name)])
+def _most_decided(forward: ForwardPass, part: Part) -> tuple[str, int, int]:
+    weights = forward.all_weights(part.name)
+    content = torch.tensor([not token.special for token in forward.columns(part.name)])
     if content[1:].any():
         content[0] = False  # many heads rest on the first token when they find nothing
     marks = weights[..., content].amax(dim=-1).mean(dim=-1)

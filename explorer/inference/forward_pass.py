@@ -31,7 +31,7 @@ WEIGHTS_HELD = 1 << 22
 """Attention weights that are in memory together, where they are gone through head by head."""
 
 
-class ReadingError(ValueError):
+class ForwardPassError(ValueError):
     """A text cannot be read; the message says in a sentence what to do, `cut` what would fit."""
 
     def __init__(self, sentence: str, cut: Cut | None = None) -> None:
@@ -40,7 +40,7 @@ class ReadingError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ForwardPass:
     """A text, its tokens, the recorded pass and the answer.
 
     `source` is what the encoder read and `target` what the decoder read (empty where
@@ -139,15 +139,15 @@ class Reading:
         return torch.stack([self.trace.weights(site(part, layer))[self.row] for layer in layers])
 
 
-def read(opened: Opened, text: str, pair: str = "") -> Reading:
+def run_text(opened: Opened, text: str, pair: str = "") -> ForwardPass:
     """The model's reading of the text, or pair of texts, made once.
 
     ReadingError says in a sentence why not.
     """
-    return read_batch(opened, (text,), pair)[0]
+    return run_batch(opened, (text,), pair)[0]
 
 
-def read_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[Reading, ...]:
+def run_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[ForwardPass, ...]:
     """Several texts in one pass: the shorter ones are padded to the length of the longest.
 
     Made once and kept; `fresh_batch` makes it in any case.
@@ -155,20 +155,22 @@ def read_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[
     return kept(
         opened,
         (texts, pair),
-        lambda: fresh_batch(opened, texts, pair),
+        lambda: run_batch_uncached(opened, texts, pair),
         lambda made: made[0].bytes,
     )
 
 
-def fresh_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[Reading, ...]:
+def run_batch_uncached(
+    opened: Opened, texts: tuple[str, ...], pair: str = ""
+) -> tuple[ForwardPass, ...]:
     """The same, made now. Cost grows with tokens × layers, and tokens² in time."""
     try:
         return _batch(opened, texts, pair)
     except TextError as error:  # a stranger's tokenizer may fail at any word
-        raise ReadingError(str(error)) from error
+        raise ForwardPassError(str(error)) from error
 
 
-def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, ...]:
+def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
     encoded = [_encode(opened, text, pair) for text in texts]
     notes = [
         unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
@@ -179,7 +181,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, 
         passed = one_stack(opened, inputs, shown(opened, encoded))
         is_encoder = opened.config.kind == "encoder"
         return tuple(
-            Reading(
+            ForwardPass(
                 text=text,
                 config=opened.config,
                 source=tokens if is_encoder else (),
@@ -197,7 +199,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, 
     full = _padded(opened, answers)
     passed = trace(opened.model, ids, ids_of(full)[:, :-1], sites=CHEAP_SITES)
     return tuple(
-        Reading(
+        ForwardPass(
             text=text,
             config=opened.config,
             source=inputs[row],
@@ -212,13 +214,13 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[Reading, 
     )
 
 
-def reread(
+def rerun(
     opened: Opened,
-    reading: Reading,
+    forward: ForwardPass,
     source: tuple[Token, ...],
     target: tuple[Token, ...],
     edits: Sequence[Edit],
-) -> Reading:
+) -> ForwardPass:
     """One text passed once more, with these tokens and these edits; not kept. EditError if not.
 
     The decoder of an encoder-decoder reads the answer it gave before, so that every step
@@ -234,27 +236,27 @@ def reread(
         passed = one_stack(opened, [tokens], shown(opened, [tokens]), edits)
         answer = answer_of(opened, passed.output[0], tokens)
     again = {"trace": passed, "answer": answer, "row": 0}
-    return replace(reading, source=source, target=target, **again)  # type: ignore[arg-type]
+    return replace(forward, source=source, target=target, **again)  # type: ignore[arg-type]
 
 
 def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
     if not text.strip():
-        raise ReadingError("There is nothing to read yet: type a sentence.")
+        raise ForwardPassError("There is nothing to read yet: type a sentence.")
     try:
         tokens = opened.tokenizer.encode(text, pair or None)
     except TextError as error:
-        raise ReadingError(str(error)) from error
+        raise ForwardPassError(str(error)) from error
     if all(token.special and token.start == token.end for token in tokens):
-        raise ReadingError("There is nothing to read in this text: type a sentence with words.")
+        raise ForwardPassError("There is nothing to read in this text: type a sentence with words.")
     fit = opened.config.max_len
     if len(tokens) > fit:
         short = cut(opened.tokenizer.encode, text, pair, fit)
         way = f"shorten it to {short.said}." if short else "choose another model."
         long = f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
-        raise ReadingError(long + way, short)
+        raise ForwardPassError(long + way, short)
     known = opened.config.src_vocab_size or opened.config.vocab_size
     if stray := next((token for token in tokens if token.id >= known), None):
-        raise ReadingError(
+        raise ForwardPassError(
             f"“{stray.label[:20]}” is token {stray.id:,}, but this model knows {known:,}: its "
             "tokenizer belongs to another model."
         )
@@ -281,7 +283,7 @@ def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Tok
         return list(rows)
     pad = opened.config.pad_id
     if pad is None:
-        raise ReadingError("This model has no padding token, so it reads one text at a time.")
+        raise ForwardPassError("This model has no padding token, so it reads one text at a time.")
     return [(*row, *[opened.tokenizer.token(pad)] * (longest - len(row))) for row in rows]
 
 

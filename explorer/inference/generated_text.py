@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.catalog.entries import Opened
 from explorer.inference.answers import ANSWERS_SHOWN, Guess
-from explorer.inference.forward_pass import Reading, ReadingError, read
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
 from explorer.text import Token
@@ -32,7 +32,7 @@ class Writing:
     `has_ended` says whether the last token ends the text.
     """
 
-    reading: Reading
+    forward: ForwardPass
     begun: int
     tokens: tuple[Token, ...]
     chances: Tensor
@@ -53,7 +53,7 @@ class Writing:
 
     def size(self, part: str, step: int) -> tuple[int, int]:
         """How many rows and columns there are once `step` tokens are written."""
-        rows, columns = len(self.reading.rows(part)), len(self.reading.columns(part))
+        rows, columns = len(self.forward.rows(part)), len(self.forward.columns(part))
         if part == "encoder.self_attn":
             return rows, columns
         if part == "decoder.cross_attn":  # a row is called by the word that it writes
@@ -64,7 +64,7 @@ class Writing:
     def weights(self, part: str, layer: int, head: int, step: int) -> Tensor:
         """The head's weights once `step` tokens are written; NaN where nothing is yet."""
         rows, columns = self.size(part, step)
-        whole = self.reading.weights(part, layer, head)
+        whole = self.forward.weights(part, layer, head)
         so_far = torch.full_like(whole, torch.nan)
         so_far[:rows, :columns] = whole[:rows, :columns]
         return so_far
@@ -80,7 +80,7 @@ def writing(opened: Opened, text: str, length: int) -> Writing:
         opened,
         ("writing", text, length),
         lambda: _write(opened, text, length),
-        lambda made: made.reading.bytes,
+        lambda made: made.forward.bytes,
     )
 
 
@@ -92,16 +92,16 @@ def writes(opened: Opened) -> bool:
 def _write(opened: Opened, text: str, length: int) -> Writing:
     config = opened.config
     if not writes(opened):
-        raise ReadingError(ONLY_READS)
-    reading = read(opened, text)
+        raise ForwardPassError(ONLY_READS)
+    forward = run_text(opened, text)
     if config.kind == "encoder-decoder":
-        answer = reading.written[:length]
-        logits = reading.trace.output[reading.row][: len(answer)]
-        return Writing(reading, 1, answer, *_considered(logits, config), _ends(opened, answer))
-    prompt = reading.target
+        answer = forward.written[:length]
+        logits = forward.trace.output[forward.row][: len(answer)]
+        return Writing(forward, 1, answer, *_considered(logits, config), _ends(opened, answer))
+    prompt = forward.target
     room = min(length, config.max_len - len(prompt))
     if room < 1:
-        raise ReadingError(
+        raise ForwardPassError(
             f"This text fills all {config.max_len} places of this model: shorten it, and it writes."
         )
     steps = generate(opened.model, ids_of([prompt]), max_length=room, greedy=True)
@@ -109,7 +109,7 @@ def _write(opened: Opened, text: str, length: int) -> Writing:
     full = (*prompt, *tokens)
     behind = slice(len(prompt) - 1, len(full) - 1)
     passed = trace(opened.model, ids_of([full]), sites=CHEAP_SITES, read_at=behind)
-    whole = replace(reading, target=full, trace=passed, row=0)
+    whole = replace(forward, target=full, trace=passed, row=0)
     considered = _considered(passed.output[0], config)
     return Writing(whole, len(prompt), tokens, *considered, _ends(opened, tokens))
 

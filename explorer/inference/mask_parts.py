@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.catalog.attention_parts import WORDS
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import Reading, ReadingError, read_batch
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch
 from explorer.text import Token
 from models.masking import causal_mask, padding_mask
 
@@ -46,9 +46,9 @@ def student() -> Masks:
     return Masks(words, words, everything, causal, causal, WORDS["decoder.self_attn"].ahead)
 
 
-def of(reading: Reading, part: str, layer: int = 0) -> Masks:
+def of(forward: ForwardPass, part: str, layer: int = 0) -> Masks:
     """The masks of one kind of attention in this reading."""
-    rows, columns, config = reading.rows(part), reading.columns(part), reading.config
+    rows, columns, config = forward.rows(part), forward.columns(part), forward.config
     answers = part == "decoder.self_attn" and config.kind == "encoder-decoder"
     begins = answers and config.pad_id == config.bos_id  # it is no filler where an answer begins
     kept = [(begins and i == 0) or token.id != config.pad_id for i, token in enumerate(columns)]
@@ -56,7 +56,7 @@ def of(reading: Reading, part: str, layer: int = 0) -> Masks:
     padding = padding_mask(keep)[0, 0].expand(len(rows), -1)
     looks_back = part == "decoder.self_attn"
     causal = causal_mask(len(rows))[0, 0] if looks_back else torch.ones_like(padding)
-    both = reading.mask(part, layer)
+    both = forward.mask(part, layer)
     return Masks(rows, columns, padding, causal, both, WORDS[part].ahead)
 
 
@@ -69,22 +69,22 @@ class Pictures:
     adds_bias: bool
 
 
-def pictures(reading: Reading, part: str, layer: int, head: int) -> Pictures:
+def pictures(forward: ForwardPass, part: str, layer: int, head: int) -> Pictures:
     """What the softmax is given before the mask, and what it makes of it."""
-    scores, bias = reading.scores(part, layer, head), reading.bias(part, layer, head)
+    scores, bias = forward.scores(part, layer, head), forward.bias(part, layer, head)
     added = scores if bias is None else scores + bias
-    return Pictures(added, reading.weights(part, layer, head), bias is not None)
+    return Pictures(added, forward.weights(part, layer, head), bias is not None)
 
 
-def batch(opened: Opened, reading: Reading) -> Reading:
+def batch(opened: Opened, forward: ForwardPass) -> ForwardPass:
     """The beginning of the text, read in one batch with the whole of it."""
-    return padded(opened, reading)[1]
+    return padded(opened, forward)[1]
 
 
-def padded(opened: Opened, reading: Reading) -> tuple[Reading, ...]:
+def padded(opened: Opened, forward: ForwardPass) -> tuple[ForwardPass, ...]:
     """The whole text and its beginning, read in one batch; of a pair the first."""
-    content = [token for token in reading.tokens if token.end > token.start and not token.second]
-    shorter = reading.text[: content[(len(content) - 1) // 2].end]
-    if not shorter.strip() or shorter == reading.text:
-        raise ReadingError("This sentence has no shorter one to be read beside: add a word.")
-    return read_batch(opened, (reading.text, shorter))
+    content = [token for token in forward.tokens if token.end > token.start and not token.second]
+    shorter = forward.text[: content[(len(content) - 1) // 2].end]
+    if not shorter.strip() or shorter == forward.text:
+        raise ForwardPassError("This sentence has no shorter one to be read beside: add a word.")
+    return run_batch(opened, (forward.text, shorter))

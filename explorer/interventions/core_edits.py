@@ -9,7 +9,7 @@ from torch import Tensor
 
 from explorer.catalog.attention_parts import site
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import Reading, ReadingError, read, reread
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import (
     AblateAttention,
@@ -32,13 +32,13 @@ class Misfit(ValueError):
     """An edit does not fit this model and text; the message goes on after the edit's name."""
 
 
-def check(opened: Opened, reading: Reading, edit: Edit) -> None:
+def check(opened: Opened, forward: ForwardPass, edit: Edit) -> None:
     """Misfit says in a sentence what this model or this text does not have."""
-    parts = {part.name: part for part in reading.parts}
+    parts = {part.name: part for part in forward.parts}
     if edit.part not in parts:
         raise Misfit("This model has no such attention.")
     part = parts[edit.part]
-    rows, columns = len(reading.rows(edit.part)), len(reading.columns(edit.part))
+    rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
     for name, what, count in (
         ("layer", "layer", part.layers),
         ("head", "head", part.heads),
@@ -77,7 +77,7 @@ def token_label(opened: Opened, token: int) -> str:
     return opened.tokenizer.token(token).label if known else str(token)
 
 
-def change(opened: Opened, reading: Reading, edit: Edit) -> core.Edit:
+def change(opened: Opened, forward: ForwardPass, edit: Edit) -> core.Edit:
     """The edit of the core; Misfit where another text cannot be patched from."""
     every = "*" if getattr(edit, "layer", None) is None else None
     stack, attention = edit.part.split(".")
@@ -95,24 +95,24 @@ def change(opened: Opened, reading: Reading, edit: Edit) -> core.Edit:
         case CutEdge(head=head, query=query, key=key, to=to):
             return core.SetCell(f"{at}.weights", query, key, None if to == "mean" else 0.0, head)
         case PresetMask():
-            return core.Replace(f"{at}.mask", preset_mask(reading, edit)[None, None])
+            return core.Replace(f"{at}.mask", preset_mask(forward, edit)[None, None])
         case MaskCell(query=query, key=key, allowed=allowed):
             return core.SetCell(f"{at}.mask", query, key, allowed)
         case HideKey(key=key):
             return core.ForbidKey(f"{at}.mask", key)
         case Patch():
-            return _patch(opened, reading, edit)
+            return _patch(opened, forward, edit)
     raise Misfit("It is not made in the pass.")
 
 
-def preset_mask(reading: Reading, edit: PresetMask) -> Tensor:
+def preset_mask(forward: ForwardPass, edit: PresetMask) -> Tensor:
     """Which key (column) each query (row) may look at. Sizes are tokens.
 
     A window, a block or the padding of a decoder stays causal; a prefix is seen by all (as
     in Raffel et al. 2020, section 3.2.1) and causal behind it. Padding is the last tokens,
     as if a batch had been filled up with them.
     """
-    queries, keys = len(reading.rows(edit.part)), len(reading.columns(edit.part))
+    queries, keys = len(forward.rows(edit.part)), len(forward.columns(edit.part))
     everything = torch.ones(queries, keys, dtype=torch.bool)
     if edit.preset == "none":
         return everything
@@ -130,8 +130,8 @@ def preset_mask(reading: Reading, edit: PresetMask) -> Tensor:
     return seen & causal if edit.part == "decoder.self_attn" else seen
 
 
-def _patch(opened: Opened, reading: Reading, edit: Patch) -> core.Edit:
-    other = same_length(opened, reading, edit.part, edit.text)
+def _patch(opened: Opened, forward: ForwardPass, edit: Patch) -> core.Edit:
+    other = same_length(opened, forward, edit.part, edit.text)
     at = site(edit.part, edit.layer)
     if edit.head is None:
         stream = f"{at.rsplit('.', 1)[0]}.resid_post"
@@ -141,18 +141,18 @@ def _patch(opened: Opened, reading: Reading, edit: Patch) -> core.Edit:
 
 
 def head_out(
-    reading: Reading, part: str, layer: int, head: int, place: int | slice = EVERYWHERE
+    forward: ForwardPass, part: str, layer: int, head: int, place: int | slice = EVERYWHERE
 ) -> Tensor:
     """What a head gives, weights · V, (tokens, d_head), or at one position (d_head,)."""
-    values = reading.trace[f"{site(part, layer)}.v"][reading.row]
-    values = values[head * len(values) // reading.config.n_heads]
-    return reading.weights(part, layer, head)[place] @ values
+    values = forward.trace[f"{site(part, layer)}.v"][forward.row]
+    values = values[head * len(values) // forward.config.n_heads]
+    return forward.weights(part, layer, head)[place] @ values
 
 
-def same_length(opened: Opened, reading: Reading, part: str, text: str) -> Reading:
+def same_length(opened: Opened, forward: ForwardPass, part: str, text: str) -> ForwardPass:
     """The pass of a text to patch from; Misfit where its positions are not those of ours."""
-    other = _other(opened, reading, text)
-    ours, theirs = len(reading.rows(part)), len(other.rows(part))
+    other = _other(opened, forward, text)
+    ours, theirs = len(forward.rows(part)), len(other.rows(part))
     if ours != theirs:
         raise Misfit(
             f"That text is {theirs} tokens and yours {ours}: only texts of the same length have "
@@ -161,18 +161,18 @@ def same_length(opened: Opened, reading: Reading, part: str, text: str) -> Readi
     return other
 
 
-def _other(opened: Opened, reading: Reading, text: str) -> Reading:
+def _other(opened: Opened, forward: ForwardPass, text: str) -> ForwardPass:
     """The text patched from; a decoder that writes reads our own answer there too."""
     try:
-        other = read(opened, text)
-    except ReadingError as error:
+        other = run_text(opened, text)
+    except ForwardPassError as error:
         raise Misfit(str(error)) from error
     if opened.config.kind != "encoder-decoder":
         return other
-    same = dataclasses.replace(other, written=reading.written)
+    same = dataclasses.replace(other, written=forward.written)
     return kept(  # once for all patches from this text
         opened,
-        ("patched from", text, reading.text),
-        lambda: reread(opened, same, other.source, reading.target, ()),
+        ("patched from", text, forward.text),
+        lambda: rerun(opened, same, other.source, forward.target, ()),
         lambda made: made.bytes,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.core_edits import token_label
 from explorer.interventions.edits import (
     AblateAttention,
@@ -36,15 +36,15 @@ PRESET_WORDS = {
 }
 
 
-def words(opened: Opened, reading: Reading, edit: Edit) -> str:
+def words(opened: Opened, forward: ForwardPass, edit: Edit) -> str:
     """The edit in words, tokens by their labels."""
-    has_part = edit.part in {part.name for part in reading.parts}
-    title = "" if has_part and len(reading.parts) == 1 else f"{TITLES[edit.part]}, "
+    has_part = edit.part in {part.name for part in forward.parts}
+    title = "" if has_part and len(forward.parts) == 1 else f"{TITLES[edit.part]}, "
     layer = getattr(edit, "layer", None)
     where = f"{title}layer {layer}" if layer is not None else f"{title}every layer"
     where = where[0].upper() + where[1:]
-    rows = reading.rows(edit.part) if has_part else ()
-    columns = reading.columns(edit.part) if has_part else ()
+    rows = forward.rows(edit.part) if has_part else ()
+    columns = forward.columns(edit.part) if has_part else ()
     to = f"to {edit.to}" if hasattr(edit, "to") else ""
     match edit:
         case AblateHead(head=head):
@@ -64,7 +64,7 @@ def words(opened: Opened, reading: Reading, edit: Edit) -> str:
         case HideKey(key=key):
             return f"{where}, nobody looks at {_at(columns, key)}"
         case ReplaceToken(position=position, token=token, word=word):
-            read_as = reading.source if edit.part.startswith("encoder") else reading.target
+            read_as = forward.source if edit.part.startswith("encoder") else forward.target
             label = word or token_label(opened, token)
             return f"{title}{_at(read_as, position)} becomes “{label}”"
         case Patch(head=head, position=position, text=text):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from explorer.analysis.output_change import has_words, last_streams
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.heads_code import Head, weight_lines
 from explorer.snippets.pass_code import CORE, hint, pass_lines, pasted, path
 
@@ -35,27 +35,27 @@ def tokens(folder: Path, text: str, pair: str) -> str:
     return "\n".join([*imports, *lines]) + "\n"
 
 
-def answer(reading: Reading, folder: Path, at: Place, place: int) -> str:
+def answer(forward: ForwardPass, folder: Path, at: Place, place: int) -> str:
     """The chosen head, and what the model makes of the text at this position."""
-    logits = f"seen.output[0, {place}]" if has_words(reading.config) else "seen.output[0]"
+    logits = f"seen.output[0, {place}]" if has_words(forward.config) else "seen.output[0]"
     ends = ["print(weights)  # a row per query, a column per key"]
-    if reading.answer.guesses:
+    if forward.answer.guesses:
         ends += [f"chances = {logits}.softmax(-1)", "print(chances.topk(min(8, len(chances))))"]
-    elif reading.written:
+    elif forward.written:
         ends += ["written = seen.output[0].argmax(-1)", "print(written)  # the answer in numbers"]
-    return pasted([*weight_lines(Head(reading, folder, *at), "weights"), *ends], CORE)
+    return pasted([*weight_lines(Head(forward, folder, *at), "weights"), *ends], CORE)
 
 
-def pair(reading: Reading, folder: Path, at: Place, query: int, key: int) -> str:
+def pair(forward: ForwardPass, folder: Path, at: Place, query: int, key: int) -> str:
     """From one query and one key to what the head writes into the stream."""
     part, layer, head = at
-    here, config = site(part, layer), reading.config
+    here, config = site(part, layer), forward.config
     group = head * config.kv_heads // config.n_heads
     width = config.head_width
     stack, attention = part.split(".")
     return pasted(
         [
-            *pass_lines(reading, folder),
+            *pass_lines(forward, folder),
             f'q = seen["{here}.q"][0, {head}, {query}]',
             f'k = seen["{here}.k"][0, {group}, {key}]',
             "products = q * k",
@@ -75,12 +75,12 @@ def pair(reading: Reading, folder: Path, at: Place, query: int, key: int) -> str
     )
 
 
-def lens(reading: Reading, folder: Path, place: int, option: int) -> str:
+def lens(forward: ForwardPass, folder: Path, place: int, option: int) -> str:
     """What the last norm and the head make of every stream, and what one logit is made of."""
-    stack, layers = last_streams(reading.config)
-    at = f"[0, {place}]" if has_words(reading.config) else "[0]"
-    typed = ", ".join(repr(each) for each in (reading.text, reading.pair) if each)
-    first, _, *rest = pass_lines(reading, folder)
+    stack, layers = last_streams(forward.config)
+    at = f"[0, {place}]" if has_words(forward.config) else "[0]"
+    typed = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
+    first, _, *rest = pass_lines(forward, folder)
     return pasted(
         [
             first,
@@ -94,14 +94,14 @@ def lens(reading: Reading, folder: Path, place: int, option: int) -> str:
             f"logits = torch.stack([found{at} for found in logits])",
             "print(logits.softmax(-1).topk(min(5, logits.shape[-1])))  # a row per stream",
             "",
-            f"found = contributions(read(opened, {typed}), {place}, {option})",
+            f"found = contributions(run_text(opened, {typed}), {place}, {option})",
             "print(found.heads, found.feed_forward, found.embedding, found.constant)",
             "print(found.total, found.logit)",
         ],
         "from pathlib import Path",
         "from models import trace",
         "from explorer.catalog.entries import opened_from",
-        "from explorer.inference.forward_pass import read",
+        "from explorer.inference.forward_pass import run_text",
         "from explorer.analysis.logit_attribution import contributions",
     )
 
@@ -111,15 +111,15 @@ def student() -> str:
     return pasted(["mask = causal_mask(5)[0, 0]", "print(mask)  # True = may look"], *STUDENT)
 
 
-def masks(batch: Sequence[Reading], folder: Path, at: Place) -> str:
+def masks(batch: Sequence[ForwardPass], folder: Path, at: Place) -> str:
     """The mask of the last text of a batch, and one head from its scores to its weights."""
     part, layer, head = at
     here = site(part, layer)
     heads = f"slice({head}, {head + 1})"
     row = len(batch) - 1
-    reading = batch[row]
+    forward = batch[row]
     added = []
-    if reading.bias(part, layer, head) is not None:
+    if forward.bias(part, layer, head) is not None:
         added = [
             f'bias = seen.bias("{here}", {heads}).expand({row + 1}, -1, -1, -1)',
             f"scores = scores + bias[{row}, 0]",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.inference.continuation import Start
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import CORE, model_lines, pass_lines, pasted
 from models.generation import Sampling
 
@@ -14,19 +14,19 @@ LOAD = "from models import load_checkpoint"
 
 
 def choice(
-    reading: Reading, folder: Path, sampling: Sampling, seed: int, step: int, first: bool
+    forward: ForwardPass, folder: Path, sampling: Sampling, seed: int, step: int, first: bool
 ) -> str:
     """What is drawn behind everything that stands there; `step` tokens were written before."""
-    prompt = 0 if reading.source else len(reading.tokens) - step
-    if all(token.id != reading.config.pad_id for token in reading.tokens[:prompt]):
+    prompt = 0 if forward.source else len(forward.tokens) - step
+    if all(token.id != forward.config.pad_id for token in forward.tokens[:prompt]):
         prompt = 0
     how = ", ".join(
         f"{name}={value}" for name, value in vars(sampling).items() if value is not None
     )
     return pasted(
         [
-            *pass_lines(reading, folder)[:-1],
-            *_pass_over("target" if reading.source else "ids", bool(reading.source), prompt),
+            *pass_lines(forward, folder)[:-1],
+            *_pass_over("target" if forward.source else "ids", bool(forward.source), prompt),
             f"logits = allowed(seen.output[:, -1], model.config, first={first})",
             f"sampling = Sampling({how})",
             "probabilities = choose_from(logits, sampling)",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from explorer.analysis.output_change import has_words
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import (
     CORE,
     inputs_of,
@@ -21,16 +21,16 @@ from models.interventions import Edit
 
 
 def every_head(
-    reading: Reading,
+    forward: ForwardPass,
     folder: Path,
     at: tuple[str, int],
     place: int,
     edits: Sequence[Edit],
-    other: Sequence[Reading] = (),
+    other: Sequence[ForwardPass] = (),
 ) -> str:
     """KL after each head of one layer alone is switched off, or gives what it gives elsewhere."""
     here = f"{site(*at)}.head_out"
-    lines = pass_lines(reading, folder, edits)
+    lines = pass_lines(forward, folder, edits)
     off, kind = f"Without({here!r}, (head,))", "Without"
     if other:
         off, kind = f"FromOther({here!r}, (head,), instead)", "FromOther"
@@ -39,10 +39,10 @@ def every_head(
     return pasted(
         [
             *lines,
-            f"before = seen.output{_at(reading, place)}",
+            f"before = seen.output{_at(forward, place)}",
             "after = [",
-            f"    trace({_given(reading, edits, off)}).output{_at(reading, place)}",
-            f"    for head in range({reading.config.n_heads})",
+            f"    trace({_given(forward, edits, off)}).output{_at(forward, place)}",
+            f"    for head in range({forward.config.n_heads})",
             "]",
             "found = kl(before, torch.stack(after))",
             "print(found)  # nats, a number for each head of the layer",
@@ -54,7 +54,7 @@ def every_head(
 
 
 def cuts(
-    reading: Reading,
+    forward: ForwardPass,
     folder: Path,
     at: tuple[str, int, int | None],
     place: int,
@@ -68,15 +68,15 @@ def cuts(
     cut = f"KeepCells({f'{here}.weights'!r}, left)"
     return pasted(
         [
-            *pass_lines(reading, folder, edits),
-            f"before = seen.output{_at(reading, place)}",
+            *pass_lines(forward, folder, edits),
+            f"before = seen.output{_at(forward, place)}",
             f'weights = seen.weights("{here}")',
             f"order = weights[{whose}].flatten().argsort(descending=True, stable=True)",
             "found = []",
             f"for count in {list(counts)}:",
             "    left = torch.ones_like(weights)",
             f"    left[{whose}].view(-1)[order[:count]] = 0",
-            f"    after = trace({_given(reading, edits, cut)}).output{_at(reading, place)}",
+            f"    after = trace({_given(forward, edits, cut)}).output{_at(forward, place)}",
             "    found.append(float(kl(before, after)))",
             "print(found)  # nats, after each of these counts",
         ],
@@ -86,15 +86,15 @@ def cuts(
     )
 
 
-def _given(reading: Reading, edits: Sequence[Edit], last: str) -> str:
+def _given(forward: ForwardPass, edits: Sequence[Edit], last: str) -> str:
     """What `trace` is given: the text, and one edit more."""
-    segments = ", segments=segments" if segments_of(reading) else ""
+    segments = ", segments=segments" if segments_of(forward) else ""
     made = "*edits, " if any(map(is_short, edits)) else ""
-    return f"model, {', '.join(inputs_of(reading))}{segments}, edits=[{made}{last}]"
+    return f"model, {', '.join(inputs_of(forward))}{segments}, edits=[{made}{last}]"
 
 
-def _at(reading: Reading, place: int) -> str:
-    return f"[0, {place}]" if has_words(reading.config) else "[0]"
+def _at(forward: ForwardPass, place: int) -> str:
+    return f"[0, {place}]" if has_words(forward.config) else "[0]"
 
 
 def _interventions(edits: Sequence[Edit], kind: str) -> str:

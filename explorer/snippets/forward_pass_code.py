@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from explorer.analysis.forward_pass.stage_line import Stage
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.runs.spec import RunSpec
 from explorer.snippets.pass_code import (
     CORE,
@@ -20,43 +20,43 @@ from explorer.snippets.pass_code import (
 from explorer.tasks import TASKS
 
 
-def stage(reading: Reading, folder: Path, shown: Stage, head: int, token: int) -> str:
+def stage(forward: ForwardPass, folder: Path, shown: Stage, head: int, token: int) -> str:
     """The values of one stage: the trace's, or what the page makes where it shows none.
 
     Where the logits of all positions are too many, those of `token` are made.
     """
     if not shown.site:
-        return _made_between(reading, folder, shown, head, token)
-    lines = [*pass_lines(reading, folder), f'values = seen["{shown.site}"][0]']
+        return _made_between(forward, folder, shown, head, token)
+    lines = [*pass_lines(forward, folder), f'values = seen["{shown.site}"][0]']
     if shown.per_head:
-        lines.append(f"values = values[{head} * len(values) // {reading.config.n_heads}]")
+        lines.append(f"values = values[{head} * len(values) // {forward.config.n_heads}]")
     return pasted([*lines, "print(values.shape, values)"], CORE)
 
 
-def _made_between(reading: Reading, folder: Path, shown: Stage, head: int, token: int) -> str:
-    texts = ", ".join(repr(each) for each in (reading.text, reading.pair) if each)
+def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, token: int) -> str:
+    texts = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
     lines = [
         "from pathlib import Path",
         "",
         "from explorer.analysis.forward_pass.stage_values import Walk, recorded",
         "from explorer.catalog.entries import opened_from",
-        "from explorer.inference.forward_pass import read",
+        "from explorer.inference.forward_pass import run_text",
         "",
         f"folder = Path({path(folder)!r}){hint(folder)}",
-        f"reading = read(opened_from(folder, folder.name), {texts})",
-        f"walk = Walk(reading, {head}, {token}, lambda sites: recorded(reading, sites))",
+        f"reading = run_text(opened_from(folder, folder.name), {texts})",
+        f"walk = Walk(forward, {head}, {token}, lambda sites: recorded(forward, sites))",
         f"values = walk[{shown.name!r}]  # the trace does not show it",
         "print(values.shape, values)",
     ]
     return "\n".join(lines) + "\n"
 
 
-def writing(reading: Reading, begun: int, steps: int, folder: Path) -> str:
+def writing(forward: ForwardPass, begun: int, steps: int, folder: Path) -> str:
     """What the model writes, each token the likeliest."""
-    if reading.source:
-        name, given = "source", input_lines([reading])[:1]
+    if forward.source:
+        name, given = "source", input_lines([forward])[:1]
     else:
-        prompt = [token.id for token in inputs_of(reading)["ids"][:begun]]
+        prompt = [token.id for token in inputs_of(forward)["ids"][:begun]]
         name, given = "ids", [f"ids = torch.tensor({[prompt]})"]
     return pasted(
         [

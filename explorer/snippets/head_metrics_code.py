@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import CORE, pass_lines, pasted
 
 
-def statistics(reading: Reading, folder: Path, part: str, layer: int) -> str:
+def statistics(forward: ForwardPass, folder: Path, part: str, layer: int) -> str:
     """Every number of every head of one layer."""
     here = site(part, layer)
     same = part.endswith("self_attn")
     return pasted(
         [
-            *pass_lines(reading, folder),
-            *_tokens(reading, part, same),
+            *pass_lines(forward, folder),
+            *_tokens(forward, part, same),
             f'weights, visible = seen.weights("{here}")[0], seen.mask("{here}")[0, 0]',
             f"cells = patterns(rows, columns, visible, same_text={same})",
             f"found = of_heads(weights, visible, columns.special, cells, same_text={same})",
@@ -28,10 +28,10 @@ def statistics(reading: Reading, folder: Path, part: str, layer: int) -> str:
     )
 
 
-def _tokens(reading: Reading, part: str, same: bool) -> list[str]:
+def _tokens(forward: ForwardPass, part: str, same: bool) -> list[str]:
     """`rows` and `columns`: the numbers of the tokens, and which are no part of the text."""
     lines: list[str] = []
-    sides = {"rows": reading.rows(part), "columns": reading.columns(part)}
+    sides = {"rows": forward.rows(part), "columns": forward.columns(part)}
     for name, tokens in sides.items():
         if name == "columns" and same:
             return [*lines, "columns = rows"]
@@ -41,15 +41,15 @@ def _tokens(reading: Reading, part: str, same: bool) -> list[str]:
 
 
 def likeness(
-    reading: Reading, folder: Path, at: tuple[str, int, int], rows: Sequence[int], of_rows: int
+    forward: ForwardPass, folder: Path, at: tuple[str, int, int], rows: Sequence[int], of_rows: int
 ) -> str:
     """How alike the chosen head and every other look, by the rows that are compared."""
     part, layer, head = at
-    shape, stack, attention = reading.part(part), *part.split(".")
+    shape, stack, attention = forward.part(part), *part.split(".")
     some = "" if len(rows) == of_rows else f"[:, {list(rows)}]"
     return pasted(
         [
-            *pass_lines(reading, folder),
+            *pass_lines(forward, folder),
             f"layers = range({shape.layers})",
             f'every = [seen.weights(f"{stack}.{{n}}.{attention}")[0] for n in layers]',
             f"heads = torch.cat(every){some}",
@@ -61,11 +61,11 @@ def likeness(
     )
 
 
-def rollout(reading: Reading, folder: Path, part: str, layers: int) -> str:
+def rollout(forward: ForwardPass, folder: Path, part: str, layers: int) -> str:
     """What every token after these layers is made of."""
     return pasted(
         [
-            *_mixing(reading, folder, part, layers),
+            *_mixing(forward, folder, part, layers),
             "shares = rollout(mixing)",
             "print(shares)  # a row per token, a column per input",
         ],
@@ -74,11 +74,11 @@ def rollout(reading: Reading, folder: Path, part: str, layers: int) -> str:
     )
 
 
-def flow(reading: Reading, folder: Path, part: str, layers: int, token: int) -> str:
+def flow(forward: ForwardPass, folder: Path, part: str, layers: int, token: int) -> str:
     """What fits through the graph from every input to one token."""
     return pasted(
         [
-            *_mixing(reading, folder, part, layers),
+            *_mixing(forward, folder, part, layers),
             f"flow = torch.tensor(list(flows(mixing, {token})))",
             f"share = rollout(mixing)[{token}]",
             "print(flow, share)  # a number for each input",
@@ -88,10 +88,10 @@ def flow(reading: Reading, folder: Path, part: str, layers: int, token: int) -> 
     )
 
 
-def _mixing(reading: Reading, folder: Path, part: str, layers: int) -> list[str]:
+def _mixing(forward: ForwardPass, folder: Path, part: str, layers: int) -> list[str]:
     stack, attention = part.split(".")
     return [
-        *pass_lines(reading, folder),
+        *pass_lines(forward, folder),
         f'every = [seen.weights(f"{stack}.{{n}}.{attention}")[0] for n in range({layers})]',
         "mixing = [mixed(weights.mean(0)) for weights in every]",
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import CORE, kinds_of, pass_lines, pasted
 from models.interventions import Edit
 
@@ -15,7 +15,7 @@ from models.interventions import Edit
 class Head:
     """One head of a model that lies in `folder`, over a text; `edits` were made in that pass."""
 
-    reading: Reading
+    forward: ForwardPass
     folder: Path
     part: str
     layer: int
@@ -24,14 +24,14 @@ class Head:
 
 
 def one_head(
-    reading: Reading, folder: Path, part: str, layer: int, head: int, *, adjusted: bool = False
+    forward: ForwardPass, folder: Path, part: str, layer: int, head: int, *, adjusted: bool = False
 ) -> str:
     """The weights of one head over this text; run it where the README is.
 
     Where they are `adjusted` on screen, the first line says that these are not.
     """
     plain = f"# The plain weights of layer {layer}, head {head}, before what Adjust does to them."
-    lines = weight_lines(Head(reading, folder, part, layer, head), "weights")
+    lines = weight_lines(Head(forward, folder, part, layer, head), "weights")
     end = "print(weights)  # a row per query, a column per key"
     return pasted([*lines, end], CORE, said=[plain] * adjusted)
 
@@ -39,7 +39,7 @@ def one_head(
 def two_heads(first: Head, second: Head) -> str:
     """The weights of both, and second − first where they are over as many tokens."""
     shapes = {
-        each.reading.weights(each.part, each.layer, each.head).shape for each in (first, second)
+        each.forward.weights(each.part, each.layer, each.head).shape for each in (first, second)
     }
     end = ["print(first, second)  # over other tokens, so there is no difference"]
     if len(shapes) == 1:
@@ -51,6 +51,6 @@ def two_heads(first: Head, second: Head) -> str:
 def weight_lines(shown: Head, name: str) -> list[str]:
     """The lines after which a variable of this name holds the weights of the head."""
     return [
-        *pass_lines(shown.reading, shown.folder, shown.edits),
+        *pass_lines(shown.forward, shown.folder, shown.edits),
         f"{name} = seen.weights({site(shown.part, shown.layer)!r}, head={shown.head})[0]",
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import hint, path
 from explorer.views.museum.exhibits import Exhibit
 
@@ -13,12 +13,12 @@ RUNS = """from pathlib import Path
 from explorer.catalog.entries import opened_from
 from explorer.views.museum.case import case_of
 from explorer.views.museum.instruments import INSTRUMENTS
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 from explorer.views.museum.mistakes import MISTAKES
 
 folder = {folder!r}{hint}
 opened = opened_from(Path(folder), "model")
-right = case_of(opened, read(opened, {text!r}, {pair!r}), {look!r})
+right = case_of(opened, run_text(opened, {text!r}, {pair!r}), {look!r})
 {made}for run in {runs}:
     print(INSTRUMENTS[{sign!r}](run).said)
 """
@@ -42,14 +42,14 @@ print(model.n_parameters)
 
 
 def both_runs(
-    sign: str, mistake: str, reading: Reading, folder: Path, look: tuple[str, int, int]
+    sign: str, mistake: str, forward: ForwardPass, folder: Path, look: tuple[str, int, int]
 ) -> str:
     """What the instrument says of the run with a mistake, if one is made, and of the right one."""
     return RUNS.format(
         folder=path(folder),
         hint=hint(folder),
-        text=reading.text,
-        pair=reading.pair,
+        text=forward.text,
+        pair=forward.pair,
         look=look,
         made=MADE.format(mistake=mistake) if mistake else "",
         runs="(wrong, right)" if mistake else "(right,)",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.source import ROOT
 from explorer.text import Token
 from models.interventions import Edit
@@ -30,10 +30,10 @@ def model_lines(folder: Path) -> list[str]:
 
 
 def pass_lines(
-    readings: Reading | Sequence[Reading], folder: Path, edits: Sequence[Edit] = ()
+    readings: ForwardPass | Sequence[ForwardPass], folder: Path, edits: Sequence[Edit] = ()
 ) -> list[str]:
     """After these lines `seen` is the watched pass over the text, or over a batch of texts."""
-    batch = [readings] if isinstance(readings, Reading) else list(readings)
+    batch = [readings] if isinstance(readings, ForwardPass) else list(readings)
     short = [repr(edit) for edit in edits if is_short(edit)]
     left_out = len(edits) - len(short)
     missing = f"# Not made here, as they hold tensors of their own: {left_out} of the edits."
@@ -50,7 +50,7 @@ def pass_lines(
     ]
 
 
-def input_lines(batch: Sequence[Reading]) -> list[str]:
+def input_lines(batch: Sequence[ForwardPass]) -> list[str]:
     """`ids`, or `source` and `target`, as the model was given them."""
     return [
         f"{name} = torch.tensor({[[token.id for token in inputs_of(one)[name]] for one in batch]})"
@@ -58,16 +58,16 @@ def input_lines(batch: Sequence[Reading]) -> list[str]:
     ]
 
 
-def inputs_of(reading: Reading) -> dict[str, tuple[Token, ...]]:
-    if reading.source and reading.target:
-        return {"source": reading.source, "target": reading.target}
-    return {"ids": reading.tokens}
+def inputs_of(forward: ForwardPass) -> dict[str, tuple[Token, ...]]:
+    if forward.source and forward.target:
+        return {"source": forward.source, "target": forward.target}
+    return {"ids": forward.tokens}
 
 
-def segments_of(reading: Reading) -> list[int]:
+def segments_of(forward: ForwardPass) -> list[int]:
     """Which sentence a token is of, for a model that is told."""
-    most = reading.config.n_segments - 1
-    return [min(token.segment, most) for token in reading.tokens] if most > 0 else []
+    most = forward.config.n_segments - 1
+    return [min(token.segment, most) for token in forward.tokens] if most > 0 else []
 
 
 def kinds_of(edits: Sequence[Edit]) -> list[str]:

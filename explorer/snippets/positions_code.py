@@ -6,7 +6,7 @@ from pathlib import Path
 
 from explorer.analysis.position_experiments import Moved, longest
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import (
     CORE,
     input_lines,
@@ -24,18 +24,18 @@ Place = tuple[str, int, int]
 """The part, the layer and the head that are chosen."""
 
 
-def stages(reading: Reading, folder: Path, at: Place) -> str:
+def stages(forward: ForwardPass, folder: Path, at: Place) -> str:
     """One head from its queries and keys to what it gives."""
     part, layer, head = at
-    here, config = site(part, layer), reading.config
+    here, config = site(part, layer), forward.config
     group = head * config.kv_heads // config.n_heads
     bent = "" if config.attention_cap is None else f", bent within ± {config.attention_cap}"
     added = ["added = torch.zeros_like(scores)"]
-    if reading.bias(part, layer, head) is not None:
+    if forward.bias(part, layer, head) is not None:
         added = [f'added = seen.bias("{here}", slice({head}, {head + 1}))[0, 0]']
     return pasted(
         [
-            *pass_lines(reading, folder),
+            *pass_lines(forward, folder),
             f'q = seen["{here}.q"][0, {head}]',
             f'k, v = (seen[f"{here}.{{name}}"][0, {group}] for name in "kv")',
             "dots = q @ k.mT",
@@ -124,15 +124,15 @@ def order(found: Moved, folder: Path, name: str, own: str, at: Place) -> str:
     )
 
 
-def longer(reading: Reading, folder: Path, length: int, name: str, at: Place) -> str:
+def longer(forward: ForwardPass, folder: Path, length: int, name: str, at: Place) -> str:
     """How many keys each query of the head looks at, in a text beyond the trained length."""
     part, layer, head = at
-    given = list(inputs_of(reading))
-    typed = [place for place, token in enumerate(reading.tokens) if not token.special]
-    first, last = (typed[0], typed[-1] + 1) if typed else (0, len(reading.tokens))
-    room = length - first - (len(reading.tokens) - last)
+    given = list(inputs_of(forward))
+    typed = [place for place, token in enumerate(forward.tokens) if not token.special]
+    first, last = (typed[0], typed[-1] + 1) if typed else (0, len(forward.tokens))
+    room = length - first - (len(forward.tokens) - last)
     times = room // (last - first) + 1
-    segments = segments_of(reading)
+    segments = segments_of(forward)
     repeated = [
         f"{row} = torch.cat(({row}[:, :{first}], {row}[:, {first}:{last}].repeat(1, {times})"
         f"[:, :{room}], {row}[:, {last}:]), 1)"
@@ -142,7 +142,7 @@ def longer(reading: Reading, folder: Path, length: int, name: str, at: Place) ->
         [
             *model_lines(folder),
             f"model = twin(model, {name!r}, {length})  # the same weights, for a longer text",
-            *input_lines([reading]),
+            *input_lines([forward]),
             *([f"segments = torch.tensor([{segments}])"] if segments else []),
             *repeated,
             f"seen = trace(model, {', '.join(given)}{', segments=segments' if segments else ''})",

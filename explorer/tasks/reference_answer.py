@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import ReadingError, read
+from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.tasks import Task, french
 from explorer.tasks.letters import LetterTask
 from explorer.tasks.translation import TranslationTask
@@ -35,20 +35,20 @@ def target_of(opened: Opened, text: str, answer: str) -> list[int]:
     try:
         tokens = opened.tokenizer.encode(answer)
     except TextError as error:
-        raise ReadingError(str(error)) from error
+        raise ForwardPassError(str(error)) from error
     words = [token.id for token in tokens if not (token.special and token.start == token.end)]
     first = [] if config.first_id is None else [config.first_id]
     last = [] if config.eos_id is None else [config.eos_id]
-    ids = [read(opened, text).target[0].id, *first, *words, *last]
+    ids = [run_text(opened, text).target[0].id, *first, *words, *last]
     if not words:
-        raise ReadingError("There is no token in this answer: type one with words.")
+        raise ForwardPassError("There is no token in this answer: type one with words.")
     if len(ids) - 1 > config.max_len:
-        raise ReadingError(
+        raise ForwardPassError(
             f"This answer is {len(ids) - 1:,} tokens long and this model writes at most "
             f"{config.max_len}: shorten it."
         )
     if stray := next((each for each in ids if each >= config.vocab_size), None):
-        raise ReadingError(
+        raise ForwardPassError(
             f"This answer holds token {stray:,}, but this model knows {config.vocab_size:,}: type "
             "other words."
         )

@@ -151,7 +151,7 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
     state.step = step
     kept: dict[str, dict[str, Tensor]] = {}
     memory = open_file(folder, STATE_WEIGHTS)
-    with memory.reading() as read:
+    with memory.forward() as read:
         for key in memory.names:
             name, _, what = key.rpartition("/")
             kept.setdefault(name, {})[what] = read(key).clone()

@@ -155,7 +155,7 @@ def _same(weights: Weights, first: str, second: str, numbers: bool) -> bool:
         return False
     if not numbers:
         return True
-    with weights.reading() as read:
+    with weights.forward() as read:
         return torch.equal(read(first), read(second))
 
 
@@ -234,6 +234,6 @@ def _is_wide(matrix: Tensor) -> bool:
 
 
 def _numbers(found: Inspection) -> Iterator[tuple[str, Tensor]]:
-    with found.weights.reading() as read:
+    with found.weights.forward() as read:
         for name in found.layouts:
             yield name, read(name)

@@ -77,7 +77,7 @@ class Weights:
             )
 
     @contextmanager
-    def reading(self) -> Iterator[Callable[[str], Tensor]]:
+    def forward(self) -> Iterator[Callable[[str], Tensor]]:
         """`read(name)` gives a tensor as it is stored, to be copied while this is open."""
         with ExitStack() as stack:
             files: dict[str, Any] = {}

@@ -19,29 +19,29 @@ widgets.opening(
     takes_away=True,
 )
 at = session.choice()
-reading = session.reading_of_text()
-part = reading.part(at.part)
-look = display_options.choose(reading, at.part)
+forward = session.reading_of_text()
+part = forward.part(at.part)
+look = display_options.choose(forward, at.part)
 
 overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
 with overview:
     st.markdown("**Every head** · layers down, heads across")
-    small = thumbnails.of_reading(reading, at.part)
+    small = thumbnails.of_reading(forward, at.part)
     framed = (at.layer, at.head) if look.of == "head" else None
     grid(small, selected=framed, key="overview", on_pick=display_options.pick)
-    widgets.answer(reading)
-    widgets.notes(reading.notes)
+    widgets.answer(forward)
+    widgets.notes(forward.notes)
 with one:
     with st.container(horizontal=True, vertical_alignment="center"):
         title = display_options.in_words(look, part, at.layer, at.head)
         st.markdown(f"**{title}**", width="stretch")
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
-    VIEWS[view](reading, look)
-    export_panel.take_away(lambda: large_head.taken(reading, look))
+    VIEWS[view](forward, look)
+    export_panel.take_away(lambda: large_head.taken(forward, look))
 
 st.markdown(part.words.explanation)
 widgets.code(
     MultiHeadAttention.forward,
     scaled_dot_product_attention,
-    pasted=lambda: large_head.pasted(reading, look),
+    pasted=lambda: large_head.pasted(forward, look),
 )

@@ -11,13 +11,13 @@ widgets.opening(
     "The equation of attention with the chosen head's own numbers: every stage as a matrix, and "
     "one cell held in all of them.",
 )
-reading = session.reading_of_text()
-stage_matrices.show(reading)
-widgets.notes(reading.notes)
+forward = session.reading_of_text()
+stage_matrices.show(forward)
+widgets.notes(forward.notes)
 at, folder = session.choice(), session.folder()
 widgets.code(
     attention_scores,
     attention_weights,
     scaled_dot_product_attention,
-    pasted=lambda: positions_code.stages(reading, folder, (at.part, at.layer, at.head)),
+    pasted=lambda: positions_code.stages(forward, folder, (at.part, at.layer, at.head)),
 )

@@ -15,7 +15,7 @@ widgets.opening(
     "Heads",
     "What every head does with your sentence, in numbers, and what all of them carry together.",
 )
-reading = session.reading_of_text()
-widgets.notes(reading.notes)
+forward = session.reading_of_text()
+widgets.notes(forward.notes)
 side = controls.one_of("Side", "side", list(SIDES), label_visibility="collapsed")
-SIDES[side](session.opened(), reading)
+SIDES[side](session.opened(), forward)

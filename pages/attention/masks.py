@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.app import controls, session
 from explorer.inference import mask_parts
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import attention_code
 from explorer.views.shared import widgets
 from models import masking
@@ -19,7 +19,7 @@ widgets.opening(
 )
 at, opened = session.choice(), session.opened()
 head = at.part, at.layer, at.head
-batch: tuple[Reading, ...] = ()
+batch: tuple[ForwardPass, ...] = ()
 example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), mask_parts.BATCH)
 if example == mask_parts.STUDENT:
     shown = mask_parts.student()

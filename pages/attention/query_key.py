@@ -13,12 +13,12 @@ widgets.opening(
     "Why one token looks at another: the query of the one, the key of the other, "
     "their product, and what becomes of it in the stream.",
 )
-reading = session.reading_of_text()
-found = product.show(reading)
-widgets.notes(reading.notes)
+forward = session.reading_of_text()
+found = product.show(forward)
+widgets.notes(forward.notes)
 widgets.code(
     attention_scores,
     attention_weights,
     RotaryPositions.turn,
-    pasted=partial(product.pasted, reading, found),
+    pasted=partial(product.pasted, forward, found),
 )

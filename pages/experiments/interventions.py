@@ -19,19 +19,19 @@ widgets.opening(
     "what comes out stands beside what came out before.",
 )
 opened = session.opened()
-reading = session.reading_of_text()
-widgets.notes(reading.notes)
+forward = session.reading_of_text()
+widgets.notes(forward.notes)
 made, seen = widgets.side_by_side(8, 7)
 with made:
-    history, passed = edit_history.history(opened, reading)
-    edit_forms.show(opened, reading, passed.reading)
+    history, passed = edit_history.history(opened, forward)
+    edit_forms.show(opened, forward, passed.forward)
 with seen:
-    place = effects.place_chosen(opened, reading)
-    first = effects.before(opened, reading, history)
+    place = effects.place_chosen(opened, forward)
+    first = effects.before(opened, forward, history)
     effects.show(opened, first, passed, place)
 views = {
-    "Maps": lambda: effects.maps(opened, reading, first.reading, passed.reading),
-    "Every head": lambda: head_grid.every_head(opened, reading, passed, place),
+    "Maps": lambda: effects.maps(opened, forward, first.forward, passed.forward),
+    "Every head": lambda: head_grid.every_head(opened, forward, passed, place),
     "Faithfulness": lambda: head_grid.tested(opened, passed, place),
 }
 view = one_of("Look at", "look", tuple(views))

@@ -18,10 +18,10 @@ widgets.opening(
 @turn()
 def here() -> None:
     """All that a step draws anew."""
-    reading = session.reading_of_text()
-    screen.show(session.opened(), reading)
-    widgets.notes(reading.notes)
-    widgets.code(stages_of, recorded, pasted=lambda: intervention_lines.stage(reading))
+    forward = session.reading_of_text()
+    screen.show(session.opened(), forward)
+    widgets.notes(forward.notes)
+    widgets.code(stages_of, recorded, pasted=lambda: intervention_lines.stage(forward))
 
 
 here()

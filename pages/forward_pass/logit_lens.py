@@ -13,9 +13,9 @@ widgets.opening(
     "What the model would answer if it stopped after each layer, and what every head and "
     "feed-forward layer adds to its answer.",
 )
-reading = session.reading_of_text()
-shown = layer_predictions.show(session.opened(), reading)
-widgets.notes(reading.notes)
+forward = session.reading_of_text()
+shown = layer_predictions.show(session.opened(), forward)
+widgets.notes(forward.notes)
 if shown is not None:
     widgets.notes(
         ["Only the last row was trained to be read like this: early ones may say little."]
@@ -27,5 +27,5 @@ widgets.code(
     frozen_norms.before_norm,
     pasted=None
     if shown is None
-    else partial(attention_code.lens, reading, session.folder(), *shown),
+    else partial(attention_code.lens, forward, session.folder(), *shown),
 )

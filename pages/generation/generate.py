@@ -11,11 +11,11 @@ widgets.opening(
 )
 grown = growing_text.written()
 growing_text.show(grown)
-widgets.notes(grown.reading.notes)
+widgets.notes(grown.forward.notes)
 widgets.code(
     generate,
     choose_from,
     pasted=lambda: forward_pass_code.writing(
-        grown.reading, grown.begun, grown.steps, session.folder()
+        grown.forward, grown.begun, grown.steps, session.folder()
     ),
 )

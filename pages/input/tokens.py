@@ -15,7 +15,7 @@ widgets.opening(
     "A model reads numbers, not letters: your sentence is cut into pieces, "
     "and every piece has a number in the model's vocabulary.",
 )
-reading = session.reading_of_text()
+forward = session.reading_of_text()
 tokenizer, chosen = session.opened().tokenizer, session.choice()
 
 KINDS = {
@@ -30,12 +30,12 @@ KINDS = {
     "numbers": "This model came without a tokenizer, so its tokens are typed as their numbers.",
 }
 st.caption(f"{KINDS[tokenizer.kind]} The vocabulary has {tokenizer.vocab_size:,} tokens.")
-chips(reading.placed, key="tokens_read", text=reading.typed)
-widgets.notes(reading.notes)
+chips(forward.placed, key="tokens_read", text=forward.typed)
+widgets.notes(forward.notes)
 
 st.subheader("Step by step", anchor=False)
 try:
-    found = steps(tokenizer, reading.text)
+    found = steps(tokenizer, forward.text)
 except TextError as error:
     widgets.say(str(error))
 else:
@@ -48,8 +48,8 @@ else:
     changed = [index for index, piece in enumerate(step.pieces) if piece.changed]
     chips(step.pieces, key="tokens_step", highlight=changed)
 
-tokenizer_comparison.one_by_one(reading)
-tokenizer_comparison.beside(reading.text)
+tokenizer_comparison.one_by_one(forward)
+tokenizer_comparison.beside(forward.text)
 widgets.code(
     Tokenizer.encode,
     steps,

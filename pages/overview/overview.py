@@ -14,25 +14,25 @@ from models.attention import MultiHeadAttention, attention_weights
 at = session.choice()
 words = WORDS[at.part]
 widgets.opening("At a glance", words.opening)
-reading, opened = session.reading_of_text(), session.opened()
+forward, opened = session.reading_of_text(), session.opened()
 picture, beside = widgets.side_by_side(2, 1)
 with picture:
-    widgets.one_head(reading, key="start_head")
+    widgets.one_head(forward, key="start_head")
 with beside:
-    widgets.answer(reading)
-    widgets.notes(reading.notes)
+    widgets.answer(forward)
+    widgets.notes(forward.notes)
     st.space("small")
     st.caption("Type your own sentence above, or go on.")
     widgets.ways_on("tokens", "positions", "attention", "masks", "training")
 
 expected = opened.expectation if is_expected_in(opened, at.part) else ""
-blind = not reading.mask(at.part, at.layer).any(-1).all()
+blind = not forward.mask(at.part, at.layer).any(-1).all()
 sums = "Every row adds up to one" + (", but for rows that see nothing." if blind else ".")
 st.text(f"{expected or words.explanation} {sums}")
-place = first_place(opened, output_change.tokens_read(reading))
+place = first_place(opened, output_change.tokens_read(forward))
 head = at.part, at.layer, at.head
 widgets.code(
     MultiHeadAttention.forward,
     attention_weights,
-    pasted=lambda: attention_code.answer(reading, session.folder(), head, place),
+    pasted=lambda: attention_code.answer(forward, session.folder(), head, place),
 )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.catalog import entries
 from explorer.inference import forward_pass
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER, SOURCE
 from models.config import RopeScaling
@@ -50,16 +50,16 @@ FEW = ("grouped", "relative", "capped", "after", "around", "beside", "mean")
 TEXT = "the black cat sleeps le chat"
 
 
-def read(folder: Path, name: str) -> Reading:
+def read(folder: Path, name: str) -> ForwardPass:
     """The reading of the text by a model of this kind, which is put into this folder."""
     special = SOURCE if MODELS[name]["kind"] == "encoder-decoder" else DECODER
     put(folder, name, word_tokenizer(WORDS, special), "the cat", **MODELS[name])
     opened = entries.opened_from(folder / name, name)
     shake(opened.model.double(), by=0.4)
-    return forward_pass.fresh_batch(opened, (TEXT,))[0]
+    return forward_pass.run_batch_uncached(opened, (TEXT,))[0]
 
 
-def inputs_of(found: Reading) -> list[Tensor]:
+def inputs_of(found: ForwardPass) -> list[Tensor]:
     """What the model was given to read: ids, or source and target."""
     sides = [side for side in (found.source, found.target) if side]
     return [torch.tensor([[token.id for token in side]]) for side in sides]
@@ -70,6 +70,6 @@ def inputs_of(found: Reading) -> list[Tensor]:
         pytest.param(name, marks=[] if name in FEW else pytest.mark.thorough) for name in MODELS
     ]
 )
-def found(request: pytest.FixtureRequest, tmp_path: Path) -> Reading:
+def found(request: pytest.FixtureRequest, tmp_path: Path) -> ForwardPass:
     """A reading that a test may change."""
     return read(tmp_path, request.param)

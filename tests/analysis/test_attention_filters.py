@@ -16,7 +16,7 @@ from explorer.analysis.attention_filters import Look, Shown, each_head, percent,
 from explorer.analysis.reweighting import cut_mass, hide, merge, value_and_output
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading, read
+from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
 from models import trace
@@ -100,14 +100,14 @@ def test_a_share_is_said_in_few_digits() -> None:
 
 
 @pytest.fixture(scope="module")
-def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reading]:
+def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]:
     """Of every kind of model, and of one whose heads share their keys."""
     folder = shelf(tmp_path_factory.mktemp("checkpoints"))
     grouped: dict[str, Any] = {"n_kv_heads": 2, "positions": "rotary", "n_heads": 4}
     put(folder, "grouped", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder", **grouped)
     texts = {"letters": "the hat", "reverse": "31415"}
     return {
-        name: read(entries.opened_from(folder / name, name), texts.get(name, "the black cat"))
+        name: run_text(entries.opened_from(folder / name, name), texts.get(name, "the black cat"))
         for name in (*NAMES, "grouped")
     }
 
@@ -116,111 +116,115 @@ def said(made: Shown) -> str:
     return " ".join(made.notes)
 
 
-def test_a_plain_look_is_the_head_itself_also_among_others(readings: dict[str, Reading]) -> None:
+def test_a_plain_look_is_the_head_itself_also_among_others(
+    readings: dict[str, ForwardPass],
+) -> None:
     look = Look(weighting="value", hidden=(0,), mass=70, words=True)
-    for name, reading in readings.items():
-        for part in reading.parts:
-            together = each_head(reading, part.name, 0, look, range(part.heads))
+    for name, forward in readings.items():
+        for part in forward.parts:
+            together = each_head(forward, part.name, 0, look, range(part.heads))
             for head in range(part.heads):
-                made = shown(reading, part.name, 0, head, Look())
-                assert torch.equal(made.values, reading.weights(part.name, 0, head)), name
-                assert torch.equal(made.allowed, reading.mask(part.name, 0)), name
-                assert made.rows == reading.rows(part.name)
-                assert made.columns == reading.columns(part.name)
+                made = shown(forward, part.name, 0, head, Look())
+                assert torch.equal(made.values, forward.weights(part.name, 0, head)), name
+                assert torch.equal(made.allowed, forward.mask(part.name, 0)), name
+                assert made.rows == forward.rows(part.name)
+                assert made.columns == forward.columns(part.name)
                 assert not made.cut.any()
-                alone = shown(reading, part.name, 0, head, look)
+                alone = shown(forward, part.name, 0, head, look)
                 assert torch.allclose(together.values[head], alone.values, atol=1e-6), name
 
 
-def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, Reading]) -> None:
+def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass]) -> None:
     for name, of in product(("translation", "letters", "grouped"), ("mean", "max")):
-        reading = readings[name]
-        for part in reading.parts:
-            layers = reading.all_weights(part.name)
+        forward = readings[name]
+        for part in forward.parts:
+            layers = forward.all_weights(part.name)
             for heads, everywhere in ((layers[0], False), (layers.flatten(0, 1), True)):
-                made = shown(reading, part.name, 0, 1, Look(of=of, everywhere=everywhere))
+                made = shown(forward, part.name, 0, 1, Look(of=of, everywhere=everywhere))
                 by_hand = heads.mean(0) if of == "mean" else heads.amax(0)
                 assert torch.allclose(made.values, by_hand, atol=1e-6), (name, of, everywhere)
             assert f"{part.heads} heads of each of the {part.layers} layers" in said(made)
 
 
-def test_what_is_weighed_is_what_the_head_adds_to_the_stream(readings: dict[str, Reading]) -> None:
+def test_what_is_weighed_is_what_the_head_adds_to_the_stream(
+    readings: dict[str, ForwardPass],
+) -> None:
     """The vectors behind the lengths, of all keys and heads, add up to the attention's output."""
     for name in ("translation", "letters", "reviews", "grouped"):
-        reading = readings[name]
-        model = reading.trace.model
-        for part in reading.parts:
+        forward = readings[name]
+        model = forward.trace.model
+        for part in forward.parts:
             (stack, kind), out = part.name.split("."), f"{site(part.name, 0)}.out"
-            whole = trace(model, *inputs_of(reading), sites=(out,))[out][0]
+            whole = trace(model, *inputs_of(forward), sites=(out,))[out][0]
             bias = getattr(getattr(model, stack).blocks[0], kind).o_proj.bias
             total = torch.zeros(()) if bias is None else bias
             for head in range(part.heads):
-                v, o_slice = value_and_output(reading, part.name, 0, head)
-                weights = reading.weights(part.name, 0, head)
+                v, o_slice = value_and_output(forward, part.name, 0, head)
+                weights = forward.weights(part.name, 0, head)
                 total = total + weights @ (v @ o_slice.mT)
-                made = shown(reading, part.name, 0, head, Look(weighting="value"))
+                made = shown(forward, part.name, 0, head, Look(weighting="value"))
                 assert torch.allclose(made.values, weights * (v @ o_slice.mT).norm(dim=-1))
             assert torch.allclose(total, whole, atol=1e-5), name
 
 
-def test_the_removed_mass_is_said_and_comes_back(readings: dict[str, Reading]) -> None:
-    reading = readings["reviews"]
-    weights = reading.weights(SELF, 0, 0).clone()
-    made = shown(reading, SELF, 0, 0, Look(hidden=(0, 2)))
+def test_the_removed_mass_is_said_and_comes_back(readings: dict[str, ForwardPass]) -> None:
+    forward = readings["reviews"]
+    weights = forward.weights(SELF, 0, 0).clone()
+    made = shown(forward, SELF, 0, 0, Look(hidden=(0, 2)))
     share = percent(float(weights[:, [0, 2]].sum(-1).mean()))
     assert f"Hidden: 2 keys, with {share} of the weight (mean over rows)." in said(made)
     assert made.hidden == (0, 2)
-    every = tuple(range(len(reading.source)))
-    made = shown(reading, SELF, 0, 0, Look(hidden=every, mass=30))
+    every = tuple(range(len(forward.source)))
+    made = shown(forward, SELF, 0, 0, Look(hidden=every, mass=30))
     assert not made.values.any()
     assert f"Rows that looked at nothing else: {len(every)}." in said(made)
-    assert torch.equal(reading.weights(SELF, 0, 0), weights)
+    assert torch.equal(forward.weights(SELF, 0, 0), weights)
 
 
 def test_rows_add_up_to_one_only_where_they_do(
-    readings: dict[str, Reading], monkeypatch: pytest.MonkeyPatch
+    readings: dict[str, ForwardPass], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading, adds_up = readings["translation"], "Every row adds up to one"
+    forward, adds_up = readings["translation"], "Every row adds up to one"
     for look in (Look(), Look(of="mean"), Look(hidden=(1,)), Look(words=True)):
-        made = shown(reading, SELF, 0, 0, look)
+        made = shown(forward, SELF, 0, 0, look)
         assert adds_up in said(made), look
         assert torch.allclose(made.values.sum(-1), torch.ones(len(made.rows)), atol=1e-5), look
     for look in (Look(mass=70), Look(of="max"), Look(weighting="value")):
-        assert adds_up not in said(shown(reading, SELF, 0, 0, look)), look
+        assert adds_up not in said(shown(forward, SELF, 0, 0, look)), look
 
-    def weights(reading: Reading, part: str, layer: int, head: int) -> Tensor:
+    def weights(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor:
         """Head 1 looks at the first token alone, the others evenly at all before."""
-        plain = torch.ones(len(reading.target), len(reading.target)).tril()
+        plain = torch.ones(len(forward.target), len(forward.target)).tril()
         if head == 1:
             plain[:, 1:] = 0.0
         return plain / plain.sum(-1, keepdim=True)
 
-    monkeypatch.setattr(Reading, "weights", weights)
-    reading, part = readings["letters"], "decoder.self_attn"
-    made = shown(reading, part, 0, 0, Look(of="mean", hidden=(0,)))
+    monkeypatch.setattr(ForwardPass, "weights", weights)
+    forward, part = readings["letters"], "decoder.self_attn"
+    made = shown(forward, part, 0, 0, Look(of="mean", hidden=(0,)))
     assert float(made.values[1].sum()) == pytest.approx(3 / 4)
     assert adds_up not in said(made)
     assert "Some rows add up to less than one: in some heads they see nothing." in said(made)
-    assert adds_up in said(shown(reading, part, 0, 0, Look(hidden=(0,))))
+    assert adds_up in said(shown(forward, part, 0, 0, Look(hidden=(0,))))
 
 
 def test_one_token_is_enough(small_models: Path) -> None:
-    reading = read(entries.opened_from(small_models / "reverse", "reverse"), "3")
+    forward = run_text(entries.opened_from(small_models / "reverse", "reverse"), "3")
     for look in (Look(mass=50), Look(of="mean", words=True), Look(hidden=(0,), weighting="value")):
-        made = shown(reading, SELF, 0, 0, look)
+        made = shown(forward, SELF, 0, 0, look)
         assert tuple(made.values.shape) == (len(made.rows), len(made.columns))
 
 
 def test_what_is_no_number_is_counted_and_breaks_nothing(
-    readings: dict[str, Reading], monkeypatch: pytest.MonkeyPatch
+    readings: dict[str, ForwardPass], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = readings["reviews"]
-    broken = reading.weights(SELF, 0, 0).clone()
+    forward = readings["reviews"]
+    broken = forward.weights(SELF, 0, 0).clone()
     broken[1] = float("nan")
     broken[2] = 0
-    monkeypatch.setattr(Reading, "weights", lambda *_: broken)
+    monkeypatch.setattr(ForwardPass, "weights", lambda *_: broken)
     for look in (Look(), Look(hidden=(0,), mass=50), Look(of="max", words=True)):
-        made = shown(reading, SELF, 0, 0, look)
+        made = shown(forward, SELF, 0, 0, look)
         assert made.values[1].isnan().any()
         assert not made.values[[0, *range(3, len(made.rows))]].isnan().any()
         assert "hold no number: the pass itself gave none there." in said(made)
@@ -230,7 +234,7 @@ def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
     published: Path,
 ) -> None:
     opened = entries.opened_from(published / "bert", "bert")
-    pair, whole = read(opened, "the capital", "a dog opened"), 0.0
+    pair, whole = run_text(opened, "the capital", "a dog opened"), 0.0
     for name in ("A→A", "A→B", "B→A", "B→B"):
         made = shown(pair, SELF, 0, 0, Look(sentences=name))
         whole += float(made.values.sum())

@@ -16,7 +16,7 @@ from explorer.analysis.head_metrics import STATISTICS, HeadStatistics, joined, l
 from explorer.analysis.weight_statistics import survey
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 from models import Transformer, TransformerConfig
 from tests.served import ROOT
 
@@ -69,9 +69,9 @@ def of_model(model: Transformer) -> list[Finding]:
 
 
 def of_attention(opened: Opened) -> list[Finding]:
-    reading = read(opened, opened.example)
+    forward = run_text(opened, opened.example)
     return diagnostics.of_attention(
-        [joined(list(layers(reading, each.name))) for each in reading.parts]
+        [joined(list(layers(forward, each.name))) for each in forward.parts]
     )
 
 

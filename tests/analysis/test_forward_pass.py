@@ -24,7 +24,7 @@ from explorer.analysis.forward_pass.sum_terms import as_sum, in_latex
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
 from explorer.inference import forward_pass
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
 from explorer.text.special import CLASSIFIER, SOURCE
 from models import Transformer, TransformerConfig, positional, trace
@@ -41,7 +41,7 @@ TRAINED = ("translation", "shakespeare", "negation", "reviews", "reverse", "indu
 EXACT = 1e-6
 
 
-def walked(of: Reading, head: int = 0) -> Walk:
+def walked(of: ForwardPass, head: int = 0) -> Walk:
     @lru_cache
     def record(sites: tuple[str, ...]) -> Trace:
         return recorded(of, sites)
@@ -49,7 +49,7 @@ def walked(of: Reading, head: int = 0) -> Walk:
     return Walk(of, head, len(of.target or of.source) - 1, record)
 
 
-def worst(of: Reading) -> float:
+def worst(of: ForwardPass) -> float:
     """The largest difference of any stage from its formula, of the first and the last head."""
     heads = {0, of.config.n_heads - 1}
     walks = [walked(of, head) for head in heads]
@@ -81,7 +81,7 @@ def every_cell_is_opened(walk: Walk) -> None:
 
 
 def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
-    found: Reading,
+    found: ForwardPass,
 ) -> None:
     assert worst(found) <= EXACT
     every_cell_is_opened(walked(found, head=found.config.n_heads - 1))
@@ -92,7 +92,7 @@ def test_of_two_stacks_with_segments_of_their_own_too(tmp_path: Path) -> None:
     put(tmp_path, "two", words, "the cat", kind="encoder-decoder", n_segments=2)
     opened = entries.opened_from(tmp_path / "two", "two")
     shake(opened.model.double(), by=0.4)
-    of = forward_pass.fresh_batch(opened, ("the black cat",))[0]
+    of = forward_pass.run_batch_uncached(opened, ("the black cat",))[0]
     assert len(of.source) != len(of.target)
     assert worst(of) <= EXACT
     every_cell_is_opened(walked(of))
@@ -104,11 +104,11 @@ def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: 
         opened = entries.opened_from(folder, folder.name)
         opened.model.double()
         text = "5 17 3" if folder.name == "gpt2" else "the cat was good"
-        of = forward_pass.fresh_batch(opened, (text,))[0]
+        of = forward_pass.run_batch_uncached(opened, (text,))[0]
         assert worst(of) <= EXACT, folder.name
         every_cell_is_opened(walked(of))
     opened = entries.opened_from(published / "bert", "bert")
-    pair = forward_pass.read(opened, "the cat was good", "the dog")
+    pair = forward_pass.run_text(opened, "the cat was good", "the dog")
     assert set(walked(pair).segments("encoder").tolist()) == {0, 1}
     assert worst(pair) <= EXACT
     every_cell_is_opened(walked(pair))
@@ -118,10 +118,10 @@ def test_of_trained_models_as_they_are() -> None:
     """In float32, as on the screen."""
     for name in TRAINED:
         opened = entries.open_model(name)
-        assert worst(forward_pass.read(opened, opened.example)) <= EXACT, name
+        assert worst(forward_pass.run_text(opened, opened.example)) <= EXACT, name
 
 
-def test_a_planted_mistake_is_seen_where_it_is(found: Reading) -> None:
+def test_a_planted_mistake_is_seen_where_it_is(found: ForwardPass) -> None:
     """A value of the pass that is another: its own stage, and those that read it, say so."""
     stack = found.config.stacks[0]
     site = f"{stack}.0.self_attn.v"
@@ -132,7 +132,7 @@ def test_a_planted_mistake_is_seen_where_it_is(found: Reading) -> None:
     assert difference(walk, walk.stages[f"{stack}.0.self_attn.k"]) <= EXACT
 
 
-def hooked(of: Reading, walk: Walk) -> dict[str, Tensor]:
+def hooked(of: ForwardPass, walk: Walk) -> dict[str, Tensor]:
     """What the modules that stages name really gave in a pass, by the names of the modules."""
     seen: dict[str, Tensor] = {}
     modules = dict(of.trace.model.named_modules())
@@ -150,7 +150,7 @@ def hooked(of: Reading, walk: Walk) -> dict[str, Tensor]:
     return seen
 
 
-def test_every_value_is_what_the_pass_had_there(found: Reading) -> None:
+def test_every_value_is_what_the_pass_had_there(found: ForwardPass) -> None:
     """Of a site that is watched, or of the module itself where the trace shows nothing."""
     walk = walked(found, head=1 % found.config.n_heads)
     everything, hooks = recorded(found, ("*",)), hooked(found, walk)
@@ -173,7 +173,7 @@ def test_every_value_is_what_the_pass_had_there(found: Reading) -> None:
     torch.testing.assert_close(walk["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
 
 
-def test_a_number_is_the_sum_of_its_terms(found: Reading) -> None:
+def test_a_number_is_the_sum_of_its_terms(found: ForwardPass) -> None:
     """The largest products, the rest and the bias are the number that the pass had."""
     walk, kinds = walked(found, head=found.config.n_heads - 1), set[str]()
     for stage in walk.stages.values():
@@ -213,7 +213,7 @@ def shakespeare() -> Opened:
 
 def test_the_check_of_one_row_never_holds_the_vocabulary_matrix(shakespeare: Opened) -> None:
     """Once more for a token: its own row of the embedding, and the options that are drawn."""
-    walk = walked(forward_pass.read(shakespeare, shakespeare.example))
+    walk = walked(forward_pass.run_text(shakespeare, shakespeare.example))
     config, stack = shakespeare.config, shakespeare.config.stacks[0]
     for name, columns in ((f"{stack}.embed", slice(None)), ("logits", [3, 1])):
         walk[name]
@@ -223,7 +223,7 @@ def test_the_check_of_one_row_never_holds_the_vocabulary_matrix(shakespeare: Ope
 
 
 def test_few_answers_are_made_where_the_vocabulary_is_large(
-    found: Reading, monkeypatch: pytest.MonkeyPatch
+    found: ForwardPass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("explorer.analysis.forward_pass.stage_values.MOST_LOGITS", 10)
     walk = walked(found)
@@ -234,7 +234,7 @@ def test_few_answers_are_made_where_the_vocabulary_is_large(
 
 def test_nothing_grows_with_layers_times_heads_times_tokens_squared(shakespeare: Opened) -> None:
     """What is kept of a walk through every stage: streams and heads' outputs, block by block."""
-    of = forward_pass.read(shakespeare, "to be or not to be " * 9)
+    of = forward_pass.run_text(shakespeare, "to be or not to be " * 9)
     kept: dict[tuple[str, ...], Trace] = {}
 
     def record(sites: tuple[str, ...]) -> Trace:
@@ -294,7 +294,7 @@ def test_a_mistake_in_the_models_positions_is_seen(
                 if planted:
                     patch.setattr(whose, name, mistaken(getattr(whose, name)))
                 opened = entries.opened_from(tmp_path / scheme, scheme)
-                walk = walked(forward_pass.fresh_batch(opened, (TEXT,))[0])
+                walk = walked(forward_pass.run_batch_uncached(opened, (TEXT,))[0])
                 found = difference(walk, walk.stages[f"encoder.{stage}"])
             assert found > 1e-3 if planted else found <= EXACT, scheme
 
@@ -327,7 +327,7 @@ def test_the_norm_of_heads_names_what_is_normed_and_the_models_own_number() -> N
 CLASSES = ("pooled", "class hidden", "class logits")
 
 
-def test_the_shapes_are_those_of_the_values(found: Reading) -> None:
+def test_the_shapes_are_those_of_the_values(found: ForwardPass) -> None:
     walk = walked(found)
     for stage in walk.stages.values():
         tokens = len(tokens_of(walk, stage.stack))
@@ -405,7 +405,7 @@ def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
 
 def test_every_row_of_the_answers_has_its_own_best_among_the_columns() -> None:
     opened = entries.open_model("translation")
-    walk = walked(forward_pass.read(opened, opened.example))
+    walk = walked(forward_pass.run_text(opened, opened.example))
     values = walk["probabilities"]
     for row in range(len(values)):
         drawn = cut(walk, walk.stages["probabilities"], row, 0, str)

@@ -21,7 +21,7 @@ from explorer.analysis.head_metrics import (
 )
 from explorer.catalog import entries
 from explorer.inference import forward_pass as passes
-from explorer.inference.forward_pass import Reading, read
+from explorer.inference.forward_pass import ForwardPass, run_text
 from models.masking import causal_mask
 
 ALL = torch.ones(1, 1, dtype=torch.bool)
@@ -161,36 +161,36 @@ def test_rows_that_see_nothing_are_left_out_and_a_single_key_leaves_no_choice() 
 
 
 @pytest.fixture
-def reading(small_models: Path) -> Reading:
+def forward(small_models: Path) -> ForwardPass:
     opened = entries.opened_from(small_models / "translation", "translation")
-    return read(opened, "the black cat sleeps")
+    return run_text(opened, "the black cat sleeps")
 
 
 def test_every_kind_of_attention_is_measured_layer_by_layer(
-    reading: Reading, monkeypatch: pytest.MonkeyPatch
+    forward: ForwardPass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for part in reading.parts:
-        whole = joined(list(layers(reading, part.name)))
+    for part in forward.parts:
+        whole = joined(list(layers(forward, part.name)))
         assert whole.values["spread"].shape == (part.layers, part.heads)
-        assert (whole.rows, whole.blind) == (len(reading.rows(part.name)), 0)
+        assert (whole.rows, whole.blind) == (len(forward.rows(part.name)), 0)
         with monkeypatch.context() as patch:
             patch.setattr(passes, "WEIGHTS_HELD", 1)
-            alone = joined(list(layers(reading, part.name)))
+            alone = joined(list(layers(forward, part.name)))
         for name in STATISTICS:
             assert torch.allclose(whole.values[name], alone.values[name], equal_nan=True)
 
 
 def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
-    reading: Reading, monkeypatch: pytest.MonkeyPatch
+    forward: ForwardPass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = "encoder.self_attn"
-    (found,) = layers(reading, part)
-    special = torch.tensor([token.special for token in reading.source])
+    (found,) = layers(forward, part)
+    special = torch.tensor([token.special for token in forward.source])
     assert special.any()
-    by_hand = reading.all_weights(part)[0][..., special].sum(-1).mean(-1)
+    by_hand = forward.all_weights(part)[0][..., special].sum(-1).mean(-1)
     assert torch.allclose(found.values["special"][0].float(), by_hand)
     mask = torch.ones(len(special), len(special), dtype=torch.bool)
     mask[0] = False
-    monkeypatch.setattr(type(reading), "mask", lambda self, part, layer=0: mask)
-    (found,) = layers(reading, part)
+    monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
+    (found,) = layers(forward, part)
     assert (found.rows, found.blind) == (len(special), 1)

@@ -15,7 +15,7 @@ from explorer.analysis import head_similarity
 from explorer.analysis.head_similarity import apart, by_likeness, distances, joined, looks, table
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 
 
 def rows(n: int, queries: int, keys: int, seed: int) -> Tensor:
@@ -73,15 +73,15 @@ def opened(small_models: Path) -> Opened:
 def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = read(opened, "the cat and the hat")
-    found = joined(list(looks(reading, "decoder.self_attn")))
+    forward = run_text(opened, "the cat and the hat")
+    found = joined(list(looks(forward, "decoder.self_attn")))
     assert found.heads == tuple((layer, head) for layer in range(2) for head in range(4))
-    assert len(found.rows) == found.of_rows == len(reading.target)
-    whole = reading.all_weights("decoder.self_attn").flatten(0, 1)
+    assert len(found.rows) == found.of_rows == len(forward.target)
+    whole = forward.all_weights("decoder.self_attn").flatten(0, 1)
     assert torch.allclose(found.weights, whole)
-    keys = len(reading.target)
+    keys = len(forward.target)
     monkeypatch.setattr(head_similarity, "CELLS_COMPARED", 8 * 8 // 2 * keys * 3)
-    found = joined(list(looks(reading, "decoder.self_attn")))
+    found = joined(list(looks(forward, "decoder.self_attn")))
     assert found.rows == (0, round((keys - 1) / 2), keys - 1)
     assert found.weights.shape == (8, 3, keys)
     monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 12)
@@ -92,13 +92,13 @@ def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
 def test_rows_that_see_nothing_are_left_out(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = read(opened, "the cat")
-    n = len(reading.target)
+    forward = run_text(opened, "the cat")
+    n = len(forward.target)
     mask = torch.ones(n, n, dtype=torch.bool).tril()
-    monkeypatch.setattr(type(reading), "mask", lambda self, part, layer=0: mask)
+    monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
     mask[1] = False
-    (first, *_) = looks(reading, "decoder.self_attn")
+    (first, *_) = looks(forward, "decoder.self_attn")
     assert first.rows == (0, *range(2, n))
     mask[:] = False
-    (first, *_) = looks(reading, "decoder.self_attn")
+    (first, *_) = looks(forward, "decoder.self_attn")
     assert bool(apart(first.weights[0], first.weights).isnan().all())

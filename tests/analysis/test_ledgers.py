@@ -20,7 +20,7 @@ from explorer.analysis.value_contribution import Onward, onward
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.views.query_key.value_panel import lines
 from models import trace
 from models.positional import AlibiPositions, RotaryPositions
@@ -33,19 +33,19 @@ SHIPPED = sorted(path.parent.name for path in ROOT.glob("models/checkpoints/*/ru
 close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
 
 
-def every_head(found: Reading) -> Iterator[tuple[str, int, int]]:
+def every_head(found: ForwardPass) -> Iterator[tuple[str, int, int]]:
     for part in found.parts:
         for layer, head in product(range(part.layers), range(part.heads)):
             yield part.name, layer, head
 
 
-def corners(found: Reading, part: str) -> set[tuple[int, int]]:
+def corners(found: ForwardPass, part: str) -> set[tuple[int, int]]:
     """Some queries and keys."""
     query, key = len(found.rows(part)) - 1, len(found.columns(part)) - 1
     return {(0, 0), (query, min(1, key)), (query, key), (0, key)}
 
 
-def whole(found: Reading, part: str, layer: int = 0, head: int = 0) -> Stages:
+def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> Stages:
     rows, columns = range(len(found.rows(part))), range(len(found.columns(part)))
     return stages(found, part, layer, head, rows, columns)
 
@@ -53,7 +53,7 @@ def whole(found: Reading, part: str, layer: int = 0, head: int = 0) -> Stages:
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     for model in SHIPPED:
         opened = entries.open_model(model)
-        found = forward_pass.read(opened, opened.example)
+        found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):
             assert whole(found, part, layer, head).difference <= 1e-6, model
             queries = range(len(found.rows(part)))
@@ -62,7 +62,7 @@ def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_milli
             assert onward(found, part, layer, head, queries[-1], 0).difference <= 1e-6, model
 
 
-def test_a_planted_mistake_is_seen_in_every_difference(found: Reading) -> None:
+def test_a_planted_mistake_is_seen_in_every_difference(found: ForwardPass) -> None:
     part = found.parts[0].name
     at, last = site(part, 0), len(found.rows(part)) - 1
     after = found.trace[f"{part.split('.')[0]}.0.resid_post"][0, last]
@@ -78,7 +78,7 @@ def test_a_planted_mistake_is_seen_in_every_difference(found: Reading) -> None:
 # ---- stage by stage --------------------------------------------------------------------
 
 
-def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Reading) -> None:
+def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: ForwardPass) -> None:
     for part, layer, head in every_head(found):
         one, at = whole(found, part, layer, head), site(part, layer)
         assert torch.equal(one.scaled, found.trace.scores(at, head)[0])
@@ -96,7 +96,7 @@ def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Re
         assert one.difference < 1e-6
 
 
-def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: Reading) -> None:
+def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: ForwardPass) -> None:
     part = found.parts[0].name
     last = len(found.rows(part))
     one, some = whole(found, part), stages(found, part, 0, 0, range(last - 2, last), range(1, 3))
@@ -107,7 +107,7 @@ def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: R
     assert some.difference < 1e-6
 
 
-def test_a_row_that_sees_nothing_is_all_zero(found: Reading) -> None:
+def test_a_row_that_sees_nothing_is_all_zero(found: ForwardPass) -> None:
     part = found.parts[-1].name
     last = len(found.rows(part)) - 1
     mask = found.mask(part, 0)[None, None].clone()
@@ -125,7 +125,7 @@ def test_a_row_that_sees_nothing_is_all_zero(found: Reading) -> None:
 # ---- one query and one key -------------------------------------------------------------
 
 
-def test_every_number_of_a_pair_is_that_of_the_pass(found: Reading) -> None:
+def test_every_number_of_a_pair_is_that_of_the_pass(found: ForwardPass) -> None:
     for part, layer, head in every_head(found):
         for query, key in corners(found, part):
             one, at = pair(found, part, layer, head, query, key), site(part, layer)
@@ -146,7 +146,7 @@ def test_every_number_of_a_pair_is_that_of_the_pass(found: Reading) -> None:
             assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_distance_is_shown_where_positions_act_on_the_score(found: Reading) -> None:
+def test_a_distance_is_shown_where_positions_act_on_the_score(found: ForwardPass) -> None:
     acting = found.config.positions in ("rotary", "alibi", "relative")
     for part, layer, head in every_head(found):
         for query, key in corners(found, part):
@@ -213,7 +213,7 @@ def test_heads_that_share_a_key_are_named_and_no_number_stays_none(tmp_path: Pat
 # ---- on to the stream ------------------------------------------------------------------
 
 
-def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: Reading) -> None:
+def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: ForwardPass) -> None:
     for part, layer, head in every_head(found):
         last, keys = len(found.rows(part)) - 1, range(len(found.columns(part)))
         ways = [onward(found, part, layer, head, last, key) for key in keys]
@@ -222,7 +222,7 @@ def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: Reading) -> No
         assert ways[0].difference < 1e-6
 
 
-def normed(found: Reading, part: str, way: Onward) -> torch.Tensor:
+def normed(found: ForwardPass, part: str, way: Onward) -> torch.Tensor:
     """What the norm makes of what it stands behind: the sum, or what the attention writes."""
     stack, kind = part.split(".")
     block: Any = getattr(found.trace.model, stack).blocks[0]
@@ -235,7 +235,7 @@ def normed(found: Reading, part: str, way: Onward) -> torch.Tensor:
         return result
 
 
-def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: Reading) -> None:
+def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass) -> None:
     for part in found.parts:
         stack, last = part.name.split(".")[0], len(found.rows(part.name)) - 1
         way = onward(found, part.name, 0, part.heads - 1, last, 0)
@@ -255,7 +255,7 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: Reading) ->
         close(before + written, after)
 
 
-def test_a_block_made_again_at_a_few_positions_is_that_of_the_pass(found: Reading) -> None:
+def test_a_block_made_again_at_a_few_positions_is_that_of_the_pass(found: ForwardPass) -> None:
     seen: Any = trace(found.trace.model, *inputs_of(found))
     for part in found.parts:
         stack, places = part.name.split(".")[0], torch.tensor([0, len(found.rows(part.name)) - 1])

@@ -12,7 +12,7 @@ from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.output_change import logits, tokens_read
 from explorer.catalog import entries
 from explorer.inference import forward_pass
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
 from tests.analysis.conftest import TEXT
@@ -20,7 +20,7 @@ from tests.models.building import shake
 from tests.shelf import WORDS, put
 
 
-def all_of(found: Reading) -> list[Contributions]:
+def all_of(found: ForwardPass) -> list[Contributions]:
     """At the first, a middle and the last position, of the likeliest and another option."""
     made = []
     last = len(tokens_read(found)) - 1
@@ -32,7 +32,7 @@ def all_of(found: Reading) -> list[Contributions]:
     return made
 
 
-def test_they_sum_to_the_logit(found: Reading) -> None:
+def test_they_sum_to_the_logit(found: ForwardPass) -> None:
     for one in all_of(found):
         assert one.difference < 1e-6 * max(1.0, abs(one.logit))
         assert {name: tuple(values.shape) for name, values in one.heads.items()} == {
@@ -42,7 +42,7 @@ def test_they_sum_to_the_logit(found: Reading) -> None:
         }
 
 
-def test_the_logit_is_the_one_that_the_pass_gave(found: Reading) -> None:
+def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
     """What the pass put out is changed by hand: the sum of the parts no longer is the logit."""
     last = len(tokens_read(found)) - 1
     before, earlier = contributions(found, last, 1), contributions(found, 0, 1)
@@ -62,7 +62,7 @@ def test_of_published_and_trained_models_too(published: Path) -> None:
     opened += [entries.opened_from(published / name, name) for name in ("gpt2", "t5")]
     texts = {"gpt2": "5 17 3", "t5": "the cat was good"}
     for each in opened:
-        for one in all_of(forward_pass.read(each, texts.get(each.name, each.example))):
+        for one in all_of(forward_pass.run_text(each, texts.get(each.name, each.example))):
             assert one.difference < 1e-5 * max(1.0, abs(one.logit)), each.name
 
 
@@ -72,11 +72,11 @@ def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
     put(tmp_path, "bare", word_tokenizer(WORDS, DECODER), "the cat", final_norm=False, **changes)
     opened = entries.opened_from(tmp_path / "bare", "bare")
     shake(opened.model.double(), by=0.4)
-    found = forward_pass.fresh_batch(opened, (TEXT,))[0]
+    found = forward_pass.run_batch_uncached(opened, (TEXT,))[0]
     one = contributions(found, 3, 2)
     block: Any = opened.model.last_stack.blocks[0]
     with torch.no_grad():
         block.self_attn.o_proj.weight[:, : block.self_attn.d_head] = 0
-    without = forward_pass.fresh_batch(opened, (TEXT,))[0]
+    without = forward_pass.run_batch_uncached(opened, (TEXT,))[0]
     lost = float(logits(found, 3)[2] - logits(without, 3)[2])
     assert float(one.heads["decoder.self_attn"][0, 0]) == pytest.approx(lost, abs=1e-9)

@@ -11,7 +11,7 @@ from explorer.analysis.logit_lens import lens, ranks
 from explorer.analysis.output_change import tokens_read
 from explorer.catalog import entries
 from explorer.inference.answers import first_place
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 from models import trace
 from tests.analysis.conftest import inputs_of
 
@@ -27,12 +27,12 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
                 opened = entries.opened_from(published / name, name)
             else:
                 opened = entries.open_model(name)
-            reading = read(opened, texts.get(name, opened.example))
-            place = first_place(opened, tokens_read(reading))
-            found = lens(reading, place)
-            alone = opened.config.encoder_layers if not reading.target else opened.config.n_layers
+            forward = run_text(opened, texts.get(name, opened.example))
+            place = first_place(opened, tokens_read(forward))
+            found = lens(forward, place)
+            alone = opened.config.encoder_layers if not forward.target else opened.config.n_layers
             assert len(found) == alone + 1
-            whole = trace(opened.model, *inputs_of(reading), sites=("logits",))["logits"][0]
+            whole = trace(opened.model, *inputs_of(forward), sites=("logits",))["logits"][0]
             expected = whole if whole.dim() == 1 else whole[place]
             torch.testing.assert_close(found[-1], expected, rtol=1e-4, atol=1e-4)
             assert not torch.allclose(found[0], found[-1], atol=1e-3)

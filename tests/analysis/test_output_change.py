@@ -11,7 +11,7 @@ from explorer.catalog import entries
 from explorer.catalog.entries import Opened
 from explorer.inference.answers import first_place
 from explorer.inference.edited_pass import edited
-from explorer.inference.forward_pass import Reading, read
+from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.interventions.edits import AblateAttention, AblateHead
 from tests.shelf import NAMES
@@ -23,27 +23,27 @@ D = "decoder.self_attn"
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def opened(name: str) -> tuple[Opened, Reading]:
+def opened(name: str) -> tuple[Opened, ForwardPass]:
     found = entries.open_model(name)
-    return found, read(found, found.example)
+    return found, run_text(found, found.example)
 
 
-def logits(reading: Reading) -> torch.Tensor:
+def logits(forward: ForwardPass) -> torch.Tensor:
     """Read position by position."""
-    places = range(len(output_change.tokens_read(reading)))
-    return torch.stack([output_change.logits(reading, place) for place in places])
+    places = range(len(output_change.tokens_read(forward)))
+    return torch.stack([output_change.logits(forward, place) for place in places])
 
 
 def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_change, "AT_ONCE", 2)
-    found, reading = opened("letters")
-    again = edited(found, reading, (AblateHead(D, 0, 0),)).reading
-    whole = output_change.over_text(reading, again)
-    close(whole.kl, output_change.kl(logits(reading), logits(again)))
+    found, forward = opened("letters")
+    again = edited(found, forward, (AblateHead(D, 0, 0),)).forward
+    whole = output_change.over_text(forward, again)
+    close(whole.kl, output_change.kl(logits(forward), logits(again)))
     loss = whole.loss
     assert loss is not None
-    ids = ids_of([reading.target])[0]
-    for value, seen in ((loss.before, reading), (loss.after, again)):
+    ids = ids_of([forward.target])[0]
+    for value, seen in ((loss.before, forward), (loss.after, again)):
         expected = F.cross_entropy(logits(seen)[:-1].double(), ids[1:])
         assert abs(value - float(expected)) < 1e-6
     assert loss.tokens == len(ids) - 1
@@ -61,10 +61,10 @@ def test_kl_is_that_of_torch_and_never_below_zero() -> None:
 
 def test_options_are_the_likeliest_of_both() -> None:
     for name in NAMES:
-        found, reading = opened(name)
-        again = edited(found, reading, (AblateAttention(reading.parts[-1].name, 0),)).reading
-        place = first_place(found, output_change.tokens_read(reading))
-        mine, theirs = (output_change.logits(each, place) for each in (reading, again))
+        found, forward = opened(name)
+        again = edited(found, forward, (AblateAttention(forward.parts[-1].name, 0),)).forward
+        place = first_place(found, output_change.tokens_read(forward))
+        mine, theirs = (output_change.logits(each, place) for each in (forward, again))
         told = output_change.options(mine, theirs, most=3)
         assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in told}, name
         before = [each.before for each in told]

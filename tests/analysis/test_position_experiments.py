@@ -26,7 +26,7 @@ from explorer.analysis.position_experiments import (
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
 from explorer.inference import forward_pass
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models.config import POSITIONS
@@ -36,20 +36,20 @@ from tests.shelf import WORDS, put
 
 TEXT = "the black cat sleeps le chat"
 SPECIAL = {"encoder": CLASSIFIER, "decoder": DECODER, "encoder-decoder": SOURCE}
-Make = Callable[..., tuple[Opened, Reading]]
+Make = Callable[..., tuple[Opened, ForwardPass]]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """A shaken model of a kind and a scheme, and what it reads."""
 
-    def made(kind: str, positions: str, **more: Any) -> tuple[Opened, Reading]:
+    def made(kind: str, positions: str, **more: Any) -> tuple[Opened, ForwardPass]:
         name = f"{kind}-{positions}"
         tokenizer = word_tokenizer(WORDS, SPECIAL[kind])
         put(tmp_path, name, tokenizer, "the cat", kind=kind, positions=positions, **more)
         opened = entries.opened_from(tmp_path / name, name)
         shake(opened.model, by=0.4)
-        return opened, forward_pass.read(opened, TEXT)
+        return opened, forward_pass.run_text(opened, TEXT)
 
     return made
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explorer.analysis.rollout import Network, edges_from, flows, mixed, mixings, reached, rollout
 from explorer.catalog import entries
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 
 GRAPHS = some.tuples(
     some.integers(1, 3), some.integers(1, 3), some.integers(0, 9999), some.booleans()
@@ -117,10 +117,10 @@ def test_what_can_be_reached_grows_with_the_layers() -> None:
 
 def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
     for name in ("translation", "letters", "reviews"):
-        reading = read(entries.opened_from(small_models / name, name), "the cat")
-        for part in reading.parts:
+        forward = run_text(entries.opened_from(small_models / name, name), "the cat")
+        for part in forward.parts:
             if part.name.endswith("self_attn"):
-                sums = rollout(mixings(reading, part.name, part.layers)).sum(-1)
+                sums = rollout(mixings(forward, part.name, part.layers)).sum(-1)
                 assert torch.allclose(sums, torch.ones_like(sums)), name
-                alone = rollout(mixings(reading, part.name, 1))
-                assert (alone == 0).equal(~reached([reading.mask(part.name)])), name
+                alone = rollout(mixings(forward, part.name, 1))
+                assert (alone == 0).equal(~reached([forward.mask(part.name)])), name

@@ -32,7 +32,7 @@ def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = entries.opened_from(small_models / "translation", "translation")
-    read = dataclasses.replace(forward_pass.read(opened, opened.example))  # kept by nobody else
+    read = dataclasses.replace(forward_pass.run_text(opened, opened.example))  # kept by nobody else
     monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)
     for part in read.parts:
         whole = read.all_weights(part.name)

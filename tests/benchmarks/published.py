@@ -27,7 +27,7 @@ from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.query_key import by_distance, pair, strongest
 from explorer.analysis.value_contribution import onward
 from explorer.inference.answers import Answer
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from explorer.views.query_key import product as pairs
 from explorer.views.query_key import value_panel as onwards
@@ -233,27 +233,27 @@ def every_head_ablated() -> Iterator[Row]:
     yield compared(what, found, "of one pass with one edit for each", 0.25)
 
 
-def a_reading(model: Transformer, text: torch.Tensor) -> Reading:
+def a_reading(model: Transformer, text: torch.Tensor) -> ForwardPass:
     """A pass as the app keeps it."""
     tokens = tuple(Token(i, str(i), 0, 1) for i in text[0].tolist())
     seen = looked(model, text)
-    return Reading("", model.config, (), tokens, (), seen, Answer("next", ""))
+    return ForwardPass("", model.config, (), tokens, (), seen, Answer("next", ""))
 
 
 def cell_ledger() -> Iterator[Row]:
     """Another head, query and key each time; the pass is kept, as it is in the app."""
     model, text, clicks = ours(), ids(128), count()
-    reading = a_reading(model, text)
+    forward = a_reading(model, text)
 
     def a_ledger() -> None:
         click = next(clicks)
         here = PART, click % LAYERS, 5 * click % HEADS
         query = 127 - 7 * click % 60
-        key = strongest(reading, *here, query)
-        way = onward(reading, *here, query, key)
-        assert pairs.ledger(pair(reading, *here, query, key))
+        key = strongest(forward, *here, query)
+        way = onward(forward, *here, query, key)
+        assert pairs.ledger(pair(forward, *here, query, key))
         assert onwards.steps(way, way.largest)
-        by_distance(reading, *here, query, key)
+        by_distance(forward, *here, query, key)
 
     what = f"opening a cell's ledger, {TITLE}, 128 tokens, the pass kept"
     yield compared(what, timed(a_ledger, partial(unwatched, model, text)), "of one pass", 0.1)

@@ -36,7 +36,7 @@ def says(visitor: Visitor, **numbers: float | str) -> None:
 
 @pytest.fixture(scope="module")
 def one() -> Stages:
-    found = forward_pass.read(entries.open_model("shakespeare"), TEXT)
+    found = forward_pass.run_text(entries.open_model("shakespeare"), TEXT)
     count = len(found.target)
     return stages(found, "decoder.self_attn", 1, 1, range(count), range(count))
 

@@ -13,7 +13,7 @@ from explorer.__main__ import main
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
 from explorer.export import published_folder
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 from explorer.runs.request import Wishes, spec_of
 from explorer.runs.run import RunError
 from explorer.tasks import TASKS
@@ -45,7 +45,7 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
         text = TASKS[TASK_OF[family]].example
         assert again.family == family
         assert again.tokenizer.ids(text) == ours.tokenizer.ids(text)
-        assert read(again, text).answer == read(ours, text).answer
+        assert run_text(again, text).answer == run_text(ours, text).answer
 
 
 def test_a_shape_that_no_family_has_is_refused(

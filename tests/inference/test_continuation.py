@@ -24,7 +24,7 @@ from explorer.inference.continuation import (
     start_of,
     why_stopped,
 )
-from explorer.inference.forward_pass import ReadingError
+from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import forget
 from explorer.tasks.reference_answer import right_answer, target_of
@@ -155,11 +155,11 @@ def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
             logits = opened.model(*inputs)[0, -1]
         may = allowed(logits[None], opened.config, first=False)[0]
         torch.testing.assert_close(standing.logits, may, rtol=1e-4, atol=1e-4)
-        reading = standing.reading
-        for part in reading.parts:
-            shape = len(reading.rows(part.name)), len(reading.columns(part.name))
-            assert reading.weights(part.name, 0, 0).shape == shape
-            assert reading.trace.scores(site(part.name, 0)).shape[-2:] == shape
+        forward = standing.forward
+        for part in forward.parts:
+            shape = len(forward.rows(part.name)), len(forward.columns(part.name))
+            assert forward.weights(part.name, 0, 0).shape == shape
+            assert forward.trace.scores(site(part.name, 0)).shape[-2:] == shape
 
 
 def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
@@ -170,7 +170,7 @@ def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
 
 
 def test_a_model_that_only_reads_says_so() -> None:
-    with pytest.raises(ReadingError, match="choose one that writes"):
+    with pytest.raises(ForwardPassError, match="choose one that writes"):
         start_of(entries.open_model("reviews"), "good")
 
 
@@ -187,5 +187,5 @@ def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
     ids = target_of(opened, "abc", "cba")
     assert (ids[0], ids[-1]) == (opened.config.bos_id, opened.config.eos_id)
     assert opened.tokenizer.decode(ids) == "cba"
-    with pytest.raises(ReadingError, match="shorten it"):
+    with pytest.raises(ForwardPassError, match="shorten it"):
         target_of(opened, "abc", "a" * 40)

@@ -17,7 +17,7 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.entries import Opened
 from explorer.inference import edited_pass
 from explorer.inference.edited_pass import MOST_TEXTS, edited, misfit
-from explorer.inference.forward_pass import Reading, read, reread
+from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import forget
 from explorer.interventions import core_edits
@@ -48,23 +48,23 @@ D, E, C = "decoder.self_attn", "encoder.self_attn", "decoder.cross_attn"
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
-def opened(name: str) -> tuple[Opened, Reading]:
+def opened(name: str) -> tuple[Opened, ForwardPass]:
     found = entries.open_model(name)
-    return found, read(found, found.example)
+    return found, run_text(found, found.example)
 
 
-def passed(found: Opened, reading: Reading, *edits: core.Edit) -> torch.Tensor:
+def passed(found: Opened, forward: ForwardPass, *edits: core.Edit) -> torch.Tensor:
     """All logits of a pass of the core with these edits."""
-    given = [ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens]
+    given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
     return trace(found.model, *given, sites=("logits",), edits=edits).output[0]
 
 
-def logits(found: Opened, reading: Reading) -> torch.Tensor:
+def logits(found: Opened, forward: ForwardPass) -> torch.Tensor:
     """The same, read position by position as the page does."""
     if not output_change.has_words(found.config):
-        return output_change.logits(reading, 0)
-    count = len(output_change.tokens_read(reading))
-    return torch.stack([output_change.logits(reading, place) for place in range(count)])
+        return output_change.logits(forward, 0)
+    count = len(output_change.tokens_read(forward))
+    return torch.stack([output_change.logits(forward, place) for place in range(count)])
 
 
 SAME: list[tuple[Edit, core.Edit]] = [
@@ -82,38 +82,38 @@ SAME: list[tuple[Edit, core.Edit]] = [
 
 
 def test_an_edit_is_made_in_the_pass(subtests: pytest.Subtests) -> None:
-    found, reading = opened("letters")
+    found, forward = opened("letters")
     for edit, of_core in SAME:
         with subtests.test(edit=edit):
-            again = edited(found, reading, (edit,))
+            again = edited(found, forward, (edit,))
             assert (again.made, again.set_aside) == ((edit,), {})
-            new, expected = logits(found, again.reading), passed(found, reading, of_core)
+            new, expected = logits(found, again.forward), passed(found, forward, of_core)
             close(new, expected, atol=1e-5, rtol=1e-5)
-            assert not torch.allclose(new, logits(found, reading), atol=1e-4)
-            assert words(found, reading, edit)
-            assert edited(found, reading, (edit,)) is again, "made once"
+            assert not torch.allclose(new, logits(found, forward), atol=1e-4)
+            assert words(found, forward, edit)
+            assert edited(found, forward, (edit,)) is again, "made once"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_of_attention_is_changed_and_without_edits_nothing(name: str) -> None:
-    found, reading = opened(name)
-    assert edited(found, reading, ()).reading is reading
-    close(logits(found, reading), passed(found, reading), atol=1e-5, rtol=1e-5)
+    found, forward = opened(name)
+    assert edited(found, forward, ()).forward is forward
+    close(logits(found, forward), passed(found, forward), atol=1e-5, rtol=1e-5)
     if output_change.has_words(found.config):
-        assert output_change.over_text(reading, reading).kl.abs().max() == 0
+        assert output_change.over_text(forward, forward).kl.abs().max() == 0
         assert torch.is_grad_enabled(), "whoever trains in this process goes on"
-    for part in reading.parts:
+    for part in forward.parts:
         edits = (AblateHead(part.name, 0, 0), PresetMask(part.name, None, "none"))
-        again = edited(found, reading, (*edits, HideKey(part.name, 0, 0)))
+        again = edited(found, forward, (*edits, HideKey(part.name, 0, 0)))
         assert not again.set_aside
-        assert (again.reading.weights(part.name, 0, 1)[:, 0] == 0).all()
+        assert (again.forward.weights(part.name, 0, 1)[:, 0] == 0).all()
 
 
 def test_a_replaced_token_is_the_text_with_that_token() -> None:
-    found, reading = opened("reverse")
-    typed = read(found, found.example.replace("4", "7"))
-    place = next(i for i, token in enumerate(reading.source) if token.label == "4")
-    again = edited(found, reading, (ReplaceToken(E, place, typed.source[place].id),)).reading
+    found, forward = opened("reverse")
+    typed = run_text(found, found.example.replace("4", "7"))
+    place = next(i for i, token in enumerate(forward.source) if token.label == "4")
+    again = edited(found, forward, (ReplaceToken(E, place, typed.source[place].id),)).forward
     close(logits(found, again), logits(found, typed))
     assert [token.label for token in again.source] == [token.label for token in typed.source]
 
@@ -133,49 +133,49 @@ SAYS: dict[str, Callable[[int, int, int], bool]] = {
 
 @pytest.mark.parametrize(("name", "part"), [("letters", D), ("reverse", E)])
 def test_the_words_of_a_preset_say_its_mask(name: str, part: str) -> None:
-    found, reading = opened(name)
-    n = len(reading.rows(part))
+    found, forward = opened(name)
+    n = len(forward.rows(part))
     for preset in PRESET_WORDS:
         edit = PresetMask(part, 0, preset, 2)
-        may_look = SAYS[words(found, reading, edit).partition("mask: ")[2]]
+        may_look = SAYS[words(found, forward, edit).partition("mask: ")[2]]
         causal = part == D and preset in ("padding", "window", "blocks")
         meant = [
             [may_look(query, key, n - 1) and not (causal and key > query) for key in range(n)]
             for query in range(n)
         ]
-        assert preset_mask(reading, edit).tolist() == meant, preset
-    assert not preset_mask(reading, PresetMask(part, 0, "padding", 99)).any()
-    wide = preset_mask(reading, PresetMask(part, 0, "window", 99))
+        assert preset_mask(forward, edit).tolist() == meant, preset
+    assert not preset_mask(forward, PresetMask(part, 0, "padding", 99)).any()
+    wide = preset_mask(forward, PresetMask(part, 0, "window", 99))
     assert torch.equal(wide, causal_mask(n)[0, 0] if part == D else torch.ones(n, n).bool())
 
 
 def test_patching_from_the_same_text_changes_nothing_and_from_another_something() -> None:
-    found, reading = opened("letters")
-    text, n = found.example, len(reading.target)
+    found, forward = opened("letters")
+    text, n = found.example, len(forward.target)
     others = ("the hat", "cat the", "hat the")
-    other = next(each for each in others if len(read(found, each).target) == n)
+    other = next(each for each in others if len(run_text(found, each).target) == n)
     for head in (None, 1):
-        same = edited(found, reading, (Patch(D, 0, head, n - 1, text),))
+        same = edited(found, forward, (Patch(D, 0, head, n - 1, text),))
         assert not same.set_aside
-        close(logits(found, same.reading), logits(found, reading), atol=1e-5, rtol=1e-5)
-        patched = edited(found, reading, (Patch(D, 0, head, n - 1, other),)).reading
-        close(logits(found, patched)[:-1], logits(found, reading)[:-1], atol=1e-5, rtol=1e-5)
+        close(logits(found, same.forward), logits(found, forward), atol=1e-5, rtol=1e-5)
+        patched = edited(found, forward, (Patch(D, 0, head, n - 1, other),)).forward
+        close(logits(found, patched)[:-1], logits(found, forward)[:-1], atol=1e-5, rtol=1e-5)
     whole = tuple(Patch(D, 1, None, place, other) for place in range(n))
-    carried = edited(found, reading, whole).reading
-    close(logits(found, carried), logits(found, read(found, other)), atol=1e-5, rtol=1e-5)
+    carried = edited(found, forward, whole).forward
+    close(logits(found, carried), logits(found, run_text(found, other)), atol=1e-5, rtol=1e-5)
 
 
 def test_patches_into_a_model_that_writes_keep_its_answer_and_pass_their_text_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found, reading = opened("translation")
+    found, forward = opened("translation")
     passes: list[object] = []
-    counted = watched(reread, lambda *given: passes.append(given))
+    counted = watched(rerun, lambda *given: passes.append(given))
     monkeypatch.setattr(edited_pass, "reread", counted)
     monkeypatch.setattr(core_edits, "reread", counted)
-    again = edited(found, reading, tuple(Patch(C, 0, h, 1, "a black cat runs") for h in (0, 1)))
+    again = edited(found, forward, tuple(Patch(C, 0, h, 1, "a black cat runs") for h in (0, 1)))
     assert not again.set_aside
-    assert again.reading.target == reading.target
+    assert again.forward.target == forward.target
     assert len(passes) == 2, "the other text, and ours with the patches"
 
 
@@ -185,14 +185,14 @@ def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
     grouped = entries.opened_from(tmp_path / "grouped", "grouped")
     models = [*(entries.open_model(name) for name in ("translation", "reviews")), grouped]
     for found in models:
-        reading = read(found, found.example)
-        given = [ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens]
+        forward = run_text(found, found.example)
+        given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]
         whole = trace(found.model, *given, sites=("*.head_out",))
-        for part in reading.parts:
+        for part in forward.parts:
             for layer, head in product(range(part.layers), range(part.heads)):
                 gave = whole[f"{site(part.name, layer)}.head_out"][0, head]
-                close(head_out(reading, part.name, layer, head), gave, atol=1e-5, rtol=1e-5)
-                close(head_out(reading, part.name, layer, head, 1), gave[1], atol=1e-5, rtol=1e-5)
+                close(head_out(forward, part.name, layer, head), gave, atol=1e-5, rtol=1e-5)
+                close(head_out(forward, part.name, layer, head, 1), gave[1], atol=1e-5, rtol=1e-5)
 
 
 MISFITS: dict[str, Edit] = {
@@ -212,60 +212,60 @@ MISFITS: dict[str, Edit] = {
 
 
 def test_what_does_not_fit_is_set_aside_with_its_reason(subtests: pytest.Subtests) -> None:
-    found, reading = opened("letters")
+    found, forward = opened("letters")
     good = AblateHead(D, 0, 0)
-    alone = edited(found, reading, (good,)).reading
+    alone = edited(found, forward, (good,)).forward
     for why, edit in MISFITS.items():
         with subtests.test(why=why):
-            again = edited(found, reading, (edit, good))
+            again = edited(found, forward, (edit, good))
             assert again.made == (good,)
             assert list(again.set_aside) == [0]
             assert why in again.set_aside[0]
-            assert misfit(found, reading, (), edit) == again.set_aside[0]
-            assert misfit(found, reading, (), good) == ""
-            close(again.reading.trace.output, alone.trace.output)
+            assert misfit(found, forward, (), edit) == again.set_aside[0]
+            assert misfit(found, forward, (), good) == ""
+            close(again.forward.trace.output, alone.trace.output)
 
 
 def test_a_history_patches_from_a_few_texts_only() -> None:
-    found, reading = opened("letters")
-    n = len(reading.target)
+    found, forward = opened("letters")
+    n = len(forward.target)
     pairs = map(" ".join, product(("the", "cat", "hat", "and"), repeat=2))
-    texts = [text for text in pairs if len(read(found, text).target) == n][:6]
+    texts = [text for text in pairs if len(run_text(found, text).target) == n][:6]
     patches = tuple(Patch(D, 0, head, 1, text) for text in texts for head in (0, 1))
-    again = edited(found, reading, (*patches, AblateHead(D, 0, 0)))
+    again = edited(found, forward, (*patches, AblateHead(D, 0, 0)))
     assert list(again.set_aside) == list(range(2 * MOST_TEXTS, len(patches)))
     assert all("At most 4 texts are patched from" in each for each in again.set_aside.values())
     for patch, fits in ((patches[-1], False), (patches[0], True)):
-        assert (misfit(found, reading, patches[: 2 * MOST_TEXTS], patch) == "") == fits
+        assert (misfit(found, forward, patches[: 2 * MOST_TEXTS], patch) == "") == fits
     assert again.made == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
 
 
 def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found, reading = opened("letters")
-    layer = reading.part(D).heads * len(reading.target) ** 2
+    found, forward = opened("letters")
+    layer = forward.part(D).heads * len(forward.target) ** 2
     monkeypatch.setattr(edited_pass, "MOST_WEIGHTS", layer)
     fits = (CutEdge(D, 0, 0, 2, 1), CutEdge(D, 0, 1, 2, 0))
     nowhere, strange = CutEdge(D, 1, 0, 99, 0), CutEdge(C, 0, 0, 2, 1)
     too_much = CutEdge(D, 1, 0, 2, 1)
-    again = edited(found, reading, (nowhere, strange, *fits, too_much))
+    again = edited(found, forward, (nowhere, strange, *fits, too_much))
     assert again.made == fits, "what is set aside takes nothing of what may be held"
     assert list(again.set_aside) == [0, 1, 4]
-    assert misfit(found, reading, (nowhere, strange, fits[0], too_much), fits[1]) == ""
-    assert misfit(found, reading, fits, too_much) == again.set_aside[4]
+    assert misfit(found, forward, (nowhere, strange, fits[0], too_much), fits[1]) == ""
+    assert misfit(found, forward, fits, too_much) == again.set_aside[4]
     assert "all weights of every layer with a cut edge" in again.set_aside[4]
 
 
 def test_edits_that_fit_one_by_one_and_not_together_are_all_set_aside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refused(*given: Any) -> Reading:
+    def refused(*given: Any) -> ForwardPass:
         raise core.EditError("Not together.")
 
     monkeypatch.setattr(edited_pass, "reread", refused)
-    found, reading = opened("letters")
-    again = edited(found, reading, (AblateHead(D, 0, 3), AblateHead(D, 1, 3)))
+    found, forward = opened("letters")
+    again = edited(found, forward, (AblateHead(D, 0, 3), AblateHead(D, 1, 3)))
     forget(found)
-    assert again.reading is reading
+    assert again.forward is forward
     assert (again.made, again.set_aside) == ((), {0: "Not together.", 1: "Not together."})

@@ -17,7 +17,7 @@ from explorer.catalog.entries import Opened
 from explorer.inference import mask_parts
 from explorer.inference.answers import ANSWERS_SHOWN
 from explorer.inference.first_look import first_look
-from explorer.inference.forward_pass import ReadingError, read, read_batch
+from explorer.inference.forward_pass import ForwardPassError, run_batch, run_text
 from explorer.inference.truncation import cut
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
@@ -51,8 +51,8 @@ def gpt2(published: Path) -> Opened:
 def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
     opened: Opened,
 ) -> None:
-    whole = read(opened, opened.example)
-    assert read(opened, opened.example) is whole
+    whole = run_text(opened, opened.example)
+    assert run_text(opened, opened.example) is whole
     for found in (whole, mask_parts.batch(opened, whole)):
         for part in found.parts:
             last = part.layers - 1, part.heads - 1
@@ -72,8 +72,8 @@ def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
 
 
 def test_padding_changes_no_weight(opened: Opened) -> None:
-    padded = mask_parts.batch(opened, read(opened, opened.example))
-    alone = read(opened, padded.text)
+    padded = mask_parts.batch(opened, run_text(opened, opened.example))
+    alone = run_text(opened, padded.text)
     part = alone.parts[0].name
     size = len(alone.columns(part))
     torch.testing.assert_close(
@@ -83,18 +83,18 @@ def test_padding_changes_no_weight(opened: Opened) -> None:
 
 def test_the_first_look_is_a_head_of_the_pass(opened: Opened) -> None:
     part, layer, head = first_look(opened)
-    found = read(opened, opened.example)
+    found = run_text(opened, opened.example)
     ids = [torch.tensor([[t.id for t in row]]) for row in (found.source, found.target) if row]
     watched = trace(opened.model, *ids)[f"{site(part, layer)}.weights"]
     torch.testing.assert_close(found.weights(part, layer, head), watched[0, head])
 
 
 def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
-    found = read(entries.open_model("translation"), "the black cat sleeps")
+    found = run_text(entries.open_model("translation"), "the black cat sleeps")
     assert found.target[0].label == "<s>"
     assert [token.label for token in found.source] == ["the", "black", "cat", "sleeps", "</s>"]
     assert found.rows("decoder.cross_attn") == found.written
-    t5 = read(entries.open_entry(entries.look_at(published / "t5")), "the cat sat on the mat")
+    t5 = run_text(entries.open_entry(entries.look_at(published / "t5")), "the cat sat on the mat")
     assert t5.answer.kind == "text"
     for each in (found, t5):
         assert each.target[1:] == each.written[:-1]
@@ -103,32 +103,32 @@ def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
 
 
 def test_an_unknown_word_is_named(bert: Opened) -> None:
-    (note,) = read(entries.open_model("translation"), "the purple cat").notes
+    (note,) = run_text(entries.open_model("translation"), "the purple cat").notes
     assert "“purple”" in note
-    (note,) = read(bert, "The cat", "a  DOG? zz").notes
+    (note,) = run_text(bert, "The cat", "a  DOG? zz").notes
     assert "“zz”" in note
 
 
 def test_what_cannot_be_read_is_refused_in_a_sentence(opened: Opened, gpt2: Opened) -> None:
     for text in ["", " \t\n", "cat " * 100, "a" * 100_000]:
-        with pytest.raises(ReadingError, match=r"[:;,].*\w\.$"):
-            read(opened, text)
+        with pytest.raises(ForwardPassError, match=r"[:;,].*\w\.$"):
+            run_text(opened, text)
     for text in ["", "  ", "50", "one", "1 " * 33]:
-        with pytest.raises(ReadingError, match=r"\w\.$"):
-            read(gpt2, text)
+        with pytest.raises(ForwardPassError, match=r"\w\.$"):
+            run_text(gpt2, text)
 
 
 def test_any_characters_are_read_or_refused(opened: Opened) -> None:
     for text in ["😀 cat", "שלום", "\x00\x07", "<b>", "a\u202eb", "🏳️‍🌈"]:
-        with suppress(ReadingError):
-            assert read(opened, text).tokens
+        with suppress(ForwardPassError):
+            assert run_text(opened, text).tokens
 
 
 def test_a_text_that_just_fits_is_read() -> None:
     model = entries.open_model("translation")
-    assert len(read(model, "cat " * 23).source) == model.config.max_len
-    with pytest.raises(ReadingError, match="at most 24"):
-        read(model, "cat " * 24)
+    assert len(run_text(model, "cat " * 23).source) == model.config.max_len
+    with pytest.raises(ForwardPassError, match="at most 24"):
+        run_text(model, "cat " * 24)
 
 
 def whole(opened: Opened, text: str, pair: str = "") -> torch.Tensor:
@@ -150,38 +150,38 @@ def expected(opened: Opened, logits: torch.Tensor) -> list[tuple[str, Any]]:
 
 def test_what_is_expected_behind_the_first_mask(bert: Opened) -> None:
     for text, pair in [("[MASK]", ""), ("a [MASK] and a [MASK] .", "the dog [MASK] good")]:
-        reading = read(bert, text, pair)
+        forward = run_text(bert, text, pair)
         tokens = bert.tokenizer.encode(text, pair or None)
         at = [place for place, token in enumerate(tokens) if token.label == "[MASK]"]
         assert len(at) == f"{text} {pair}".count("[MASK]")
-        found = [(guess.label, guess.probability) for guess in reading.answer.guesses]
+        found = [(guess.label, guess.probability) for guess in forward.answer.guesses]
         assert found == expected(bert, whole(bert, text, pair)[at[0]])
         several = f"There are {len(at)} masks; shown is the first."
-        assert reading.answer.note == (several if len(at) > 1 else "")
-        assert reading.trace.output.shape[1] == 1, "only what is shown is computed"
-    answer = read(bert, "the cat is good").answer
+        assert forward.answer.note == (several if len(at) > 1 else "")
+        assert forward.trace.output.shape[1] == 1, "only what is shown is computed"
+    answer = run_text(bert, "the cat is good").answer
     assert (answer.kind, answer.guesses) == ("mask", ())
     assert answer.note == "Put [MASK] in place of a word to see what it expects."
 
 
 def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert: Opened) -> None:
-    answers = [read(bert, *texts).answer for texts in (("a [MASK]", "cat"), ("a [MASK] cat",))]
+    answers = [run_text(bert, *texts).answer for texts in (("a [MASK]", "cat"), ("a [MASK] cat",))]
     assert answers[0].guesses != answers[1].guesses
-    found = read(bert, "The cat", "a  DOG? zz")
+    found = run_text(bert, "The cat", "a  DOG? zz")
     assert found.typed == "The cat\na  DOG? zz"
     spans = {token.label: found.typed[token.start : token.end] for token in found.placed}
     words = {"the": "The", "cat": "cat", "a": "a", "dog": "DOG", "?": "?", "[UNK]": "zz"}
     assert spans == {"[CLS]": "", "[SEP]": ""} | words
     # The second text is longer: its places are no places in the first.
     found = mask_parts.batch(
-        bert, read(bert, "the cat is a good dog", "a dog is a dog ? a good dog")
+        bert, run_text(bert, "the cat is a good dog", "a dog is a dog ? a good dog")
     )
     assert (found.text, found.pair) == ("the cat is", "")
 
 
 def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
     opened = entries.open_entry(entries.look_at(zoo.classifier(tmp_path / "moods")))
-    answer = read(opened, "she is good").answer
+    answer = run_text(opened, "she is good").answer
     chances = torch.softmax(whole(opened, "she is good"), -1)
     assert answer.kind == "classes"
     found = {guess.label: guess.probability for guess in answer.guesses}
@@ -191,11 +191,11 @@ def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
 
 def test_the_next_token_is_that_of_a_whole_pass(gpt2: Opened) -> None:
     for text in ["5", "5 17 3", "1 " * 32]:
-        reading = read(gpt2, text)
-        assert reading.answer.kind == "next"
-        found = [(guess.label, guess.probability) for guess in reading.answer.guesses]
+        forward = run_text(gpt2, text)
+        assert forward.answer.kind == "next"
+        found = [(guess.label, guess.probability) for guess in forward.answer.guesses]
         assert found == expected(gpt2, whole(gpt2, text)[-1])
-        assert reading.trace.output.shape[1] == 1, "only what is shown is computed"
+        assert forward.trace.output.shape[1] == 1, "only what is shown is computed"
 
 
 def test_texts_of_a_batch_are_answered_as_alone(gpt2: Opened, bert: Opened) -> None:
@@ -203,12 +203,12 @@ def test_texts_of_a_batch_are_answered_as_alone(gpt2: Opened, bert: Opened) -> N
         (bert, ("the [MASK] is a good dog", "a good [MASK]")),
         (gpt2, ("5 17 3", "1 2 4")),
     ]:
-        for text, reading in zip(texts, read_batch(opened, texts), strict=True):
-            alone = read(opened, text).answer
-            assert reading.answer.text == alone.text
-            assert [g.label for g in reading.answer.guesses] == [g.label for g in alone.guesses]
-    with pytest.raises(ReadingError, match="no padding token, so it reads one text at a time"):
-        read_batch(gpt2, ("5 17 3", "1 2"))
+        for text, forward in zip(texts, run_batch(opened, texts), strict=True):
+            alone = run_text(opened, text).answer
+            assert forward.answer.text == alone.text
+            assert [g.label for g in forward.answer.guesses] == [g.label for g in alone.guesses]
+    with pytest.raises(ForwardPassError, match="no padding token, so it reads one text at a time"):
+        run_batch(gpt2, ("5 17 3", "1 2"))
 
 
 @given(TEXTS, st.integers(2, 20))
@@ -238,9 +238,11 @@ def test_of_two_texts_the_second_is_cut_first(bert: Opened) -> None:
         ("the cat", "the dog " * 60, "all of it and the first "),
         ("the cat " * 60, "the dog", "its first "),
     ]:
-        with pytest.raises(ReadingError, match="reads at most 64: shorten it to " + said) as error:
-            read(bert, text, pair)
+        with pytest.raises(
+            ForwardPassError, match="reads at most 64: shorten it to " + said
+        ) as error:
+            run_text(bert, text, pair)
         found = error.value.cut
         assert found is not None
         assert (found.text, found.pair) == (text, pair)
-        assert len(read(bert, found.kept_text, found.kept_pair).tokens) == 64
+        assert len(run_text(bert, found.kept_text, found.kept_pair).tokens) == 64

@@ -15,7 +15,7 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.entries import Opened
 from explorer.inference import edited_generation
 from explorer.inference.edited_pass import edited
-from explorer.inference.forward_pass import ReadingError, read
+from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.generated_text import MOST_WRITTEN, writes, writing
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import forget
@@ -43,17 +43,17 @@ def test_every_step_is_a_pass_of_its_own_and_writes_the_likeliest() -> None:
         opened = entries.open_model(name)
         assert writes(opened)
         grown = writing(opened, opened.example, 6)
-        reading = grown.reading
+        forward = grown.forward
         assert 0 < grown.steps <= 6
         assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
         assert grown.guesses(0, opened.tokenizer.label)[0].label == grown.tokens[0].label
         for step in (1, grown.steps):
-            for part in reading.parts:
+            for part in forward.parts:
                 rows, columns = grown.size(part.name, step)
                 assert rows == step or part.name != "decoder.cross_attn"
                 stack = part.name.split(".")[0]
-                so_far = reading.target[:rows] if stack == "decoder" else reading.target[:1]
-                inputs = [ids_of([reading.source])] if reading.source else []
+                so_far = forward.target[:rows] if stack == "decoder" else forward.target[:1]
+                inputs = [ids_of([forward.source])] if forward.source else []
                 alone = trace(opened.model, *inputs, ids_of([so_far]))
                 seen = grown.weights(part.name, part.layers - 1, part.heads - 1, step)
                 own = alone.weights(site(part.name, part.layers - 1), head=part.heads - 1)[0]
@@ -65,10 +65,10 @@ def test_every_step_is_a_pass_of_its_own_and_writes_the_likeliest() -> None:
 def test_who_only_reads_says_so_and_who_is_full_writes_no_more(published: Path) -> None:
     bert = published_one(published, "bert")
     assert not writes(bert)
-    with pytest.raises(ReadingError, match="only reads: choose one that writes"):
+    with pytest.raises(ForwardPassError, match="only reads: choose one that writes"):
         writing(bert, bert.example, 3)
     gpt2 = published_one(published, "gpt2")
-    with pytest.raises(ReadingError, match="This text fills all 32 places of this model"):
+    with pytest.raises(ForwardPassError, match="This text fills all 32 places of this model"):
         writing(gpt2, "5 " * 32, MOST_WRITTEN)
     assert 0 < writing(gpt2, "5 17", 10_000).steps <= MOST_WRITTEN
 
@@ -116,19 +116,19 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
 ) -> None:
     """Passed whole over what it wrote, with the same edits, every step expects what it wrote."""
     model = published_one(published, name) if name == "t5" else entries.open_model(name)
-    reading = read(model, "hello world" if name == "t5" else model.example)
+    forward = run_text(model, "hello world" if name == "t5" else model.example)
     for edit in (*NOTHING, *SOMETHING):
         with subtests.test(edit=edit):
-            passed = edited(model, reading, (edit,))
+            passed = edited(model, forward, (edit,))
             written = edited_generation.written_anew(model, passed)
             if edit in NOTHING:
-                assert written == reading.written
-                assert edited_generation.answer(model, passed) == reading.answer
-            target = (reading.target[0], *written[:-1])
-            whole = dataclasses.replace(reading, target=target, written=written)
+                assert written == forward.written
+                assert edited_generation.answer(model, passed) == forward.answer
+            target = (forward.target[0], *written[:-1])
+            whole = dataclasses.replace(forward, target=target, written=written)
             forget(model)  # the same text, passed over another answer
             again = edited(model, whole, (edit,))
             forget(model)
             assert passed.made == again.made == (edit,)
-            expected = again.reading.trace.output[0].argmax(-1).tolist()
+            expected = again.forward.trace.output[0].argmax(-1).tolist()
             assert [token.id for token in written] == expected

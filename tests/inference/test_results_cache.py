@@ -18,7 +18,7 @@ from explorer.inference import edited_generation
 from explorer.inference import results_cache as store
 from explorer.inference.answers import Answer, Guess
 from explorer.inference.edited_pass import edited
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 from explorer.inference.results_cache import forget, kept, size_of
 from explorer.interventions.edits import Patch
 
@@ -99,24 +99,24 @@ def test_everything_is_counted_with_what_is_in_it(
     text = "x" * 10_000
     for plain in (text, (text,), [(1, text)], Answer("text", "", (Guess(text, 0.5),))):
         assert 10_000 < size_of(plain) < 11_000
-    found = read(opened, opened.example)
+    found = run_text(opened, opened.example)
     values = found.trace.values.values()
     storages = {value.untyped_storage().data_ptr(): value for value in values}
     assert found.bytes >= sum(value.nbytes for value in storages.values()) > 0
     cache: LRUCache[object, tuple[object, int]] = LRUCache(10**9, getsizeof=lambda pair: pair[1])
     monkeypatch.setattr(store, "_kept", cache)
     writer = own(small_models / "translation")
-    reading = read(writer, writer.example)
+    forward = run_text(writer, writer.example)
     edits = tuple(Patch("decoder.cross_attn", 0, head, 1, writer.example) for head in range(2))
-    edited_generation.answer(writer, edited(writer, reading, edits))
+    edited_generation.answer(writer, edited(writer, forward, edits))
     kept_under = {place[1][0]: size for place, (_, size) in cache.items()}  # type: ignore[index]
-    assert kept_under["written anew"] > sum(len(each.text) for each in edits) + len(reading.text)
+    assert kept_under["written anew"] > sum(len(each.text) for each in edits) + len(forward.text)
 
 
 def test_what_was_made_goes_with_its_model(small_models: Path) -> None:
     opened = own(small_models / "letters")
     made, model = weakref.ref(kept(opened, "a", Made, nothing)), weakref.ref(opened)
-    read(opened, opened.example)
+    run_text(opened, opened.example)
     del opened
     gc.collect()
     assert model() is None, "something that was made refers to the model"

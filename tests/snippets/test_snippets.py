@@ -15,7 +15,7 @@ from explorer import snippets
 from explorer.catalog import entries
 from explorer.catalog.entries import ROOT
 from explorer.inference.edited_pass import edited
-from explorer.inference.forward_pass import Reading, read
+from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -69,7 +69,9 @@ def run(snippets: list[tuple[str, Path]], out: Path) -> list[torch.Tensor]:
     return [load_file(out / str(place))["weights"] for place in range(len(snippets))]
 
 
-def two(before: Reading, after: Reading, folder: Path, in_core: tuple[core.Edit, ...]) -> str:
+def two(
+    before: ForwardPass, after: ForwardPass, folder: Path, in_core: tuple[core.Edit, ...]
+) -> str:
     """The lines of the last head of a pass, and of the same with edits."""
     part = before.parts[-1]
     here = folder, part.name, part.layers - 1, 1
@@ -90,23 +92,23 @@ def test_what_is_pasted_makes_what_is_seen(
         (published / "bert", ("the cat sat", "he sold the dog")),
     ]
     for folder, texts in shown:
-        reading = read(entries.opened_from(folder, folder.name), *texts)
-        for part in reading.parts:
+        forward = run_text(entries.opened_from(folder, folder.name), *texts)
+        for part in forward.parts:
             last = part.name, part.layers - 1, part.heads - 1
-            code = snippets.one_head(reading, folder, *last)
+            code = snippets.one_head(forward, folder, *last)
             assert str(folder.parent) not in code, "where a model lies is nobody else's business"
             assert ("segments" in code) == (len(texts) == 2)
             pasted.append((code, folder))
-            seen.append(reading.weights(*last))
+            seen.append(forward.weights(*last))
     for name, edits in EDITS.items():
         opened, folder = entries.open_model(name), small_models / name
-        reading = read(opened, opened.example)
-        passed = edited(opened, reading, edits)
+        forward = run_text(opened, opened.example)
+        passed = edited(opened, forward, edits)
         assert not passed.set_aside
-        pasted.append((two(reading, passed.reading, folder, passed.in_core), folder))
-        part = reading.parts[-1]
+        pasted.append((two(forward, passed.forward, folder, passed.in_core), folder))
+        part = forward.parts[-1]
         here = part.name, part.layers - 1, 1
-        seen.append(passed.reading.weights(*here) - reading.weights(*here))
+        seen.append(passed.forward.weights(*here) - forward.weights(*here))
         assert seen[-1].abs().max() > 1e-3
     for made, expected in zip(run(pasted, tmp_path), seen, strict=True):
         torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-6)
@@ -114,21 +116,21 @@ def test_what_is_pasted_makes_what_is_seen(
 
 def test_what_the_lines_leave_out_is_said(small_models: Path) -> None:
     opened, folder = entries.open_model("letters"), small_models / "letters"
-    reading = read(opened, "the cat")
+    forward = run_text(opened, "the cat")
     said = "# The plain weights of layer 1, head 2, before what Adjust does to them."
-    assert snippets.one_head(reading, folder, D, 1, 2, adjusted=True).splitlines()[0] == said
-    assert "Adjust" not in snippets.one_head(reading, folder, D, 1, 2)
+    assert snippets.one_head(forward, folder, D, 1, 2, adjusted=True).splitlines()[0] == said
+    assert "Adjust" not in snippets.one_head(forward, folder, D, 1, 2)
     edits = (PresetMask(D, 0, "none", 1), AblateHead(D, 0, 1))
-    passed = edited(opened, reading, edits)
-    code = two(reading, passed.reading, folder, passed.in_core)
+    passed = edited(opened, forward, edits)
+    code = two(forward, passed.forward, folder, passed.in_core)
     assert "# Not made here, as they hold tensors of their own: 1 of the edits." in code
 
 
 def test_heads_of_two_models_over_other_tokens_have_no_difference(small_models: Path) -> None:
     first, second = (entries.open_model(name) for name in ("letters", "reviews"))
-    other = read(second, "not a white cat eats")
+    other = run_text(second, "not a white cat eats")
     code = snippets.two_heads(
-        snippets.Head(read(first, "the cat"), small_models / "letters", D, 0, 1),
+        snippets.Head(run_text(first, "the cat"), small_models / "letters", D, 0, 1),
         snippets.Head(other, small_models / "reviews", "encoder.self_attn", 0, 1),
     )
     assert "print(first, second)" in code

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.controls import token_names
 from explorer.catalog import entries
-from explorer.inference.forward_pass import Reading, read
+from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.views.attention import display_options, display_settings
 from explorer.views.attention.display_settings import FULL
 from explorer.views.shared import pinned
@@ -88,11 +88,11 @@ def test_the_lines_to_paste_say_what_they_leave_out() -> None:
 
 
 def hidden_after_a_click(
-    reading: Reading, keys: tuple[int, ...], **chosen: str | list[str]
+    forward: ForwardPass, keys: tuple[int, ...], **chosen: str | list[str]
 ) -> tuple[int, ...]:
     """What is hidden on a page of the look alone, after a click on the label of these keys."""
 
-    def alone(reading, keys, chosen):  # type: ignore[no-untyped-def]  # run by its source alone
+    def alone(forward, keys, chosen):  # type: ignore[no-untyped-def]  # run by its source alone
         import streamlit as st
 
         from explorer.views.attention import display_options
@@ -100,16 +100,16 @@ def hidden_after_a_click(
         if "clicked" not in st.session_state:
             st.session_state["clicked"] = True
             st.session_state["_folded_look"] = chosen
-            display_options.toggle_hidden(reading, reading.parts[0].name, keys)
-        st.session_state["look"] = display_options.choose(reading, reading.parts[0].name)
+            display_options.toggle_hidden(forward, forward.parts[0].name, keys)
+        st.session_state["look"] = display_options.choose(forward, forward.parts[0].name)
 
-    at = AppTest.from_function(alone, args=(reading, keys, chosen), default_timeout=60).run()
+    at = AppTest.from_function(alone, args=(forward, keys, chosen), default_timeout=60).run()
     assert not at.exception
     return tuple(at.session_state["look"].hidden)
 
 
 def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(tmp_path: Path) -> None:
-    found = read(entries.opened_from(zoo.bert(tmp_path / "bert"), "bert"), "the cat sat")
+    found = run_text(entries.opened_from(zoo.bert(tmp_path / "bert"), "bert"), "the cat sat")
     special = [at for at, token in enumerate(found.source) if token.special]
     assert len(special) > 1
     first, last = (special[0],), (special[-1],)
@@ -124,7 +124,7 @@ def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(tmp_path
 
 
 def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
-    found = read(entries.open_model("reviews"), "not a cat")
+    found = run_text(entries.open_model("reviews"), "not a cat")
     first = token_names(found.source)[0]
     assert hidden_after_a_click(found, (0,), hide_first="true") == ()
     assert hidden_after_a_click(found, (0,), hide_first="true", hide=[first]) == ()
@@ -133,7 +133,7 @@ def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
 def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (display_options, display_settings):
         monkeypatch.setattr(each, "MOST_HIDDEN", 2)
-    found = read(entries.open_model("reviews"), "not a cat")
+    found = run_text(entries.open_model("reviews"), "not a cat")
     names = token_names(found.source)
     assert hidden_after_a_click(found, (0,), hide=names[1:3]) == (1, 2)
     three = ["0 · the", "1 · black", "2 · cat"]
@@ -170,7 +170,7 @@ def test_a_token_is_found_in_a_picture_of_words() -> None:
 
 
 def test_what_is_held_reaches_as_far_as_the_rows_and_the_columns() -> None:
-    found, part = read(entries.open_model("translation"), "the black cat"), "decoder.cross_attn"
+    found, part = run_text(entries.open_model("translation"), "the black cat"), "decoder.cross_attn"
     rows, columns = len(found.rows(part)), len(found.columns(part))
     assert rows != columns
     assert pinned.within(Held(rows - 1, columns - 1), found, part) == Held(rows - 1, columns - 1)

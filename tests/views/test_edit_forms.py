@@ -18,7 +18,7 @@ def test_another_order_is_chosen_and_its_largest_change_is_said(small_models: Pa
     text = "the cat and the hat"
     at = page("input/positions", model="letters", text=text, lab="Another order", scheme="None")
     opened = entries.open_model("letters")
-    found = forward_pass.read(opened, text)
+    found = forward_pass.run_text(opened, text)
 
     def says_the_change_of(order: list[int]) -> None:
         change = three(100 * moved(opened, found, order, "none").largest)

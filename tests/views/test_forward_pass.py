@@ -117,7 +117,7 @@ def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None
 
 def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> None:
     opened = entries.open_model("letters")
-    tokens = forward_pass.read(opened, opened.example).target
+    tokens = forward_pass.run_text(opened, opened.example).target
     (table,) = page().dataframe
     assert list(table.value["its number"]) == [f"{token.id:,}" for token in tokens]
     letters = [readable(opened.example[token.start : token.end]) for token in tokens]
@@ -128,7 +128,7 @@ def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> Non
 def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> None:
     at = page("decoder.0.cross_attn.weights", model="translation")
     opened = entries.open_model("translation")
-    of = forward_pass.read(opened, opened.example)
+    of = forward_pass.run_text(opened, opened.example)
     both = [f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.written, strict=True)]
     assert picture(at)["rows"] == both
     assert picture(at)["words"]["row"] == "reads / writes"
@@ -153,7 +153,7 @@ def test_without_a_choice_the_key_is_the_one_that_is_looked_at_most(
     drawn: dict[str, Any] = {}
     monkeypatch.setattr(screen, "matrix", lambda *_, **how: drawn.update(how))
     opened = entries.open_model("letters")
-    of = forward_pass.read(opened, opened.example)
+    of = forward_pass.run_text(opened, opened.example)
     page(WEIGHTS, head="0")
     last = len(of.target) - 1
     assert drawn["held"] == (last, strongest(of, "decoder.self_attn", 1, 0, last))

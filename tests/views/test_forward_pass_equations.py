@@ -52,7 +52,7 @@ def stops() -> dict[str, tuple[str, ...]]:
 def passed() -> dict[str, Tensor]:
     """The core's pass, by the names that the page gives to its stages."""
     opened = entries.open_model("translation")
-    of = forward_pass.read(opened, TEXT)
+    of = forward_pass.run_text(opened, TEXT)
     ids = [torch.tensor([[token.id for token in side]]) for side in (of.source, of.target)]
     made = {name: value[0].double() for name, value in trace(opened.model, *ids).values.items()}
     for stack in ROWS:

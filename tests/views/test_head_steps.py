@@ -34,7 +34,7 @@ def page(**address: str) -> AppTest:
 
 
 def one(model: str, text: str = "the cat", part: str = "decoder.self_attn") -> Stages:
-    found = forward_pass.read(entries.open_model(model), text)
+    found = forward_pass.run_text(entries.open_model(model), text)
     rows, columns = range(len(found.rows(part))), range(len(found.columns(part)))
     return stages(found, part, 0, 0, rows, columns)
 

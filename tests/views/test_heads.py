@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from explorer.analysis import head_similarity, rollout
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.views.heads import rollout_and_flow
 from explorer.views.shared import head_table
 from tests import apps
@@ -41,10 +41,10 @@ def test_a_single_head_has_nothing_to_be_compared_with(
 
 
 def test_of_rows_that_see_nothing_there_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(reading: Reading, part: str, layer: int = 0) -> Tensor:
-        return torch.zeros(len(reading.rows(part)), len(reading.columns(part)), dtype=torch.bool)
+    def nothing(forward: ForwardPass, part: str, layer: int = 0) -> Tensor:
+        return torch.zeros(len(forward.rows(part)), len(forward.columns(part)), dtype=torch.bool)
 
-    monkeypatch.setattr(Reading, "mask", nothing)
+    monkeypatch.setattr(ForwardPass, "mask", nothing)
     for side in ["Finder", "Likeness"]:
         at = page(side=side, model="letters", text="the cat that sat")
         assert "No row of this attention sees anything" in said(at)

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import ablation
 from explorer.catalog.entries import Opened, open_model
 from explorer.inference import edited_pass
-from explorer.inference.forward_pass import Reading, read
+from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.interventions.edit_links import KINDS, LONGEST_TEXT, MOST, to_address
 from explorer.interventions.edits import (
     AblateAttention,
@@ -122,15 +122,15 @@ def test_the_same_head_is_ablated_once() -> None:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[Opened, Reading]:
+def opened(monkeypatch: pytest.MonkeyPatch) -> tuple[Opened, ForwardPass]:
     """A model, and a session that has no page."""
     monkeypatch.setattr(edit_history.st, "session_state", {})
     found = open_model("letters")
-    return found, read(found, found.example)
+    return found, run_text(found, found.example)
 
 
 def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
-    opened: tuple[Opened, Reading],
+    opened: tuple[Opened, ForwardPass],
 ) -> None:
     head = AblateHead(D, 0, 0)
     edit_history.add(head)
@@ -145,7 +145,7 @@ def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
 
 
 def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
-    opened: tuple[Opened, Reading],
+    opened: tuple[Opened, ForwardPass],
 ) -> None:
     """Forbidden in every layer and allowed in one, or in one layer and allowed in every one."""
     everywhere = MaskCell(D, None, 2, 1, False)
@@ -241,7 +241,7 @@ def test_what_is_too_much_together_is_set_aside(monkeypatch: pytest.MonkeyPatch)
     assert not at.button(key="ablate_head").disabled
 
     found = open_model("letters")
-    short, long = (len(read(found, text).target) for text in ("the cat", "the cat and the hat"))
+    short, long = (len(run_text(found, text).target) for text in ("the cat", "the cat and the hat"))
     assert 2 * short**2 <= long**2
     monkeypatch.setattr(edited_pass, "MOST_WEIGHTS", found.config.n_heads * long**2)
     cuts = (CutEdge(D, 0, 0, 1, 0), CutEdge(D, 1, 0, 1, 0))

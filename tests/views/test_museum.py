@@ -43,7 +43,7 @@ def tables(at: AppTest) -> str:
 
 def case(name: str) -> Case:
     model = entries.open_model(name)
-    seen = forward_pass.read(model, model.example)
+    seen = forward_pass.run_text(model, model.example)
     return case_of(model, seen, (seen.parts[-1].name, 0, 0))
 
 

@@ -31,7 +31,7 @@ LETTERS = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
 
 def case(opened: Opened, text: str = "") -> Case:
     """A text, read and looked at in the first head of the last attention."""
-    seen = forward_pass.read(opened, text or opened.example)
+    seen = forward_pass.run_text(opened, text or opened.example)
     return case_of(opened, seen, (seen.parts[-1].name, 0, 0))
 
 
@@ -50,8 +50,10 @@ def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
     assert set(measured.INSTRUMENTS) == set(INSTRUMENTS)
     look = ("decoder.cross_attn", 0, 1)
     opened = opened_from(ROOT / "models" / "checkpoints" / "translation", "translation")
-    right = case_of(opened, forward_pass.read(opened, "the black cat sees the white house"), look)
-    ids = torch.tensor([[token.id for token in right.reading.tokens]])
+    right = case_of(
+        opened, forward_pass.run_text(opened, "the black cat sees the white house"), look
+    )
+    ids = torch.tensor([[token.id for token in right.forward.tokens]])
     written = opened.model.generate(ids, max_length=opened.config.max_len, greedy=True)
     for name, instrument in INSTRUMENTS.items():
         wrong = right.of(MISTAKES[measured.INSTRUMENTS[name].mistake].make(right.model))
@@ -161,7 +163,7 @@ def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:
     words = word_tokenizer(WORDS, CLASSIFIER)
     opened = made(tmp_path, words, kind="encoder", head="classifier", n_segments=2)
     shake(opened.model, by=0.4)
-    one = forward_pass.read(opened, "the black cat a dog eats")
+    one = forward_pass.run_text(opened, "the black cat a dog eats")
     tokens = tuple(replace(token, segment=int(i > 3)) for i, token in enumerate(one.tokens))
     shown = model_inputs.one_stack(opened, [tokens], slice(None)).output
     pair = case_of(opened, replace(one, source=tokens), ("encoder.self_attn", 0, 0))

@@ -161,7 +161,7 @@ def test_a_system_of_93_million_numbers_is_made_opened_and_passed_through(root: 
     system = BY_PRESET["paper"]
     opened = entries.opened_from(document_systems.make(system, root), "paper")
     assert opened.model.n_parameters == 93_322_496
-    of = forward_pass.read(opened, opened.example)
+    of = forward_pass.run_text(opened, opened.example)
     assert [token.label for token in of.source] == [*"the black cat sleeps".split(), "</s>"]
     built = Transformer(system.config).eval()
     source = torch.tensor([[token.id for token in of.source]])

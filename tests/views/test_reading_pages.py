@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.catalog import entries
 from explorer.inference.answers import class_names
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 from explorer.text.literal import literal
 from tests.apps import page, said
 from tests.shelf import NAMES
@@ -30,7 +30,7 @@ def test_the_lens_has_a_row_for_every_layer_and_ends_in_the_answer() -> None:
         assert len(found) == opened.config.n_layers + 1
         assert f"**The answer: {literal(found[-1])}**" in said(at)
         if model == "reviews":
-            best = int(read(opened, opened.example).trace.output[0].argmax())
+            best = int(run_text(opened, opened.example).trace.output[0].argmax())
             assert found[-1] == class_names(opened)[best]
 
 

@@ -70,7 +70,7 @@ def test_pages_say_that_a_row_sees_nothing() -> None:
 
 
 def test_the_padding_that_is_drawn_is_what_the_pass_used() -> None:
-    of = forward_pass.read(entries.open_model("blind"), "abc")
+    of = forward_pass.run_text(entries.open_model("blind"), "abc")
     assert of.mask(SITE, 0).any(-1).tolist() == [False, True, True, True]
     shown = mask_parts.of(of, SITE)
     assert not shown.padding[:, 0].any()

@@ -92,7 +92,7 @@ def _joined(cell: Cell) -> Made:
     """The head's own number; its output is made anew for this row."""
     head, at = divmod(cell.column, cell.walk.config.head_width)
     part = cell.stage.name.removesuffix(".concat")
-    found = float(head_outs(cell.walk.reading, part, torch.tensor([cell.row]))[head, 0, at])
+    found = float(head_outs(cell.walk.forward, part, torch.tensor([cell.row]))[head, 0, at])
     return Made(under(bare(found, alone=True), rf"o^{{({head})}}_{{{at}}}"), found)
 
 

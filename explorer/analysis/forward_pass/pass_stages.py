@@ -101,9 +101,9 @@ def _attention(line: Line, branch: str, memory: str, after: str) -> str:
     square = (("batch", "heads", "queries", "keys"),)
     products = line.put(f"{branch}.products", "q · k", "products", square, q, k)
     logits = line.put(f"{branch}.scores", "Scores", "scores", square, products, site=True)
-    reading = [logits]
+    forward = [logits]
     if not cross and config.positions in ("relative", "alibi"):
-        reading += [
+        forward += [
             line.put(
                 f"{branch}.bias",
                 "Bias of the distance",
@@ -113,9 +113,9 @@ def _attention(line: Line, branch: str, memory: str, after: str) -> str:
                 module="positions",
             )
         ]
-    if len(reading) > 1 or _is_masked(config, line, cross):
-        reading = [line.put(f"{branch}.masked", "Masked", "masked", square, *reading)]
-    weights = line.put(f"{branch}.weights", "Softmax", "weights", square, *reading, site=True)
+    if len(forward) > 1 or _is_masked(config, line, cross):
+        forward = [line.put(f"{branch}.masked", "Masked", "masked", square, *forward)]
+    weights = line.put(f"{branch}.weights", "Softmax", "weights", square, *forward, site=True)
     each = ("batch", "heads", "tokens", "d_head")
     heads = line.put(
         f"{branch}.head_out", "Head outputs", "head out", (each,), weights, v, site=True

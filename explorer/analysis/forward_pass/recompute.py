@@ -178,7 +178,7 @@ def _bias(one: Again) -> Tensor:
 def _concat(one: Again) -> Tensor:
     """Every head's outputs from its own weights and values, side by side."""
     places = torch.arange(len(one.walk[one.stage.reads[0]]))[one.rows]
-    heads = head_outs(one.walk.reading, one.stage.name.removesuffix(".concat"), places)
+    heads = head_outs(one.walk.forward, one.stage.name.removesuffix(".concat"), places)
     return torch.cat(list(heads.double()), -1)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from explorer.analysis.forward_pass.pass_stages import stages_of
 from explorer.analysis.forward_pass.stage_line import Stage
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from models import trace
 from models.attention import attention_scores
@@ -31,14 +31,14 @@ MOST_LOGITS = 1 << 20
 Record = Callable[[tuple[str, ...]], Trace]
 
 
-def recorded(reading: Reading, sites: tuple[str, ...]) -> Trace:
+def recorded(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     """The pass of a reading once more, with these sites. Cost of a pass."""
-    model, config = reading.trace.model, reading.config
-    texts = (reading.source, reading.target) if reading.written else (reading.tokens,)
+    model, config = forward.trace.model, forward.config
+    texts = (forward.source, forward.target) if forward.written else (forward.tokens,)
     segments = None
     if config.n_segments:
         most = config.n_segments - 1
-        segments = torch.tensor([[min(token.segment, most) for token in reading.tokens]])
+        segments = torch.tensor([[min(token.segment, most) for token in forward.tokens]])
     inputs = [ids_of([text]) for text in texts]
     return trace(model, *inputs, segments=segments, read_at=slice(-1, None), sites=sites)
 
@@ -58,10 +58,10 @@ class Walk:
     whose logits are made where all would be too many.
     """
 
-    def __init__(self, reading: Reading, head: int, token: int, record: Record) -> None:
-        self.reading, self.head, self.token, self.record = reading, head, token, record
-        self.config, self.model = reading.config, reading.trace.model
-        self.stages = {stage.name: stage for stage in stages_of(reading.config)}
+    def __init__(self, forward: ForwardPass, head: int, token: int, record: Record) -> None:
+        self.forward, self.head, self.token, self.record = forward, head, token, record
+        self.config, self.model = forward.config, forward.trace.model
+        self.stages = {stage.name: stage for stage in stages_of(forward.config)}
         self.known: dict[str, Tensor] = {}
 
     def __getitem__(self, name: str) -> Tensor:
@@ -77,8 +77,8 @@ class Walk:
         if not stage.site:
             made: Tensor = self.module(stage)(self[stage.reads[0]])
             return made
-        if stage.site in self.reading.trace:
-            value = self.reading.trace[stage.site][self.reading.row]
+        if stage.site in self.forward.trace:
+            value = self.forward.trace[stage.site][self.forward.row]
         else:
             value = self.record(sites_with(stage))[stage.site][0]
         return value[self.head_of(stage, len(value))] if stage.per_head else value
@@ -94,28 +94,28 @@ class Walk:
         return getattr(getattr(self.model, stage.stack).blocks[stage.layer], stage.branch)
 
     def ids(self, stack: str) -> Tensor:
-        return ids_of([self.reading.source if stack == "encoder" else self.reading.target])[0]
+        return ids_of([self.forward.source if stack == "encoder" else self.forward.target])[0]
 
     def places(self, stack: str) -> Tensor:
         """The positions of the tokens, as the model counts them."""
-        found = self.reading.trace[f"{stack}.positions"]
-        return found[self.reading.row] if found.dim() == 2 else found
+        found = self.forward.trace[f"{stack}.positions"]
+        return found[self.forward.row] if found.dim() == 2 else found
 
     def segments(self, stack: str) -> Tensor:
         """Which text of a pair every token is of; only an encoder alone is told."""
         if self.config.kind != "encoder":
             return torch.zeros_like(self.ids(stack))
         most = max(self.config.n_segments - 1, 0)
-        return torch.tensor([min(token.segment, most) for token in self.reading.tokens])
+        return torch.tensor([min(token.segment, most) for token in self.forward.tokens])
 
     def bias(self, stage: Stage) -> Tensor | None:
         assert stage.layer is not None
-        return self.reading.bias(stage.part, stage.layer, self.head)
+        return self.forward.bias(stage.part, stage.layer, self.head)
 
     def mask(self, stage: Stage) -> Tensor:
         """Which keys every query may look at."""
         assert stage.layer is not None
-        return self.reading.mask(stage.part, stage.layer)
+        return self.forward.mask(stage.part, stage.layer)
 
     def rows(self, name: str) -> list[int]:
         """The positions that the rows of a value stand for."""
@@ -124,7 +124,7 @@ class Walk:
             return [0]
         if stage.kind == "probabilities":
             return self.rows(stage.reads[0])
-        count = len(self.reading.source if stage.stack == "encoder" else self.reading.target)
+        count = len(self.forward.source if stage.stack == "encoder" else self.forward.target)
         if stage.kind == "logits" and count * self.config.vocab_size > MOST_LOGITS:
             return [self.token]
         return list(range(len(self[name])))
@@ -132,12 +132,12 @@ class Walk:
 
 def _weights(walk: Walk, stage: Stage) -> Tensor:
     assert stage.layer is not None
-    return walk.reading.weights(stage.part, stage.layer, walk.head)
+    return walk.forward.weights(stage.part, stage.layer, walk.head)
 
 
 def _scores(walk: Walk, stage: Stage) -> Tensor:
     assert stage.layer is not None
-    return walk.reading.scores(stage.part, stage.layer, walk.head)
+    return walk.forward.scores(stage.part, stage.layer, walk.head)
 
 
 def _products(walk: Walk, stage: Stage) -> Tensor:
@@ -191,7 +191,7 @@ def _class_hidden(walk: Walk, stage: Stage) -> Tensor:
 
 
 def _class_logits(walk: Walk, stage: Stage) -> Tensor:
-    return walk.reading.trace["logits"][walk.reading.row][None]
+    return walk.forward.trace["logits"][walk.forward.row][None]
 
 
 def _transform(walk: Walk, stage: Stage) -> Tensor:

@@ -58,12 +58,12 @@ def is_of_text(walk: Walk, stage: Stage) -> bool:
 
 
 def tokens_of(walk: Walk, stack: str) -> tuple[Token, ...]:
-    return walk.reading.source if stack == "encoder" else walk.reading.target
+    return walk.forward.source if stack == "encoder" else walk.forward.target
 
 
 def writes(walk: Walk, stage: Stage) -> bool:
     """Whether each row reads one token and writes another: a step of an answer."""
-    return row_stack(stage) == "decoder" and bool(walk.reading.written)
+    return row_stack(stage) == "decoder" and bool(walk.forward.written)
 
 
 def row_names(walk: Walk, stage: Stage) -> tuple[Token | str, ...]:
@@ -71,7 +71,7 @@ def row_names(walk: Walk, stage: Stage) -> tuple[Token | str, ...]:
     tokens = tokens_of(walk, row_stack(stage))
     if not writes(walk, stage):
         return tokens
-    steps = zip(tokens, walk.reading.written, strict=True)
+    steps = zip(tokens, walk.forward.written, strict=True)
     return tuple(f"{read.label}{BETWEEN}{written.label}" for read, written in steps)
 
 

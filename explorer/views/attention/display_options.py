@@ -14,7 +14,7 @@ from explorer.app import session
 from explorer.app.controls import token_names
 from explorer.app.folded_choices import Folded
 from explorer.catalog.attention_parts import Part
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.views.attention.display_settings import (
     CHOICES,
     FULL,
@@ -38,31 +38,31 @@ COLOURS = {"all": "colours by picture", "row": "colours by row", "column": "colo
 FOLDED = Folded("look", UNTOUCHED)
 
 
-def choose(reading: Reading, part: str) -> Look:
+def choose(forward: ForwardPass, part: str) -> Look:
     """One row over the figures: what is chosen, and the button with every control behind it.
 
     It stands on the left, so that what opens leaves the large figure in sight. Each
     control is in the address.
     """
-    names = token_names(reading.columns(part))
-    paired = two_sentences(reading, part)
+    names = token_names(forward.columns(part))
+    paired = two_sentences(forward, part)
     asked = FOLDED.texts()
     vain = in_vain(asked, names, paired)
     if "_look_full" in st.session_state:
         vain.append(st.session_state.pop("_look_full"))
     chosen = sound(asked, names, paired)
     FOLDED.settle(chosen)
-    look = _look(chosen, reading, part, names)
+    look = _look(chosen, forward, part, names)
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.popover("Adjust", icon=":material/tune:", key="adjust", on_change="rerun") as panel:
             if panel.open:
-                _controls(chosen, reading, part, names)
+                _controls(chosen, forward, part, names)
         st.caption(summary(look), width="stretch")
     _say(vain, look)
     return look
 
 
-def _controls(chosen: dict[str, Any], reading: Reading, part: str, names: list[str]) -> None:
+def _controls(chosen: dict[str, Any], forward: ForwardPass, part: str, names: list[str]) -> None:
     _one("Heads", "heads", chosen)
     _one("Weight", "weighting", chosen)
     _switch("Hide the first token", "hide_first", chosen)
@@ -90,21 +90,21 @@ def _controls(chosen: dict[str, Any], reading: Reading, part: str, names: list[s
         on_change=FOLDED.take,
         args=("mass",),
     )
-    cut = has_cut_words(reading, part)
+    cut = has_cut_words(forward, part)
     pieces = "Pieces of a word become one: summed over keys, averaged over queries."
     whole = "Every token here is a whole word already."
     _switch("Whole words", "words", chosen, disabled=not cut, help=pieces if cut else whole)
-    if two_sentences(reading, part):
+    if two_sentences(forward, part):
         _one("Sentences", "sentences", chosen, help=AB)
     _one("Colours end at", "colours", chosen, help=ENDS)
     _switch("Colours on a log scale", "log", chosen)
     st.button("Reset", key="reset_look", on_click=FOLDED.reset)
 
 
-def _look(chosen: dict[str, Any], reading: Reading, part: str, names: list[str]) -> Look:
+def _look(chosen: dict[str, Any], forward: ForwardPass, part: str, names: list[str]) -> Look:
     places = {name: at for at, name in enumerate(names)}
     hidden = {places[name] for name in chosen["hide"]}
-    for switch, keys in _switches(reading, part).items():
+    for switch, keys in _switches(forward, part).items():
         hidden |= keys if chosen[switch] else set()
     of, everywhere = HEADS[chosen["heads"]]
     return Look(
@@ -112,7 +112,7 @@ def _look(chosen: dict[str, Any], reading: Reading, part: str, names: list[str])
         WEIGHTING[chosen["weighting"]],
         tuple(sorted(hidden)),
         chosen["mass"],
-        chosen["words"] and has_cut_words(reading, part),
+        chosen["words"] and has_cut_words(forward, part),
         chosen["sentences"],
         SCALING[chosen["colours"]],
         chosen["log"],
@@ -145,16 +145,16 @@ def pick(layer: int, head: int) -> None:
     FOLDED.put("heads", UNTOUCHED["heads"])
 
 
-def toggle_hidden(reading: Reading, part: str, keys: Sequence[int]) -> None:
+def toggle_hidden(forward: ForwardPass, part: str, keys: Sequence[int]) -> None:
     """Hide these keys, or show them again where all of them were hidden; for a callback.
 
     A switch that hides one of them is turned off, and what else it hid stays hidden by name.
     """
-    names, now = token_names(reading.columns(part)), FOLDED.texts()
+    names, now = token_names(forward.columns(part)), FOLDED.texts()
     named = [names.index(name) for name in now.get("hide", []) if name in names]
     switched = {
         switch: places
-        for switch, places in _switches(reading, part).items()
+        for switch, places in _switches(forward, part).items()
         if now.get(switch) == "true"
     }
     if set(keys) <= {*named, *chain(*switched.values())}:
@@ -170,16 +170,16 @@ def toggle_hidden(reading: Reading, part: str, keys: Sequence[int]) -> None:
     FOLDED.put("hide", [names[place] for place in named[:MOST_HIDDEN]])
 
 
-def _switches(reading: Reading, part: str) -> dict[str, set[int]]:
+def _switches(forward: ForwardPass, part: str) -> dict[str, set[int]]:
     """The keys that each switch hides."""
-    columns = reading.columns(part)
+    columns = forward.columns(part)
     special = {place for place, token in enumerate(columns) if token.special}
     return {"hide_first": {0}, "hide_special": special}
 
 
-def two_sentences(reading: Reading, part: str) -> bool:
+def two_sentences(forward: ForwardPass, part: str) -> bool:
     """Whether there is a pair to tell apart."""
-    return bool(reading.pair) and part == "encoder.self_attn"
+    return bool(forward.pair) and part == "encoder.self_attn"
 
 
 def in_words(look: Look, at: Part, layer: int, head: int) -> str:
@@ -212,10 +212,10 @@ def _switch(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
     st.toggle(label, value=chosen[key], key=key, on_change=FOLDED.take, args=(key,), **how)
 
 
-def has_cut_words(reading: Reading, part: str) -> bool:
+def has_cut_words(forward: ForwardPass, part: str) -> bool:
     """Only where the tokenizer has cut a word is there something to merge."""
-    sides = (reading.rows(part), reading.columns(part))
-    return any(len(words_of(side, reading.text, reading.pair)) < len(side) for side in sides)
+    sides = (forward.rows(part), forward.columns(part))
+    return any(len(words_of(side, forward.text, forward.pair)) < len(side) for side in sides)
 
 
 def _say(found: list[str], look: Look) -> None:

@@ -15,7 +15,7 @@ from explorer.components.events import Place
 from explorer.components.matrix import room
 from explorer.components.token_labels import texts
 from explorer.export.figure_data import Taken
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets import one_head
 from explorer.views.attention import display_options
@@ -25,17 +25,17 @@ MOST_CELLS_IN_LINES = 1 << 22
 """Heads × rows × columns that are sent for the lines: 16 heads of 512 tokens."""
 
 
-def as_matrix(reading: Reading, look: Look) -> None:
+def as_matrix(forward: ForwardPass, look: Look) -> None:
     """The chosen head, or the heads of its layer combined: queries down, keys across."""
     at = session.choice()
-    words = reading.part(at.part).words
-    made = picture(reading, look)
+    words = forward.part(at.part).words
+    made = picture(forward, look)
 
     places = made.row_groups, made.groups
-    holds = pinned.now(reading)
+    holds = pinned.now(forward)
 
     def hide(column: int) -> None:
-        display_options.toggle_hidden(reading, at.part, made.groups[column])
+        display_options.toggle_hidden(forward, at.part, made.groups[column])
 
     matrix(
         made.values,
@@ -61,28 +61,28 @@ def as_matrix(reading: Reading, look: Look) -> None:
     pinned.way_on(holds)
 
 
-def as_lines(reading: Reading, look: Look) -> None:
+def as_lines(forward: ForwardPass, look: Look) -> None:
     """Every head of the layer, drawn by its chip; or the heads combined, as one."""
     at = session.choice()
-    part = reading.part(at.part)
+    part = forward.part(at.part)
     if look.of == "head":
-        heads = _heads_that_fit(reading, part.heads)
-        made = each_head(reading, at.part, at.layer, look, heads)
+        heads = _heads_that_fit(forward, part.heads)
+        made = each_head(forward, at.part, at.layer, look, heads)
         names = [f"head {head}" for head in heads]
         hues = [head / part.heads for head in heads]
         if len(heads) < part.heads:
             st.text(f"This text is long: only head {at.head} is drawn as lines.")
     else:
-        made, hues = picture(reading, look), [0.0]
+        made, hues = picture(forward, look), [0.0]
         heads, names = [], [display_options.of_how_many(look, part)]
     places = made.row_groups, made.groups
-    holds = pinned.now(reading)
-    chosen = set(pinned.drawn(reading))
+    holds = pinned.now(forward)
+    chosen = set(pinned.drawn(forward))
 
     def choose(drawn: tuple[int, ...], token: Place | None) -> None:
         pinned.hold_token(holds, token, *places)
         if len(heads) > 1:
-            pinned.draw([heads[place] for place in drawn], reading)
+            pinned.draw([heads[place] for place in drawn], forward)
 
     values = made.values if made.values.dim() == 3 else made.values[None]
     lines(
@@ -106,11 +106,11 @@ def as_lines(reading: Reading, look: Look) -> None:
     pinned.way_on(holds)
 
 
-def taken(reading: Reading, look: Look) -> Taken:
+def taken(forward: ForwardPass, look: Look) -> Taken:
     """What the large picture shows, with where it comes from, for who takes it away."""
     at = session.choice()
-    part, made = reading.part(at.part), picture(reading, look)
-    names = token_names(reading.columns(at.part))
+    part, made = forward.part(at.part), picture(forward, look)
+    names = token_names(forward.columns(at.part))
     hidden = {"hidden keys": ", ".join(names[key] for key in look.hidden)} if look.hidden else {}
     return Taken(
         values=made.values,
@@ -130,12 +130,12 @@ def taken(reading: Reading, look: Look) -> Taken:
     )
 
 
-def pasted(reading: Reading, look: Look) -> str:
+def pasted(forward: ForwardPass, look: Look) -> str:
     """The lines that make the weights of the chosen head, before anything is done to them."""
     at = session.choice()
     adjusted = _colours_aside(look) != Look()
     here = at.part, at.layer, at.head
-    return one_head(reading, session.folder(), *here, adjusted=adjusted)
+    return one_head(forward, session.folder(), *here, adjusted=adjusted)
 
 
 def _colours_aside(look: Look) -> Look:
@@ -148,22 +148,22 @@ def _ends_at_one(look: Look) -> bool:
     return look.scaling == "one" and look.weighting == "plain"
 
 
-def _heads_that_fit(reading: Reading, heads: int) -> list[int]:
+def _heads_that_fit(forward: ForwardPass, heads: int) -> list[int]:
     at = session.choice()
-    cells = len(reading.rows(at.part)) * len(reading.columns(at.part))
+    cells = len(forward.rows(at.part)) * len(forward.columns(at.part))
     return list(range(heads)) if heads * cells <= MOST_CELLS_IN_LINES else [at.head]
 
 
-def picture(reading: Reading, look: Look) -> Shown:
+def picture(forward: ForwardPass, look: Look) -> Shown:
     """The picture of one head is made each time; that of all heads of a layer is kept."""
     at = session.choice()
 
     if look.of == "head":
-        return shown(reading, at.part, at.layer, at.head, look)
+        return shown(forward, at.part, at.layer, at.head, look)
 
     def make() -> Shown:
         with bar("Combining the heads") as report:
-            return shown(reading, at.part, at.layer, at.head, look, report)
+            return shown(forward, at.part, at.layer, at.head, look, report)
 
     layer = None if look.everywhere else at.layer
     key = ("look", at.text, at.pair, at.part, layer, _colours_aside(look))

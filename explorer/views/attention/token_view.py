@@ -5,7 +5,7 @@ from __future__ import annotations
 from explorer.analysis.attention_filters import Look
 from explorer.app import session
 from explorer.components.inspect import inspect
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.views.attention.large_head import picture
 from explorer.views.shared import pinned, widgets
 
@@ -15,15 +15,15 @@ OWN_SCALE = (
 )
 
 
-def two_way(reading: Reading, look: Look, *, key: str = "attention_tokens") -> None:
+def two_way(forward: ForwardPass, look: Look, *, key: str = "attention_tokens") -> None:
     """The tokens of the chosen head, the way it was asked for.
 
     Cross-attention has two strips of them, and so has one sentence that looks at another.
     """
     at = session.choice()
-    words, made = reading.part(at.part).words, picture(reading, look)
+    words, made = forward.part(at.part).words, picture(forward, look)
     places = made.row_groups, made.groups
-    holds = pinned.now(reading)
+    holds = pinned.now(forward)
     is_one_strip = at.part.endswith("self_attn") and made.rows == made.columns
     inspect(
         made.values,

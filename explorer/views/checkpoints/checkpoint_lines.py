@@ -26,8 +26,8 @@ def pasted(view: str, opened: Opened) -> Callable[[], str]:
         )
 
     def heads() -> str:
-        at, reading = session.choice(), session.reading_of_text()
-        return head_metrics_code.statistics(reading, folder, at.part, at.layer)
+        at, forward = session.choice(), session.reading_of_text()
+        return head_metrics_code.statistics(forward, folder, at.part, at.layer)
 
     return {
         "Ledger": ledger,

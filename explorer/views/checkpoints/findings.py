@@ -13,7 +13,7 @@ from explorer.analysis.head_metrics import HeadStatistics
 from explorer.analysis.measured_heads import measured
 from explorer.app import session, shelves
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import ReadingError, read
+from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
 from explorer.views.checkpoints.weight_norms import surveyed
 from models.loading.checkpoint import CheckpointError, inspect
@@ -86,8 +86,8 @@ def _of_text(opened: Opened) -> list[Finding]:
     """Whether the heads choose, over the reader's text."""
     at = session.choice()
     try:
-        reading = read(opened, at.text, at.pair)
-    except ReadingError as error:
+        forward = run_text(opened, at.text, at.pair)
+    except ForwardPassError as error:
         return [Finding("note", "Attention not judged", str(error))]
-    looks: list[HeadStatistics] = [measured(opened, reading, part.name) for part in reading.parts]
+    looks: list[HeadStatistics] = [measured(opened, forward, part.name) for part in forward.parts]
     return diagnostics.of_attention(looks)

@@ -18,15 +18,15 @@ from explorer.views.shared.tables import column, facts
 def show(opened: Opened) -> None:
     """Layers down, heads across; then every number of every head."""
     at = session.choice()
-    reading = session.reading_of_text()
-    found = measured(opened, reading, at.part)
+    forward = session.reading_of_text()
+    found = measured(opened, forward, at.part)
     known = found.known
     if not known:
         session.say(NOTHING_SEEN)
         return
     title = pick("Statistic", "statistic", list(known), next(iter(known)))
     chosen = known[title]
-    part = reading.part(at.part)
+    part = forward.part(at.part)
     drawn, numbers = widgets.side_by_side(7, 3)
     with drawn:
         st.markdown(f"**{title}** · {part.title}, layers down, heads across")

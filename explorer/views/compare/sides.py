@@ -16,7 +16,7 @@ from explorer.catalog.entries import Entry, Opened
 from explorer.components.token_labels import texts
 from explorer.export.figure_data import Taken
 from explorer.inference.edited_pass import Edited
-from explorer.inference.forward_pass import Reading, read, reread
+from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.inference.results_cache import kept
 from explorer.interventions.edit_links import to_address
 from explorer.interventions.edit_words import words
@@ -40,8 +40,8 @@ LIST_WIDTH = 320
 def sides() -> tuple[Side, Side]:
     """The head chosen in the sidebar, and what the reader puts beside it."""
     at, opened = session.choice(), session.opened()
-    reading = session.reading_of_text()
-    first = Side(f"Layer {at.layer}, head {at.head}", reading, at.part, at.layer, at.head)
+    forward = session.reading_of_text()
+    first = Side(f"Layer {at.layer}, head {at.head}", forward, at.part, at.layer, at.head)
     kinds = {
         HEAD: _another_head,
         SENTENCE: _another_sentence,
@@ -73,11 +73,11 @@ def show(first: Side, second: Side) -> Difference | None:
 
 def taken(first: Side, second: Side, found: Difference) -> Taken:
     """The difference, for who takes it away; the offline page has all three maps."""
-    at, called = session.choice(), second.reading.part(second.part).words
+    at, called = session.choice(), second.forward.part(second.part).words
     about = export_panel.about() | {"first": first.title, "second": second.title}
-    if second.reading.text != at.text:
-        about["the other sentence"] = second.reading.text
-    if second.reading.pair != at.pair:
+    if second.forward.text != at.text:
+        about["the other sentence"] = second.forward.text
+    if second.forward.pair != at.pair:
         about["sentences of the second"] = "the first one alone"
     about["part of the second"] = second.part
     about["layer of the second"] = str(second.layer)
@@ -105,7 +105,7 @@ def pasted(first: Side, second: Side) -> str:
 
 def _head(side: Side) -> Head:
     folder = side.folder or session.folder()
-    return Head(side.reading, folder, side.part, side.layer, side.head, side.edits)
+    return Head(side.forward, folder, side.part, side.layer, side.head, side.edits)
 
 
 def answers(first: Side, second: Side) -> None:
@@ -113,7 +113,7 @@ def answers(first: Side, second: Side) -> None:
 
     A pass with edits follows the answer that was written without them, so its own stands above.
     """
-    mine, theirs = first.reading, second.reading
+    mine, theirs = first.forward, second.forward
     same_words = mine.trace.model is theirs.trace.model and mine.text == theirs.text
     if mine is theirs or (mine.written and same_words):
         return
@@ -121,12 +121,12 @@ def answers(first: Side, second: Side) -> None:
         widgets.side_by_side(1, 1), (first, second), ("answer_first", "answer_second"), strict=True
     ):
         with place:
-            widgets.answer(side.reading, key=key)
-            widgets.notes(side.reading.notes)
+            widgets.answer(side.forward, key=key)
+            widgets.notes(side.forward.notes)
 
 
 def _another_head(first: Side, opened: Opened) -> Side:
-    part = first.reading.part(first.part)
+    part = first.forward.part(first.part)
     narrow = {"as_list": True, "width": LIST_WIDTH}
     with st.container(horizontal=True):
         layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
@@ -134,7 +134,7 @@ def _another_head(first: Side, opened: Opened) -> Side:
         other = heads[(first.head + 1) % part.heads]
         head = one_of("Its head", "other_head", heads, other, **narrow)
     title = f"Layer {layer}, head {head}"
-    return Side(title, first.reading, first.part, int(layer), int(head))
+    return Side(title, first.forward, first.part, int(layer), int(head))
 
 
 def _another_sentence(first: Side, opened: Opened) -> Side:
@@ -149,8 +149,8 @@ def _another_sentence(first: Side, opened: Opened) -> Side:
     )
     if at.pair:
         st.text("Both are read with the second sentence.")
-    reading = session.or_say(lambda: read(opened, str(text or ""), at.pair))
-    return Side("The other sentence", reading, first.part, first.layer, first.head)
+    forward = session.or_say(lambda: run_text(opened, str(text or ""), at.pair))
+    return Side("The other sentence", forward, first.part, first.layer, first.head)
 
 
 def _another_model(first: Side, opened: Opened) -> Side:
@@ -188,11 +188,11 @@ def _another_step(first: Side, opened: Opened) -> Side:
         entry = shelves.seen()[session.choice().model]
         return _through(other, entry, first, f"Step {step}", folder)
     st.text("The step might write something else: here its decoder reads what yours has written.")
-    mine = first.reading
+    mine = first.forward
     again = kept(
         other,
         ("over the answer of another step", mine.text, mine.target),
-        lambda: reread(other, mine, mine.source, mine.target, ()),
+        lambda: rerun(other, mine, mine.source, mine.target, ()),
         lambda made: made.bytes,
     )
     here = first.part, first.layer, first.head
@@ -201,25 +201,25 @@ def _another_step(first: Side, opened: Opened) -> Side:
 
 def _with_edits(first: Side, opened: Opened) -> Side:
     with st.expander("The edits: undo them, or remove one"):
-        made, passed = edit_history.history(opened, first.reading)
+        made, passed = edit_history.history(opened, first.forward)
     if not made.edits:
         st.text("Nothing is changed yet, so both sides are the same pass.")
-    if first.reading.written:
-        effects.written(opened, Edited(first.reading), passed)
+    if first.forward.written:
+        effects.written(opened, Edited(first.forward), passed)
     page = st.session_state.get("_pages", {}).get("interventions")
     if page is not None:
         st.page_link(page, label="Change the pass", icon=":material/arrow_forward:")
     here = first.part, first.layer, first.head
-    said = _edits(opened, first.reading, passed)
-    return Side("With your edits", passed.reading, *here, said, passed.in_core)
+    said = _edits(opened, first.forward, passed)
+    return Side("With your edits", passed.forward, *here, said, passed.in_core)
 
 
-def _edits(opened: Opened, reading: Reading, passed: Edited) -> dict[str, str]:
+def _edits(opened: Opened, forward: ForwardPass, passed: Edited) -> dict[str, str]:
     """What was edited, for who takes it away: in words, and as an address holds it."""
     if not passed.made:
         return {}
     made = History(passed.made, len(passed.made))
-    said = "; ".join(words(opened, reading, edit) for edit in passed.made)
+    said = "; ".join(words(opened, forward, edit) for edit in passed.made)
     return {"edits of the second": said, "the same in an address": f"edits={to_address(made)}"}
 
 
@@ -237,8 +237,8 @@ def _through(other: Opened, entry: Entry, first: Side, title: str, folder: Path)
     pair = at.pair if session.reads_pairs(entry) else ""
     if pair != at.pair:
         st.text(f"{title} reads one sentence: the second one is left out there.")
-    reading = session.or_say(lambda: read(other, at.text, pair))
-    return Side(title, reading, part.name, layer, head, folder=folder)
+    forward = session.or_say(lambda: run_text(other, at.text, pair))
+    return Side(title, forward, part.name, layer, head, folder=folder)
 
 
 def _snapshots() -> dict[str, Path]:

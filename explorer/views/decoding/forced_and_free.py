@@ -14,7 +14,7 @@ from explorer.catalog.entries import Opened
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.token_labels import text_of
 from explorer.inference.continuation import start_of, unknown_in
-from explorer.inference.forward_pass import read
+from explorer.inference.forward_pass import run_text
 from explorer.inference.generated_text import MOST_WRITTEN
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
@@ -61,7 +61,7 @@ def show() -> Callable[[], str] | None:
     st.text(in_words(found, name))
     if len(cut) < len(target):
         st.caption(f"The first {MOST_WRITTEN} steps are shown, {len(target) - len(cut):,} are not.")
-    widgets.notes(read(opened, text).notes)
+    widgets.notes(run_text(opened, text).notes)
     has_first = bool(start.source) and opened.config.first_id is not None
     return partial(snippets.forcing, start, session.folder(), cut, given, has_first)
 
@@ -80,8 +80,8 @@ def _given(tokens: int) -> int:
 
 def _target(opened: Opened, text: str) -> list[int]:
     """The right answer that is typed; else by the rules of the task; else the model's own."""
-    known = right_answer(opened.task, read(opened, text).source)
-    own = opened.tokenizer.decode([token.id for token in read(opened, text).written])
+    known = right_answer(opened.task, run_text(opened, text).source)
+    own = opened.tokenizer.decode([token.id for token in run_text(opened, text).written])
     typed = st.text_input(
         "The right answer",
         key="target",
@@ -98,7 +98,10 @@ def _target(opened: Opened, text: str) -> list[int]:
         )
     wanted = (typed or "").strip() or known
     if not wanted:
-        return [token.id for token in (*read(opened, text).target, read(opened, text).written[-1])]
+        return [
+            token.id
+            for token in (*run_text(opened, text).target, run_text(opened, text).written[-1])
+        ]
     target = session.or_say(lambda: target_of(opened, text, wanted))
     widgets.notes(unknown_in(opened, wanted))
     return target

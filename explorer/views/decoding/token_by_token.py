@@ -24,7 +24,7 @@ from explorer.inference.continuation import (
     unknown_in,
     why_stopped,
 )
-from explorer.inference.forward_pass import ReadingError
+from explorer.inference.forward_pass import ForwardPassError
 from explorer.snippets import decoding_code as snippets
 from explorer.text.literal import literal
 from explorer.text.number_format import three
@@ -67,10 +67,10 @@ def show() -> Callable[[], str]:
     sampling_columns.show(opened, chosen, sampling, found, here, None if stopped else next_one)
     branch_tree.show(opened, text, found, standing, here)
     _head(standing)
-    widgets.notes(standing.reading.notes)
+    widgets.notes(standing.forward.notes)
     return partial(
         snippets.choice,
-        standing.reading,
+        standing.forward,
         session.folder(),
         sampling,
         seed,
@@ -118,7 +118,7 @@ def _typed(opened: Opened, start: Start, found: Branches, stopped: str) -> None:
         typed, st.session_state["typed"] = st.session_state["typed"], ""
         try:
             tokens = tokens_of(opened, start, found.path(), typed)
-        except ReadingError as error:
+        except ForwardPassError as error:
             branch_history.tell(str(error))
         else:
             branch_history.tell(" ".join(unknown_in(opened, typed)))
@@ -187,18 +187,18 @@ def _said(
 
 def _head(standing: Stand) -> None:
     """The chosen head over what stands there; it grows with every token."""
-    at, reading = session.choice(), standing.reading
-    words = reading.part(at.part).words
-    weights = reading.weights(at.part, at.layer, at.head)
+    at, forward = session.choice(), standing.forward
+    words = forward.part(at.part).words
+    weights = forward.weights(at.part, at.layer, at.head)
     st.markdown(f"**Layer {at.layer}, head {at.head}, up to here**")
     if at.part == "decoder.cross_attn":
         st.caption("The last row looks at your sentence while it decides on the next token.")
     matrix(
         weights,
-        reading.rows(at.part),
-        reading.columns(at.part),
+        forward.rows(at.part),
+        forward.columns(at.part),
         key="decoded_head",
-        allowed=reading.mask(at.part, at.layer),
+        allowed=forward.mask(at.part, at.layer),
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,

@@ -33,7 +33,7 @@ from explorer.components import matrix
 from explorer.components.spine import Bone, spine
 from explorer.components.token_labels import text_of
 from explorer.inference.answers import option_name
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.views.forward_pass import tokenization
@@ -45,7 +45,7 @@ HEIGHT, MATRIX_HEIGHT, SQUARE_HEIGHT = 720, 700, 500
 BRANCHES = {"self_attn": "self-attention", "cross_attn": "cross-attention", "mlp": "feed-forward"}
 
 
-def show(opened: Opened, reading: Reading) -> None:
+def show(opened: Opened, forward: ForwardPass) -> None:
     """The spine on the left, the stage beside it; to be drawn in a fragment of its own.
 
     Where a step or a link leads to another layer, the whole page is drawn, so that the sidebar
@@ -53,8 +53,8 @@ def show(opened: Opened, reading: Reading) -> None:
     """
     if st.session_state.pop(choices.LED, False):  # before this run writes an address of its own
         st.rerun()
-    at = choices.chosen(reading)
-    walk = walk_of(opened, reading, at)
+    at = choices.chosen(forward)
+    walk = walk_of(opened, forward, at)
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
     with left:
         spine(
@@ -69,15 +69,15 @@ def show(opened: Opened, reading: Reading) -> None:
         _stage(opened, walk, at)
 
 
-def walk_of(opened: Opened, reading: Reading, at: choices.At) -> Walk:
+def walk_of(opened: Opened, forward: ForwardPass, at: choices.At) -> Walk:
     """The values of the pass; what is recorded besides the reading is kept, block by block."""
     chosen = session.choice()
 
     def record(sites: tuple[str, ...]) -> Trace:
         key = ("walk", chosen.text, chosen.pair, sites)
-        return kept(opened, key, lambda: recorded(reading, sites), _bytes)
+        return kept(opened, key, lambda: recorded(forward, sites), _bytes)
 
-    return Walk(reading, chosen.head, at.tokens[reading.config.stacks[-1]], record)
+    return Walk(forward, chosen.head, at.tokens[forward.config.stacks[-1]], record)
 
 
 def _bytes(made: Trace) -> int:
@@ -115,13 +115,13 @@ def streams(walk: Walk, at: choices.At) -> str:
 
 def _length(walk: Walk, group: list[Stage], token: int) -> float:
     """Of the stream behind a section, as the reading has it; nothing more is computed for it."""
-    reading, stage = walk.reading, group[-1]
+    forward, stage = walk.forward, group[-1]
     name = f"{stage.stack}.{stage.layer}.resid_post"
     if stage.layer is None:
         name = f"{stage.stack}.0.resid_pre" if stage.section == "Input" else ""
-    if name not in reading.trace:
+    if name not in forward.trace:
         return 0.0
-    return float(reading.trace[name][reading.row, token].norm())
+    return float(forward.trace[name][forward.row, token].norm())
 
 
 def _stage(opened: Opened, walk: Walk, at: choices.At) -> None:
@@ -159,9 +159,9 @@ def named(stage: Stage) -> str:
 
 def shape_said(walk: Walk, stage: Stage) -> str:
     """The shapes that it goes through: symbols with their numbers."""
-    reading = walk.reading
-    tokens = len(reading.source if stage.stack == "encoder" else reading.target)
-    source = len(reading.source)
+    forward = walk.forward
+    tokens = len(forward.source if stage.stack == "encoder" else forward.target)
+    source = len(forward.source)
     keys = source if stage.branch == "cross_attn" else tokens
     known = sizes(walk.config, 1, tokens, source, keys)
     chain = [" × ".join(f"{symbol} {known[symbol]:,}" for symbol in shape) for shape in stage.chain]
@@ -232,7 +232,7 @@ def key_of(walk: Walk, at: choices.At) -> int:
     wish = at.columns.get(pinned_pair.key_of(stage.part))
     if wish is not None or stage.layer is None:
         return wish or 0
-    return strongest(walk.reading, stage.part, stage.layer, walk.head, at.tokens[stage.stack])
+    return strongest(walk.forward, stage.part, stage.layer, walk.head, at.tokens[stage.stack])
 
 
 def _cell_in_numbers(walk: Walk, stage: Stage, drawn: Cut, at: choices.At) -> None:

@@ -29,10 +29,10 @@ def show(walk: Walk, stage: Stage, row: int) -> None:
     names = [cut(text_of(token), SHOWN) for token in tokens]
     numbers = [f"{token.id:,}" for token in tokens]
     if writes(walk, stage):
-        written = [cut(text_of(token), SHOWN) for token in walk.reading.written]
+        written = [cut(text_of(token), SHOWN) for token in walk.forward.written]
         columns |= {"reads": names, NUMBER: numbers, "writes": written}
     else:
-        spans = [walk.reading.typed[token.start : token.end] for token in walk.reading.placed]
+        spans = [walk.forward.typed[token.start : token.end] for token in walk.forward.placed]
         letters = [cut(readable(each), SHOWN) or "none: added" for each in spans]
         columns |= {"letters": letters, "token": names, NUMBER: numbers}
     right = st.column_config.TextColumn(alignment="right")

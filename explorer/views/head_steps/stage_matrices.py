@@ -15,7 +15,7 @@ from explorer.components.events import Place
 from explorer.components.stages import Node, Panel
 from explorer.components.stages import stages as view
 from explorer.components.token_labels import Label, text_of
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.views.shared import pinned, pinned_pair, widgets
 from explorer.views.shared.pinned import Held
@@ -27,20 +27,20 @@ MOST = 32
 """So many queries and keys are large enough to be read beside each other."""
 
 
-def show(reading: Reading) -> None:
+def show(forward: ForwardPass) -> None:
     """The whole screen for the head that is chosen in the sidebar."""
     at = session.choice()
-    rows, columns = reading.rows(at.part), reading.columns(at.part)
-    holds = pinned.now(reading)
+    rows, columns = forward.rows(at.part), forward.columns(at.part)
+    holds = pinned.now(forward)
     query = len(rows) - 1 if holds.query is None else holds.query
     key = holds.key
     if key is None:
-        key = strongest(reading, at.part, at.layer, at.head, query)
+        key = strongest(forward, at.part, at.layer, at.head, query)
     step = UP_TO.index(one_of("Shown up to", "up_to", UP_TO, UP_TO[-1]))
     down = _window("Queries", "queries", len(rows), query)
     across = _window("Keys", "keys", len(columns), key)
-    found = stages(reading, at.part, at.layer, at.head, down, across)
-    words = reading.part(at.part).words
+    found = stages(forward, at.part, at.layer, at.head, down, across)
+    words = forward.part(at.part).words
     view(
         panels(found, step),
         rows[down.start : down.stop],
@@ -58,7 +58,7 @@ def show(reading: Reading) -> None:
         "Made again in double precision from these queries and keys, no weight differs from the "
         f"pass by more than {three(found.difference)} of the largest in its row."
     )
-    widgets.notes(pinned.both_names(reading, at.part, query))
+    widgets.notes(pinned.both_names(forward, at.part, query))
     _ways(text_of(rows[query]), text_of(columns[key]), Held(query, key))
 
 

@@ -18,7 +18,7 @@ from explorer.app import session
 from explorer.app.controls import one_of
 from explorer.catalog.entries import Opened
 from explorer.components.ranked import Item, ranked
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import head_metrics_code
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
@@ -33,10 +33,10 @@ LEFT_OUT = (
 )
 
 
-def show(opened: Opened, reading: Reading) -> None:
+def show(opened: Opened, forward: ForwardPass) -> None:
     """The best heads by the chosen number, then all of them as a table, then the chosen one."""
     at = session.choice()
-    found = measured(opened, reading, at.part)
+    found = measured(opened, forward, at.part)
     known = found.known
     if not known:
         session.say(NOTHING_SEEN)
@@ -45,17 +45,17 @@ def show(opened: Opened, reading: Reading) -> None:
     values = found.values[chosen.name]
     places = ranking(values, highest=end == HIGHEST)
     st.caption(f"{chosen.meaning} {rows_counted(found)}")
-    strip(reading, places[: int(best)], len(places), key="best_heads")
+    strip(forward, places[: int(best)], len(places), key="best_heads")
     table, large = widgets.side_by_side(5, 6)
     with table:
         st.markdown(f"**{chosen.title} of every head**")
         head_table(values, chosen, "heads_table")
     with large:
-        _one(reading, found, places, chosen, end)
+        _one(forward, found, places, chosen, end)
     widgets.code(
         of_heads,
         patterns,
-        pasted=lambda: head_metrics_code.statistics(reading, session.folder(), at.part, at.layer),
+        pasted=lambda: head_metrics_code.statistics(forward, session.folder(), at.part, at.layer),
     )
 
 
@@ -70,10 +70,10 @@ def _choose(known: dict[str, Statistic]) -> tuple[Statistic, str, str]:
     return known[title], end, best
 
 
-def strip(reading: Reading, places: list[Ranked], total: int, key: str) -> None:
+def strip(forward: ForwardPass, places: list[Ranked], total: int, key: str) -> None:
     """Heads in their order, small; a click chooses one."""
     at = session.choice()
-    small = thumbnails.of_reading(reading, at.part)
+    small = thumbnails.of_reading(forward, at.part)
     items = [
         Item(
             each.layer,
@@ -89,12 +89,12 @@ def strip(reading: Reading, places: list[Ranked], total: int, key: str) -> None:
 
 
 def _one(
-    reading: Reading, found: HeadStatistics, places: list[Ranked], chosen: Statistic, end: str
+    forward: ForwardPass, found: HeadStatistics, places: list[Ranked], chosen: Statistic, end: str
 ) -> None:
     """Where the chosen head stands, and the head itself."""
     at = session.choice()
     place = next((each for each in places if (each.layer, each.head) == (at.layer, at.head)), None)
-    st.markdown(f"**Layer {at.layer}, head {at.head}** · {reading.part(at.part).title}")
+    st.markdown(f"**Layer {at.layer}, head {at.head}** · {forward.part(at.part).title}")
     if place is None:
         st.caption(f"{chosen.title} has no value for this head.")
     else:
@@ -103,5 +103,5 @@ def _one(
             f"{place.place} of {len(places)} by {chosen.title.lower()}, {end.lower()} first: "
             f"{value} {chosen.unit}"
         )
-    widgets.one_head(reading, key="found_head", height=HEIGHT)
+    widgets.one_head(forward, key="found_head", height=HEIGHT)
     widgets.ways_on("attention")

@@ -14,7 +14,7 @@ from explorer.app.controls import token as token_chosen
 from explorer.app.progress import with_bar
 from explorer.catalog.entries import Opened
 from explorer.components import matrix
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets import head_metrics_code
 from explorer.views.shared import widgets
@@ -43,19 +43,19 @@ CELLS_HELD = 2_000_000
 """Numbers of all layers together that are held to find a flow."""
 
 
-def show_rollout(opened: Opened, reading: Reading) -> None:
+def show_rollout(opened: Opened, forward: ForwardPass) -> None:
     """Tokens after the layers down, the text across."""
-    if not _in_one_stack(reading):
+    if not _in_one_stack(forward):
         return
     at = session.choice()
-    layer = _up_to(reading)
-    _title(reading, layer)
-    shares, reached = _rolled(opened, reading, layer)
-    tokens = reading.rows(at.part)
+    layer = _up_to(forward)
+    _title(forward, layer)
+    shares, reached = _rolled(opened, forward, layer)
+    tokens = forward.rows(at.part)
     matrix(
         shares,
         tokens,
-        reading.columns(at.part),
+        forward.columns(at.part),
         key="rollout",
         allowed=reached,
         row_name="token",
@@ -71,32 +71,32 @@ def show_rollout(opened: Opened, reading: Reading) -> None:
     widgets.code(
         rollout.mixed,
         rollout.rollout,
-        pasted=lambda: head_metrics_code.rollout(reading, folder, at.part, count),
+        pasted=lambda: head_metrics_code.rollout(forward, folder, at.part, count),
     )
 
 
-def show_flow(opened: Opened, reading: Reading) -> None:
+def show_flow(opened: Opened, forward: ForwardPass) -> None:
     """One token after the layers: what flows to it, beside rollout and plain weight."""
-    if not _in_one_stack(reading):
+    if not _in_one_stack(forward):
         return
     at = session.choice()
-    tokens = reading.rows(at.part)
+    tokens = forward.rows(at.part)
     with st.container(horizontal=True):
-        layer = _up_to(reading)
+        layer = _up_to(forward)
         with st.container(width=CHOICE_WIDTH):
             token = token_chosen("Token", "flow_to", tokens, len(tokens) - 1)
-    _title(reading, layer)
-    flows = _flows(opened, reading, layer, token)
+    _title(forward, layer)
+    flows = _flows(opened, forward, layer, token)
     if isinstance(flows, str):
         session.say(flows)
         return
-    shares, reached = _rolled(opened, reading, layer)
-    heads = range(reading.part(at.part).heads)
-    weights = [reading.weights(at.part, layer, head)[token] for head in heads]
+    shares, reached = _rolled(opened, forward, layer)
+    heads = range(forward.part(at.part).heads)
+    weights = [forward.weights(at.part, layer, head)[token] for head in heads]
     matrix(
         torch.stack([flows, shares[token], torch.stack(weights).double().mean(0)]),
         ["flow", "rollout", "weight"],
-        reading.columns(at.part),
+        forward.columns(at.part),
         key="flow",
         allowed=reached[token].expand(3, -1),
         row_name="measure",
@@ -113,11 +113,11 @@ def show_flow(opened: Opened, reading: Reading) -> None:
     widgets.code(
         rollout.mixed,
         rollout.flows,
-        pasted=lambda: head_metrics_code.flow(reading, folder, at.part, count, token),
+        pasted=lambda: head_metrics_code.flow(forward, folder, at.part, count, token),
     )
 
 
-def _in_one_stack(reading: Reading) -> bool:
+def _in_one_stack(forward: ForwardPass) -> bool:
     if session.choice().part.endswith("self_attn"):
         return True
     session.say(
@@ -125,7 +125,7 @@ def _in_one_stack(reading: Reading) -> bool:
         "source: choose a stack to follow."
     )
     with st.container(horizontal=True):
-        for part in reading.parts:
+        for part in forward.parts:
             if part.name.endswith("self_attn"):
                 st.button(
                     part.title, key=f"follow_{part.title}", on_click=_follow, args=(part.name,)
@@ -137,60 +137,60 @@ def _follow(part: str) -> None:
     st.session_state["part"] = part
 
 
-def _up_to(reading: Reading) -> int:
+def _up_to(forward: ForwardPass) -> int:
     """The last of the layers that are looked through: all of them, unless the reader says less."""
-    layers = [str(layer) for layer in range(reading.part(session.choice().part).layers)]
+    layers = [str(layer) for layer in range(forward.part(session.choice().part).layers)]
     with st.container(width=CHOICE_WIDTH):
         return int(one_of("Through layer", "through", layers, layers[-1], as_list=True))
 
 
-def _title(reading: Reading, layer: int) -> None:
-    part = reading.part(session.choice().part)
+def _title(forward: ForwardPass, layer: int) -> None:
+    part = forward.part(session.choice().part)
     through = f"layers 0 to {layer}" if layer else "layer 0"
     rest = "" if layer == part.layers - 1 else f" of {part.layers}"
     st.markdown(f"**{part.title}, {through}**{rest}")
-    if part.name == "decoder.self_attn" and len(reading.parts) > 1:
+    if part.name == "decoder.self_attn" and len(forward.parts) > 1:
         st.caption("What the decoder takes from the encoder's text is not in this picture.")
 
 
-def _rolled(opened: Opened, reading: Reading, layer: int) -> tuple[Tensor, Tensor]:
+def _rolled(opened: Opened, forward: ForwardPass, layer: int) -> tuple[Tensor, Tensor]:
     """Rollout up to a layer, and which inputs the masks let through to each token."""
     at = session.choice()
     count = layer + 1
 
     def make() -> tuple[Tensor, Tensor]:
-        steps = rollout.mixings(reading, at.part, count)
-        masks = (reading.mask(at.part, each) for each in range(count))
+        steps = rollout.mixings(forward, at.part, count)
+        masks = (forward.mask(at.part, each) for each in range(count))
         with st.spinner("Multiplying the layers"):
             return rollout.rollout(steps), rollout.reached(masks)
 
     return kept(
         opened,
-        ("rollout", at.part, layer, tokens_read(reading)),
+        ("rollout", at.part, layer, tokens_read(forward)),
         make,
         lambda made: made[0].nbytes + made[1].nbytes,
     )
 
 
-def _flows(opened: Opened, reading: Reading, layer: int, token: int) -> Tensor | str:
+def _flows(opened: Opened, forward: ForwardPass, layer: int, token: int) -> Tensor | str:
     """What flows to the token from each input, or the sentence why that is not solved."""
     at = session.choice()
-    count, tokens = layer + 1, len(reading.rows(at.part))
-    masks = [reading.mask(at.part, each) for each in range(count)]
+    count, tokens = layer + 1, len(forward.rows(at.part))
+    masks = [forward.mask(at.part, each) for each in range(count)]
     looks_ahead = any(bool(mask[: token + 1, token + 1 :].any()) for mask in masks)
     first = tokens if looks_ahead else token + 1  # what comes later cannot be reached
     if count > 1 and (edges := _edges(masks, token, first)) * first > rollout.STEPS_SOLVED:
         return TOO_MANY.format(edges=edges, inputs=first)
 
     def make() -> Tensor:
-        steps = rollout.mixings(reading, at.part, count)
+        steps = rollout.mixings(forward, at.part, count)
         mixing = [step[:first, :first].clone() for step in steps]
         solved = with_bar(rollout.flows(mixing, token), first, "Solving the flow, by input")
         return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
 
     return kept(
         opened,
-        ("flow", at.part, layer, token, tokens_read(reading)),
+        ("flow", at.part, layer, token, tokens_read(forward)),
         make,
         lambda made: made.nbytes,
     )

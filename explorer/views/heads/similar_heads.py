@@ -17,7 +17,7 @@ from explorer.app.controls import one_of
 from explorer.app.progress import with_bar
 from explorer.catalog.entries import Opened
 from explorer.components.cells import cells
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets import head_metrics_code
 from explorer.views.heads.finder import strip
@@ -45,22 +45,22 @@ class Compared:
     order: tuple[int, ...]
 
 
-def show(opened: Opened, reading: Reading) -> None:
+def show(opened: Opened, forward: ForwardPass) -> None:
     """The heads nearest to the chosen one, then the table of all."""
     at = session.choice()
-    part = reading.part(at.part)
+    part = forward.part(at.part)
     if part.layers * part.heads == 1:
         session.say("This attention has a single head, and nothing to compare it with.")
         return
-    found = _looks(opened, reading)
+    found = _looks(opened, forward)
     if not found.rows:
         session.say(NOTHING_SEEN)
         return
     arranged = one_of("Arranged", "arranged", (BY_LAYER, BY_LIKENESS))
     st.caption(f"{MEANING} {_rows(found)}")
     st.markdown(f"**Most like layer {at.layer}, head {at.head}**")
-    _nearest(reading, found)
-    table = _table(opened, reading, found)
+    _nearest(forward, found)
+    table = _table(opened, forward, found)
     n = len(table.heads)
     layer, head = table.heads[-1]
     short = f"{layer}.{head} is layer {layer}, head {head}"
@@ -73,20 +73,20 @@ def show(opened: Opened, reading: Reading) -> None:
     here, rows = (at.part, at.layer, at.head), (found.rows, found.of_rows)
     widgets.code(
         head_similarity.apart,
-        pasted=lambda: head_metrics_code.likeness(reading, session.folder(), here, *rows),
+        pasted=lambda: head_metrics_code.likeness(forward, session.folder(), here, *rows),
     )
 
 
-def _nearest(reading: Reading, found: Looks) -> None:
+def _nearest(forward: ForwardPass, found: Looks) -> None:
     at = session.choice()
     own = found.heads.index((at.layer, at.head))
     alike = 1 - head_similarity.apart(found.weights[own], found.weights)
     alike[own] = torch.nan  # it is not compared with itself
-    places = ranking(alike.reshape(reading.part(at.part).layers, -1))
+    places = ranking(alike.reshape(forward.part(at.part).layers, -1))
     if not places:
         session.say("The weights of this head are no numbers, so nothing is like it.")
         return
-    strip(reading, places[:NEAREST], len(places), key="nearest_heads")
+    strip(forward, places[:NEAREST], len(places), key="nearest_heads")
 
 
 def _draw(table: Compared, arranged: str) -> None:
@@ -118,26 +118,26 @@ def _draw(table: Compared, arranged: str) -> None:
         )
 
 
-def _looks(opened: Opened, reading: Reading) -> Looks:
+def _looks(opened: Opened, forward: ForwardPass) -> Looks:
     """The rows that are compared, of every head."""
     part = session.choice().part
-    layers = reading.part(part).layers
+    layers = forward.part(part).layers
 
     def make() -> Looks:
-        steps = head_similarity.looks(reading, part)
+        steps = head_similarity.looks(forward, part)
         return head_similarity.joined(with_bar(steps, layers, "Reading the heads, by layer"))
 
     return kept(
         opened,
-        ("looks", part, tokens_read(reading)),
+        ("looks", part, tokens_read(forward)),
         make,
         lambda made: made.weights.nbytes,
     )
 
 
-def _table(opened: Opened, reading: Reading, found: Looks) -> Compared:
+def _table(opened: Opened, forward: ForwardPass, found: Looks) -> Compared:
     part = session.choice().part
-    shape = reading.part(part)
+    shape = forward.part(part)
     layers = head_similarity.layers_compared(shape.layers, shape.heads)
 
     def make() -> Compared:
@@ -149,7 +149,7 @@ def _table(opened: Opened, reading: Reading, found: Looks) -> Compared:
 
     return kept(
         opened,
-        ("likeness", part, tokens_read(reading)),
+        ("likeness", part, tokens_read(forward)),
         make,
         lambda made: made.distance.nbytes,
     )

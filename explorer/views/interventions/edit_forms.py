@@ -14,7 +14,7 @@ from explorer.app.url import whole
 from explorer.catalog.entries import Opened
 from explorer.components import chips
 from explorer.components.token_labels import text_of
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.core_edits import token_label
 from explorer.interventions.edit_links import LONGEST_TEXT
 from explorer.interventions.edits import (
@@ -38,38 +38,38 @@ STREAM, HEAD_OUT = "Stream after the layer", "Output of the head"
 TOKEN_AT = Folded("token_at", {"token_at": ""})
 
 
-def show(opened: Opened, reading: Reading, changed: Reading) -> None:
+def show(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     """What can be changed, one kind at a time; which head and layer, the sidebar says."""
-    FORMS[one_of("Change", "change", tuple(FORMS))](opened, reading, changed)
+    FORMS[one_of("Change", "change", tuple(FORMS))](opened, forward, changed)
 
 
 def _to() -> str:
     return TO[one_of("Its output becomes", "becomes", tuple(TO))]
 
 
-def _head(opened: Opened, reading: Reading, changed: Reading) -> None:
+def _head(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     at = session.choice()
     edit = AblateHead(at.part, at.layer, at.head, _to())
     label = f"Ablate layer {at.layer}, head {at.head}"
-    button(opened, reading, edit, label, "ablate_head", type="primary")
+    button(opened, forward, edit, label, "ablate_head", type="primary")
 
 
-def _layer(opened: Opened, reading: Reading, changed: Reading) -> None:
+def _layer(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     at, to = session.choice(), _to()
     own = f"{at.part.split('.')[0]}.self_attn"
     with st.container(horizontal=True):
         attention = AblateAttention(at.part, at.layer, to)
         label = f"Ablate the attention of layer {at.layer}"
-        button(opened, reading, attention, label, "ablate_attention")
+        button(opened, forward, attention, label, "ablate_attention")
         mlp = AblateMlp(own, at.layer, to) if opened.config.d_ff else None
         label = f"Ablate the feed-forward of layer {at.layer}"
-        button(opened, reading, mlp, label, "ablate_mlp")
+        button(opened, forward, mlp, label, "ablate_mlp")
 
 
-def _edge(opened: Opened, reading: Reading, changed: Reading) -> None:
+def _edge(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     at = session.choice()
     rows, columns = changed.rows(at.part), changed.columns(at.part)
-    words, holds = reading.part(at.part).words, pinned.seen(changed)
+    words, holds = forward.part(at.part).words, pinned.seen(changed)
     last = len(rows) - 1
     with st.container(horizontal=True):
         query = token("From (query)", "edge_query", rows, _or(holds.query, last))
@@ -86,7 +86,7 @@ def _edge(opened: Opened, reading: Reading, changed: Reading) -> None:
     )
     st.text(f"{said} in layer {at.layer}, head {at.head}.")
     edit = CutEdge(at.part, at.layer, head, query, key, to)
-    button(opened, reading, edit, "Cut the edge", "cut_edge", type="primary")
+    button(opened, forward, edit, "Cut the edge", "cut_edge", type="primary")
     st.caption("The other weights of the row stay as they are: they no longer add up to one.")
 
 
@@ -95,8 +95,8 @@ def _or(place: int | None, otherwise: int) -> int:
     return otherwise if place is None else place
 
 
-def _token(opened: Opened, reading: Reading, changed: Reading) -> None:
-    stack = "encoder" if reading.source else "decoder"
+def _token(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
+    stack = "encoder" if forward.source else "decoder"
     part = f"{stack}.self_attn"
     tokens = changed.source or changed.target
     holds = pinned.seen(changed)
@@ -112,9 +112,9 @@ def _token(opened: Opened, reading: Reading, changed: Reading) -> None:
         typed = st.text_input("Becomes", key="new_token", max_chars=60, **how)
         number, why = one_token(opened, typed or "")
         edit = None if number is None else _become(opened, part, place, number)
-        button(opened, reading, edit, "Replace", "replace_token", type="primary")
+        button(opened, forward, edit, "Replace", "replace_token", type="primary")
         if (mask := opened.tokenizer.mask_id) is not None:
-            button(opened, reading, _become(opened, part, place, mask), "Mask it", "mask_token")
+            button(opened, forward, _become(opened, part, place, mask), "Mask it", "mask_token")
     if why:
         st.text(why)
 
@@ -154,19 +154,19 @@ def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
     return None, f"“{typed[:40]}” is {len(inside)} tokens here: {named}. Type one."
 
 
-def _patch(opened: Opened, reading: Reading, changed: Reading) -> None:
+def _patch(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     at = session.choice()
     words = "A sentence of as many tokens; what the model makes of it there is put in here"
     how: dict[str, Any] = {"max_chars": LONGEST_TEXT, "help": words, "bind": "query-params"}
     other = st.text_input("Another sentence", key="patch_text", **how)
     what = one_of("What is put in", "patch_what", (HEAD_OUT, STREAM))
     part = at.part if what == HEAD_OUT else f"{at.part.split('.')[0]}.self_attn"
-    rows = reading.rows(part)
+    rows = forward.rows(part)
     place = token("At", "patch_at", rows, len(rows) - 1)
     head = at.head if what == HEAD_OUT else None
     edit = Patch(part, at.layer, head, place, other) if (other or "").strip() else None
     of = f"layer {at.layer}, head {at.head}" if head is not None else f"layer {at.layer}"
-    button(opened, reading, edit, f"Patch {of}", "patch", type="primary")
+    button(opened, forward, edit, f"Patch {of}", "patch", type="primary")
 
 
 FORMS = {

@@ -24,7 +24,7 @@ from explorer.charts.before_after import Point, by_edges
 from explorer.components.cells import cells
 from explorer.inference.answers import option_name
 from explorer.inference.edited_pass import Edited
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
 from explorer.interventions.core_edits import Misfit, head_out, same_length
@@ -43,7 +43,7 @@ TOO_LONG = "One pass for every head of this model takes too long: shorten the te
 NO_HEAD = "This model ends in vectors, so no answer comes out that could be compared."
 
 
-def every_head(opened: Opened, reading: Reading, passed: Edited, place: int) -> None:
+def every_head(opened: Opened, forward: ForwardPass, passed: Edited, place: int) -> None:
     """One cell a head: what is different at the chosen position without it, or with another's."""
     if opened.config.head == "none":
         st.text(NO_HEAD)
@@ -57,16 +57,16 @@ def every_head(opened: Opened, reading: Reading, passed: Edited, place: int) -> 
     if way == PATCHED:
         text = _another_sentence()
         try:
-            instead = _outputs(opened, reading, at.part, text)
+            instead = _outputs(opened, forward, at.part, text)
         except Misfit as error:
             st.text(str(error))
             return
-    count = reading.part(at.part).layers
+    count = forward.part(at.part).layers
     once = [
-        ablation.multiplications(opened.model, given(reading), at.part, layer)
+        ablation.multiplications(opened.model, given(forward), at.part, layer)
         for layer in range(count)
     ]
-    takes = reading.part(at.part).heads * sum(once)
+    takes = forward.part(at.part).heads * sum(once)
     if takes > ablation.MOST:
         st.text(TOO_LONG)
         return
@@ -95,7 +95,7 @@ def every_head(opened: Opened, reading: Reading, passed: Edited, place: int) -> 
             scale="sequential" if number == KL else "diverging",
         )
         is_kl = number == KL
-        what = "KL(before ‖ after)" if is_kl else _likeliest(opened, passed.reading, place)
+        what = "KL(before ‖ after)" if is_kl else _likeliest(opened, passed.forward, place)
         made = "as it is over the other sentence" if text else "set to zero"
         st.caption(f"Each head alone {made}, {_in(passed)}: {what} at the chosen position.")
     with numbers:
@@ -113,8 +113,8 @@ def every_head(opened: Opened, reading: Reading, passed: Edited, place: int) -> 
         )
 
 
-def _likeliest(opened: Opened, reading: Reading, place: int) -> str:
-    here = output_change.logits(reading, place)
+def _likeliest(opened: Opened, forward: ForwardPass, place: int) -> str:
+    here = output_change.logits(forward, place)
     best = option_name(opened, int(here.argmax()))
     return f"how the logit of “{literal(best)}” changes"
 
@@ -126,7 +126,7 @@ def _in(passed: Edited) -> str:
 
 def _of(passed: Edited) -> tuple[Hashable, ...]:
     """What tells this pass from others of the model."""
-    return passed.reading.text, passed.reading.pair, passed.made
+    return passed.forward.text, passed.forward.pair, passed.made
 
 
 def _another_sentence() -> str:
@@ -139,10 +139,10 @@ def _another_sentence() -> str:
     return (typed or "").strip()
 
 
-def _outputs(opened: Opened, reading: Reading, part: str, text: str) -> Callable[[int], Tensor]:
+def _outputs(opened: Opened, forward: ForwardPass, part: str, text: str) -> Callable[[int], Tensor]:
     """What the heads of a layer give over another text, (heads, tokens, d_head)."""
-    other = same_length(opened, reading, part, text)
-    heads = range(reading.part(part).heads)
+    other = same_length(opened, forward, part, text)
+    heads = range(forward.part(part).heads)
     return lambda layer: torch.stack([head_out(other, part, layer, head) for head in heads])
 
 
@@ -155,14 +155,14 @@ def _measured(
     instead: Callable[[int], Tensor] | None,
 ) -> Tensor:
     """(2, layers, heads): KL in nats, and the change of the logit of the likeliest option."""
-    reading, edits = passed.reading, passed.in_core
-    layers = reading.part(part).layers
-    before = output_change.logits(reading, place)
+    forward, edits = passed.forward, passed.in_core
+    layers = forward.part(part).layers
+    before = output_change.logits(forward, place)
     likeliest = int(before.argmax())
 
     def layer_by_layer() -> Tensor:
         steps = ablation.every_head(
-            opened.model, reading.trace, given(reading), part, layers, place, edits, instead
+            opened.model, forward.trace, given(forward), part, layers, place, edits, instead
         )
         rows = (
             torch.stack([output_change.kl(before, seen), (seen - before)[:, likeliest].double()])
@@ -190,9 +190,9 @@ def _begin(begun: str, asked: Hashable) -> None:
     st.session_state[begun] = asked
 
 
-def given(reading: Reading) -> tuple[Tensor, ...]:
+def given(forward: ForwardPass) -> tuple[Tensor, ...]:
     """What the pass was given: ids, or source and target."""
-    return tuple(ids_of([tokens]) for tokens in (reading.source, reading.target) if tokens)
+    return tuple(ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens)
 
 
 def tested(opened: Opened, passed: Edited, place: int) -> None:
@@ -200,7 +200,7 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return
-    at, reading = session.choice(), passed.reading
+    at, forward = session.choice(), passed.forward
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scope = one_of("Edges of", "edges_of", (THIS_HEAD, WHOLE_LAYER))
         seed = int(
@@ -217,7 +217,7 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
         )
     head = at.head if scope == THIS_HEAD else None
     key = ("faithful", *_of(passed), at.part, at.layer, head, place, seed)
-    own = opened.model, reading.trace, given(reading), at.part, at.layer, head
+    own = opened.model, forward.trace, given(forward), at.part, at.layer, head
     try:
         takes = work(*own)
     except TooManyEdges as error:
@@ -225,7 +225,7 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
         return
     if not _started("cuts", (opened.name, *key), takes):
         return
-    before = output_change.logits(reading, place)
+    before = output_change.logits(forward, place)
 
     def make() -> Faithfulness:
         with bar("Cutting edges") as report:

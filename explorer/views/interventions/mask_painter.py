@@ -10,7 +10,7 @@ from explorer.app.controls import one_of, token
 from explorer.catalog.entries import Opened
 from explorer.components.cells import cells
 from explorer.components.token_labels import text_of, texts
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask
 from explorer.views.shared import edit_history
 
@@ -30,17 +30,17 @@ MOST_PAINTED = 96
 LARGEST_SIZE = 4_096
 
 
-def mask(opened: Opened, reading: Reading, changed: Reading) -> None:
+def mask(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     """One of three ways to change who may look at whom."""
     way = one_of("How", "mask_how", (PRESET, KEY, CELLS))
     scope = one_of("Where", "mask_where", (THIS_LAYER, EVERY_LAYER))
     at = session.choice()
     layer = at.layer if scope == THIS_LAYER else None
-    {PRESET: _preset, KEY: _key, CELLS: _cells}[way](opened, reading, changed, layer)
+    {PRESET: _preset, KEY: _key, CELLS: _cells}[way](opened, forward, changed, layer)
     _blind(changed)
 
 
-def _preset(opened: Opened, reading: Reading, changed: Reading, layer: int | None) -> None:
+def _preset(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: int | None) -> None:
     part = session.choice().part
     if part == "decoder.cross_attn":
         st.text("Rows and columns are two texts here, so no key is ahead of a query or near it.")
@@ -61,7 +61,7 @@ def _preset(opened: Opened, reading: Reading, changed: Reading, layer: int | Non
             or 1
         )
     edit = PresetMask(part, layer, name, size)
-    edit_history.button(opened, reading, edit, "Set the mask", "set_mask", type="primary")
+    edit_history.button(opened, forward, edit, "Set the mask", "set_mask", type="primary")
     if name == "padding":
         st.caption(
             "As in a batch that was filled up: the last tokens are taken for filler, and nobody "
@@ -69,21 +69,21 @@ def _preset(opened: Opened, reading: Reading, changed: Reading, layer: int | Non
         )
 
 
-def _key(opened: Opened, reading: Reading, changed: Reading, layer: int | None) -> None:
+def _key(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: int | None) -> None:
     part = session.choice().part
     key = token("Key", "mask_key", changed.columns(part), 0)
     edit = HideKey(part, layer, key)
-    edit_history.button(opened, reading, edit, "Hide it from everybody", "hide_key", type="primary")
+    edit_history.button(opened, forward, edit, "Hide it from everybody", "hide_key", type="primary")
 
 
-def _cells(opened: Opened, reading: Reading, changed: Reading, layer: int | None) -> None:
+def _cells(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: int | None) -> None:
     at = session.choice()
     rows, columns = changed.rows(at.part), changed.columns(at.part)
     allowed = changed.mask(at.part, at.layer)
 
     def toggle(row: int, column: int) -> None:
         may = not bool(allowed[row, column])
-        edit_history.make(opened, reading, MaskCell(at.part, layer, row, column, may))
+        edit_history.make(opened, forward, MaskCell(at.part, layer, row, column, may))
 
     if max(allowed.shape) > MOST_PAINTED:
         st.text(f"More than {MOST_PAINTED} tokens are chosen from lists.")
@@ -93,7 +93,7 @@ def _cells(opened: Opened, reading: Reading, changed: Reading, layer: int | None
             may = not bool(allowed[row, column])
             edit = MaskCell(at.part, layer, row, column, may)
             label = "Allow" if may else "Forbid"
-            edit_history.button(opened, reading, edit, label, "set_cell", type="primary")
+            edit_history.button(opened, forward, edit, label, "set_cell", type="primary")
         return
     weights = changed.weights(at.part, at.layer, at.head)
     st.caption("A click forbids a cell, or allows it. Numbers are the weights of the chosen head.")
@@ -113,7 +113,7 @@ def _cells(opened: Opened, reading: Reading, changed: Reading, layer: int | None
     )
 
 
-def _blind(changed: Reading) -> None:
+def _blind(changed: ForwardPass) -> None:
     """Queries that may look nowhere now, by name."""
     at = session.choice()
     blind = (~changed.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()

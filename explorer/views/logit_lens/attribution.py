@@ -13,7 +13,7 @@ from explorer.app import session
 from explorer.app.controls import one_of
 from explorer.catalog.entries import Opened
 from explorer.components.cells import cells
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
@@ -25,7 +25,7 @@ LONG = {**SHORT, "decoder.cross_attn": "cross-attention "}
 
 
 def show(
-    opened: Opened, reading: Reading, place: int, logits: Tensor, named: Callable[[int], str]
+    opened: Opened, forward: ForwardPass, place: int, logits: Tensor, named: Callable[[int], str]
 ) -> int:
     """One cell for every head and feed-forward layer; beside it the sum, ending in the logit.
 
@@ -38,7 +38,7 @@ def show(
     found = kept(
         opened,
         ("contributions", at.text, at.pair, place, option),
-        lambda: contributions(reading, place, option),
+        lambda: contributions(forward, place, option),
         lambda made: made.feed_forward.nbytes + sum(h.nbytes for h in made.heads.values()),
     )
     drawn, numbers = widgets.side_by_side(6, 4)

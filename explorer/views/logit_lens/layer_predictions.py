@@ -14,7 +14,7 @@ from explorer.catalog.entries import Opened
 from explorer.charts.bars import bars
 from explorer.components.token_labels import text_of
 from explorer.inference.answers import class_names
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.literal import literal
 from explorer.text.number_format import three
@@ -26,7 +26,7 @@ BAR = 28
 WIDTH = 560
 
 
-def show(opened: Opened, reading: Reading) -> tuple[int, int] | None:
+def show(opened: Opened, forward: ForwardPass) -> tuple[int, int] | None:
     """One row a layer; how likely the answer is; what one logit is made of.
 
     Gives the place, and the number of the word or class of that logit; None without a head.
@@ -34,11 +34,11 @@ def show(opened: Opened, reading: Reading) -> tuple[int, int] | None:
     if opened.config.head == "none":
         session.say("This model ends in vectors, so there is nothing to read its streams with.")
         return None
-    place, at = place_chosen(opened, reading), session.choice()
+    place, at = place_chosen(opened, forward), session.choice()
     logits = kept(
         opened,
         ("lens", at.text, at.pair, place),
-        lambda: lens(reading, place),
+        lambda: lens(forward, place),
         lambda made: made.nbytes,
     )
     answer = int(logits[-1].argmax())
@@ -56,7 +56,7 @@ def show(opened: Opened, reading: Reading) -> tuple[int, int] | None:
         )
         st.caption("How likely it is after each layer, and which place it has among all options.")
     st.markdown("**What a logit is made of**")
-    return place, attribution.show(opened, reading, place, logits[-1], named)
+    return place, attribution.show(opened, forward, place, logits[-1], named)
 
 
 def _table(logits: Tensor, steps: list[str], named: Callable[[int], str]) -> None:

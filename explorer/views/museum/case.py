@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from explorer.catalog.entries import Opened
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of, segments_of
 from explorer.views.museum.museum_taps import Cut, Pieces, Unseeing
 from models import Transformer
@@ -30,7 +30,7 @@ class Case:
 
     `ids` (1, s) is what the first stack reads, `target` (1, t) what a decoder beside an
     encoder reads, `segments` (1, s) which of two texts a token belongs to, where the model
-    tells them apart; `reading` names all of them. `look` is the attention that is drawn:
+    tells them apart; `forward` names all of them. `look` is the attention that is drawn:
     its part, layer and head.
     """
 
@@ -39,7 +39,7 @@ class Case:
     target: Tensor | None
     segments: Tensor | None
     labels: Tensor | None
-    reading: Reading
+    forward: ForwardPass
     opened: Opened
     look: Look
 
@@ -116,23 +116,23 @@ class Case:
         return " ".join(self.opened.tokenizer.token(i).label for i in ids)
 
 
-def case_of(opened: Opened, reading: Reading, look: Look) -> Case:
+def case_of(opened: Opened, forward: ForwardPass, look: Look) -> Case:
     """The right run: the opened model over the text it read."""
-    ids = ids_of([reading.tokens])
-    target = ids_of([reading.target]) if opened.config.kind == "encoder-decoder" else None
-    labels = _labels_of(opened, reading, ids)
-    segments = segments_of(opened, [reading.tokens])
-    return Case(opened.model, ids, target, segments, labels, reading, opened, look)
+    ids = ids_of([forward.tokens])
+    target = ids_of([forward.target]) if opened.config.kind == "encoder-decoder" else None
+    labels = _labels_of(opened, forward, ids)
+    segments = segments_of(opened, [forward.tokens])
+    return Case(opened.model, ids, target, segments, labels, forward, opened, look)
 
 
-def _labels_of(opened: Opened, reading: Reading, ids: Tensor) -> Tensor | None:
+def _labels_of(opened: Opened, forward: ForwardPass, ids: Tensor) -> Tensor | None:
     kind, head = opened.config.kind, opened.config.head
     if head == "none":
         return None
     if head == "classifier":
-        return reading.trace.output[reading.row].argmax(-1)[None]
+        return forward.trace.output[forward.row].argmax(-1)[None]
     if kind == "encoder-decoder":
-        return ids_of([reading.written])
+        return ids_of([forward.written])
     if kind == "decoder":
         return torch.cat((ids[:, 1:], torch.full((1, 1), IGNORE)), 1)
     return ids

@@ -11,7 +11,7 @@ from explorer.app.controls import one_of
 from explorer.catalog.entries import LibraryError, Opened, open_entry
 from explorer.components import matrix
 from explorer.inference.first_look import first_look
-from explorer.inference.forward_pass import Reading, ReadingError, read
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
 from explorer.snippets import museum_code as snippets
 from explorer.views.museum import exhibit_details
@@ -56,18 +56,18 @@ def _filled_with() -> str:
     return f"{FILLED} {one_of('Filled with', 'fill', tuple(FILLS))}"
 
 
-def _lines(exhibit: Exhibit, mistake: str, chosen: tuple[Opened, Reading] | None) -> str:
+def _lines(exhibit: Exhibit, mistake: str, chosen: tuple[Opened, ForwardPass] | None) -> str:
     if chosen is None:
         return snippets.of_the_document(exhibit)
-    opened, reading = chosen
+    opened, forward = chosen
     folder = shelves.seen()[opened.name].folder
-    return snippets.both_runs(exhibit.sign, mistake, reading, folder, look_of(opened))
+    return snippets.both_runs(exhibit.sign, mistake, forward, folder, look_of(opened))
 
 
-def _runs(exhibit: Exhibit, mistake: str, opened: Opened, reading: Reading) -> None:
+def _runs(exhibit: Exhibit, mistake: str, opened: Opened, forward: ForwardPass) -> None:
     """The run with the mistake, if one is made, and the right one beside it."""
     names = (exhibit.sign, MAP)
-    before, after = (measured(opened, reading, made, names) for made in (mistake, ""))
+    before, after = (measured(opened, forward, made, names) for made in (mistake, ""))
     heads = "The mistake is made" if mistake else "The mistake is not made", "As it should be"
     places = widgets.side_by_side(1, 1)
     for place, head, found, side in zip(places, heads, (before, after), SIDES, strict=True):
@@ -152,17 +152,17 @@ def _begun(said: str) -> str:
 
 
 def measured(
-    opened: Opened, reading: Reading, mistake: str, instruments: tuple[str, ...]
+    opened: Opened, forward: ForwardPass, mistake: str, instruments: tuple[str, ...]
 ) -> dict[str, Found]:
     """What these instruments show of the model with a mistake, or with none; kept."""
 
     look = look_of(opened)
 
     def make() -> dict[str, Found]:
-        case = with_mistake(case_of(opened, reading, look), mistake)
+        case = with_mistake(case_of(opened, forward, look), mistake)
         return {name: INSTRUMENTS[name](case) for name in instruments}
 
-    key = ("museum", mistake, instruments, look, reading.text, reading.pair)
+    key = ("museum", mistake, instruments, look, forward.text, forward.pair)
     return kept(opened, key, make, _size)
 
 
@@ -177,39 +177,39 @@ def with_mistake(case: Case, mistake: str) -> Case:
     return case.of(MISTAKES[mistake].make(case.model)) if mistake else case
 
 
-def fitting(mistake: str) -> tuple[Opened, Reading] | None:
+def fitting(mistake: str) -> tuple[Opened, ForwardPass] | None:
     """The chosen model where it can have the mistake, else the first that can, and says so."""
     misfit: Callable[..., str | None] = MISTAKES[mistake].misfit
     opened = session.opened()
     why = misfit(opened.config)
     if why is None:
-        reading = session.reading_of_text()
-        widgets.notes(reading.notes)
-        return opened, reading
+        forward = session.reading_of_text()
+        widgets.notes(forward.notes)
+        return opened, forward
     for entry in shelves.seen().values():
         if entry.config is None or misfit(entry.config) is not None:
             continue
         try:
             other = open_entry(entry)
-            reading = _read(other, entry.example)
-        except (LibraryError, ReadingError):
+            forward = _read(other, entry.example)
+        except (LibraryError, ForwardPassError):
             continue
         session.say(
             f"{opened.name} cannot have this mistake: {why}. So {other.name} makes it here, and "
-            f"reads “{reading.text}”."
+            f"reads “{forward.text}”."
         )
-        return other, reading
+        return other, forward
     session.say(NO_MODEL.format(why=why))
     return None
 
 
-def _read(opened: Opened, example: str) -> Reading:
+def _read(opened: Opened, example: str) -> ForwardPass:
     """The reader's sentence where this model knows its words, else one of the model's own."""
     try:
-        reading = read(opened, session.choice().text)
-    except ReadingError:
-        return read(opened, example)
-    return read(opened, example) if reading.notes else reading
+        forward = run_text(opened, session.choice().text)
+    except ForwardPassError:
+        return run_text(opened, example)
+    return run_text(opened, example) if forward.notes else forward
 
 
 def _size(found: dict[str, Found]) -> int:

@@ -41,8 +41,8 @@ def show() -> Callable[[], str] | None:
     if not fitting:
         session.say(NOTHING)
         return None
-    reading = session.reading_of_text()
-    widgets.notes(reading.notes)
+    forward = session.reading_of_text()
+    widgets.notes(forward.notes)
     st.text(WHAT.format(count=len(fitting)))
     seed, place = _question(len(fitting))
     hidden = order(fitting, seed)[place]
@@ -52,7 +52,7 @@ def show() -> Callable[[], str] | None:
         name = one_of("Hold to it", "instrument", names)
         st.markdown(f"**{name}, of the run with a mistake**")
         found, right = (
-            exhibit_view.measured(opened, reading, made, (name,))[name]
+            exhibit_view.measured(opened, forward, made, (name,))[name]
             for made in (hidden.name, "")
         )
         exhibit_view.draw(found, "found", right)
@@ -61,14 +61,14 @@ def show() -> Callable[[], str] | None:
         _answer(hidden, fitting, key)
         _score()
     if _is_settled(key):
-        wrong = exhibit_view.measured(opened, reading, hidden.name, (hidden.sign,))[hidden.sign]
-        right = exhibit_view.measured(opened, reading, "", (hidden.sign,))[hidden.sign]
+        wrong = exhibit_view.measured(opened, forward, hidden.name, (hidden.sign,))[hidden.sign]
+        right = exhibit_view.measured(opened, forward, "", (hidden.sign,))[hidden.sign]
         exhibit_view.given_away(hidden, wrong, right)
         for head, each in (("The run with the mistake", wrong), ("As it should be", right)):
             st.text(f"{head}: {each.said}")
     made = hidden.name if _is_settled(key) else ""
     folder, look = session.folder(), exhibit_view.look_of(opened)
-    return lambda: snippets.both_runs(name, made, reading, folder, look)
+    return lambda: snippets.both_runs(name, made, forward, folder, look)
 
 
 def order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:

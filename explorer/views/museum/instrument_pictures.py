@@ -40,15 +40,15 @@ class Picture:
 def named_look(case: Case) -> str:
     """The attention that is drawn, by the names of the sidebar."""
     part, layer, head = case.look
-    return f"layer {layer}, head {head} · {case.reading.part(part).title}"
+    return f"layer {layer}, head {head} · {case.forward.part(part).title}"
 
 
 def looks(case: Case, weights: Tensor) -> Picture:
     """The map of the chosen head; a decoder that looks at the source instead is labelled so."""
     part = case.look[0]
-    rows, columns = case.reading.rows(part), case.reading.columns(part)
+    rows, columns = case.forward.rows(part), case.forward.columns(part)
     if weights.shape != (len(rows), len(columns)):
-        rows = columns = case.reading.source
+        rows = columns = case.forward.source
     down, across = (tuple(token.label for token in each) for each in (rows, columns))
     return Picture(weights, down, across)
 
@@ -56,7 +56,7 @@ def looks(case: Case, weights: Tensor) -> Picture:
 def of_nothing(case: Case, weights: Tensor) -> Picture:
     """What the first head makes of a sentence of which nothing may be seen."""
     names = _names(case, case.ids[0])
-    part = case.reading.parts[0].title
+    part = case.forward.parts[0].title
     shows = f"Layer 0, head 0 · {part}, where nothing of the sentence may be seen."
     return Picture(weights, names, names, shows=shows)
 
@@ -93,16 +93,16 @@ def with_filler(case: Case, longer: Tensor) -> Picture | None:
     if case.ids.shape[1] > MOST_WITH_FILLER:
         return None
     if part == "decoder.self_attn" and case.target is not None:  # it never meets the source
-        part, layer, head = case.reading.parts[0].name, 0, 0
+        part, layer, head = case.forward.parts[0].name, 0, 0
     site = f"{named_site(part, layer)}.weights"
     weights = case.seen({site: one_head(head)}, ids=longer).get(site)
     if weights is None:
         return None
-    rows = tuple(token.label for token in case.reading.rows(part))
+    rows = tuple(token.label for token in case.forward.rows(part))
     across = _names(case, longer[0])
     if weights.shape[0] < len(rows) or weights.shape[1] != len(across):
         return None
-    title = case.reading.part(part).title
+    title = case.forward.part(part).title
     shows = f"Layer {layer}, head {head} · {title}, with filler behind the sentence."
     return Picture(weights[: len(rows)], rows, across, shows=shows)
 

@@ -11,7 +11,7 @@ from explorer.app import session, shelves
 from explorer.app.controls import one_of
 from explorer.catalog import descriptions, entries
 from explorer.catalog.entries import LibraryError
-from explorer.inference.forward_pass import ReadingError, read
+from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.snippets import museum_code as snippets
 from explorer.text.labels import cut
 from explorer.views.museum import document_systems
@@ -103,8 +103,8 @@ def _bring(system: System, bar: DeltaGenerator) -> None:
     bar.progress(0.8, "It reads your sentence")
     text = session.choice().text
     try:
-        why = " ".join(read(opened, text).notes)
-    except ReadingError as error:
+        why = " ".join(run_text(opened, text).notes)
+    except ForwardPassError as error:
         why = str(error)
     if why:
         why = f"{why} So your sentence “{cut(text, LONGEST_QUOTED)}” was changed."

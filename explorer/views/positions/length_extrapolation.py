@@ -54,22 +54,22 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
     if not can_have(opened.model, name, count):
         missing(name, CANNOT)
         return None
-    reading, at = session.reading_of_text(), session.choice()
+    forward, at = session.reading_of_text(), session.choice()
     found = kept(
         opened,
-        ("longer", reading.text, reading.pair, count, name, at.part, at.layer, at.head),
-        lambda: longer(opened, reading, count, name, at.part, at.layer, at.head),
+        ("longer", forward.text, forward.pair, count, name, at.part, at.layer, at.head),
+        lambda: longer(opened, forward, count, name, at.part, at.layer, at.head),
         lambda made: made.looks_at.nbytes,
     )
     if found.part != at.part:
         st.caption(
-            f"{reading.part(at.part).title}, chosen in the sidebar, starts from what is written. "
+            f"{forward.part(at.part).title}, chosen in the sidebar, starts from what is written. "
             "It is what the encoder reads that is longer here, so its layer 0 is shown."
         )
-    where = f"layer {found.layer}, head {at.head} · {reading.part(found.part).title}"
+    where = f"layer {found.layer}, head {at.head} · {forward.part(found.part).title}"
     _show(found, name, opened.config.positions, where)
     folder = session.folder()
-    return lambda: snippets.longer(reading, folder, count, name, (found.part, found.layer, at.head))
+    return lambda: snippets.longer(forward, folder, count, name, (found.part, found.layer, at.head))
 
 
 def _count(trained: int) -> int:

@@ -22,7 +22,7 @@ from explorer.app.controls import follow, one_of, token
 from explorer.catalog.entries import Opened
 from explorer.components import chips, matrix
 from explorer.components.token_labels import text_of
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets import positions_code as snippets
 from explorer.text.labels import cut
@@ -45,43 +45,43 @@ WRITES = (
 
 def order(opened: Opened, name: str) -> Callable[[], str] | None:
     """The text passed twice in this scheme, what became of every token, and the lines of it."""
-    reading = session.reading_of_text()
-    if not can_have(opened.model, name, longest(reading)):
+    forward = session.reading_of_text()
+    if not can_have(opened.model, name, longest(forward)):
         missing(name, CANNOT)
         return None
-    wanted = _order(reading)
+    wanted = _order(forward)
     if wanted is None:
         return None
     found = kept(
         opened,
-        ("moved", reading.text, reading.pair, tuple(wanted), name),
-        lambda: moved(opened, reading, wanted, name),
+        ("moved", forward.text, forward.pair, tuple(wanted), name),
+        lambda: moved(opened, forward, wanted, name),
         lambda made: made.before.bytes + made.after.bytes,
     )
-    chips([reading.tokens[place] for place in wanted], key="new_order")
+    chips([forward.tokens[place] for place in wanted], key="new_order")
     st.markdown(f"**{_verdict(found)}**")
     st.caption(_why(found, name, opened.config.positions))
     _maps(found)
     _table(found)
-    widgets.notes(reading.notes)
+    widgets.notes(forward.notes)
     at, own, folder = session.choice(), opened.config.positions, session.folder()
     return lambda: snippets.order(found, folder, name, own, (at.part, at.layer, at.head))
 
 
-def _order(reading: Reading) -> list[int] | None:
+def _order(forward: ForwardPass) -> list[int] | None:
     """The former place of the token at every place; None where what was typed is no order."""
     how = one_of("Order", "order_of", (BACKWARDS, SWAP, OWN))
     if how == BACKWARDS:
-        return backwards(reading)
-    last = len(reading.tokens) - 1
+        return backwards(forward)
+    last = len(forward.tokens) - 1
     if how == SWAP:
         places = widgets.side_by_side(1, 1, 2)
-        typed = [at for at, each in enumerate(reading.tokens) if not each.special] or [0]
+        typed = [at for at, each in enumerate(forward.tokens) if not each.special] or [0]
         with places[0]:
-            first = token("One token", "swap_one", reading.tokens, typed[0])
+            first = token("One token", "swap_one", forward.tokens, typed[0])
         with places[1]:
-            second = token("The other", "swap_other", reading.tokens, typed[-1])
-        return swapped(reading, first, second)
+            second = token("The other", "swap_other", forward.tokens, typed[-1])
+        return swapped(forward, first, second)
     as_they_stand = " ".join(map(str, range(last + 1)))
     usual = as_they_stand if len(as_they_stand) <= session.TEXT_LIMIT else ""
     follow("places", usual)
@@ -190,20 +190,20 @@ def _table(found: Moved) -> None:
         )
     with right:
         answers = {"Its answer before": found.before, "In the new order": found.after}
-        for title, reading in answers.items():
+        for title, forward in answers.items():
             st.markdown(f"**{title}**")
-            _answer(reading)
+            _answer(forward)
         if found.before.answer.kind == "text":
             st.caption(WRITES)
 
 
-def _answer(reading: Reading) -> None:
+def _answer(forward: ForwardPass) -> None:
     """What the model makes of it, in a few lines."""
-    guesses = reading.answer.guesses[:3]
-    if reading.answer.kind == "text":
-        st.text(reading.answer.text)
+    guesses = forward.answer.guesses[:3]
+    if forward.answer.kind == "text":
+        st.text(forward.answer.text)
     elif guesses:
         said = ", ".join(f"{guess.label} {three(guess.probability)}" for guess in guesses)
         st.text(said)
     else:
-        st.text(reading.answer.note or widgets.ENDS_IN_VECTORS)
+        st.text(forward.answer.note or widgets.ENDS_IN_VECTORS)

@@ -12,7 +12,7 @@ from explorer.app import session
 from explorer.app.controls import one_of, token, token_names
 from explorer.charts import query_key_bars
 from explorer.components.token_labels import Label, text_of
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import attention_code as snippets
 from explorer.text.number_format import three
 from explorer.views.query_key import value_panel
@@ -27,39 +27,39 @@ ROW_HEIGHT = 38 + 35 * 15
 """Fifteen keys are in sight."""
 
 
-def show(reading: Reading) -> Pair:
+def show(forward: ForwardPass) -> Pair:
     """The whole screen for the head that is chosen in the sidebar, and which two tokens."""
     at = session.choice()
     here = (at.part, at.layer, at.head)
-    words = reading.part(at.part).words
-    rows, columns = reading.rows(at.part), reading.columns(at.part)
+    words = forward.part(at.part).words
+    rows, columns = forward.rows(at.part), forward.columns(at.part)
     places = widgets.side_by_side(3, 3, 4)
     with places[0]:
         label = _called("Query", words.row)
         query = token(label, "query", rows, len(rows) - 1, on_change=_hold, args=("query",))
     with places[1]:
-        best = strongest(reading, *here, query)
+        best = strongest(forward, *here, query)
         label = _called("Key", words.column)
         key = token(label, "key", columns, best, on_change=_hold, args=("key",))
     with places[2]:
         order = one_of("Order of the dimensions", "order", (BY_DIMENSION, BY_SIZE))
-    found = pair(reading, *here, query, key)
-    title = f"**Layer {at.layer}, head {at.head}** · {reading.part(at.part).title}"
+    found = pair(forward, *here, query, key)
+    title = f"**Layer {at.layer}, head {at.head}** · {forward.part(at.part).title}"
     names = (f"“{text_of(rows[query])}”", f"“{text_of(columns[key])}”")
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:
         st.markdown(title)
         st.text(said(found, words.cell, *names))
-        widgets.notes(pinned.both_names(reading, at.part, query))
+        widgets.notes(pinned.both_names(forward, at.part, query))
         pinned_pair.way_here(Held(query, key))
-        _bars(found, order, reading.config)
+        _bars(found, order, forward.config)
     with numbers:
         st.markdown("**From the product to the weight**")
         tables.steps(ledger(found), "Every step from the product of query and key to the weight")
         st.caption(_checked(found))
         _row(found, columns)
-    value_panel.show(reading, query, key)
-    _distance(reading, by_distance(reading, *here, query, key), found)
+    value_panel.show(forward, query, key)
+    _distance(forward, by_distance(forward, *here, query, key), found)
     return found
 
 
@@ -69,10 +69,10 @@ def _hold(which: str) -> None:
     pinned.hold(Held(place, before.key) if which == "query" else Held(before.query, place))
 
 
-def pasted(reading: Reading, found: Pair) -> str:
+def pasted(forward: ForwardPass, found: Pair) -> str:
     """The lines that make the numbers of this pair."""
     at, folder = session.choice(), session.folder()
-    return snippets.pair(reading, folder, (at.part, at.layer, at.head), found.query, found.key)
+    return snippets.pair(forward, folder, (at.part, at.layer, at.head), found.query, found.key)
 
 
 def _called(label: str, role: str) -> str:
@@ -192,12 +192,12 @@ def _as_they_met(config: TransformerConfig) -> str:
     return "Query and key are shown as they met" + (f", after {after}." if after else ".")
 
 
-def _distance(reading: Reading, curve: ByDistance | None, found: Pair) -> None:
+def _distance(forward: ForwardPass, curve: ByDistance | None, found: Pair) -> None:
     """The pair at other distances, where positions act on the score."""
     with st.container(width=widgets.WIDEST):
         st.markdown("**The same two tokens at another distance**")
         if curve is None:
-            st.caption(_no_curve(reading))
+            st.caption(_no_curve(forward))
             return
         spec = query_key_bars.by_distance(curve.points, curve.actual, curve.what)
         st.vega_lite_chart(spec, height=DISTANCE_HEIGHT, key="pair_distance")
@@ -214,10 +214,10 @@ def _curve_said(curve: ByDistance) -> str:
     return f"{what} The dot is this pair, {curve.actual} apart.{steps}"
 
 
-def _no_curve(reading: Reading) -> str:
+def _no_curve(forward: ForwardPass) -> str:
     if session.choice().part == "decoder.cross_attn":
         return "Cross-attention knows no distance: query and key stand in two different texts."
-    if reading.config.positions == "none":
+    if forward.config.positions == "none":
         return "This model is told no positions, so distance changes nothing."
     return (
         "This model's positions were added to its embeddings, so they are part of the query and "

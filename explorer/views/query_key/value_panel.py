@@ -10,17 +10,17 @@ from explorer.app import session
 from explorer.app.controls import one_of
 from explorer.app.url import whole
 from explorer.charts import query_key_bars
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.views.shared import tables, widgets
 
 HEIGHT, MOST_NUMBERS = 110, 32
 
 
-def show(reading: Reading, query: int, key: int) -> None:
+def show(forward: ForwardPass, query: int, key: int) -> None:
     """The value of the key on its way, then one number of the stream with all that is added."""
     at = session.choice()
-    found = onward(reading, at.part, at.layer, at.head, query, key)
+    found = onward(forward, at.part, at.layer, at.head, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     options = [*order]
     if (wish := _wish(len(found.written))) not in (None, *order):

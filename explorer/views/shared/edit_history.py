@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.app import session
 from explorer.catalog.entries import Opened
 from explorer.inference.edited_pass import Edited, edited, misfit
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edit_links import (
     LONGEST,
     from_address,
@@ -24,7 +24,7 @@ LIST_HEIGHT = 190
 FULL = "The address has no room for more edits: remove some."
 
 
-def history(opened: Opened, reading: Reading) -> tuple[History, Edited]:
+def history(opened: Opened, forward: ForwardPass) -> tuple[History, Edited]:
     """The edits of the address and the pass they give; draws the buttons and the list.
 
     What does not fit this model and text is set aside: it stays in the list with its
@@ -48,11 +48,11 @@ def history(opened: Opened, reading: Reading) -> tuple[History, Edited]:
         state["_edits_next"] = to_address(found)
         state["_edits_notes"] = state["_edits_next"], notes
         st.rerun()
-    passed = edited(opened, reading, found.made)
+    passed = edited(opened, forward, found.made)
     _buttons(buttons, found)
     with listed:
         _say(passed)
-        _listed(opened, reading, found, passed)
+        _listed(opened, forward, found, passed)
     return found, passed
 
 
@@ -74,12 +74,12 @@ def add(edit: Edit) -> None:
         put(now().add(edit))
 
 
-def make(opened: Opened, reading: Reading, edit: Edit) -> None:
+def make(opened: Opened, forward: ForwardPass, edit: Edit) -> None:
     """The same; but a cell of a mask that is so without any edit of it needs none."""
     without = now().without_same(edit)
     if isinstance(edit, MaskCell) and len(without.made) < now().done:
-        mask = edited(opened, reading, without.made).reading.mask
-        layers = range(reading.part(edit.part).layers) if edit.layer is None else [edit.layer]
+        mask = edited(opened, forward, without.made).forward.mask
+        layers = range(forward.part(edit.part).layers) if edit.layer is None else [edit.layer]
         cells = [bool(mask(edit.part, layer)[edit.query, edit.key]) for layer in layers]
         if all(cell == edit.allowed for cell in cells):
             put(without)
@@ -88,15 +88,15 @@ def make(opened: Opened, reading: Reading, edit: Edit) -> None:
 
 
 def button(
-    opened: Opened, reading: Reading, edit: Edit | None, label: str, key: str, **how: Any
+    opened: Opened, forward: ForwardPass, edit: Edit | None, label: str, key: str, **how: Any
 ) -> None:
     """A button that makes an edit; off, with the reason, where it cannot be made."""
     made = now()
-    why = "" if edit is None else misfit(opened, reading, made.made, edit)
+    why = "" if edit is None else misfit(opened, forward, made.made, edit)
     if edit is not None and not why:
         why = _no_room(made, edit)
     off = edit is None or bool(why)
-    st.button(label, key=key, on_click=make, args=(opened, reading, edit), disabled=off, **how)
+    st.button(label, key=key, on_click=make, args=(opened, forward, edit), disabled=off, **how)
     if why:
         st.text(why)
 
@@ -137,7 +137,7 @@ def _buttons(place: Any, found: History) -> None:
         place.button(label, key=key, icon=icon, on_click=put, args=(to,), disabled=off)
 
 
-def _listed(opened: Opened, reading: Reading, found: History, passed: Edited) -> None:
+def _listed(opened: Opened, forward: ForwardPass, found: History, passed: Edited) -> None:
     """Every edit in words; what was undone or set aside is said to be."""
     with st.container(height=LIST_HEIGHT, border=True, key="edits_made", gap="small"):
         if not found.edits:
@@ -147,7 +147,7 @@ def _listed(opened: Opened, reading: Reading, found: History, passed: Edited) ->
                 how = " (undone)" if place >= found.done else ""
                 if why := passed.set_aside.get(place):
                     how = f" (set aside). {why}"
-                said = f"{place + 1}. {words(opened, reading, edit)}{how}"
+                said = f"{place + 1}. {words(opened, forward, edit)}{how}"
                 st.container(width="stretch").text(said)
                 st.button(
                     "Remove",

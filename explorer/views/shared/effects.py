@@ -15,7 +15,7 @@ from explorer.charts.before_after import paired
 from explorer.inference import edited_generation
 from explorer.inference.answers import first_place, option_name
 from explorer.inference.edited_pass import Edited, edited
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import History
 from explorer.snippets import Head, two_heads
@@ -28,39 +28,39 @@ UNCHANGED = "No edit"
 FOLLOWED = "Numbers and maps below follow the answer without edits, so that its steps compare."
 
 
-def before(opened: Opened, reading: Reading, history: History) -> Edited:
+def before(opened: Opened, forward: ForwardPass, history: History) -> Edited:
     """The step that the result is compared with: the pass as it is, or after earlier edits."""
     names = [UNCHANGED, *(f"Edit {n}" for n in range(1, max(1, history.done)))]
     if len(names) == 1:
-        return Edited(reading)
+        return Edited(forward)
     picked = names.index(one_of("Compared with", "against", names, as_list=len(names) > 4))
-    return edited(opened, reading, history.made[:picked])
+    return edited(opened, forward, history.made[:picked])
 
 
-def place_chosen(opened: Opened, reading: Reading) -> int:
+def place_chosen(opened: Opened, forward: ForwardPass) -> int:
     """The position whose answer is looked at; a class belongs to the whole text."""
     if not output_change.has_words(opened.config):
         return 0
     writes = opened.config.kind == "encoder-decoder"
-    tokens = reading.written if writes else output_change.tokens_read(reading)
+    tokens = forward.written if writes else output_change.tokens_read(forward)
     label = {
         "decoder": "What is expected after",
         "encoder": "What is expected in place of",
         "encoder-decoder": "What is expected where it wrote",
     }[opened.config.kind]
     return token(
-        label, "expected_at", tokens, first_place(opened, output_change.tokens_read(reading))
+        label, "expected_at", tokens, first_place(opened, output_change.tokens_read(forward))
     )
 
 
 def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
     """The bars, then every number of the change."""
     if opened.config.head == "none":
-        _stream_only(opened, first.reading, passed.reading)
+        _stream_only(opened, first.forward, passed.forward)
         return
     if opened.config.kind == "encoder-decoder":
         written(opened, first, passed)
-    mine, theirs = (output_change.logits(each.reading, place) for each in (first, passed))
+    mine, theirs = (output_change.logits(each.forward, place) for each in (first, passed))
     found = output_change.options(mine, theirs)
     labels = [option_name(opened, each.index) for each in found]
     before, after = [each.before for each in found], [each.after for each in found]
@@ -111,7 +111,7 @@ def _facts(
 
 def _over_text(opened: Opened, first: Edited, then: Edited) -> OverText:
     """KL at every position, and the loss; made once for two steps of the history."""
-    pair = first.reading, then.reading
+    pair = first.forward, then.forward
     return kept(
         opened,
         ("over text", pair[0].text, pair[0].pair, first.made, then.made),
@@ -124,7 +124,7 @@ def signed(value: float) -> str:
     return f"+{three(value)}" if value > 0 else three(value)
 
 
-def _stream_only(opened: Opened, first: Reading, then: Reading) -> None:
+def _stream_only(opened: Opened, first: ForwardPass, then: ForwardPass) -> None:
     """A model without a head gives vectors: how far they moved."""
     mine, theirs = (output_change.stream(each)[0] for each in (first, then))
     size = float(mine.norm())
@@ -138,7 +138,7 @@ def _stream_only(opened: Opened, first: Reading, then: Reading) -> None:
     )
 
 
-def maps(opened: Opened, reading: Reading, first: Reading, then: Reading) -> None:
+def maps(opened: Opened, forward: ForwardPass, first: ForwardPass, then: ForwardPass) -> None:
     """The chosen head before and after on one scale, and the difference around zero."""
     at, holds = session.choice(), pinned.now(then)
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
@@ -156,7 +156,7 @@ def maps(opened: Opened, reading: Reading, first: Reading, then: Reading) -> Non
         held=cell,
         on_hold=pinned_actions.hold,
     )
-    pinned_actions.show(opened, reading, then, holds)
+    pinned_actions.show(opened, forward, then, holds)
     if found and not found.largest:
         st.caption(
             "This head looks as before. A head whose output is ablated still looks; what changes "
@@ -168,7 +168,7 @@ def pasted(first: Edited, then: Edited) -> str:
     """The lines that make the chosen head before and after, and the difference."""
     at, folder = session.choice(), session.folder()
     before, after = (
-        Head(each.reading, folder, at.part, at.layer, at.head, each.in_core)
+        Head(each.forward, folder, at.part, at.layer, at.head, each.in_core)
         for each in (first, then)
     )
     return two_heads(before, after)

@@ -62,20 +62,20 @@ def show(grown: Writing) -> None:
     """One step at a time; the map keeps its size, and what is not written yet is hatched."""
     names = [f"{place} of {grown.steps}" for place in range(grown.steps + 1)]
     step = stepper("Step", "written", names, 0, arrows=True)
-    at, reading = session.choice(), grown.reading
-    before = reading.target[: grown.begun]
+    at, forward = session.choice(), grown.forward
+    before = forward.target[: grown.begun]
     chips([*before, *grown.tokens[:step]], key="written_tokens", highlight=grown.begun + step - 1)
     picture, beside = widgets.side_by_side(3, 2)
     with picture:
         st.markdown(f"**Layer {at.layer}, head {at.head}**")
-        words = reading.part(at.part).words
+        words = forward.part(at.part).words
         rows, columns = grown.size(at.part, step)
         matrix(
             grown.weights(at.part, at.layer, at.head, step),
-            labels_so_far(reading.rows(at.part), rows),
-            labels_so_far(reading.columns(at.part), columns),
+            labels_so_far(forward.rows(at.part), rows),
+            labels_so_far(forward.columns(at.part), columns),
             key="written_head",
-            allowed=reading.mask(at.part, at.layer),
+            allowed=forward.mask(at.part, at.layer),
             row_name=words.row,
             column_name=words.column,
             sentence=words.cell,

@@ -9,7 +9,7 @@ from explorer.analysis.forward_pass.pass_stages import stages_of
 from explorer.app import session
 from explorer.catalog.entries import Opened
 from explorer.inference.edited_pass import Edited
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.core_edits import Misfit, same_length
 from explorer.snippets import edits_code, forward_pass_code
 from explorer.views.interventions.head_grid import OFF, PATCHED, THIS_HEAD
@@ -26,12 +26,12 @@ def every_head(opened: Opened, passed: Edited, place: int) -> str:
     if st.session_state.get("heads_are", OFF) == PATCHED:
         text = (st.session_state.get("heads_from") or "").strip()
         try:
-            other = [same_length(opened, passed.reading, at.part, text)]
+            other = [same_length(opened, passed.forward, at.part, text)]
         except Misfit:
             return NONE
     here = at.part, at.layer
     return edits_code.every_head(
-        passed.reading, session.folder(), here, place, passed.in_core, other
+        passed.forward, session.folder(), here, place, passed.in_core, other
     )
 
 
@@ -41,20 +41,20 @@ def cuts(opened: Opened, passed: Edited, place: int) -> str:
         return NONE
     at = session.choice()
     own = st.session_state.get("edges_of", THIS_HEAD) == THIS_HEAD
-    part = passed.reading.part(at.part)
+    part = passed.forward.part(at.part)
     heads = [at.head] if own else range(part.heads)
-    every = [passed.reading.weights(at.part, at.layer, head) for head in heads]
+    every = [passed.forward.weights(at.part, at.layer, head) for head in heads]
     edges = sum(int(weights.count_nonzero()) for weights in every)
     counts = sorted({*(step for step in STEPS if step < edges), edges} - {0})
     here = at.part, at.layer, at.head if own else None
-    return edits_code.cuts(passed.reading, session.folder(), here, place, counts, passed.in_core)
+    return edits_code.cuts(passed.forward, session.folder(), here, place, counts, passed.in_core)
 
 
-def stage(reading: Reading) -> str:
+def stage(forward: ForwardPass) -> str:
     """The stage of the whole pass that is shown, for the chosen token of the last stack."""
-    made = {each.name: each for each in stages_of(reading.config)}
+    made = {each.name: each for each in stages_of(forward.config)}
     name = str(FOLDED.texts().get("stage") or "")
     shown = made.get(name, next(iter(made.values())))
-    stack = reading.config.stacks[-1]
-    token = token_of(stack, len(reading.source if stack == "encoder" else reading.target))
-    return forward_pass_code.stage(reading, session.folder(), shown, session.choice().head, token)
+    stack = forward.config.stacks[-1]
+    token = token_of(stack, len(forward.source if stack == "encoder" else forward.target))
+    return forward_pass_code.stage(forward, session.folder(), shown, session.choice().head, token)

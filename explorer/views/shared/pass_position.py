@@ -12,7 +12,7 @@ from explorer.analysis.forward_pass.stage_line import Stage
 from explorer.analysis.forward_pass.stage_view import BETWEEN, NUMBERS, columns_are, row_stack
 from explorer.app import session
 from explorer.app.url import whole
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
 from explorer.views.shared import pinned_pair
 from explorer.views.shared.pinned_pair import FOLDED
@@ -60,11 +60,11 @@ class At:
         return self.columns.get("number", 0) // NUMBERS
 
 
-def chosen(reading: Reading) -> At:
+def chosen(forward: ForwardPass) -> At:
     """What is chosen, or asked for by the address; what it asks for in vain is said."""
-    comes = _follow_sidebar(reading)
+    comes = _follow_sidebar(forward)
     pinned_pair.take()
-    made = stages_of(reading.config)
+    made = stages_of(forward.config)
     asked, vain = FOLDED.texts(), dict[str, str]()
     names = [stage.name for stage in made]
     stage = str(asked.get("stage") or names[0])
@@ -72,9 +72,9 @@ def chosen(reading: Reading) -> At:
         title = made[0].title
         vain["stage"] = f"This model has no stage “{cut(stage, LONGEST_WISH)}”; showing {title}."
         stage = names[0]
-    counts = {"encoder": len(reading.source), "decoder": len(reading.target)}
+    counts = {"encoder": len(forward.source), "decoder": len(forward.target)}
     tokens = {}
-    for stack in reading.config.stacks:
+    for stack in forward.config.stacks:
         name, last = f"{stack}_token", counts[stack] - 1
         wish = str(asked.get(name) or "")
         tokens[stack] = token_of(stack, counts[stack])
@@ -104,7 +104,7 @@ def chosen(reading: Reading) -> At:
     )
     of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
     _say(vain, {"stage": stage, **columns, **of_tokens})
-    pinned_pair.give(at.stage, reading)
+    pinned_pair.give(at.stage, forward)
     if comes and (look := _look_of(at.stage)):
         st.session_state["_look_next"] = look
         st.rerun()
@@ -140,7 +140,7 @@ def _look_of(stage: Stage) -> dict[str, str | int]:
     return {"part": part, "layer": stage.layer}
 
 
-def _follow_sidebar(reading: Reading) -> bool:
+def _follow_sidebar(forward: ForwardPass) -> bool:
     """Where the sidebar was turned to another layer, the same stage of that layer is shown.
 
     True where one comes with a link or another model, so that the sidebar is to follow the stage.
@@ -163,7 +163,7 @@ def _follow_sidebar(reading: Reading) -> bool:
     parts = str(FOLDED.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
     wish = ".".join([stack, str(now.layer), branch, *tail])
-    if wish in {stage.name for stage in stages_of(reading.config)}:
+    if wish in {stage.name for stage in stages_of(forward.config)}:
         FOLDED.put("stage", wish)
     return False
 

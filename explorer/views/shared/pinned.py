@@ -18,7 +18,7 @@ from explorer.app.controls import bring
 from explorer.app.folded_choices import Folded
 from explorer.components.events import Place
 from explorer.components.token_labels import text_of
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
 
 HELD = Folded("held", {"held": "", "drawn": ""})
@@ -39,20 +39,20 @@ class Held:
         return query if self.key is None else f"{query}k{self.key}"
 
 
-def now(reading: Reading) -> Held:
+def now(forward: ForwardPass) -> Held:
     """What is held of this text; what the text does not reach is let go, of an address aloud."""
     part, state = session.choice().part, st.session_state
     is_new = HELD.place not in state
     asked = HELD.texts()
     wish, heads = str(asked.get("held", "")), str(asked.get("drawn", ""))
-    found = _read(wish, len(reading.rows(part)), len(reading.columns(part)))
-    known = _heads(heads, reading.part(part).heads)
+    found = _read(wish, len(forward.rows(part)), len(forward.columns(part)))
+    known = _heads(heads, forward.part(part).heads)
     head = state.setdefault("_drawn_beside", session.choice().head)
     if head != session.choice().head:  # another head was chosen: that one is drawn
         state["_drawn_beside"], heads, known = session.choice().head, "", ()
     if is_new:
         _carry(found)
-        count = reading.part(part).heads
+        count = forward.part(part).heads
         notes = [*_held_note(wish, str(found)), *_drawn_note(heads, known, count)]
         state["_held_notes"] = notes, session.choice()
     HELD.settle({"held": str(found), "drawn": heads if known else ""})
@@ -62,11 +62,11 @@ def now(reading: Reading) -> Held:
     return found
 
 
-def seen(reading: Reading) -> Held:
+def seen(forward: ForwardPass) -> Held:
     """The same for other pages, which say nothing about the address."""
     part = session.choice().part
     wish = str(HELD.texts().get("held", ""))
-    return _read(wish, len(reading.rows(part)), len(reading.columns(part)))
+    return _read(wish, len(forward.rows(part)), len(forward.columns(part)))
 
 
 def asked() -> Held:
@@ -75,16 +75,16 @@ def asked() -> Held:
     return _read(str(kept.get("held", "")), MOST, MOST)
 
 
-def within(found: Held, reading: Reading, part: str) -> Held:
+def within(found: Held, forward: ForwardPass, part: str) -> Held:
     """As far as this text reaches in this attention."""
-    return _read(str(found), len(reading.rows(part)), len(reading.columns(part)))
+    return _read(str(found), len(forward.rows(part)), len(forward.columns(part)))
 
 
-def drawn(reading: Reading) -> tuple[int, ...]:
+def drawn(forward: ForwardPass) -> tuple[int, ...]:
     """The heads that are drawn as lines: the chosen one, unless others were picked there."""
     at = session.choice()
     heads = str(HELD.texts().get("drawn", ""))
-    return _heads(heads, reading.part(at.part).heads) or (at.head,)
+    return _heads(heads, forward.part(at.part).heads) or (at.head,)
 
 
 def hold(found: Held) -> None:
@@ -94,21 +94,21 @@ def hold(found: Held) -> None:
     _carry(found)
 
 
-def draw(heads: Sequence[int], reading: Reading) -> None:
+def draw(heads: Sequence[int], forward: ForwardPass) -> None:
     """For a callback: these heads are drawn as lines."""
     at = session.choice()
     st.session_state.pop("_held_notes", None)
     st.session_state["_drawn_beside"] = at.head
     is_usual = tuple(heads) == (at.head,)
-    every = len(heads) == reading.part(at.part).heads
+    every = len(heads) == forward.part(at.part).heads
     HELD.put("drawn", "" if is_usual else EVERY if every else ".".join(map(str, heads)))
 
 
-def both_names(reading: Reading, part: str, query: int) -> list[str]:
+def both_names(forward: ForwardPass, part: str, query: int) -> list[str]:
     """A step of an answer reads one token and writes another: pages call it by either."""
-    if not reading.written or not part.startswith("decoder"):
+    if not forward.written or not part.startswith("decoder"):
         return []
-    read, written = text_of(reading.target[query]), text_of(reading.written[query])
+    read, written = text_of(forward.target[query]), text_of(forward.written[query])
     return [f"Row {query} reads “{read}” and writes “{written}”."]
 
 

@@ -8,7 +8,7 @@ from explorer.app import session
 from explorer.catalog.entries import Opened
 from explorer.components.events import Place
 from explorer.components.token_labels import text_of
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import CutEdge, Edit, HideKey, MaskCell
 from explorer.views.shared import edit_history, pinned
 from explorer.views.shared.pinned import Held
@@ -19,7 +19,7 @@ def hold(place: Place | None) -> None:
     pinned.hold(Held() if place is None else Held(*place))
 
 
-def show(opened: Opened, reading: Reading, changed: Reading, holds: Held) -> None:
+def show(opened: Opened, forward: ForwardPass, changed: ForwardPass, holds: Held) -> None:
     """The held cell in words, and a button for each way to change it in the chosen layer."""
     at = session.choice()
     if holds.query is None or holds.key is None:
@@ -40,4 +40,4 @@ def show(opened: Opened, reading: Reading, changed: Reading, holds: Held) -> Non
     st.text(f"Held: “{text_of(row)}” ({query}) → “{text_of(column)}” ({key})")
     with st.container(horizontal=True, key="held_edits"):
         for number, (label, edit) in enumerate(edits.items()):
-            edit_history.button(opened, reading, edit, label, f"held_edit_{number}")
+            edit_history.button(opened, forward, edit, label, f"held_edit_{number}")

@@ -9,7 +9,7 @@ from explorer.app import session
 from explorer.app.folded_choices import Folded
 from explorer.app.url import whole
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.pinned import Held
 
@@ -38,10 +38,10 @@ def take() -> None:
     _keep(part, found)
 
 
-def give(stage: Stage, reading: Reading) -> None:
+def give(stage: Stage, forward: ForwardPass) -> None:
     """To the other pages, what was chosen here; what nobody chose follows their own defaults."""
     part = stage.part or session.choice().part
-    found = pinned.within(Held(_place(query_of(part)), _place(key_of(part))), reading, part)
+    found = pinned.within(Held(_place(query_of(part)), _place(key_of(part))), forward, part)
     if str(found) != st.session_state.get(SEEN, ""):
         st.session_state[SEEN] = str(found)
         pinned.hold(found)

@@ -14,7 +14,7 @@ from explorer.app import session
 from explorer.charts.bars import bars
 from explorer.components import chips, matrix, mounting
 from explorer.components.matrix import room
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.mask_parts import Masks, Pictures
 from explorer.snippets import source
 from explorer.text.literal import literal
@@ -69,17 +69,17 @@ def notes(sentences: Iterable[str]) -> None:
         st.text(sentence)
 
 
-def one_head(reading: Reading, key: str, height: int = MATRIX_HEIGHT) -> None:
+def one_head(forward: ForwardPass, key: str, height: int = MATRIX_HEIGHT) -> None:
     """The chosen head, large: queries down, keys across."""
     at = session.choice()
-    words = reading.part(at.part).words
-    rows, columns = reading.rows(at.part), reading.columns(at.part)
+    words = forward.part(at.part).words
+    rows, columns = forward.rows(at.part), forward.columns(at.part)
     matrix(
-        reading.weights(at.part, at.layer, at.head),
+        forward.weights(at.part, at.layer, at.head),
         rows,
         columns,
         key=key,
-        allowed=reading.mask(at.part, at.layer),
+        allowed=forward.mask(at.part, at.layer),
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
@@ -118,26 +118,26 @@ def _masked(
         matrix(values, *labels, key=key, scale=scale, height=SMALL_HEIGHT, **more)
 
 
-def answer(reading: Reading, key: str = "answer") -> None:
+def answer(forward: ForwardPass, key: str = "answer") -> None:
     """What the model makes of the sentence."""
-    kind, guesses = reading.answer.kind, reading.answer.guesses
-    if kind == "text" and (reading.written or reading.answer.text):
+    kind, guesses = forward.answer.kind, forward.answer.guesses
+    if kind == "text" and (forward.written or forward.answer.text):
         st.markdown("**The model writes**")
-        if reading.written:
-            chips(reading.written, key=key)
+        if forward.written:
+            chips(forward.written, key=key)
         else:
-            st.text(reading.answer.text)
-        notes([reading.answer.note] if reading.answer.note else [])
+            st.text(forward.answer.text)
+        notes([forward.answer.note] if forward.answer.note else [])
         return
     if kind == "mask" and not guesses:
-        st.text(reading.answer.note)
+        st.text(forward.answer.note)
         return
     if not guesses:
         st.text(ENDS_IN_VECTORS)
         return
     st.markdown(f"**{EXPECTS[kind]}**")
     if kind != "classes":
-        st.caption(f"The {len(guesses)} likeliest tokens. {literal(reading.answer.note)}")
+        st.caption(f"The {len(guesses)} likeliest tokens. {literal(forward.answer.note)}")
     labels = [guess.label for guess in guesses]
     spec = bars(labels, [guess.probability for guess in guesses])
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key=key)

@@ -12,7 +12,7 @@ from explorer.catalog.entries import LibraryError
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
-from explorer.inference.forward_pass import Reading
+from explorer.inference.forward_pass import ForwardPass
 from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.labels import cut
 from explorer.text.own_tokenizers import MadeHere
@@ -26,10 +26,10 @@ LONGEST_WISH = 30
 Reader = AnyTokenizer | MadeHere
 
 
-def one_by_one(reading: Reading) -> None:
+def one_by_one(forward: ForwardPass) -> None:
     """Every token with its number, its characters and their bytes; and the way back."""
     st.subheader("Token by token", anchor=False)
-    tokens, text = reading.placed, reading.typed
+    tokens, text = forward.placed, forward.typed
     st.dataframe(
         {
             "position": list(range(len(tokens))),
@@ -43,12 +43,12 @@ def one_by_one(reading: Reading) -> None:
         key="tokens_table",
     )
     if not session.choice().pair:
-        st.text(f"Back from numbers to text: {_back(reading)}")
+        st.text(f"Back from numbers to text: {_back(forward)}")
 
 
-def _back(reading: Reading) -> str:
+def _back(forward: ForwardPass) -> str:
     try:
-        return back_again(session.opened().tokenizer.decode, reading.tokens, reading.text)
+        return back_again(session.opened().tokenizer.decode, forward.tokens, forward.text)
     except TextError as error:
         return str(error)
 

@@ -14,7 +14,7 @@ from explorer.app import session
 from explorer.catalog import entries
 from explorer.catalog.entries import LibraryError, Opened
 from explorer.components import matrix
-from explorer.inference.forward_pass import Reading, ReadingError, fresh_batch
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.tasks import Task, pattern_of, pattern_score
@@ -31,7 +31,7 @@ class Look:
 
     folder: Path
     text: str
-    reading: Reading | None
+    forward: ForwardPass | None
     fault: str
 
 
@@ -59,11 +59,11 @@ def _view(task: Task, look: Callable[[str], Look | None]) -> None:
     if at is None:
         st.caption("The attention appears with the first weights.")
         return
-    if at.reading is None:
+    if at.forward is None:
         session.say(at.fault)
         return
-    part, layer = _site(task, at.reading)
-    heads = [BEST, *map(str, range(at.reading.part(part).heads))]
+    part, layer = _site(task, at.forward)
+    heads = [BEST, *map(str, range(at.forward.part(part).heads))]
     chosen = head.segmented_control(
         f"Head of layer {layer}",
         heads,
@@ -73,7 +73,7 @@ def _view(task: Task, look: Callable[[str], Look | None]) -> None:
         key=f"watched_head_{len(heads)}",
         persist_state="session",
     )
-    _draw(task, at.reading, part, layer, str(chosen or BEST))
+    _draw(task, at.forward, part, layer, str(chosen or BEST))
 
 
 def _sentence(task: Task) -> str:
@@ -131,52 +131,52 @@ def _look(run: Run, text: str) -> Look | None:
 
 def _read(folder: Path, text: str, opened: Opened) -> Look:
     try:
-        return Look(folder, text, fresh_batch(opened, (text,))[0], "")
-    except ReadingError as error:
+        return Look(folder, text, run_batch_uncached(opened, (text,))[0], "")
+    except ForwardPassError as error:
         return Look(folder, text, None, str(error))
 
 
-def _site(task: Task, reading: Reading) -> tuple[str, int]:
+def _site(task: Task, forward: ForwardPass) -> tuple[str, int]:
     """Where the task's pattern is to be seen; else the last layer of the last attention."""
     stack, _, rest = task.pattern_site.partition(".")
     layer, _, attention = rest.partition(".")
-    for part in reading.parts:
+    for part in forward.parts:
         if part.name == f"{stack}.{attention}" and layer.isdecimal():
             return part.name, min(int(layer), part.layers - 1)
-    return reading.parts[-1].name, reading.parts[-1].layers - 1
+    return forward.parts[-1].name, forward.parts[-1].layers - 1
 
 
-def _draw(task: Task, reading: Reading, part: str, layer: int, chosen: str) -> None:
-    weights = reading.all_weights(part)[layer]
-    written = reading.target if reading.source else ()
-    expected = pattern_of(task, reading.tokens, written, weights.shape[1:])
+def _draw(task: Task, forward: ForwardPass, part: str, layer: int, chosen: str) -> None:
+    weights = forward.all_weights(part)[layer]
+    written = forward.target if forward.source else ()
+    expected = pattern_of(task, forward.tokens, written, weights.shape[1:])
     scores = _scores(weights, expected)
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     seen, hoped = st.columns(2)
     with seen:
         said = f"**Layer {layer}, head {head}**"
         st.markdown(f"{said} · {scores[head]:.2f} on the pattern" if expected is not None else said)
-        _matrix(reading, part, layer, weights[head], "watched")
+        _matrix(forward, part, layer, weights[head], "watched")
     with hoped:
         st.markdown("**What one expects**")
         if expected is None:
             st.markdown(task.expectation)
         else:
-            _matrix(reading, part, layer, expected, "expected")
+            _matrix(forward, part, layer, expected, "expected")
     if expected is not None:
         st.caption(task.expectation)
-    for note in reading.notes:
+    for note in forward.notes:
         st.text(note)
 
 
-def _matrix(reading: Reading, part: str, layer: int, values: Tensor, key: str) -> None:
-    words = reading.part(part).words
+def _matrix(forward: ForwardPass, part: str, layer: int, values: Tensor, key: str) -> None:
+    words = forward.part(part).words
     matrix(
         values,
-        reading.rows(part),
-        reading.columns(part),
+        forward.rows(part),
+        forward.columns(part),
         key=key,
-        allowed=reading.mask(part, layer),
+        allowed=forward.mask(part, layer),
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,

@@ -57,7 +57,7 @@ def sentence_or_none(content: bytes, folder: Path) -> str | None:
     (folder / WEIGHTS).write_bytes(content)
     try:
         weights = open_weights(folder)
-        with weights.reading() as read:
+        with weights.forward() as read:
             for name in weights.names:
                 read(name)
     except CheckpointError as error:
@@ -84,7 +84,7 @@ def test_one_file_and_many_hold_the_same_names_shapes_bytes_and_numbers(gpt2: Pa
         assert weights.names == tuple(sorted(theirs))
         assert weights.bytes == sum(tensor.nbytes for tensor in theirs.values())
         assert {weights.file(name) for name in weights.names} == files
-        with weights.reading() as read:
+        with weights.forward() as read:
             for name, tensor in theirs.items():
                 assert (weights.shape(name), weights.dtype(name)) == (tuple(tensor.shape), "F32")
                 assert torch.equal(read(name), tensor)
@@ -98,7 +98,7 @@ def test_a_fraction_comes_as_it_is_stored_and_no_other_number_is_a_weight(tmp_pa
         save_file({"a": values, "nothing": torch.zeros(0, 3)}, tmp_path / WEIGHTS)
         weights = open_weights(tmp_path)
         assert weights.dtype("a") == dtype
-        with weights.reading() as read:
+        with weights.forward() as read:
             assert read("nothing").shape == (0, 3)
             if dtype in READABLE:
                 assert torch.equal(read("a"), values)
@@ -115,7 +115,7 @@ def test_one_bad_number_is_found(tmp_path: Path) -> None:
             values = torch.randn(1001).to(dtype)
             values[place] = float(number)
             save_file({"good": torch.randn(5), "bad": values}, tmp_path / WEIGHTS)
-            with open_weights(tmp_path).reading() as read:
+            with open_weights(tmp_path).forward() as read:
                 read("good")
                 with pytest.raises(CheckpointError, match=r"^bad in .* holds NaN, infinite"):
                     read("bad")
@@ -137,13 +137,13 @@ def test_a_file_that_changed_after_its_header_was_read(tmp_path: Path) -> None:
         ({"b": torch.ones(3, 2)}, "damaged or cut short"),
     ):
         save_file(changed, tmp_path / WEIGHTS)
-        with weights.reading() as read, pytest.raises(CheckpointError, match=why):
+        with weights.forward() as read, pytest.raises(CheckpointError, match=why):
             read("a")
     os.truncate(tmp_path / WEIGHTS, 70)
-    with weights.reading() as read, pytest.raises(CheckpointError, match="damaged or cut short"):
+    with weights.forward() as read, pytest.raises(CheckpointError, match="damaged or cut short"):
         read("a")
     (tmp_path / WEIGHTS).unlink()
-    with weights.reading() as read, pytest.raises(CheckpointError, match="has no readable"):
+    with weights.forward() as read, pytest.raises(CheckpointError, match="has no readable"):
         read("a")
 
 
