@@ -43,7 +43,7 @@ def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, t
         "from explorer.inference.forward_pass import run_text",
         "",
         f"folder = Path({path(folder)!r}){hint(folder)}",
-        f"reading = run_text(opened_from(folder, folder.name), {texts})",
+        f"forward = run_text(opened_from(folder, folder.name), {texts})",
         f"walk = Walk(forward, {head}, {token}, lambda sites: recorded(forward, sites))",
         f"values = walk[{shown.name!r}]  # the trace does not show it",
         "print(values.shape, values)",
