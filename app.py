@@ -101,9 +101,9 @@ class WarmUp:
             import torch
 
             torch.set_num_threads(1)
-            from explorer.app import session
+            from explorer.app import sidebar
 
-            session.warm_up()
+            sidebar.warm_up()
             from explorer.runs.cluster import cluster
 
             self.cluster = cluster()

@@ -7,9 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import session
-from explorer.components.token_labels import Label, text_of
+from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.text.labels import cut
+from explorer.text.token_labels import Label, text_of
 
 LONGEST_WISH, LONGEST_TOKEN = 30, 24
 
@@ -40,7 +41,7 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
             label, options, default=default, required=True, wrap=True, **how
         )
     picked = default if picked is None else str(picked)
-    say_vain(key, picked)
+    say_invalid(key, picked)
     return picked
 
 
@@ -68,7 +69,7 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
         **how,
     )
     place = default if picked is None else int(picked)
-    say_vain(key, names[place])
+    say_invalid(key, names[place])
     return place
 
 
@@ -83,14 +84,14 @@ def number(label: str, key: str, last: int, default: int = 0, **how: Any) -> int
     elif not 0 <= state[key] <= last:
         state[key] = default
     picked = int(st.slider(label, 0, last, default, key=key, bind="query-params", **how))
-    say_vain(key, picked)
+    say_invalid(key, picked)
     return picked
 
 
 def asked_within(label: str, key: str, low: float, high: float, usual: float) -> float:
     """The number that the address asks for, the usual one where it asks for none or in vain.
 
-    It is as whole as the usual one; what `say_vain` says of the vain one is noted.
+    It is as whole as the usual one; what `say_invalid` says of the vain one is noted.
     """
     asked = st.query_params.get(key)
     if not asked:
@@ -105,23 +106,23 @@ def asked_within(label: str, key: str, low: float, high: float, usual: float) ->
         f"“{label}” goes from {low:,g} to {high:,g}, not “{cut(asked, LONGEST_WISH)}”; "
         f"it is {usual:,g}."
     )
-    st.session_state[f"_vain_{key}"] = usual, sentence
+    session().invalid[key] = usual, sentence
     return usual
 
 
 def follow(key: str, default: Any) -> None:
     """What a widget shows, which is drawn next, follows its default until somebody chooses."""
-    state, before = st.session_state, f"_default_{key}"
-    is_untouched = key in state and before in state and state[key] == state[before]
+    state, defaults = st.session_state, session().defaults
+    is_untouched = key in state and key in defaults and state[key] == defaults[key]
     if is_untouched and state[key] != default:
         state[key] = default
-    state[before] = default
+    defaults[key] = default
 
 
 def bring(key: str, place: int) -> None:
     """Choose a token for a list of another page, which is drawn in a later run."""
     st.session_state[key] = place
-    st.session_state.pop(f"_default_{key}", None)
+    session().defaults.pop(key, None)
 
 
 def token_names(tokens: Sequence[Label]) -> list[str]:
@@ -137,13 +138,13 @@ def _means(asked: str, option: str) -> bool:
 def _note(label: str, key: str, asked: str, shown: str) -> None:
     name = label.partition(":")[0]
     sentence = f"“{name}” has no “{cut(asked, LONGEST_WISH)}” here; showing {shown}."
-    st.session_state[f"_vain_{key}"] = shown, sentence
+    session().invalid[key] = shown, sentence
 
 
-def say_vain(key: str, picked: Any) -> None:
+def say_invalid(key: str, picked: Any) -> None:
     """The note on the address, as long as what it names is shown."""
-    shown, sentence = st.session_state.get(f"_vain_{key}", ("", ""))
+    shown, sentence = session().invalid.get(key, ("", ""))
     if sentence and picked == shown:
-        session.say(sentence)
+        say(sentence)
     else:
-        st.session_state.pop(f"_vain_{key}", None)
+        session().invalid.pop(key, None)

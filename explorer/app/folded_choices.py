@@ -11,6 +11,8 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app.session import session
+
 Text = str | list[str]
 """How a choice stands in the address; several values of one name are a list."""
 
@@ -19,20 +21,20 @@ class Folded:
     """Some choices of one page; `untouched` are the values of their widgets at first."""
 
     def __init__(self, name: str, untouched: Mapping[str, Any]) -> None:
-        self.place = f"_folded_{name}"
+        self.name = name
         self.untouched = untouched
 
     def texts(self) -> dict[str, Text]:
         """What is chosen, or asked for by the address, where it differs from the first choice."""
-        if self.place not in st.session_state:
+        kept = session().persistent
+        if self.name not in kept:
             asked = st.query_params
-            st.session_state[self.place] = {
+            kept[self.name] = {
                 key: asked.get_all(key) if isinstance(first, list) else asked[key]
                 for key, first in self.untouched.items()
                 if key in asked
             }
-        found: dict[str, Text] = st.session_state[self.place]
-        return found
+        return kept[self.name]
 
     def settle(self, values: Mapping[str, Any]) -> None:
         """Keep these values of the widgets, and put them into the address."""
@@ -41,7 +43,7 @@ class Folded:
             for key, first in self.untouched.items()
             if values[key] != first
         }
-        st.session_state[self.place] = chosen
+        session().persistent[self.name] = chosen
         for key in self.untouched:
             if key not in chosen:
                 st.query_params.pop(key, None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app.controls import asked_within, say_vain
+from explorer.app.controls import asked_within, say_invalid
 
 
 def slider(label: str, key: str, low: float, high: float, usual: float, **how: Any) -> float:
@@ -15,7 +15,7 @@ def slider(label: str, key: str, low: float, high: float, usual: float, **how: A
     picked = st.slider(
         label, low, high, usual, key=key, bind="query-params", persist_state="session", **how
     )
-    say_vain(key, picked)
+    say_invalid(key, picked)
     return picked
 
 
@@ -29,7 +29,7 @@ def whole(label: str, key: str, low: int, high: int, usual: int, **how: Any) -> 
     picked = int(
         st.number_input(label, key=key, bind="query-params", persist_state="session", **how)
     )
-    say_vain(key, picked)
+    say_invalid(key, picked)
     return picked
 
 

@@ -11,7 +11,8 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app import session  # noqa: E402
+from explorer.app.session import session  # noqa: E402
+from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 
 PAGES = {
@@ -79,8 +80,8 @@ def main() -> None:
     if chosen.url_path in FORMER_ADDRESSES:
         now = pages[FORMER_ADDRESSES[chosen.url_path]]
         st.switch_page(now, query_params=st.query_params.to_dict())
-    st.session_state["_pages"] = pages
-    session.draw()
+    session().pages = pages
+    draw_sidebar()
     chosen.run()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from explorer.app.session import session
 from explorer.catalog import entries as library
 from explorer.catalog.entries import Entry
 
@@ -19,7 +20,7 @@ def entries() -> list[Entry]:
     return library.entries(brought=_brought())
 
 
-def look() -> dict[str, Entry]:
+def openable() -> dict[str, Entry]:
     """Those that can be opened, by name."""
     return _by_name(entries())
 
@@ -31,12 +32,6 @@ def everybodys() -> dict[str, Entry]:
 
 def _by_name(found: Sequence[Entry]) -> dict[str, Entry]:
     return {entry.name: entry for entry in found if entry.config is not None}
-
-
-def seen() -> dict[str, Entry]:
-    """What could be opened when this run began; looked up now on a page run alone."""
-    found: dict[str, Entry] | None = st.session_state.get("_shelf")
-    return look() if found is None else found
 
 
 def first(shelf: Mapping[str, Entry]) -> Entry:
@@ -55,7 +50,7 @@ def bring(folder: Path) -> None:
 
 def _brought() -> list[Path]:
     """Folders that only this reader knows, an upload that the address names among them."""
-    brought: list[Path] = st.session_state.setdefault("_brought", [])
+    brought = session().brought
     asked = library.uploaded(st.query_params.get("model", ""))
     if asked is not None and asked not in brought:
         brought.append(asked)

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import streamlit as st
 
+from explorer.app.session import session
 from explorer.charts import theme
 from explorer.components import presenting
 
@@ -73,13 +74,13 @@ class Drawn:
 
 def begin(remember: bool) -> None:
     """A page begins: nothing is drawn yet. What it draws is remembered only if it is asked for."""
-    st.session_state["_drawn_views"] = {} if remember else None
-    st.session_state["_code_on_page"] = set()
+    session().drawn_views = {} if remember else None
+    session().code_on_page = set()
 
 
 def drawn() -> list[Drawn]:
     """What this run of the page has drawn so far, in order."""
-    return list((st.session_state.get("_drawn_views") or {}).values())
+    return list((session().drawn_views or {}).values())
 
 
 _VIEWS: Final[dict[str, View]] = {}
@@ -110,7 +111,7 @@ class View:
         Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
         a table, with pandas, which takes 65 MB.
         """
-        views = st.session_state.get("_drawn_views")
+        views = session().drawn_views
         if views is not None:
             chosen = None if choice is NO_CHOICE else choice
             views[key] = self.drawn(key, data, height, chosen)
@@ -118,14 +119,14 @@ class View:
             result = self._picture(key=key, data=data, height=height, **callbacks)
             if choice is not NO_CHOICE:
                 _CHOICE(key=f"{key}-choice", data=[key, choice])
-            if self._kind not in st.session_state.get("_code_on_page", ()):
+            if self._kind not in session().code_on_page:
                 self._code(key=f"{key}-code")
         return result
 
     def mount_code(self) -> None:
         """The code alone, for all of this kind that this run of the page draws from here on."""
         self._code(key=f"code-of-{self._kind}")
-        st.session_state["_code_on_page"].add(self._kind)
+        session().code_on_page.add(self._kind)
 
     def drawn(self, key: str, data: bytes, height: int | str, choice: object) -> Drawn:
         """What a run keeps of this view for those who take it away."""

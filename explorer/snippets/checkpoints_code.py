@@ -79,7 +79,7 @@ def doctor(folder: Path) -> str:
             "found = tuple(survey(model))",
             "findings = diagnostics.of_numbers(found) + diagnostics.of_training(model, found)",
             "findings += diagnostics.of_heads(model)",
-            "for finding in doctor.in_order(findings):",
+            "for finding in diagnostics.in_order(findings):",
             "    print(finding.level, finding.title, finding.sentence)",
         ],
         LOAD,

@@ -17,16 +17,16 @@ def learning(name: str, text: str, way: str, most: int, step: int) -> Callable[[
 
 
 def _pasted(name: str, text: str, way: str, most: int, step: int) -> str:
-    lines = ["from explorer import learnt", "", *_text(name, text)]
+    lines = ["from explorer.inference import trained_tokenizers", "", *_text(name, text)]
     if way == UNIGRAM:
         lines += [
-            f"size = learnt.sizes(text, {most})[{step}]",
-            "pieces = learnt.pieces(text, size).pieces",
+            f"size = trained_tokenizers.sizes(text, {most})[{step}]",
+            "pieces = trained_tokenizers.pieces(text, size).pieces",
             "print(pieces[1:13])",
         ]
     else:
         lines += [
-            f"found = learnt.rules(text, {most}, {way!r})",
+            f"found = trained_tokenizers.rules(text, {most}, {way!r})",
             f"counted = found.after({step})",
             "for pair in counted.pairs:",
             "    print(found.tokens[pair.left], found.tokens[pair.right], pair.count)",
@@ -37,7 +37,7 @@ def _pasted(name: str, text: str, way: str, most: int, step: int) -> str:
 
 def _text(name: str, text: str) -> list[str]:
     if name in trained_tokenizers.SHIPPED:
-        return [f"text = learnt.shipped({name!r})"]
+        return [f"text = trained_tokenizers.shipped({name!r})"]
     if len(text) <= LONGEST:
         return [f"text = {text!r}"]
     return ['text = open("your text.txt", encoding="utf-8-sig", newline="").read()']

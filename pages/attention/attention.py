@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer.analysis import thumbnails
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.components import grid
 from explorer.views.attention import display_options, large_head, token_view
@@ -18,8 +18,8 @@ widgets.opening(
     "looks at the token of that column.",
     takes_away=True,
 )
-at = session.choice()
-forward = session.reading_of_text()
+at = page_context().choice
+forward = page_context().forward
 part = forward.part(at.part)
 look = display_options.choose(forward, at.part)
 

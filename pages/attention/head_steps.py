@@ -1,6 +1,6 @@
 """One head step by step: scores, scaled, masked, softmax, times values; equation and numbers."""
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.snippets import positions_code
 from explorer.views.head_steps import stage_matrices
 from explorer.views.shared import widgets
@@ -11,10 +11,10 @@ widgets.opening(
     "The equation of attention with the chosen head's own numbers: every stage as a matrix, and "
     "one cell held in all of them.",
 )
-forward = session.reading_of_text()
+forward = page_context().forward
 stage_matrices.show(forward)
 widgets.notes(forward.notes)
-at, folder = session.choice(), session.folder()
+at, folder = page_context().choice, page_context().folder
 widgets.code(
     attention_scores,
     attention_weights,

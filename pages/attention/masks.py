@@ -4,7 +4,9 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.app import controls, session
+from explorer.app import controls
+from explorer.app.context import page_context
+from explorer.app.messages import or_stop
 from explorer.inference import mask_parts
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import attention_code
@@ -17,17 +19,17 @@ widgets.opening(
     "A mask says who may look at whom: a hatched cell is forbidden, and its score "
     "is taken out before the weights are made.",
 )
-at, opened = session.choice(), session.opened()
+at, opened = page_context().choice, page_context().opened
 head = at.part, at.layer, at.head
 batch: tuple[ForwardPass, ...] = ()
 example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), mask_parts.BATCH)
 if example == mask_parts.STUDENT:
     shown = mask_parts.student()
 else:
-    whole = session.reading_of_text()
+    whole = page_context().forward
     batch = (whole,)
     if example == mask_parts.BATCH:
-        batch = session.or_say(lambda: mask_parts.padded(opened, whole))
+        batch = or_stop(lambda: mask_parts.padded(opened, whole))
         widgets.notes(["The second sentence is left out of the batch."] if whole.pair else [])
     shown = mask_parts.of(batch[-1], at.part, at.layer)
 st.caption(mask_parts.EXAMPLES[example])
@@ -44,7 +46,7 @@ widgets.code(
     masking.causal_mask,
     masking.padding_mask,
     attention_weights,
-    pasted=partial(attention_code.masks, batch, session.folder(), head)
+    pasted=partial(attention_code.masks, batch, page_context().folder, head)
     if batch
     else attention_code.student,
 )

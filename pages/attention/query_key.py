@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.views.query_key import product
 from explorer.views.shared import widgets
 from models.attention import attention_scores, attention_weights
@@ -13,7 +13,7 @@ widgets.opening(
     "Why one token looks at another: the query of the one, the key of the other, "
     "their product, and what becomes of it in the stream.",
 )
-forward = session.reading_of_text()
+forward = page_context().forward
 found = product.show(forward)
 widgets.notes(forward.notes)
 widgets.code(

@@ -1,7 +1,7 @@
 """Change the pass of the chosen model and see what follows."""
 
 from explorer.analysis import ablation, faithfulness, output_change
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.interventions import edit_forms, head_grid
 from explorer.views.shared import edit_history, effects, intervention_lines, widgets
@@ -18,8 +18,8 @@ widgets.opening(
     "Switch parts of the model off, forbid looks, replace a token: the model runs again, and "
     "what comes out stands beside what came out before.",
 )
-opened = session.opened()
-forward = session.reading_of_text()
+opened = page_context().opened
+forward = page_context().forward
 widgets.notes(forward.notes)
 made, seen = widgets.side_by_side(8, 7)
 with made:

@@ -2,7 +2,7 @@
 
 from explorer.analysis.forward_pass.pass_stages import stages_of
 from explorer.analysis.forward_pass.stage_values import recorded
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.throttle import turn
 from explorer.components.alone import alone
 from explorer.views.forward_pass import screen
@@ -18,8 +18,8 @@ widgets.opening(
 @turn()
 def here() -> None:
     """All that a step draws anew."""
-    forward = session.reading_of_text()
-    screen.show(session.opened(), forward)
+    forward = page_context().forward
+    screen.show(page_context().opened, forward)
     widgets.notes(forward.notes)
     widgets.code(stages_of, recorded, pasted=lambda: intervention_lines.stage(forward))
 

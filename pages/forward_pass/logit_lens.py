@@ -3,7 +3,7 @@
 from functools import partial
 
 from explorer.analysis import frozen_norms, logit_attribution, logit_lens
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.snippets import attention_code
 from explorer.views.logit_lens import layer_predictions
 from explorer.views.shared import widgets
@@ -13,8 +13,8 @@ widgets.opening(
     "What the model would answer if it stopped after each layer, and what every head and "
     "feed-forward layer adds to its answer.",
 )
-forward = session.reading_of_text()
-shown = layer_predictions.show(session.opened(), forward)
+forward = page_context().forward
+shown = layer_predictions.show(page_context().opened, forward)
 widgets.notes(forward.notes)
 if shown is not None:
     widgets.notes(
@@ -27,5 +27,5 @@ widgets.code(
     frozen_norms.before_norm,
     pasted=None
     if shown is None
-    else partial(attention_code.lens, forward, session.folder(), *shown),
+    else partial(attention_code.lens, forward, page_context().folder, *shown),
 )

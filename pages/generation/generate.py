@@ -1,6 +1,6 @@
 """A sentence that grows token by token, and the map of the chosen head with it."""
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.snippets import forward_pass_code
 from explorer.views.shared import growing_text, widgets
 from models.generation import choose_from, generate
@@ -16,6 +16,6 @@ widgets.code(
     generate,
     choose_from,
     pasted=lambda: forward_pass_code.writing(
-        grown.forward, grown.begun, grown.steps, session.folder()
+        grown.forward, grown.begun, grown.steps, page_context().folder
     ),
 )

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from explorer.app.messages import say
 from explorer.app.throttle import turn
 from explorer.components.alone import alone
 from explorer.snippets import tokenizer_code as snippets
@@ -27,7 +28,7 @@ def here(text: str, how: str, most: int) -> None:
         is_unigram = how == UNIGRAM
         step = unigram_pieces.show(text, most) if is_unigram else merges.show(text, most, how)
     except TextError as error:
-        widgets.say(str(error))
+        say(str(error))
         return
     pasted = snippets.learning(st.session_state["learn_from"], text, how, most, step)
     shown = (learn_unigram, cuts) if how == UNIGRAM else (learn_rules, Learnt.after)
@@ -39,7 +40,7 @@ try:
         how, most = tokenizer_source.way(), tokenizer_source.most_rules()
     text = tokenizer_source.source()
 except TextError as error:
-    widgets.say(str(error))
+    say(str(error))
 else:
     here(text, how, most)
 widgets.ways_on("tokens")

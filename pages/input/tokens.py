@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.messages import say
 from explorer.components import chips
 from explorer.snippets import attention_code
 from explorer.text import TextError, Tokenizer, steps
@@ -15,8 +16,8 @@ widgets.opening(
     "A model reads numbers, not letters: your sentence is cut into pieces, "
     "and every piece has a number in the model's vocabulary.",
 )
-forward = session.reading_of_text()
-tokenizer, chosen = session.opened().tokenizer, session.choice()
+forward = page_context().forward
+tokenizer, chosen = page_context().opened.tokenizer, page_context().choice
 
 KINDS = {
     "characters": "One token for each character: a small vocabulary, long sentences.",
@@ -37,7 +38,7 @@ st.subheader("Step by step", anchor=False)
 try:
     found = steps(tokenizer, forward.text)
 except TextError as error:
-    widgets.say(str(error))
+    say(str(error))
 else:
     names = [f"{place} of {len(found) - 1}" for place in range(len(found))]
     at = stepper("Step", "step", names, 0, arrows=True)
@@ -53,5 +54,5 @@ tokenizer_comparison.beside(forward.text)
 widgets.code(
     Tokenizer.encode,
     steps,
-    pasted=lambda: attention_code.tokens(session.folder(), chosen.text, chosen.pair),
+    pasted=lambda: attention_code.tokens(page_context().folder, chosen.text, chosen.pair),
 )

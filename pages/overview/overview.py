@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer.analysis import output_change
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.catalog.attention_parts import WORDS
 from explorer.inference.answers import first_place
 from explorer.inference.first_look import is_expected_in
@@ -11,10 +11,10 @@ from explorer.snippets import attention_code
 from explorer.views.shared import widgets
 from models.attention import MultiHeadAttention, attention_weights
 
-at = session.choice()
+at = page_context().choice
 words = WORDS[at.part]
 widgets.opening("At a glance", words.opening)
-forward, opened = session.reading_of_text(), session.opened()
+forward, opened = page_context().forward, page_context().opened
 picture, beside = widgets.side_by_side(2, 1)
 with picture:
     widgets.one_head(forward, key="start_head")
@@ -34,5 +34,5 @@ head = at.part, at.layer, at.head
 widgets.code(
     MultiHeadAttention.forward,
     attention_weights,
-    pasted=lambda: attention_code.answer(forward, session.folder(), head, place),
+    pasted=lambda: attention_code.answer(forward, page_context().folder, head, place),
 )

@@ -11,7 +11,7 @@ import pytest
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.testing.v1 import AppTest
 
-from explorer.app import session
+from explorer.app import sidebar
 from tests.apps import SHELL
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -135,4 +135,4 @@ def test_warming_up_asks_for_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail(f"a reader was asked for: {said}")
 
     monkeypatch.setattr(script_run_context._LOGGER, "warning", missing)
-    session.warm_up()
+    sidebar.warm_up()

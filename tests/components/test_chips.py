@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from explorer.components import wire
 from explorer.components.chips import MOST, encode
-from explorer.components.token_labels import LONGEST, specials, text_of
+from explorer.text.token_labels import LONGEST, specials, text_of
 from tests.components.conftest import OpenDemo
 from tests.components.samples import SENTENCE, characters, words
 

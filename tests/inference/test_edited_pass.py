@@ -171,8 +171,8 @@ def test_patches_into_a_model_that_writes_keep_its_answer_and_pass_their_text_on
     found, forward = opened("translation")
     passes: list[object] = []
     counted = watched(rerun, lambda *given: passes.append(given))
-    monkeypatch.setattr(edited_pass, "reread", counted)
-    monkeypatch.setattr(core_edits, "reread", counted)
+    monkeypatch.setattr(edited_pass, "rerun", counted)
+    monkeypatch.setattr(core_edits, "rerun", counted)
     again = edited(found, forward, tuple(Patch(C, 0, h, 1, "a black cat runs") for h in (0, 1)))
     assert not again.set_aside
     assert again.forward.target == forward.target
@@ -263,7 +263,7 @@ def test_edits_that_fit_one_by_one_and_not_together_are_all_set_aside(
     def refused(*given: Any) -> ForwardPass:
         raise core.EditError("Not together.")
 
-    monkeypatch.setattr(edited_pass, "reread", refused)
+    monkeypatch.setattr(edited_pass, "rerun", refused)
     found, forward = opened("letters")
     again = edited(found, forward, (AblateHead(D, 0, 3), AblateHead(D, 1, 3)))
     forget(found)

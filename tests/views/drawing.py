@@ -10,6 +10,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.session import KEY
 from explorer.catalog import entries
 from explorer.components import wire
 from explorer.text import character_tokenizer, word_tokenizer
@@ -65,6 +66,20 @@ def put_state(at: AppTest, **state: object) -> AppTest:
     """Draw it again with this in its session, as a view would report it."""
     for key, value in state.items():
         at.session_state[key] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def persistent(at: AppTest, name: str) -> dict[str, Any]:
+    """The choices that this page keeps while their controls are not drawn."""
+    found: dict[str, Any] = at.session_state[KEY].persistent[name]
+    return found
+
+
+def put_persistent(at: AppTest, name: str, **values: object) -> AppTest:
+    """Draw it again with these choices instead."""
+    at.session_state[KEY].persistent[name] = dict(values)
     at.run()
     assert not at.exception
     return at

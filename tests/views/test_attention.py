@@ -20,7 +20,7 @@ from explorer.views.shared.pinned import Held
 from tests import apps, zoo
 from tests.apps import said, taken
 from tests.grids import grid
-from tests.views.drawing import pasted, press, put_state
+from tests.views.drawing import pasted, persistent, press, put_state
 
 GROUPS = ((0,), (1, 2), (3,))
 AS_IT_IS = "The head as the pass left it"
@@ -95,11 +95,12 @@ def hidden_after_a_click(
     def alone(forward, keys, chosen):  # type: ignore[no-untyped-def]  # run by its source alone
         import streamlit as st
 
+        from explorer.app.session import session
         from explorer.views.attention import display_options
 
         if "clicked" not in st.session_state:
             st.session_state["clicked"] = True
-            st.session_state["_folded_look"] = chosen
+            session().persistent["look"] = chosen
             display_options.toggle_hidden(forward, forward.parts[0].name, keys)
         st.session_state["look"] = display_options.choose(forward, forward.parts[0].name)
 
@@ -179,16 +180,16 @@ def test_what_is_held_reaches_as_far_as_the_rows_and_the_columns() -> None:
 
 def test_heads_drawn_belong_to_the_head_beside_them() -> None:
     at = page(model="letters", view="Lines", head="1", drawn="1.2", held="q2k1")
-    assert at.session_state["_folded_held"] == {"drawn": "1.2", "held": "q2k1"}
+    assert persistent(at, "held") == {"drawn": "1.2", "held": "q2k1"}
     assert "“held”" not in said(at)
     at.segmented_control(key="head").set_value(3).run()
-    assert at.session_state["_folded_held"] == {"held": "q2k1"}
+    assert persistent(at, "held") == {"held": "q2k1"}
 
 
 @grid("view, part", ["Matrix", "Lines", "Tokens"], ["Encoder", "Decoder", "Cross"])
 def test_a_held_cell_is_the_pair_of_the_query_and_key_page(view: str, part: str) -> None:
     at = page(model="translation", part=part, view=view, held="q1k2", words="true")
-    assert at.session_state["_folded_held"] == {"held": "q1k2"}
+    assert persistent(at, "held") == {"held": "q1k2"}
     at.switch_page("../../pages/attention/query_key.py").run()
     assert not at.exception
     assert (at.selectbox(key="query").value, at.selectbox(key="key").value) == (1, 2)
@@ -196,10 +197,10 @@ def test_a_held_cell_is_the_pair_of_the_query_and_key_page(view: str, part: str)
 
 def test_a_text_that_does_not_reach_what_is_held_lets_it_go() -> None:
     at = page(model="letters", held="q3k1", text="the cat and the hat")
-    assert at.session_state["_folded_held"] == {"held": "q3k1"}
+    assert persistent(at, "held") == {"held": "q3k1"}
     at.text_input(key="text").set_value("t").run()
     assert not at.exception
-    assert "q3" not in str(at.session_state["_folded_held"])
+    assert "q3" not in str(persistent(at, "held"))
     assert "“held”" not in said(at)
     at = page(model="reverse", text="7", view="Tokens", held="q0")
-    assert at.session_state["_folded_held"] == {"held": "q0"}
+    assert persistent(at, "held") == {"held": "q0"}

@@ -18,7 +18,7 @@ from explorer.text.labels import readable
 from explorer.views.forward_pass import screen
 from tests import apps, zoo
 from tests.apps import said, views
-from tests.views.drawing import put_state, sent
+from tests.views.drawing import persistent, put_persistent, put_state, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 WEIGHTS = "decoder.1.self_attn.weights"
@@ -31,7 +31,7 @@ def page(stage: str = "", **address: str) -> AppTest:
 
 def walked(at: AppTest) -> dict[str, str]:
     """What the page keeps of the stage and of what is held in it."""
-    return dict(at.session_state["_folded_walk"])
+    return dict(persistent(at, "walk"))
 
 
 def picture(at: AppTest) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
         if model != "translation":  # the last of each kind
             stages = tuple({stage.kind: stage for stage in stages}.values())
         for stage in stages:
-            put_state(at, _folded_walk={"stage": stage.name})
+            put_persistent(at, "walk", stage=stage.name)
             assert f"**{stage.title}**" in said(at)
             assert stage.kind == "tokens" or "walk_values" in views(at)
             assert not stage.site or f"`{stage.site}`" in said(at)
@@ -85,7 +85,7 @@ def test_the_held_number_is_opened_as_a_sum() -> None:
     at = page("decoder.0.mlp.out")
     (shown,) = (each.value for each in at.latex if r"\underbrace" in each.value)
     assert r"\text{ more}" in shown
-    put_state(at, _folded_walk={"stage": "decoder.0.resid_post"})
+    put_persistent(at, "walk", stage="decoder.0.resid_post")
     assert not any(r"\underbrace" in each.value for each in at.latex)
     assert " + " in at.latex[1].value  # the stream and what is added, in numbers
 
@@ -141,9 +141,9 @@ def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> 
 def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
     held = {"decoder_token": "1", "encoder_token": "2"}
     at = page("decoder.0.cross_attn.weights", model="translation", **held)
-    assert at.session_state["_folded_held"]["held"] == "q1k2"
+    assert persistent(at, "held")["held"] == "q1k2"
     assert (at.session_state["query"], at.session_state["key"]) == (1, 2)
-    put_state(at, _folded_held={"held": "q0k1"})
+    put_persistent(at, "held", held="q0k1")
     assert (walked(at)["decoder_token"], walked(at)["encoder_token"]) == ("0", "1")
 
 

@@ -14,6 +14,7 @@ from explorer.catalog import entries
 from explorer.inference import forward_pass
 from models import trace
 from tests.apps import page
+from tests.views.drawing import persistent
 
 TEXT = "the white cat does not see the black house"
 HEAD, NUMBER, KEY = 0, 5, 1
@@ -95,7 +96,7 @@ def test_the_equation_of_every_stage_has_the_number_and_those_it_is_made_of(
     chosen |= {"head": str(HEAD), "number": str(NUMBER), "key_token": str(KEY), "text": TEXT}
     at = page("forward_pass/forward_pass", model="translation", **chosen)
     for stage, reads in stops().items():
-        at.session_state["_folded_walk"] |= {"stage": stage}
+        persistent(at, "walk").update({"stage": stage})
         at.run()
         assert not at.exception
         left, _, right = equation(at).partition(" = ")

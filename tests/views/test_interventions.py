@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import ablation
+from explorer.app.session import KEY, session
 from explorer.catalog.entries import Opened, open_model
 from explorer.inference import edited_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -26,7 +27,7 @@ from explorer.interventions.edits import (
 from explorer.views.shared import edit_history
 from tests import apps
 from tests.apps import said, views
-from tests.views.drawing import pasted, press, put_state
+from tests.views.drawing import pasted, press, put_persistent
 
 D = "decoder.self_attn"
 LONG_PASSES = [("Every head", "heads"), ("Faithfulness", "cuts")]
@@ -85,7 +86,7 @@ def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPa
 def test_a_held_cell_is_changed_by_one_click() -> None:
     at = page(text="the cat", layer="0", head="1")
     assert "Click a cell to hold it" in said(at)
-    put_state(at, _folded_held={"held": "q2k1"})
+    put_persistent(at, "held", held="q2k1")
     assert "Held: “" in said(at)
     labels = [each.label for each in at.button if str(each.key).startswith("held_edit")]
     assert labels == [
@@ -169,8 +170,10 @@ def test_a_full_history_says_so() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edit_history.st, "session_state", state)
         edit_history.add(AblateHead(D, 0, 1))
-    assert state["_edits_notes"] == (state["edits"], (edit_history.FULL,))
-    assert edit_history.FULL in said(put_state(at, _edits_notes=state["_edits_notes"]))
+        assert session().edits_notes == (state["edits"], (edit_history.FULL,))
+        at.session_state[KEY].edits_notes = session().edits_notes
+    at.run()
+    assert edit_history.FULL in said(at)
 
 
 def test_a_sentence_that_an_address_cannot_hold_is_to_be_shortened() -> None:

@@ -23,7 +23,7 @@ from models.presets import CHOSEN, PRESETS
 from models.training import train
 from tests import apps
 from tests.apps import said
-from tests.views.drawing import press, put_state
+from tests.views.drawing import press, put_persistent
 
 BY_PRESET = {system.preset: system for system in SYSTEMS}
 CLASSIFIER = "web tutorial, classifier"
@@ -151,7 +151,7 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
     at.text_input(key="text").set_value(TEN).run()
     at.switch_page("../../pages/forward_pass/forward_pass.py").run()
     for stage, shape in SHAPES.items():
-        put_state(at, _folded_walk={"stage": stage})
+        put_persistent(at, "walk", stage=stage)
         (caption,) = [each.value for each in at.caption if "Shape: " in each.value]
         assert shape in caption.partition("Shape: ")[2], stage
 

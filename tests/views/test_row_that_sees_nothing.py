@@ -19,7 +19,7 @@ from models import Transformer, save_checkpoint
 from tests import apps
 from tests.apps import said
 from tests.shelf import TINY
-from tests.views.drawing import PAGES, path_of, put_state, sent
+from tests.views.drawing import PAGES, path_of, put_persistent, sent
 
 SITE = "decoder.self_attn"
 
@@ -83,7 +83,7 @@ def test_every_stage_of_the_whole_pass() -> None:
     at = apps.page("forward_pass/forward_pass", model="blind")
     for stage in stages_of(entries.open_model("blind").config):
         wish = {"stage": stage.name, "decoder_token": "0", "key_token": "0"}
-        put_state(at, _folded_walk=wish)
+        put_persistent(at, "walk", **wish)
         if stage.kind == "tokens":
             continue
         header, planes = sent(at, "walk_values")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.components.token_labels import Label, specials, texts
+from explorer.text.token_labels import Label, specials, texts
 
 MOST = 4_000
 """More chips than this help nobody and slow the browser; the rest is counted, not drawn."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
-from explorer.components.token_labels import Label, specials, texts
+from explorer.text.token_labels import Label, specials, texts
 
 STRONGEST = 5
 """So many tokens are named each way; the others are shaded."""

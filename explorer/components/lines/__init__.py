@@ -16,7 +16,7 @@ from torch import Tensor
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
-from explorer.components.token_labels import Label, specials, texts
+from explorer.text.token_labels import Label, specials, texts
 
 FAINT = 0.005
 """Weights below this are dropped from inputs longer than `SHORT`: nobody sees such a line."""

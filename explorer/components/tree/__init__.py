@@ -12,7 +12,7 @@ from typing import Any
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.components.token_labels import Label, text_of
+from explorer.text.token_labels import Label, text_of
 
 HTML = """
 <div class="view tree">

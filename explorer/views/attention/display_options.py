@@ -10,9 +10,11 @@ import streamlit as st
 
 from explorer.analysis.attention_filters import ALL, Look
 from explorer.analysis.word_groups import words_of
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import token_names
 from explorer.app.folded_choices import Folded
+from explorer.app.messages import say
+from explorer.app.sidebar import choose_head
 from explorer.catalog.attention_parts import Part
 from explorer.inference.forward_pass import ForwardPass
 from explorer.views.attention.display_settings import (
@@ -141,7 +143,7 @@ def summary(look: Look) -> str:
 
 def pick(layer: int, head: int) -> None:
     """Show this head, itself; for the callback of a view in which heads are clicked."""
-    session.look_at(layer, head)
+    choose_head(layer, head)
     FOLDED.put("heads", UNTOUCHED["heads"])
 
 
@@ -220,7 +222,7 @@ def has_cut_words(forward: ForwardPass, part: str) -> bool:
 
 def _say(found: list[str], look: Look) -> None:
     """The address's mistakes, until something else is chosen."""
-    state, now = st.session_state, (session.choice(), look)
+    state, now = st.session_state, (page_context().choice, look)
     if found:
         state["_look_notes"] = found, now
     notes, seen_at = state.get("_look_notes", ([], now))
@@ -228,4 +230,4 @@ def _say(found: list[str], look: Look) -> None:
         del state["_look_notes"]
         return
     for note in notes:
-        session.say(note)
+        say(note)

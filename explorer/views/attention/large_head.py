@@ -7,17 +7,17 @@ from dataclasses import replace
 import streamlit as st
 
 from explorer.analysis.attention_filters import Look, Shown, each_head, shown
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import token_names
 from explorer.app.progress import bar
 from explorer.components import lines, matrix
 from explorer.components.events import Place
 from explorer.components.matrix import room
-from explorer.components.token_labels import texts
 from explorer.export.figure_data import Taken
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets import one_head
+from explorer.text.token_labels import texts
 from explorer.views.attention import display_options
 from explorer.views.shared import export_panel, pinned, widgets
 
@@ -27,7 +27,7 @@ MOST_CELLS_IN_LINES = 1 << 22
 
 def as_matrix(forward: ForwardPass, look: Look) -> None:
     """The chosen head, or the heads of its layer combined: queries down, keys across."""
-    at = session.choice()
+    at = page_context().choice
     words = forward.part(at.part).words
     made = picture(forward, look)
 
@@ -63,7 +63,7 @@ def as_matrix(forward: ForwardPass, look: Look) -> None:
 
 def as_lines(forward: ForwardPass, look: Look) -> None:
     """Every head of the layer, drawn by its chip; or the heads combined, as one."""
-    at = session.choice()
+    at = page_context().choice
     part = forward.part(at.part)
     if look.of == "head":
         heads = _heads_that_fit(forward, part.heads)
@@ -108,7 +108,7 @@ def as_lines(forward: ForwardPass, look: Look) -> None:
 
 def taken(forward: ForwardPass, look: Look) -> Taken:
     """What the large picture shows, with where it comes from, for who takes it away."""
-    at = session.choice()
+    at = page_context().choice
     part, made = forward.part(at.part), picture(forward, look)
     names = token_names(forward.columns(at.part))
     hidden = {"hidden keys": ", ".join(names[key] for key in look.hidden)} if look.hidden else {}
@@ -132,10 +132,10 @@ def taken(forward: ForwardPass, look: Look) -> Taken:
 
 def pasted(forward: ForwardPass, look: Look) -> str:
     """The lines that make the weights of the chosen head, before anything is done to them."""
-    at = session.choice()
+    at = page_context().choice
     adjusted = _colours_aside(look) != Look()
     here = at.part, at.layer, at.head
-    return one_head(forward, session.folder(), *here, adjusted=adjusted)
+    return one_head(forward, page_context().folder, *here, adjusted=adjusted)
 
 
 def _colours_aside(look: Look) -> Look:
@@ -149,14 +149,14 @@ def _ends_at_one(look: Look) -> bool:
 
 
 def _heads_that_fit(forward: ForwardPass, heads: int) -> list[int]:
-    at = session.choice()
+    at = page_context().choice
     cells = len(forward.rows(at.part)) * len(forward.columns(at.part))
     return list(range(heads)) if heads * cells <= MOST_CELLS_IN_LINES else [at.head]
 
 
 def picture(forward: ForwardPass, look: Look) -> Shown:
     """The picture of one head is made each time; that of all heads of a layer is kept."""
-    at = session.choice()
+    at = page_context().choice
 
     if look.of == "head":
         return shown(forward, at.part, at.layer, at.head, look)
@@ -167,4 +167,4 @@ def picture(forward: ForwardPass, look: Look) -> Shown:
 
     layer = None if look.everywhere else at.layer
     key = ("look", at.text, at.pair, at.part, layer, _colours_aside(look))
-    return kept(session.opened(), key, make, lambda made: 2 * made.values.nbytes)
+    return kept(page_context().opened, key, make, lambda made: 2 * made.values.nbytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explorer.analysis.attention_filters import Look
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.components.inspect import inspect
 from explorer.inference.forward_pass import ForwardPass
 from explorer.views.attention.large_head import picture
@@ -20,7 +20,7 @@ def two_way(forward: ForwardPass, look: Look, *, key: str = "attention_tokens") 
 
     Cross-attention has two strips of them, and so has one sentence that looks at another.
     """
-    at = session.choice()
+    at = page_context().choice
     words, made = forward.part(at.part).words, picture(forward, look)
     places = made.row_groups, made.groups
     holds = pinned.now(forward)

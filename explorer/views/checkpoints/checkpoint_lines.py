@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
 from explorer.snippets import checkpoints_code, head_metrics_code
 from explorer.views.checkpoints.parameter_tree import CHOSEN
@@ -15,7 +15,7 @@ from explorer.views.checkpoints.view_choice import tensor_chosen
 
 def pasted(view: str, opened: Opened) -> Callable[[], str]:
     """The panel of this view, made when it is opened."""
-    folder = session.folder()
+    folder = page_context().folder
 
     def ledger() -> str:
         of = st.session_state.get("ledger", CHOSEN)
@@ -26,7 +26,7 @@ def pasted(view: str, opened: Opened) -> Callable[[], str]:
         )
 
     def heads() -> str:
-        at, forward = session.choice(), session.reading_of_text()
+        at, forward = page_context().choice, page_context().forward
         return head_metrics_code.statistics(forward, folder, at.part, at.layer)
 
     return {

@@ -11,7 +11,8 @@ from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import Finding
 from explorer.analysis.head_metrics import HeadStatistics
 from explorer.analysis.measured_heads import measured
-from explorer.app import session, shelves
+from explorer.app import shelves
+from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
@@ -84,7 +85,7 @@ def _of_model(opened: Opened) -> list[Finding]:
 
 def _of_text(opened: Opened) -> list[Finding]:
     """Whether the heads choose, over the reader's text."""
-    at = session.choice()
+    at = page_context().choice
     try:
         forward = run_text(opened, at.text, at.pair)
     except ForwardPassError as error:

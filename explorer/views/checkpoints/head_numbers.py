@@ -6,7 +6,8 @@ import streamlit as st
 
 from explorer.analysis.head_metrics import STATISTICS, HeadStatistics, Statistic
 from explorer.analysis.measured_heads import measured, rows_counted
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.messages import say
 from explorer.catalog.entries import Opened
 from explorer.text.number_format import three
 from explorer.views.checkpoints.view_choice import pick
@@ -17,12 +18,12 @@ from explorer.views.shared.tables import column, facts
 
 def show(opened: Opened) -> None:
     """Layers down, heads across; then every number of every head."""
-    at = session.choice()
-    forward = session.reading_of_text()
+    at = page_context().choice
+    forward = page_context().forward
     found = measured(opened, forward, at.part)
     known = found.known
     if not known:
-        session.say(NOTHING_SEEN)
+        say(NOTHING_SEEN)
         return
     title = pick("Statistic", "statistic", list(known), next(iter(known)))
     chosen = known[title]

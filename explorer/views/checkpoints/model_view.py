@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.app import session, shelves
+from explorer.app import shelves
+from explorer.app.context import page_context
+from explorer.app.messages import say
 from explorer.catalog import descriptions, entries
 from explorer.catalog.entries import LibraryError, Opened
 from explorer.text.literal import literal
@@ -34,16 +36,16 @@ SHOWN: dict[str, Callable[[Opened], None]] = {
 
 def opened() -> Opened:
     """The chosen model; where it cannot be opened, the doctor says what its files lack."""
-    name = session.choice().model
+    name = page_context().choice.model
     for entry in shelves.entries():
         if entry.name == name:
             try:
                 return entries.open_entry(entry)
             except LibraryError as error:
-                session.say(str(error))
+                say(str(error))
                 findings.show_files(entry.folder)
                 st.stop()
-    return session.opened()
+    return page_context().opened
 
 
 def described(model: Opened) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import session, shelves
+from explorer.app import shelves
+from explorer.app.context import NO_MODEL, page_context
+from explorer.app.messages import say
+from explorer.app.sidebar import choose_model
 from explorer.catalog import descriptions
 from explorer.catalog.entries import Entry
 from explorer.text.literal import literal
@@ -27,10 +30,10 @@ HIGHEST, ROW = 320, 49
 
 def shelf() -> None:
     """Every model in a row of its own; the button opens it."""
-    chosen = session.choice().model
+    chosen = page_context().choice.model
     entries = shelves.entries()
     if not entries:
-        session.say(session.NO_MODEL)
+        say(NO_MODEL)
         return
     height = min(HIGHEST, ROW * (len(entries) + 1) + 20)
     with st.container(height=height, key="shelf", border=True, gap="xsmall"):
@@ -68,7 +71,7 @@ def _row(entry: Entry, is_chosen: bool) -> None:
     places[""].button(
         "Chosen" if is_chosen else "Open",
         key=f"open_{entry.name}",
-        on_click=session.choose_model,
+        on_click=choose_model,
         args=(entry.name,),
         disabled=is_chosen,
         width="stretch",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.singular_values import Spectrum, SpectrumError, noise, spectrum
-from explorer.app import session
+from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.catalog.entries import Opened
 from explorer.charts import singular_value_chart as figure
@@ -35,7 +35,7 @@ def show(opened: Opened) -> None:
         with bar(f"The singular values of {shape(size)}") as report:
             found = kept(opened, ("spectrum", name), lambda: spectrum(tensor, report), _bytes)
     except SpectrumError as error:
-        session.say(str(error))
+        say(str(error))
         return
     drawn, numbers = widgets.side_by_side(7, 3)
     with drawn:

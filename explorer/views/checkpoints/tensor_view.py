@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.weight_statistics import Picture, Summary, picture, summary
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
 from explorer.components import matrix
 from explorer.inference.results_cache import kept, size_of
@@ -87,14 +87,14 @@ def _whose_rows(opened: Opened, name: str) -> str:
     path = name.split(".")
     if path[-1] not in ("weight", "bias") or not path[-2].endswith("_proj") or "mlp" in path:
         return ""
-    config, head = opened.config, session.choice().head
+    config, head = opened.config, page_context().choice.head
     if path[-2] in ("k_proj", "v_proj"):
         head = head * config.kv_heads // config.n_heads
     elif path[-2] == "o_proj" and path[-1] == "bias":
         return ""
     first = head * config.head_width
     side = "Columns" if path[-2] == "o_proj" else "Numbers" if path[-1] == "bias" else "Rows"
-    return f" {side} {first}–{first + config.head_width - 1} are head {session.choice().head}."
+    return f" {side} {first}–{first + config.head_width - 1} are head {page_context().choice.head}."
 
 
 def _facts(found: Summary) -> list[tuple[str, str]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import session, shelves
+from explorer.app import shelves
+from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.catalog import entries, places
 from explorer.catalog.entries import Entry
 from explorer.catalog.places import PlaceError
@@ -52,7 +54,7 @@ def _keep(files: list) -> None:
         with st.spinner("Looking at the upload"):
             folder = places.keep_upload(names, sizes, entries.uploads_root())
     except (PlaceError, OSError) as error:
-        session.say(str(error) if isinstance(error, PlaceError) else NO_ROOM)
+        say(str(error) if isinstance(error, PlaceError) else NO_ROOM)
         return
     _put_on_shelf(entries.look_at(folder))
 
@@ -65,15 +67,15 @@ def _open_typed(place: str) -> None:
         with st.spinner("Looking for the model; one of the hub is fetched first"):
             folder = places.typed(place)
     except PlaceError as error:
-        session.say(str(error))
+        say(str(error))
         return
     _put_on_shelf(entries.look_at(folder))
 
 
 def _put_on_shelf(entry: Entry) -> None:
     if entry.fault:
-        session.say(f"This model cannot be opened: {entry.fault}")
+        say(f"This model cannot be opened: {entry.fault}")
         return
     shelves.bring(entry.folder)
-    st.session_state["_open"] = entry.folder
+    session().open_next = entry.folder
     st.rerun()

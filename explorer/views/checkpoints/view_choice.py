@@ -8,7 +8,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.weight_statistics import IN_A_LAYER
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.catalog.entries import Opened
 
@@ -30,7 +30,7 @@ def choose_tensor(opened: Opened, *, matrices: bool = False) -> tuple[str, Tenso
 
     So a click in the sidebar goes to the same tensor of the next layer.
     """
-    at = session.choice()
+    at = page_context().choice
     places, default = _offered(opened, matrices)
     name = one_of(
         f"Tensor: {at.part.split('.')[0]} layer {at.layer}, or outside the layers",
@@ -51,7 +51,7 @@ def tensor_chosen(opened: Opened, *, matrices: bool = False) -> str:
 
 def _offered(opened: Opened, matrices: bool) -> tuple[dict[str, tuple[str, Tensor]], str]:
     """The tensors one may choose from, by the names that stand in the list, and the first."""
-    at = session.choice()
+    at = page_context().choice
     stack, attention = at.part.split(".")
     places: dict[str, tuple[str, Tensor]] = {}
     for name, parameter in opened.model.named_parameters():

@@ -8,12 +8,13 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.analysis.comparison import Difference, Side, common_top, divergence
-from explorer.app import session, shelves
+from explorer.app.context import TEXT_LIMIT, page_context, reads_pairs
 from explorer.app.controls import follow, one_of
+from explorer.app.messages import or_stop, say
+from explorer.app.session import session
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.entries import Entry, Opened
-from explorer.components.token_labels import texts
 from explorer.export.figure_data import Taken
 from explorer.inference.edited_pass import Edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
@@ -25,6 +26,7 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.snippets import Head, two_heads
 from explorer.text.number_format import three
+from explorer.text.token_labels import texts
 from explorer.views.shared import edit_history, effects, export_panel, map_pair, widgets
 
 HEAD, SENTENCE, MODEL, STEP, EDITED = (
@@ -39,8 +41,8 @@ LIST_WIDTH = 320
 
 def sides() -> tuple[Side, Side]:
     """The head chosen in the sidebar, and what the reader puts beside it."""
-    at, opened = session.choice(), session.opened()
-    forward = session.reading_of_text()
+    at, opened = page_context().choice, page_context().opened
+    forward = page_context().forward
     first = Side(f"Layer {at.layer}, head {at.head}", forward, at.part, at.layer, at.head)
     kinds = {
         HEAD: _another_head,
@@ -73,7 +75,7 @@ def show(first: Side, second: Side) -> Difference | None:
 
 def taken(first: Side, second: Side, found: Difference) -> Taken:
     """The difference, for who takes it away; the offline page has all three maps."""
-    at, called = session.choice(), second.forward.part(second.part).words
+    at, called = page_context().choice, second.forward.part(second.part).words
     about = export_panel.about() | {"first": first.title, "second": second.title}
     if second.forward.text != at.text:
         about["the other sentence"] = second.forward.text
@@ -104,7 +106,7 @@ def pasted(first: Side, second: Side) -> str:
 
 
 def _head(side: Side) -> Head:
-    folder = side.folder or session.folder()
+    folder = side.folder or page_context().folder
     return Head(side.forward, folder, side.part, side.layer, side.head, side.edits)
 
 
@@ -138,40 +140,40 @@ def _another_head(first: Side, opened: Opened) -> Side:
 
 
 def _another_sentence(first: Side, opened: Opened) -> Side:
-    at = session.choice()
+    at = page_context().choice
     follow("other_text", at.text)
     text = st.text_input(
         "The other sentence",
         value=at.text,
-        max_chars=session.TEXT_LIMIT,
+        max_chars=TEXT_LIMIT,
         key="other_text",
         bind="query-params",
     )
     if at.pair:
         st.text("Both are read with the second sentence.")
-    forward = session.or_say(lambda: run_text(opened, str(text or ""), at.pair))
+    forward = or_stop(lambda: run_text(opened, str(text or ""), at.pair))
     return Side("The other sentence", forward, first.part, first.layer, first.head)
 
 
 def _another_model(first: Side, opened: Opened) -> Side:
-    at, shelf = session.choice(), shelves.seen()
+    at, shelf = page_context().choice, page_context().shelf
     others = [entry for name, entry in shelf.items() if name != at.model]
     names = [entry.name for entry in sorted(others, key=_unlike)]
     if not names:
-        session.say("There is no other model here: train one, or open one on the Checkpoints page.")
+        say("There is no other model here: train one, or open one on the Checkpoints page.")
         st.stop()
     name = one_of("The other model", "other_model", names, as_list=True, width=LIST_WIDTH)
     try:
         other = entries.open_entry(shelf[name])
     except entries.LibraryError as error:
-        session.say(str(error))
+        say(str(error))
         st.stop()
     return _through(other, shelf[name], first, name, shelf[name].folder)
 
 
 def _unlike(entry: Entry) -> bool:
     """Models of the same kind stand first: they have the head that is compared."""
-    mine = session.opened().config
+    mine = page_context().opened.config
     return entry.config is None or (entry.config.kind, entry.config.head) != (mine.kind, mine.head)
 
 
@@ -182,10 +184,10 @@ def _another_step(first: Side, opened: Opened) -> Side:
     try:
         other = kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
     except entries.LibraryError as error:
-        session.say(str(error))
+        say(str(error))
         st.stop()
     if opened.config.kind != "encoder-decoder":
-        entry = shelves.seen()[session.choice().model]
+        entry = page_context().shelf[page_context().choice.model]
         return _through(other, entry, first, f"Step {step}", folder)
     st.text("The step might write something else: here its decoder reads what yours has written.")
     mine = first.forward
@@ -206,7 +208,7 @@ def _with_edits(first: Side, opened: Opened) -> Side:
         st.text("Nothing is changed yet, so both sides are the same pass.")
     if first.forward.written:
         effects.written(opened, Edited(first.forward), passed)
-    page = st.session_state.get("_pages", {}).get("interventions")
+    page = session().pages.get("interventions")
     if page is not None:
         st.page_link(page, label="Change the pass", icon=":material/arrow_forward:")
     here = first.part, first.layer, first.head
@@ -225,7 +227,7 @@ def _edits(opened: Opened, forward: ForwardPass, passed: Edited) -> dict[str, st
 
 def _through(other: Opened, entry: Entry, first: Side, title: str, folder: Path) -> Side:
     """The same sentence and head in another model; the nearest where it has no such head."""
-    at = session.choice()
+    at = page_context().choice
     named = {part.name: part for part in parts(other.config)}
     part = named.get(first.part) or list(named.values())[-1]
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
@@ -234,16 +236,16 @@ def _through(other: Opened, entry: Entry, first: Side, title: str, folder: Path)
             f"{title} has no such head; shown is its {part.title.lower()}, layer {layer}, "
             f"head {head}."
         )
-    pair = at.pair if session.reads_pairs(entry) else ""
+    pair = at.pair if reads_pairs(entry) else ""
     if pair != at.pair:
         st.text(f"{title} reads one sentence: the second one is left out there.")
-    forward = session.or_say(lambda: run_text(other, at.text, pair))
+    forward = or_stop(lambda: run_text(other, at.text, pair))
     return Side(title, forward, part.name, layer, head, folder=folder)
 
 
 def _snapshots() -> dict[str, Path]:
     """The steps of the training that made the chosen model, where they lie beside it."""
-    entry = shelves.seen()[session.choice().model]
+    entry = page_context().shelf[page_context().choice.model]
     if entry.origin == "brought":  # a stranger's folder is not looked around in
         return {}
     return {str(step): folder for step, folder in Run(entry.folder.parent).snapshots()}

@@ -7,7 +7,9 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.app import number_controls, session
+from explorer.app import number_controls
+from explorer.app.context import page_context
+from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
 from explorer.catalog.entries import Opened
 from explorer.components.tree import Node, tree
@@ -30,8 +32,8 @@ def show() -> Callable[[], str]:
 
     Gives the lines that search.
     """
-    opened, text = session.opened(), session.choice().text
-    start = session.or_say(lambda: start_of(opened, text))
+    opened, text = page_context().opened, page_context().choice.text
+    start = or_stop(lambda: start_of(opened, text))
     places = widgets.side_by_side(1, 1, 1)
     with places[0]:
         beams = int(number_controls.slider("Beams", "beams", 1, 8, 4))
@@ -55,7 +57,7 @@ def show() -> Callable[[], str]:
     )
     is_full = length == start.room and start.room < MOST_WRITTEN
     _table(opened, found, alpha, "no places left" if is_full else f"cut after {length} tokens")
-    return partial(snippets.beams, start, session.folder(), beams, length, alpha)
+    return partial(snippets.beams, start, page_context().folder, beams, length, alpha)
 
 
 def searched(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.folded_choices import Folded
+from explorer.app.messages import say
 from explorer.catalog.entries import Opened
 from explorer.inference.branches import Branches, from_text
 from explorer.inference.continuation import Start, ends
@@ -21,7 +22,7 @@ UNFIT = (
 
 def now(opened: Opened, start: Start) -> Branches:
     """What was written behind this text; those of another text or model come back with it."""
-    state, at = st.session_state, session.choice()
+    state, at = st.session_state, page_context().choice
     place, is_new = (at.model, at.text), "_branches_of" not in state
     others = state.setdefault("_branches_by", {})
     if not is_new and state["_branches_of"] != place:
@@ -35,7 +36,7 @@ def now(opened: Opened, start: Start) -> Branches:
     found = found or Branches()
     WRITTEN.settle({"branches": str(found)})
     if state.get("_branches_note") == place and not found.moves:
-        session.say(UNFIT)
+        say(UNFIT)
     return found
 
 
@@ -62,7 +63,7 @@ def tell(what: str) -> None:
 
 def say_told() -> None:
     if what := st.session_state.pop("_branches_told", ""):
-        session.say(what)
+        say(what)
 
 
 def follow(opened: Opened, start: Start, path: Sequence[int]) -> None:

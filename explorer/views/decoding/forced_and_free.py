@@ -9,10 +9,11 @@ import streamlit as st
 import torch
 
 from explorer.analysis.teacher_forcing import Forced, forced
-from explorer.app import number_controls, session
+from explorer.app import number_controls
+from explorer.app.context import page_context
+from explorer.app.messages import or_stop, say
 from explorer.catalog.entries import Opened
 from explorer.components.board import Cell, Column, Row, Words, board
-from explorer.components.token_labels import text_of
 from explorer.inference.continuation import start_of, unknown_in
 from explorer.inference.forward_pass import run_text
 from explorer.inference.generated_text import MOST_WRITTEN
@@ -21,6 +22,7 @@ from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import decoding_code as snippets
 from explorer.tasks.reference_answer import right_answer, target_of
 from explorer.text.number_format import three
+from explorer.text.token_labels import text_of
 from explorer.views.shared import widgets
 
 ONE = "There is one token here, so none to be right or wrong about: type a longer sentence."
@@ -37,15 +39,15 @@ def show() -> Callable[[], str] | None:
 
     Gives the lines of the first.
     """
-    opened, text = session.opened(), session.choice().text
-    start = session.or_say(lambda: start_of(opened, text))
+    opened, text = page_context().opened, page_context().choice.text
+    start = or_stop(lambda: start_of(opened, text))
     if start.source:
         target, given = _target(opened, text), 1
         source = ids_of([start.source])
     else:
         target, source = [token.id for token in start.begun], None
         if len(target) < 2:
-            session.say(ONE)
+            say(ONE)
             return None
         given = _given(len(target))
     cut = target[: given + MOST_WRITTEN]
@@ -63,7 +65,7 @@ def show() -> Callable[[], str] | None:
         st.caption(f"The first {MOST_WRITTEN} steps are shown, {len(target) - len(cut):,} are not.")
     widgets.notes(run_text(opened, text).notes)
     has_first = bool(start.source) and opened.config.first_id is not None
-    return partial(snippets.forcing, start, session.folder(), cut, given, has_first)
+    return partial(snippets.forcing, start, page_context().folder, cut, given, has_first)
 
 
 def _given(tokens: int) -> int:
@@ -102,7 +104,7 @@ def _target(opened: Opened, text: str) -> list[int]:
             token.id
             for token in (*run_text(opened, text).target, run_text(opened, text).written[-1])
         ]
-    target = session.or_say(lambda: target_of(opened, text, wanted))
+    target = or_stop(lambda: target_of(opened, text, wanted))
     widgets.notes(unknown_in(opened, wanted))
     return target
 

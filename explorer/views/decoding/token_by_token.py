@@ -8,11 +8,12 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis.sampling_stages import Stages, draw, stages
-from explorer.app import number_controls, session
+from explorer.app import number_controls
+from explorer.app.context import page_context
+from explorer.app.messages import or_stop
 from explorer.app.progress import bar
 from explorer.catalog.entries import Opened
 from explorer.components import chips, matrix
-from explorer.components.token_labels import text_of
 from explorer.inference.branches import FULL, Branches
 from explorer.inference.continuation import (
     Stand,
@@ -28,6 +29,7 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.snippets import decoding_code as snippets
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.text.token_labels import text_of
 from explorer.views.decoding import branch_history, branch_tree, sampling_columns
 from explorer.views.shared import growing_text, widgets
 from models.generation import Sampling
@@ -42,8 +44,8 @@ def show() -> Callable[[], str]:
 
     Gives the lines that make the choice.
     """
-    opened, text = session.opened(), session.choice().text
-    start = session.or_say(lambda: start_of(opened, text))
+    opened, text = page_context().opened, page_context().choice.text
+    start = or_stop(lambda: start_of(opened, text))
     sampling, seed, count = _sampling()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         drawing = st.container(horizontal=True, width="content", vertical_alignment="bottom")
@@ -54,7 +56,7 @@ def show() -> Callable[[], str]:
     stopped = why_stopped(opened, start, path)
     here = found.nodes[found.at].parent if stopped and path else found.at
     step = found.depths[here]
-    standing = session.or_say(lambda: stand(opened, text, path[:step]))
+    standing = or_stop(lambda: stand(opened, text, path[:step]))
     chosen = stages(standing.logits, sampling)
     next_one = draw(chosen, sampling, seed, step)
     with drawing:
@@ -71,7 +73,7 @@ def show() -> Callable[[], str]:
     return partial(
         snippets.choice,
         standing.forward,
-        session.folder(),
+        page_context().folder,
         sampling,
         seed,
         step,
@@ -143,7 +145,7 @@ def _write_on(
         return found
     path, tokens = list(found.path()), list[int]()
     with bar("Writing") as report:
-        for token in drawn_on(opened, session.choice().text, path, sampling, seed):
+        for token in drawn_on(opened, page_context().choice.text, path, sampling, seed):
             tokens.append(token)
             report(len(tokens) / count)
             if len(tokens) == count or why_stopped(opened, start, [*path, *tokens]):
@@ -187,7 +189,7 @@ def _said(
 
 def _head(standing: Stand) -> None:
     """The chosen head over what stands there; it grows with every token."""
-    at, forward = session.choice(), standing.forward
+    at, forward = page_context().choice, standing.forward
     words = forward.part(at.part).words
     weights = forward.weights(at.part, at.layer, at.head)
     st.markdown(f"**Layer {at.layer}, head {at.head}, up to here**")

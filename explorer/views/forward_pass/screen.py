@@ -26,16 +26,16 @@ from explorer.analysis.forward_pass.stage_view import (
 from explorer.analysis.forward_pass.substitution import equation, in_numbers
 from explorer.analysis.forward_pass.sum_terms import as_sum, in_latex
 from explorer.analysis.query_key import strongest
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import token_names
 from explorer.catalog.entries import Opened
 from explorer.components import matrix
 from explorer.components.spine import Bone, spine
-from explorer.components.token_labels import text_of
 from explorer.inference.answers import option_name
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
+from explorer.text.token_labels import text_of
 from explorer.views.forward_pass import tokenization
 from explorer.views.shared import pass_position as choices
 from explorer.views.shared import pinned_pair, widgets
@@ -71,7 +71,7 @@ def show(opened: Opened, forward: ForwardPass) -> None:
 
 def walk_of(opened: Opened, forward: ForwardPass, at: choices.At) -> Walk:
     """The values of the pass; what is recorded besides the reading is kept, block by block."""
-    chosen = session.choice()
+    chosen = page_context().choice
 
     def record(sites: tuple[str, ...]) -> Trace:
         key = ("walk", chosen.text, chosen.pair, sites)

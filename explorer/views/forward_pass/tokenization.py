@@ -8,8 +8,8 @@ from explorer.analysis.forward_pass.stage_line import Stage
 from explorer.analysis.forward_pass.stage_values import Walk
 from explorer.analysis.forward_pass.stage_view import tokens_of, writes
 from explorer.components import chips
-from explorer.components.token_labels import text_of
 from explorer.text.labels import cut, readable
+from explorer.text.token_labels import text_of
 from explorer.views.shared.pinned_pair import FOLDED
 
 MOST_HEIGHT, ROW = 600, 35

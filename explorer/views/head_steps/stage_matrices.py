@@ -9,14 +9,15 @@ import streamlit as st
 
 from explorer.analysis.head_stages import Stages, stages
 from explorer.analysis.query_key import strongest
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import number, one_of
+from explorer.app.session import session
 from explorer.components.events import Place
 from explorer.components.stages import Node, Panel
 from explorer.components.stages import stages as view
-from explorer.components.token_labels import Label, text_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
+from explorer.text.token_labels import Label, text_of
 from explorer.views.shared import pinned, pinned_pair, widgets
 from explorer.views.shared.pinned import Held
 
@@ -29,7 +30,7 @@ MOST = 32
 
 def show(forward: ForwardPass) -> None:
     """The whole screen for the head that is chosen in the sidebar."""
-    at = session.choice()
+    at = page_context().choice
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     holds = pinned.now(forward)
     query = len(rows) - 1 if holds.query is None else holds.query
@@ -195,7 +196,7 @@ def _held(place: Place | None, down: range, across: range) -> Held:
 
 def _ways(query: str, key: str, holds: Held) -> None:
     """To where the held weight goes on, number by number."""
-    page = st.session_state.get("_pages", {}).get("query_key")
+    page = session().pages.get("query_key")
     if page is None:
         return
     pinned_pair.way_here(holds)

@@ -14,8 +14,10 @@ from explorer.analysis.head_metrics import (
     ranking,
 )
 from explorer.analysis.measured_heads import measured, rows_counted
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.app.sidebar import choose_head
 from explorer.catalog.entries import Opened
 from explorer.components.ranked import Item, ranked
 from explorer.inference.forward_pass import ForwardPass
@@ -35,11 +37,11 @@ LEFT_OUT = (
 
 def show(opened: Opened, forward: ForwardPass) -> None:
     """The best heads by the chosen number, then all of them as a table, then the chosen one."""
-    at = session.choice()
+    at = page_context().choice
     found = measured(opened, forward, at.part)
     known = found.known
     if not known:
-        session.say(NOTHING_SEEN)
+        say(NOTHING_SEEN)
         return
     chosen, end, best = _choose(known)
     values = found.values[chosen.name]
@@ -55,7 +57,9 @@ def show(opened: Opened, forward: ForwardPass) -> None:
     widgets.code(
         of_heads,
         patterns,
-        pasted=lambda: head_metrics_code.statistics(forward, session.folder(), at.part, at.layer),
+        pasted=lambda: head_metrics_code.statistics(
+            forward, page_context().folder, at.part, at.layer
+        ),
     )
 
 
@@ -72,7 +76,7 @@ def _choose(known: dict[str, Statistic]) -> tuple[Statistic, str, str]:
 
 def strip(forward: ForwardPass, places: list[Ranked], total: int, key: str) -> None:
     """Heads in their order, small; a click chooses one."""
-    at = session.choice()
+    at = page_context().choice
     small = thumbnails.of_reading(forward, at.part)
     items = [
         Item(
@@ -85,14 +89,14 @@ def strip(forward: ForwardPass, places: list[Ranked], total: int, key: str) -> N
         for each in places
     ]
     chosen = (at.layer, at.head)
-    ranked(items, key=key, selected=chosen, on_pick=session.look_at, pooled=small.pooled)
+    ranked(items, key=key, selected=chosen, on_pick=choose_head, pooled=small.pooled)
 
 
 def _one(
     forward: ForwardPass, found: HeadStatistics, places: list[Ranked], chosen: Statistic, end: str
 ) -> None:
     """Where the chosen head stands, and the head itself."""
-    at = session.choice()
+    at = page_context().choice
     place = next((each for each in places if (each.layer, each.head) == (at.layer, at.head)), None)
     st.markdown(f"**Layer {at.layer}, head {at.head}** · {forward.part(at.part).title}")
     if place is None:

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from explorer.analysis import rollout
 from explorer.analysis.measured_heads import tokens_read
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.controls import token as token_chosen
+from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.catalog.entries import Opened
 from explorer.components import matrix
@@ -47,7 +48,7 @@ def show_rollout(opened: Opened, forward: ForwardPass) -> None:
     """Tokens after the layers down, the text across."""
     if not _in_one_stack(forward):
         return
-    at = session.choice()
+    at = page_context().choice
     layer = _up_to(forward)
     _title(forward, layer)
     shares, reached = _rolled(opened, forward, layer)
@@ -67,7 +68,7 @@ def show_rollout(opened: Opened, forward: ForwardPass) -> None:
         height=HEIGHT,
     )
     st.caption(ROLLOUT)
-    folder, count = session.folder(), layer + 1
+    folder, count = page_context().folder, layer + 1
     widgets.code(
         rollout.mixed,
         rollout.rollout,
@@ -79,7 +80,7 @@ def show_flow(opened: Opened, forward: ForwardPass) -> None:
     """One token after the layers: what flows to it, beside rollout and plain weight."""
     if not _in_one_stack(forward):
         return
-    at = session.choice()
+    at = page_context().choice
     tokens = forward.rows(at.part)
     with st.container(horizontal=True):
         layer = _up_to(forward)
@@ -88,7 +89,7 @@ def show_flow(opened: Opened, forward: ForwardPass) -> None:
     _title(forward, layer)
     flows = _flows(opened, forward, layer, token)
     if isinstance(flows, str):
-        session.say(flows)
+        say(flows)
         return
     shares, reached = _rolled(opened, forward, layer)
     heads = range(forward.part(at.part).heads)
@@ -109,7 +110,7 @@ def show_flow(opened: Opened, forward: ForwardPass) -> None:
         height=FLOW_HEIGHT,
     )
     st.caption(FLOW)
-    folder, count = session.folder(), layer + 1
+    folder, count = page_context().folder, layer + 1
     widgets.code(
         rollout.mixed,
         rollout.flows,
@@ -118,9 +119,9 @@ def show_flow(opened: Opened, forward: ForwardPass) -> None:
 
 
 def _in_one_stack(forward: ForwardPass) -> bool:
-    if session.choice().part.endswith("self_attn"):
+    if page_context().choice.part.endswith("self_attn"):
         return True
-    session.say(
+    say(
         "Cross-attention leads from one stack into another and has no residual path back to the "
         "source: choose a stack to follow."
     )
@@ -139,13 +140,13 @@ def _follow(part: str) -> None:
 
 def _up_to(forward: ForwardPass) -> int:
     """The last of the layers that are looked through: all of them, unless the reader says less."""
-    layers = [str(layer) for layer in range(forward.part(session.choice().part).layers)]
+    layers = [str(layer) for layer in range(forward.part(page_context().choice.part).layers)]
     with st.container(width=CHOICE_WIDTH):
         return int(one_of("Through layer", "through", layers, layers[-1], as_list=True))
 
 
 def _title(forward: ForwardPass, layer: int) -> None:
-    part = forward.part(session.choice().part)
+    part = forward.part(page_context().choice.part)
     through = f"layers 0 to {layer}" if layer else "layer 0"
     rest = "" if layer == part.layers - 1 else f" of {part.layers}"
     st.markdown(f"**{part.title}, {through}**{rest}")
@@ -155,7 +156,7 @@ def _title(forward: ForwardPass, layer: int) -> None:
 
 def _rolled(opened: Opened, forward: ForwardPass, layer: int) -> tuple[Tensor, Tensor]:
     """Rollout up to a layer, and which inputs the masks let through to each token."""
-    at = session.choice()
+    at = page_context().choice
     count = layer + 1
 
     def make() -> tuple[Tensor, Tensor]:
@@ -174,7 +175,7 @@ def _rolled(opened: Opened, forward: ForwardPass, layer: int) -> tuple[Tensor, T
 
 def _flows(opened: Opened, forward: ForwardPass, layer: int, token: int) -> Tensor | str:
     """What flows to the token from each input, or the sentence why that is not solved."""
-    at = session.choice()
+    at = page_context().choice
     count, tokens = layer + 1, len(forward.rows(at.part))
     masks = [forward.mask(at.part, each) for each in range(count)]
     looks_ahead = any(bool(mask[: token + 1, token + 1 :].any()) for mask in masks)

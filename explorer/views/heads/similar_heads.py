@@ -12,9 +12,11 @@ from explorer.analysis import head_similarity
 from explorer.analysis.head_metrics import ranking
 from explorer.analysis.head_similarity import Head, Looks
 from explorer.analysis.measured_heads import tokens_read
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.app.messages import say
 from explorer.app.progress import with_bar
+from explorer.app.sidebar import choose_head
 from explorer.catalog.entries import Opened
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
@@ -47,14 +49,14 @@ class Compared:
 
 def show(opened: Opened, forward: ForwardPass) -> None:
     """The heads nearest to the chosen one, then the table of all."""
-    at = session.choice()
+    at = page_context().choice
     part = forward.part(at.part)
     if part.layers * part.heads == 1:
-        session.say("This attention has a single head, and nothing to compare it with.")
+        say("This attention has a single head, and nothing to compare it with.")
         return
     found = _looks(opened, forward)
     if not found.rows:
-        session.say(NOTHING_SEEN)
+        say(NOTHING_SEEN)
         return
     arranged = one_of("Arranged", "arranged", (BY_LAYER, BY_LIKENESS))
     st.caption(f"{MEANING} {_rows(found)}")
@@ -73,24 +75,24 @@ def show(opened: Opened, forward: ForwardPass) -> None:
     here, rows = (at.part, at.layer, at.head), (found.rows, found.of_rows)
     widgets.code(
         head_similarity.apart,
-        pasted=lambda: head_metrics_code.likeness(forward, session.folder(), here, *rows),
+        pasted=lambda: head_metrics_code.likeness(forward, page_context().folder, here, *rows),
     )
 
 
 def _nearest(forward: ForwardPass, found: Looks) -> None:
-    at = session.choice()
+    at = page_context().choice
     own = found.heads.index((at.layer, at.head))
     alike = 1 - head_similarity.apart(found.weights[own], found.weights)
     alike[own] = torch.nan  # it is not compared with itself
     places = ranking(alike.reshape(forward.part(at.part).layers, -1))
     if not places:
-        session.say("The weights of this head are no numbers, so nothing is like it.")
+        say("The weights of this head are no numbers, so nothing is like it.")
         return
     strip(forward, places[:NEAREST], len(places), key="nearest_heads")
 
 
 def _draw(table: Compared, arranged: str) -> None:
-    at = session.choice()
+    at = page_context().choice
     order = table.order if arranged == BY_LIKENESS else range(len(table.heads))
     heads = [table.heads[place] for place in order]
     names = [f"layer {layer} · head {head}" for layer, head in heads]
@@ -99,7 +101,7 @@ def _draw(table: Compared, arranged: str) -> None:
     own = heads.index(chosen) if chosen in heads else None
 
     def pick(row: int, column: int) -> None:
-        session.look_at(*heads[row])
+        choose_head(*heads[row])
 
     with st.container(width=WIDTH):
         cells(
@@ -120,7 +122,7 @@ def _draw(table: Compared, arranged: str) -> None:
 
 def _looks(opened: Opened, forward: ForwardPass) -> Looks:
     """The rows that are compared, of every head."""
-    part = session.choice().part
+    part = page_context().choice.part
     layers = forward.part(part).layers
 
     def make() -> Looks:
@@ -136,7 +138,7 @@ def _looks(opened: Opened, forward: ForwardPass) -> Looks:
 
 
 def _table(opened: Opened, forward: ForwardPass, found: Looks) -> Compared:
-    part = session.choice().part
+    part = page_context().choice.part
     shape = forward.part(part)
     layers = head_similarity.layers_compared(shape.layers, shape.heads)
 

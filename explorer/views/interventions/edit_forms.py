@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of, token
 from explorer.app.folded_choices import Folded
+from explorer.app.messages import say
 from explorer.app.url import whole
 from explorer.catalog.entries import Opened
 from explorer.components import chips
-from explorer.components.token_labels import text_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.core_edits import token_label
 from explorer.interventions.edit_links import LONGEST_TEXT
@@ -27,6 +27,7 @@ from explorer.interventions.edits import (
 )
 from explorer.text import TextError, Token
 from explorer.text.labels import cut
+from explorer.text.token_labels import text_of
 from explorer.views.interventions import mask_painter
 from explorer.views.shared import pinned
 from explorer.views.shared.edit_history import button
@@ -48,14 +49,14 @@ def _to() -> str:
 
 
 def _head(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    at = session.choice()
+    at = page_context().choice
     edit = AblateHead(at.part, at.layer, at.head, _to())
     label = f"Ablate layer {at.layer}, head {at.head}"
     button(opened, forward, edit, label, "ablate_head", type="primary")
 
 
 def _layer(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    at, to = session.choice(), _to()
+    at, to = page_context().choice, _to()
     own = f"{at.part.split('.')[0]}.self_attn"
     with st.container(horizontal=True):
         attention = AblateAttention(at.part, at.layer, to)
@@ -67,7 +68,7 @@ def _layer(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
 
 
 def _edge(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    at = session.choice()
+    at = page_context().choice
     rows, columns = changed.rows(at.part), changed.columns(at.part)
     words, holds = forward.part(at.part).words, pinned.seen(changed)
     last = len(rows) - 1
@@ -100,7 +101,7 @@ def _token(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     part = f"{stack}.self_attn"
     tokens = changed.source or changed.target
     holds = pinned.seen(changed)
-    at = session.choice().part  # what is held are places in its rows and columns
+    at = page_context().choice.part  # what is held are places in its rows and columns
     query = holds.query if changed.rows(at) is tokens else None
     key = holds.key if changed.columns(at) is tokens else None
     first = _or(query, _or(key, 1))
@@ -132,7 +133,7 @@ def _place(tokens: Sequence[Token], first: int) -> int:
     asked = str(TOKEN_AT.texts().get("token_at", ""))
     found = whole(asked, len(tokens))
     if asked and found is None:
-        session.say(f"There is no token “{cut(asked, 20)}” in this text; showing {first}.")
+        say(f"There is no token “{cut(asked, 20)}” in this text; showing {first}.")
     TOKEN_AT.settle({"token_at": "" if found is None else str(found)})
     return first if found is None else found
 
@@ -155,7 +156,7 @@ def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
 
 
 def _patch(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    at = session.choice()
+    at = page_context().choice
     words = "A sentence of as many tokens; what the model makes of it there is put in here"
     how: dict[str, Any] = {"max_chars": LONGEST_TEXT, "help": words, "bind": "query-params"}
     other = st.text_input("Another sentence", key="patch_text", **how)

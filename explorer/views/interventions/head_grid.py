@@ -16,9 +16,10 @@ from explorer.analysis.faithfulness import (
     faithfulness,
     work,
 )
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.progress import bar, with_bar
+from explorer.app.sidebar import choose_head
 from explorer.catalog.entries import Opened
 from explorer.charts.before_after import Point, by_edges
 from explorer.components.cells import cells
@@ -48,7 +49,7 @@ def every_head(opened: Opened, forward: ForwardPass, passed: Edited, place: int)
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return
-    at = session.choice()
+    at = page_context().choice
     with st.container(horizontal=True):
         way = one_of("Every head is", "heads_are", (OFF, PATCHED))
         number = one_of("Number", "number", (KL, LOGIT))
@@ -77,7 +78,7 @@ def every_head(opened: Opened, forward: ForwardPass, passed: Edited, place: int)
     layers, heads = values.shape
 
     def pick(layer: int, head: int) -> None:
-        session.look_at(layer, head)
+        choose_head(layer, head)
         # Chosen perhaps since this was drawn: the server may hear of both at once.
         if st.session_state["click"] == ABLATES:
             edit_history.add(AblateHead(at.part, layer, head))
@@ -200,7 +201,7 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
     if opened.config.head == "none":
         st.text(NO_HEAD)
         return
-    at, forward = session.choice(), passed.forward
+    at, forward = page_context().choice, passed.forward
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scope = one_of("Edges of", "edges_of", (THIS_HEAD, WHOLE_LAYER))
         seed = int(

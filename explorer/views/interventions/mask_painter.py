@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 import torch
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of, token
 from explorer.catalog.entries import Opened
 from explorer.components.cells import cells
-from explorer.components.token_labels import text_of, texts
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask
+from explorer.text.token_labels import text_of, texts
 from explorer.views.shared import edit_history
 
 THIS_LAYER, EVERY_LAYER = "This layer", "Every layer"
@@ -34,14 +34,14 @@ def mask(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     """One of three ways to change who may look at whom."""
     way = one_of("How", "mask_how", (PRESET, KEY, CELLS))
     scope = one_of("Where", "mask_where", (THIS_LAYER, EVERY_LAYER))
-    at = session.choice()
+    at = page_context().choice
     layer = at.layer if scope == THIS_LAYER else None
     {PRESET: _preset, KEY: _key, CELLS: _cells}[way](opened, forward, changed, layer)
     _blind(changed)
 
 
 def _preset(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: int | None) -> None:
-    part = session.choice().part
+    part = page_context().choice.part
     if part == "decoder.cross_attn":
         st.text("Rows and columns are two texts here, so no key is ahead of a query or near it.")
     names = ["None", "Padding"] if part == "decoder.cross_attn" else list(PRESETS)
@@ -70,14 +70,14 @@ def _preset(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: i
 
 
 def _key(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: int | None) -> None:
-    part = session.choice().part
+    part = page_context().choice.part
     key = token("Key", "mask_key", changed.columns(part), 0)
     edit = HideKey(part, layer, key)
     edit_history.button(opened, forward, edit, "Hide it from everybody", "hide_key", type="primary")
 
 
 def _cells(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: int | None) -> None:
-    at = session.choice()
+    at = page_context().choice
     rows, columns = changed.rows(at.part), changed.columns(at.part)
     allowed = changed.mask(at.part, at.layer)
 
@@ -115,7 +115,7 @@ def _cells(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: in
 
 def _blind(changed: ForwardPass) -> None:
     """Queries that may look nowhere now, by name."""
-    at = session.choice()
+    at = page_context().choice
     blind = (~changed.mask(at.part, at.layer).any(-1)).nonzero()[:, 0].tolist()
     if not blind:
         return

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.logit_attribution import Contributions, contributions
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.app.sidebar import choose_head
 from explorer.catalog.entries import Opened
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
@@ -34,7 +35,7 @@ def show(
     best = logits.topk(min(OPTIONS, len(logits))).indices.tolist()
     names = [f"{named(option)} ({option})" for option in best]
     picked = one_of("The logit of", "logit_of", names, as_list=True, width=320)
-    option, at = best[names.index(picked)], session.choice()
+    option, at = best[names.index(picked)], page_context().choice
     found = kept(
         opened,
         ("contributions", at.text, at.pair, place, option),
@@ -87,7 +88,7 @@ def _table(found: Contributions, part: str, chosen: tuple[int, int]) -> None:
         if column < len(heads):
             kind, head = heads[column]
             st.session_state["part"] = kind
-            session.look_at(layer, head)
+            choose_head(layer, head)
 
     cells(
         values,

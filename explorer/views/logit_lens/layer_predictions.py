@@ -9,15 +9,16 @@ from torch import Tensor
 
 from explorer.analysis.logit_lens import lens, ranks
 from explorer.analysis.output_change import has_words
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.messages import say
 from explorer.catalog.entries import Opened
 from explorer.charts.bars import bars
-from explorer.components.token_labels import text_of
 from explorer.inference.answers import class_names
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.literal import literal
 from explorer.text.number_format import three
+from explorer.text.token_labels import text_of
 from explorer.views.logit_lens import attribution
 from explorer.views.shared.effects import place_chosen
 
@@ -32,9 +33,9 @@ def show(opened: Opened, forward: ForwardPass) -> tuple[int, int] | None:
     Gives the place, and the number of the word or class of that logit; None without a head.
     """
     if opened.config.head == "none":
-        session.say("This model ends in vectors, so there is nothing to read its streams with.")
+        say("This model ends in vectors, so there is nothing to read its streams with.")
         return None
-    place, at = place_chosen(opened, forward), session.choice()
+    place, at = place_chosen(opened, forward), page_context().choice
     logits = kept(
         opened,
         ("lens", at.text, at.pair, place),

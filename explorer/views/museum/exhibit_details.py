@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
 from explorer.charts.training_curves import HEIGHT, held_out, loss
 from explorer.tasks import TASKS, Task
@@ -96,7 +96,7 @@ def _figures(name: str) -> None:
 
 
 def _softmax_twice() -> None:
-    task = _task(session.opened())
+    task = _task(page_context().opened)
     low = lowest_loss(
         task.model.vocab_size if task.model.head != "classifier" else len(task.classes)
     )
@@ -179,7 +179,7 @@ def _task(opened: Opened) -> Task:
 
 
 def _ledger_of_chosen() -> None:
-    opened = session.opened()
+    opened = page_context().opened
     parts = {
         name: document_numbers.count_of(module)
         for name, module in opened.model.named_children()

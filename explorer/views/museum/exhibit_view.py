@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.app import session, shelves
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.app.messages import say
 from explorer.catalog.entries import LibraryError, Opened, open_entry
 from explorer.components import matrix
 from explorer.inference.first_look import first_look
@@ -60,7 +61,7 @@ def _lines(exhibit: Exhibit, mistake: str, chosen: tuple[Opened, ForwardPass] | 
     if chosen is None:
         return snippets.of_the_document(exhibit)
     opened, forward = chosen
-    folder = shelves.seen()[opened.name].folder
+    folder = page_context().shelf[opened.name].folder
     return snippets.both_runs(exhibit.sign, mistake, forward, folder, look_of(opened))
 
 
@@ -168,7 +169,7 @@ def measured(
 
 def look_of(opened: Opened) -> tuple[str, int, int]:
     """The chosen head, or of another model the one that is worth seeing first."""
-    at = session.choice()
+    at = page_context().choice
     return (at.part, at.layer, at.head) if at.model == opened.name else first_look(opened)
 
 
@@ -180,13 +181,13 @@ def with_mistake(case: Case, mistake: str) -> Case:
 def fitting(mistake: str) -> tuple[Opened, ForwardPass] | None:
     """The chosen model where it can have the mistake, else the first that can, and says so."""
     misfit: Callable[..., str | None] = MISTAKES[mistake].misfit
-    opened = session.opened()
+    opened = page_context().opened
     why = misfit(opened.config)
     if why is None:
-        forward = session.reading_of_text()
+        forward = page_context().forward
         widgets.notes(forward.notes)
         return opened, forward
-    for entry in shelves.seen().values():
+    for entry in page_context().shelf.values():
         if entry.config is None or misfit(entry.config) is not None:
             continue
         try:
@@ -194,19 +195,19 @@ def fitting(mistake: str) -> tuple[Opened, ForwardPass] | None:
             forward = _read(other, entry.example)
         except (LibraryError, ForwardPassError):
             continue
-        session.say(
+        say(
             f"{opened.name} cannot have this mistake: {why}. So {other.name} makes it here, and "
             f"reads “{forward.text}”."
         )
         return other, forward
-    session.say(NO_MODEL.format(why=why))
+    say(NO_MODEL.format(why=why))
     return None
 
 
 def _read(opened: Opened, example: str) -> ForwardPass:
     """The reader's sentence where this model knows its words, else one of the model's own."""
     try:
-        forward = run_text(opened, session.choice().text)
+        forward = run_text(opened, page_context().choice.text)
     except ForwardPassError:
         return run_text(opened, example)
     return run_text(opened, example) if forward.notes else forward

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.app.messages import say
 from explorer.app.number_controls import whole
 from explorer.snippets import museum_code as snippets
 from explorer.views.museum import exhibit_view
@@ -36,12 +37,12 @@ def show() -> Callable[[], str] | None:
 
     Until it is settled they are those of the right run, or they would tell the answer.
     """
-    opened = session.opened()
+    opened = page_context().opened
     fitting = [e for e in FINDABLE if MISTAKES[e.name].misfit(opened.config) is None]
     if not fitting:
-        session.say(NOTHING)
+        say(NOTHING)
         return None
-    forward = session.reading_of_text()
+    forward = page_context().forward
     widgets.notes(forward.notes)
     st.text(WHAT.format(count=len(fitting)))
     seed, place = _question(len(fitting))
@@ -67,7 +68,7 @@ def show() -> Callable[[], str] | None:
         for head, each in (("The run with the mistake", wrong), ("As it should be", right)):
             st.text(f"{head}: {each.said}")
     made = hidden.name if _is_settled(key) else ""
-    folder, look = session.folder(), exhibit_view.look_of(opened)
+    folder, look = page_context().folder, exhibit_view.look_of(opened)
     return lambda: snippets.both_runs(name, made, forward, folder, look)
 
 

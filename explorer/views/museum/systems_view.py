@@ -7,8 +7,12 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app import session, shelves
+from explorer.app import shelves
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.app.session import session
+from explorer.app.sidebar import switch_page
 from explorer.catalog import descriptions, entries
 from explorer.catalog.entries import LibraryError
 from explorer.inference.forward_pass import ForwardPassError, run_text
@@ -16,7 +20,6 @@ from explorer.snippets import museum_code as snippets
 from explorer.text.labels import cut
 from explorer.views.museum import document_systems
 from explorer.views.museum.document_systems import SYSTEMS, System
-from explorer.views.shared import widgets
 
 NO_ROOM = "There is no room to keep this model; free some on the disk and try again."
 FOUR = (
@@ -76,7 +79,7 @@ def _opens(system: System, size: int) -> None:
     """It is made once, then it is on the shelf of whoever asked for it."""
     root = entries.systems_root()
     name = document_systems.folder_of(system, root).name
-    if session.choice().model == name:
+    if page_context().choice.model == name:
         st.button("It is open", key="open_system", disabled=True)
         return
     first = (
@@ -87,10 +90,10 @@ def _opens(system: System, size: int) -> None:
     try:
         _bring(system, st.progress(0.0, "Its words and weights are made"))
     except OSError:
-        session.say(NO_ROOM)
+        say(NO_ROOM)
         return
     except LibraryError as error:
-        session.say(str(error))
+        say(str(error))
         return
     st.rerun()
 
@@ -101,7 +104,7 @@ def _bring(system: System, bar: DeltaGenerator) -> None:
     bar.progress(0.5, "It is opened")
     opened = entries.open_entry(entries.look_at(folder))
     bar.progress(0.8, "It reads your sentence")
-    text = session.choice().text
+    text = page_context().choice.text
     try:
         why = " ".join(run_text(opened, text).notes)
     except ForwardPassError as error:
@@ -110,16 +113,17 @@ def _bring(system: System, bar: DeltaGenerator) -> None:
         why = f"{why} So your sentence “{cut(text, LONGEST_QUOTED)}” was changed."
         text = opened.example
     shelves.bring(folder)
-    st.session_state.update(_open=folder, _look_next={"text": text})
-    st.session_state["_museum_reads"] = folder.name, text, why
+    session().open_next = folder
+    session().choose_next = {"text": text}
+    session().system_reads = folder.name, text, why
 
 
 def _open_now(system: System) -> None:
     """That it is open, what it reads and why, and where to look at it."""
-    at = session.choice()
+    at = page_context().choice
     if at.model != document_systems.folder_of(system, entries.systems_root()).name:
         return
-    *reads, why = st.session_state.get("_museum_reads", ("", "", ""))
+    *reads, why = session().system_reads
     with st.container(border=True, key="system_open"):
         st.text(
             f"{at.model} is open and reads “{cut(at.text, LONGEST_QUOTED)}”. It is untrained: "
@@ -127,7 +131,7 @@ def _open_now(system: System) -> None:
         )
         if why and reads == [at.model, at.text]:
             st.text(why)
-        pages = st.session_state.get("_pages", {})
+        pages = session().pages
         for name in ("overview", "forward_pass", "training"):
             if name in pages:
                 st.page_link(pages[name], icon=":material/arrow_forward:")
@@ -142,7 +146,7 @@ def _trains(system: System) -> None:
         state[f"{system.task}_like"] = system.preset
         state[f"{system.task}_lr"] = system.lr
 
-    pages = st.session_state.get("_pages", {})
+    pages = session().pages
     clicked = st.button(f"Train one like it: {system.task}", key="train_system", on_click=wish)
     if clicked and "training" in pages:
-        widgets.lead_to(pages["training"], task=system.task)
+        switch_page("training", task=system.task)

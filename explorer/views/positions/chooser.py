@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.catalog.entries import Opened
 from explorer.views.positions.doubled_exponent import mistake
@@ -27,7 +27,7 @@ VIEWS: dict[str, Callable[[Opened, str], Lines]] = {
 
 def show() -> tuple[str, Lines]:
     """The whole screen; returns the scheme that is chosen, and the lines of what is shown."""
-    opened = session.opened()
+    opened = page_context().opened
     own = opened.config.positions
     names = {SCHEMES[name]: name for name in [own, *(each for each in SCHEMES if each != own)]}
     chosen = names[one_of("Scheme", "scheme", tuple(names), SCHEMES[own])]

@@ -8,8 +8,8 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.position_experiments import DOCUMENT, Measured, right_and_doubled
-from explorer.app import session
 from explorer.app.controls import one_of
+from explorer.app.messages import say
 from explorer.catalog.entries import Opened
 from explorer.components import matrix
 from explorer.snippets import positions_code as snippets
@@ -28,7 +28,7 @@ WRONG = "Wrong: the exponent is 2i / d for the sine and 2(i + 1) / d for the cos
 def mistake(opened: Opened, name: str) -> Callable[[], str] | None:
     """Both tables over 60 positions, the numbers that tell, and the lines of it."""
     if name != "sinusoidal":
-        session.say("This mistake is one of the sinusoidal scheme: choose Sinusoidal above.")
+        say("This mistake is one of the sinusoidal scheme: choose Sinusoidal above.")
         return None
     size = one_of("Width", "width", (DOCUMENT_SIZE, OWN_SIZE))
     width = DOCUMENT["d_model"] if size == DOCUMENT_SIZE else opened.config.d_model

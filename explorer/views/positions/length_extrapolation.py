@@ -8,8 +8,9 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.position_experiments import MOST_TOKENS, Longer, can_have, longer
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS
 from explorer.catalog.entries import Opened
 from explorer.charts.position_curves import over_places
@@ -39,22 +40,20 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
         missing(name, CANNOT)
         return None
     if name == "learned":
-        session.say(
+        say(
             f"The table has {trained:,} rows, so {trained:,} tokens fit: position {trained:,} has "
             "no vector, and a longer text cannot be read."
         )
         return None
     st.caption(BEYOND[name])
     if trained * 1.25 > MOST_TOKENS:
-        session.say(
-            f"This model reads {trained:,} tokens; more than {MOST_TOKENS:,} are not passed here."
-        )
+        say(f"This model reads {trained:,} tokens; more than {MOST_TOKENS:,} are not passed here.")
         return None
     count = _count(trained)
     if not can_have(opened.model, name, count):
         missing(name, CANNOT)
         return None
-    forward, at = session.reading_of_text(), session.choice()
+    forward, at = page_context().forward, page_context().choice
     found = kept(
         opened,
         ("longer", forward.text, forward.pair, count, name, at.part, at.layer, at.head),
@@ -68,7 +67,7 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
         )
     where = f"layer {found.layer}, head {at.head} · {forward.part(found.part).title}"
     _show(found, name, opened.config.positions, where)
-    folder = session.folder()
+    folder = page_context().folder
     return lambda: snippets.longer(forward, folder, count, name, (found.part, found.layer, at.head))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.position_experiments import TRAINED
-from explorer.app import session, shelves
+from explorer.app.context import page_context
+from explorer.app.messages import say
+from explorer.app.sidebar import choose_model
 from explorer.text.literal import literal
 from explorer.views.shared import widgets
 
@@ -18,26 +20,26 @@ NOT_IN_IT = "The weights of this model cannot be passed in this scheme: choose a
 def missing(name: str, why: str) -> None:
     """One sentence with the way out: models here that have them, or how to come by one."""
     if name not in TRAINED:
-        session.say(NOT_IN_IT)
+        say(NOT_IN_IT)
         return
     found = [
         entry.name
-        for entry in shelves.seen().values()
+        for entry in page_context().shelf.values()
         if entry.config is not None and entry.config.positions == name
     ][:MOST_NAMED]
     if not found:
-        session.say(
+        say(
             f"{why} Nor has any other model here: train one with them (Model, Positions), open a "
             "published one, or choose another scheme."
         )
         widgets.ways_on("training", "checkpoints")
         return
-    session.say(f"{why} Open a model that was trained with them, or choose another scheme.")
+    say(f"{why} Open a model that was trained with them, or choose another scheme.")
     with st.container(horizontal=True):
         for model in found:
             st.button(
                 f"Open {literal(model)}",
                 key=f"with_{model}",
-                on_click=session.choose_model,
+                on_click=choose_model,
                 args=(model,),
             )

@@ -17,16 +17,17 @@ from explorer.analysis.position_experiments import (
     swapped,
 )
 from explorer.analysis.position_schemes import SCHEMES
-from explorer.app import session
+from explorer.app.context import TEXT_LIMIT, page_context
 from explorer.app.controls import follow, one_of, token
+from explorer.app.messages import say
 from explorer.catalog.entries import Opened
 from explorer.components import chips, matrix
-from explorer.components.token_labels import text_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets import positions_code as snippets
 from explorer.text.labels import cut
 from explorer.text.number_format import three
+from explorer.text.token_labels import text_of
 from explorer.views.positions.missing_positions import CANNOT, missing
 from explorer.views.shared import widgets
 
@@ -45,7 +46,7 @@ WRITES = (
 
 def order(opened: Opened, name: str) -> Callable[[], str] | None:
     """The text passed twice in this scheme, what became of every token, and the lines of it."""
-    forward = session.reading_of_text()
+    forward = page_context().forward
     if not can_have(opened.model, name, longest(forward)):
         missing(name, CANNOT)
         return None
@@ -64,7 +65,7 @@ def order(opened: Opened, name: str) -> Callable[[], str] | None:
     _maps(found)
     _table(found)
     widgets.notes(forward.notes)
-    at, own, folder = session.choice(), opened.config.positions, session.folder()
+    at, own, folder = page_context().choice, opened.config.positions, page_context().folder
     return lambda: snippets.order(found, folder, name, own, (at.part, at.layer, at.head))
 
 
@@ -83,19 +84,19 @@ def _order(forward: ForwardPass) -> list[int] | None:
             second = token("The other", "swap_other", forward.tokens, typed[-1])
         return swapped(forward, first, second)
     as_they_stand = " ".join(map(str, range(last + 1)))
-    usual = as_they_stand if len(as_they_stand) <= session.TEXT_LIMIT else ""
+    usual = as_they_stand if len(as_they_stand) <= TEXT_LIMIT else ""
     follow("places", usual)
     written = st.text_input(
         "Places in their new order",
         usual,
         key="places",
         bind="query-params",
-        max_chars=session.TEXT_LIMIT,
+        max_chars=TEXT_LIMIT,
     )
     named = [int(place) for place in re.findall(r"\d{1,5}", written or "")]
     if sorted(named) == list(range(last + 1)):
         return named
-    session.say(
+    say(
         f"“{cut(written or '', 30)}” is no order of {last + 1:,} tokens: name each place from 0 to "
         f"{last:,} once, with spaces between them."
     )
@@ -138,7 +139,7 @@ def _why(found: Moved, name: str, own: str) -> str:
 
 def _maps(found: Moved) -> None:
     """The chosen head before, after with every token put back, and the difference."""
-    at = session.choice()
+    at = page_context().choice
     before = found.before.weights(at.part, at.layer, at.head)
     after = found.put_back(at.part, at.layer, at.head)
     rows, columns = found.before.rows(at.part), found.before.columns(at.part)

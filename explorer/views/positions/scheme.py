@@ -8,7 +8,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.position_schemes import Scheme, scheme
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import number, one_of
 from explorer.catalog.entries import Opened
 from explorer.charts.position_curves import by_head, by_offset, clocks, waves
@@ -28,7 +28,7 @@ WIDTH, AROUND = 490, 105
 
 def pictures(opened: Opened, name: str) -> Callable[[], str] | None:
     """What the scheme does to every position, and what follows for two; the lines of it."""
-    at = session.choice()
+    at = page_context().choice
     count = min(SHOWN, opened.config.max_len) if name == "learned" else SHOWN
     width = _width(opened) if name == "sinusoidal" else opened.config.d_model
     shown = scheme(name, opened.model, count, at.head, at.part.split(".")[0], width)
@@ -48,7 +48,7 @@ def pictures(opened: Opened, name: str) -> Callable[[], str] | None:
         _by_distance(shown, at.head)
     else:
         _added(shown, shown.table, count)
-    here, config, folder = (at.part, at.layer, at.head), opened.config, session.folder()
+    here, config, folder = (at.part, at.layer, at.head), opened.config, page_context().folder
     return lambda: snippets.scheme(config, folder, name, count, here, width) or ""
 
 

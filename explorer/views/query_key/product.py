@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.analysis.query_key import ByDistance, Pair, by_distance, pair, strongest
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of, token, token_names
 from explorer.charts import query_key_bars
-from explorer.components.token_labels import Label, text_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import attention_code as snippets
 from explorer.text.number_format import three
+from explorer.text.token_labels import Label, text_of
 from explorer.views.query_key import value_panel
 from explorer.views.shared import pinned, pinned_pair, tables, widgets
 from explorer.views.shared.pinned import Held
@@ -29,7 +29,7 @@ ROW_HEIGHT = 38 + 35 * 15
 
 def show(forward: ForwardPass) -> Pair:
     """The whole screen for the head that is chosen in the sidebar, and which two tokens."""
-    at = session.choice()
+    at = page_context().choice
     here = (at.part, at.layer, at.head)
     words = forward.part(at.part).words
     rows, columns = forward.rows(at.part), forward.columns(at.part)
@@ -71,7 +71,7 @@ def _hold(which: str) -> None:
 
 def pasted(forward: ForwardPass, found: Pair) -> str:
     """The lines that make the numbers of this pair."""
-    at, folder = session.choice(), session.folder()
+    at, folder = page_context().choice, page_context().folder
     return snippets.pair(forward, folder, (at.part, at.layer, at.head), found.query, found.key)
 
 
@@ -215,7 +215,7 @@ def _curve_said(curve: ByDistance) -> str:
 
 
 def _no_curve(forward: ForwardPass) -> str:
-    if session.choice().part == "decoder.cross_attn":
+    if page_context().choice.part == "decoder.cross_attn":
         return "Cross-attention knows no distance: query and key stand in two different texts."
     if forward.config.positions == "none":
         return "This model is told no positions, so distance changes nothing."

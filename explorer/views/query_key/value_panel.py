@@ -6,7 +6,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.value_contribution import Onward, onward
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.url import whole
 from explorer.charts import query_key_bars
@@ -19,7 +19,7 @@ HEIGHT, MOST_NUMBERS = 110, 32
 
 def show(forward: ForwardPass, query: int, key: int) -> None:
     """The value of the key on its way, then one number of the stream with all that is added."""
-    at = session.choice()
+    at = page_context().choice
     found = onward(forward, at.part, at.layer, at.head, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     options = [*order]

@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.catalog.entries import Opened
 from explorer.inference.edited_pass import Edited, edited, misfit
 from explorer.inference.forward_pass import ForwardPass
@@ -32,9 +33,9 @@ def history(opened: Opened, forward: ForwardPass) -> tuple[History, Edited]:
     """
     buttons = st.container(horizontal=True, vertical_alignment="center")
     listed, field = st.container(), st.container()
-    state = st.session_state
-    if "_edits_next" in state:
-        state["edits"] = state.pop("_edits_next")
+    state, reader = st.session_state, session()
+    if reader.edits_next is not None:
+        state["edits"], reader.edits_next = reader.edits_next, None
     with field, st.expander("The edits as text"):
         st.text_input(
             "Edits",
@@ -45,8 +46,8 @@ def history(opened: Opened, forward: ForwardPass) -> tuple[History, Edited]:
         )
     found, notes = from_address(state.get("edits") or "")
     if notes:
-        state["_edits_next"] = to_address(found)
-        state["_edits_notes"] = state["_edits_next"], notes
+        reader.edits_next = to_address(found)
+        reader.edits_notes = reader.edits_next, tuple(notes)
         st.rerun()
     passed = edited(opened, forward, found.made)
     _buttons(buttons, found)
@@ -59,7 +60,7 @@ def history(opened: Opened, forward: ForwardPass) -> tuple[History, Edited]:
 def put(made: History) -> None:
     """For a callback: this is what is changed from now on."""
     st.session_state["edits"] = to_address(made)
-    st.session_state.pop("_edits_notes", None)
+    session().edits_notes = None
 
 
 def now() -> History:
@@ -69,7 +70,7 @@ def now() -> History:
 def add(edit: Edit) -> None:
     """For a callback: one more edit, or the sentence that there is no room for it."""
     if why := _no_room(now(), edit):
-        st.session_state["_edits_notes"] = st.session_state.get("edits") or "", (why,)
+        session().edits_notes = st.session_state.get("edits") or "", (why,)
     else:
         put(now().add(edit))
 
@@ -115,13 +116,12 @@ def _no_room(made: History, edit: Edit) -> str:
 
 def _say(passed: Edited) -> None:
     """What of the address was dropped, and that edits wait for a text or model that they fit."""
-    state = st.session_state
-    address, notes = state.get("_edits_notes", ("", ()))
-    for note in notes if address == (state.get("edits") or "") else ():
-        session.say(note)
+    address, notes = session().edits_notes or ("", ())
+    for note in notes if address == (st.session_state.get("edits") or "") else ():
+        say(note)
     if count := len(passed.set_aside):
         which = "1 edit does" if count == 1 else f"{count} edits do"
-        session.say(
+        say(
             f"{which} not fit here and {'is' if count == 1 else 'are'} set aside: the list says "
             "why. What is set aside comes back where it fits."
         )

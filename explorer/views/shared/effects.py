@@ -8,7 +8,7 @@ from torch import Tensor
 from explorer.analysis import output_change
 from explorer.analysis.comparison import Side
 from explorer.analysis.output_change import OverText
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import one_of, token
 from explorer.catalog.entries import Opened
 from explorer.charts.before_after import paired
@@ -140,7 +140,7 @@ def _stream_only(opened: Opened, first: ForwardPass, then: ForwardPass) -> None:
 
 def maps(opened: Opened, forward: ForwardPass, first: ForwardPass, then: ForwardPass) -> None:
     """The chosen head before and after on one scale, and the difference around zero."""
-    at, holds = session.choice(), pinned.now(then)
+    at, holds = page_context().choice, pinned.now(then)
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
     old, new = (
         Side(title, each, at.part, at.layer, at.head)
@@ -166,7 +166,7 @@ def maps(opened: Opened, forward: ForwardPass, first: ForwardPass, then: Forward
 
 def pasted(first: Edited, then: Edited) -> str:
     """The lines that make the chosen head before and after, and the difference."""
-    at, folder = session.choice(), session.folder()
+    at, folder = page_context().choice, page_context().folder
     before, after = (
         Head(each.forward, folder, at.part, at.layer, at.head, each.in_core)
         for each in (first, then)

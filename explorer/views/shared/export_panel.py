@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.components import mounting
 from explorer.export import offline_page
 from explorer.export.figure_data import Taken, as_csv, as_json, as_npz
@@ -59,7 +59,7 @@ def file_name(title: str) -> str:
 
 def about() -> dict[str, str]:
     """How what is on screen came to be, in the words of the choices."""
-    at = session.choice()
+    at = page_context().choice
     pair = {"second sentence": at.pair} if at.pair else {}
     place = {"part": at.part, "layer": str(at.layer), "head": str(at.head)}
     return {"model": at.model, "sentence": at.text, **pair, **place}

@@ -5,8 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.forward_pass.pass_stages import stages_of
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.messages import or_stop, say
 from explorer.app.number_controls import slider
+from explorer.app.session import session
+from explorer.app.sidebar import switch_page
 from explorer.catalog.entries import Opened
 from explorer.charts.bars import bars
 from explorer.components import chips, matrix
@@ -26,18 +29,18 @@ USUAL_LENGTH = 12
 
 def written() -> Writing:
     """What the chosen model writes behind the sentence; where it cannot, the page says why."""
-    opened, at = session.opened(), session.choice()
+    opened, at = page_context().opened, page_context().choice
     must_write(opened)
     count = length()
-    return session.or_say(lambda: writing(opened, at.text, count))
+    return or_stop(lambda: writing(opened, at.text, count))
 
 
 def must_write(opened: Opened) -> None:
     """A model that only reads is told so, with the way to what it gives; the page ends there."""
     if writes(opened):
         return
-    session.say(ONLY_READS)
-    page = st.session_state.get("_pages", {}).get("forward_pass")
+    say(ONLY_READS)
+    page = session().pages.get("forward_pass")
     if page is not None:
         last = stages_of(opened.config)[-1].name
         clicked = st.button(
@@ -49,7 +52,7 @@ def must_write(opened: Opened) -> None:
             args=("stage", last),
         )
         if clicked:
-            widgets.lead_to(page)
+            switch_page("forward_pass")
     st.stop()
 
 
@@ -62,7 +65,7 @@ def show(grown: Writing) -> None:
     """One step at a time; the map keeps its size, and what is not written yet is hatched."""
     names = [f"{place} of {grown.steps}" for place in range(grown.steps + 1)]
     step = stepper("Step", "written", names, 0, arrows=True)
-    at, forward = session.choice(), grown.forward
+    at, forward = page_context().choice, grown.forward
     before = forward.target[: grown.begun]
     chips([*before, *grown.tokens[:step]], key="written_tokens", highlight=grown.begun + step - 1)
     picture, beside = widgets.side_by_side(3, 2)
@@ -96,7 +99,7 @@ def _next(grown: Writing, step: int) -> None:
             else f"Cut after {grown.steps} tokens: the model had not ended."
         )
         return
-    guesses = grown.guesses(step, session.opened().tokenizer.label)
+    guesses = grown.guesses(step, page_context().opened.tokenizer.label)
     st.markdown("**What comes next**")
     many = f"The {len(guesses)} likeliest tokens it may write; the first of them is written."
     st.caption(many if len(guesses) > 1 else "No other token has a chance here.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from explorer.analysis.head_metrics import Statistic
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.sidebar import choose_head
 from explorer.components.cells import cells
 
 NOTHING_SEEN = "No row of this attention sees anything: type another text."
@@ -13,7 +14,7 @@ NOTHING_SEEN = "No row of this attention sees anything: type another text."
 
 def head_table(values: Tensor, statistic: Statistic, key: str) -> None:
     """`values` (layers, heads) of one statistic, the chosen head framed."""
-    at = session.choice()
+    at = page_context().choice
     layers, heads = values.shape
     cells(
         values,
@@ -21,7 +22,7 @@ def head_table(values: Tensor, statistic: Statistic, key: str) -> None:
         [str(head) for head in range(heads)],
         key=key,
         selected=(at.layer, at.head),
-        on_pick=session.look_at,
+        on_pick=choose_head,
         unit=statistic.unit,
         top=statistic.top,
     )

@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.analysis.faithfulness import STEPS
 from explorer.analysis.forward_pass.pass_stages import stages_of
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
 from explorer.inference.edited_pass import Edited
 from explorer.inference.forward_pass import ForwardPass
@@ -22,7 +22,7 @@ def every_head(opened: Opened, passed: Edited, place: int) -> str:
     """KL without each head of the chosen layer, or with another text's."""
     if opened.config.head == "none":
         return NONE
-    at, other = session.choice(), []
+    at, other = page_context().choice, []
     if st.session_state.get("heads_are", OFF) == PATCHED:
         text = (st.session_state.get("heads_from") or "").strip()
         try:
@@ -31,7 +31,7 @@ def every_head(opened: Opened, passed: Edited, place: int) -> str:
             return NONE
     here = at.part, at.layer
     return edits_code.every_head(
-        passed.forward, session.folder(), here, place, passed.in_core, other
+        passed.forward, page_context().folder, here, place, passed.in_core, other
     )
 
 
@@ -39,7 +39,7 @@ def cuts(opened: Opened, passed: Edited, place: int) -> str:
     """KL after the strongest edges are cut, at the counts that are drawn."""
     if opened.config.head == "none":
         return NONE
-    at = session.choice()
+    at = page_context().choice
     own = st.session_state.get("edges_of", THIS_HEAD) == THIS_HEAD
     part = passed.forward.part(at.part)
     heads = [at.head] if own else range(part.heads)
@@ -47,7 +47,9 @@ def cuts(opened: Opened, passed: Edited, place: int) -> str:
     edges = sum(int(weights.count_nonzero()) for weights in every)
     counts = sorted({*(step for step in STEPS if step < edges), edges} - {0})
     here = at.part, at.layer, at.head if own else None
-    return edits_code.cuts(passed.forward, session.folder(), here, place, counts, passed.in_core)
+    return edits_code.cuts(
+        passed.forward, page_context().folder, here, place, counts, passed.in_core
+    )
 
 
 def stage(forward: ForwardPass) -> str:
@@ -57,4 +59,6 @@ def stage(forward: ForwardPass) -> str:
     shown = made.get(name, next(iter(made.values())))
     stack = forward.config.stacks[-1]
     token = token_of(stack, len(forward.source if stack == "encoder" else forward.target))
-    return forward_pass_code.stage(forward, session.folder(), shown, session.choice().head, token)
+    return forward_pass_code.stage(
+        forward, page_context().folder, shown, page_context().choice.head, token
+    )

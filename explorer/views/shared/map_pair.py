@@ -8,7 +8,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.comparison import Difference, NothingToSubtractError, Side, difference
-from explorer.app import session
+from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS
 from explorer.components import matrix
 from explorer.text.literal import literal
@@ -40,7 +40,7 @@ def show(
         try:
             found = difference(first, second)
         except NothingToSubtractError as error:
-            session.say(str(error))
+            say(str(error))
             return None
         _map(
             second,

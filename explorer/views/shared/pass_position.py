@@ -10,7 +10,9 @@ import streamlit as st
 from explorer.analysis.forward_pass.pass_stages import stages_of
 from explorer.analysis.forward_pass.stage_line import Stage
 from explorer.analysis.forward_pass.stage_view import BETWEEN, NUMBERS, columns_are, row_stack
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.app.url import whole
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
@@ -106,7 +108,7 @@ def chosen(forward: ForwardPass) -> At:
     _say(vain, {"stage": stage, **columns, **of_tokens})
     pinned_pair.give(at.stage, forward)
     if comes and (look := _look_of(at.stage)):
-        st.session_state["_look_next"] = look
+        session().choose_next = look
         st.rerun()
     return at
 
@@ -129,7 +131,7 @@ def move(at: At, place: int) -> None:
 
 def _look_of(stage: Stage) -> dict[str, str | int]:
     """The attention and the layer for the sidebar, where it shows others; then it is told so."""
-    now = session.choice()
+    now = page_context().choice
     if stage.layer is None:
         return {}
     moved = bool(stage.part) or not now.part.startswith(stage.stack)
@@ -147,7 +149,7 @@ def _follow_sidebar(forward: ForwardPass) -> bool:
     A view of this page may speak before the browser has heard of the sidebar's new layer; what
     it says of the sidebar is the layer before, so the sidebar is told again.
     """
-    state, now = st.session_state, session.choice()
+    state, now = st.session_state, page_context().choice
     seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
     spoke = state.pop(SPOKE, False)
     state["_walk_sidebar"] = here
@@ -157,7 +159,7 @@ def _follow_sidebar(forward: ForwardPass) -> bool:
         return False
     if spoke:
         state["_walk_sidebar"] = seen
-        state["_look_next"] = {"part": seen[1], "layer": seen[2]}
+        session().choose_next = {"part": seen[1], "layer": seen[2]}
         st.rerun()
     stack, branch = now.part.split(".")
     parts = str(FOLDED.texts().get("stage", "")).split(".")
@@ -229,10 +231,10 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
 
 def _say(vain: dict[str, str], shown: dict[str, object]) -> None:
     """The address's mistakes, each as long as what is shown in its place, of this text."""
-    state, now = st.session_state, session.choice()
+    state, now = st.session_state, page_context().choice
     seen = {name: (now.model, now.text, now.pair, value) for name, value in shown.items()}
     kept: dict[str, Note] = state.get("_walk_notes", {})
     notes = kept | {name: (seen.get(name), sentence) for name, sentence in vain.items()}
     state["_walk_notes"] = {name: note for name, note in notes.items() if note[0] == seen.get(name)}
     for _, sentence in state["_walk_notes"].values():
-        session.say(sentence)
+        say(sentence)

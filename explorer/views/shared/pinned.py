@@ -13,13 +13,15 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis.word_groups import Group
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.controls import bring
 from explorer.app.folded_choices import Folded
+from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.components.events import Place
-from explorer.components.token_labels import text_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
+from explorer.text.token_labels import text_of
 
 HELD = Folded("held", {"held": "", "drawn": ""})
 WRITTEN = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
@@ -41,37 +43,38 @@ class Held:
 
 def now(forward: ForwardPass) -> Held:
     """What is held of this text; what the text does not reach is let go, of an address aloud."""
-    part, state = session.choice().part, st.session_state
-    is_new = HELD.place not in state
+    part, reader = page_context().choice.part, session()
+    is_new = HELD.name not in session().persistent
     asked = HELD.texts()
     wish, heads = str(asked.get("held", "")), str(asked.get("drawn", ""))
     found = _read(wish, len(forward.rows(part)), len(forward.columns(part)))
     known = _heads(heads, forward.part(part).heads)
-    head = state.setdefault("_drawn_beside", session.choice().head)
-    if head != session.choice().head:  # another head was chosen: that one is drawn
-        state["_drawn_beside"], heads, known = session.choice().head, "", ()
+    head = page_context().choice.head if reader.lines_beside is None else reader.lines_beside
+    if head != page_context().choice.head:  # another head was chosen: that one is drawn
+        heads, known = "", ()
+    reader.lines_beside = page_context().choice.head
     if is_new:
         _carry(found)
         count = forward.part(part).heads
         notes = [*_held_note(wish, str(found)), *_drawn_note(heads, known, count)]
-        state["_held_notes"] = notes, session.choice()
+        reader.pinned_notes = page_context().choice, tuple(notes)
     HELD.settle({"held": str(found), "drawn": heads if known else ""})
-    notes, said_of = state.get("_held_notes", ((), None))
-    for note in notes if said_of == session.choice() else ():
-        session.say(note)
+    said_of, sentences = reader.pinned_notes or (None, ())
+    for note in sentences if said_of == page_context().choice else ():
+        say(note)
     return found
 
 
 def seen(forward: ForwardPass) -> Held:
     """The same for other pages, which say nothing about the address."""
-    part = session.choice().part
+    part = page_context().choice.part
     wish = str(HELD.texts().get("held", ""))
     return _read(wish, len(forward.rows(part)), len(forward.columns(part)))
 
 
 def asked() -> Held:
     """What another page has held, whatever the text."""
-    kept = st.session_state.get(HELD.place, {})
+    kept = session().persistent.get(HELD.name, {})
     return _read(str(kept.get("held", "")), MOST, MOST)
 
 
@@ -82,23 +85,23 @@ def within(found: Held, forward: ForwardPass, part: str) -> Held:
 
 def drawn(forward: ForwardPass) -> tuple[int, ...]:
     """The heads that are drawn as lines: the chosen one, unless others were picked there."""
-    at = session.choice()
+    at = page_context().choice
     heads = str(HELD.texts().get("drawn", ""))
     return _heads(heads, forward.part(at.part).heads) or (at.head,)
 
 
 def hold(found: Held) -> None:
     """For a callback: this is held from now on."""
-    st.session_state.pop("_held_notes", None)
+    session().pinned_notes = None
     HELD.put("held", str(found))
     _carry(found)
 
 
 def draw(heads: Sequence[int], forward: ForwardPass) -> None:
     """For a callback: these heads are drawn as lines."""
-    at = session.choice()
-    st.session_state.pop("_held_notes", None)
-    st.session_state["_drawn_beside"] = at.head
+    at = page_context().choice
+    session().pinned_notes = None
+    session().lines_beside = at.head
     is_usual = tuple(heads) == (at.head,)
     every = len(heads) == forward.part(at.part).heads
     HELD.put("drawn", "" if is_usual else EVERY if every else ".".join(map(str, heads)))
@@ -151,7 +154,7 @@ def hold_token(
 
 def way_on(found: Held) -> None:
     """To where a weight comes from, and to where it is changed; a page run alone has no others."""
-    pages = st.session_state.get("_pages", {})
+    pages = session().pages
     is_cell = found.query is not None and found.key is not None
     what = "the held cell" if is_cell else "the held token" if str(found) else "a pair"
     ways = {

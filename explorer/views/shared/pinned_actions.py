@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
 from explorer.components.events import Place
-from explorer.components.token_labels import text_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import CutEdge, Edit, HideKey, MaskCell
+from explorer.text.token_labels import text_of
 from explorer.views.shared import edit_history, pinned
 from explorer.views.shared.pinned import Held
 
@@ -21,7 +21,7 @@ def hold(place: Place | None) -> None:
 
 def show(opened: Opened, forward: ForwardPass, changed: ForwardPass, holds: Held) -> None:
     """The held cell in words, and a button for each way to change it in the chosen layer."""
-    at = session.choice()
+    at = page_context().choice
     if holds.query is None or holds.key is None:
         st.caption("Click a cell to hold it: then its edge can be cut, or its look forbidden.")
         return

@@ -5,12 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.forward_pass.stage_line import Stage
-from explorer.app import session
+from explorer.app.context import page_context
 from explorer.app.folded_choices import Folded
+from explorer.app.session import session
+from explorer.app.sidebar import switch_page
 from explorer.app.url import whole
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
-from explorer.views.shared import pinned, widgets
+from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Held
 
 NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
@@ -31,7 +33,7 @@ def key_of(part: str) -> str:
 
 def take() -> None:
     """What another page holds since, once."""
-    part, found = session.choice().part, pinned.asked()
+    part, found = page_context().choice.part, pinned.asked()
     if str(found) == st.session_state.get(SEEN, ""):
         return
     st.session_state[SEEN] = str(found)
@@ -40,7 +42,7 @@ def take() -> None:
 
 def give(stage: Stage, forward: ForwardPass) -> None:
     """To the other pages, what was chosen here; what nobody chose follows their own defaults."""
-    part = stage.part or session.choice().part
+    part = stage.part or page_context().choice.part
     found = pinned.within(Held(_place(query_of(part)), _place(key_of(part))), forward, part)
     if str(found) != st.session_state.get(SEEN, ""):
         st.session_state[SEEN] = str(found)
@@ -62,7 +64,7 @@ def _place(name: str) -> int | None:
 
 def way_here(found: Held) -> None:
     """From a page of the chosen head to its weights in the whole pass; alone there is no way."""
-    page = st.session_state.get("_pages", {}).get("forward_pass")
+    page = session().pages.get("forward_pass")
     if page is None:
         return
     clicked = st.button(
@@ -74,11 +76,11 @@ def way_here(found: Held) -> None:
         args=(found,),
     )
     if clicked:
-        widgets.lead_to(page)
+        switch_page("forward_pass")
 
 
 def _lead(found: Held) -> None:
-    at = session.choice()
+    at = page_context().choice
     FOLDED.put("stage", f"{site(at.part, at.layer)}.weights")
     st.session_state["_walk_sidebar"] = at.model, at.part, at.layer
     pinned.hold(found)
@@ -88,7 +90,7 @@ def _lead(found: Held) -> None:
 
 def ways_on(query: int, key: int) -> None:
     """From a stage of an attention to the pages of its head, which show the same query and key."""
-    pages = st.session_state.get("_pages", {})
+    pages = session().pages
     if not pages:
         return
     pair = Held(query, key)
@@ -106,4 +108,4 @@ def ways_on(query: int, key: int) -> None:
                 args=(pair,),
             )
             if clicked:
-                widgets.lead_to(pages[name])
+                switch_page(name)

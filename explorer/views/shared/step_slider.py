@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.app.controls import asked_within, follow, say_vain
+from explorer.app.controls import asked_within, follow, say_invalid
 
 
 def stepper(label: str, key: str, names: Sequence[str], usual: int, *, arrows: bool = False) -> int:
@@ -46,5 +46,5 @@ def stepper(label: str, key: str, names: Sequence[str], usual: int, *, arrows: b
             bind="query-params",
             persist_state="session",
         )
-    say_vain(key, at)
+    say_invalid(key, at)
     return at

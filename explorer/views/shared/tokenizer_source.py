@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import TEXT_LIMIT
 from explorer.app.controls import one_of
 from explorer.inference import trained_tokenizers
 from explorer.text import TextError
@@ -102,9 +102,9 @@ def _own() -> str:
 
 def _fits(words: str) -> str:
     """Words of one's own, which are refused rather than cut, on every page."""
-    if len(words) > session.TEXT_LIMIT:
+    if len(words) > TEXT_LIMIT:
         raise TextError(
-            f"Your words have {len(words):,} characters; {session.TEXT_LIMIT:,} fit into the "
+            f"Your words have {len(words):,} characters; {TEXT_LIMIT:,} fit into the "
             "address, so bring a longer text as a file."
         )
     return words

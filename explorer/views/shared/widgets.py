@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.session import session
 from explorer.charts.bars import bars
 from explorer.components import chips, matrix, mounting
 from explorer.components.matrix import room
@@ -43,8 +43,6 @@ EXPECTS = {
     "classes": "The model decides",
 }
 
-say = session.say
-
 ENDS_IN_VECTORS = "This model gives no answer: it ends in vectors, one for each token."
 
 
@@ -71,7 +69,7 @@ def notes(sentences: Iterable[str]) -> None:
 
 def one_head(forward: ForwardPass, key: str, height: int = MATRIX_HEIGHT) -> None:
     """The chosen head, large: queries down, keys across."""
-    at = session.choice()
+    at = page_context().choice
     words = forward.part(at.part).words
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     matrix(
@@ -146,21 +144,9 @@ def answer(forward: ForwardPass, key: str = "answer") -> None:
 def ways_on(*names: str) -> None:
     """Links to other pages. A page that is run alone has none to go to."""
     for name in names:
-        page = st.session_state.get("_pages", {}).get(name)
+        page = session().pages.get(name)
         if page is not None:
             st.page_link(page, label=WAYS[name], icon=":material/arrow_forward:")
-
-
-def lead_to(page: Any, **asked: str) -> None:
-    """To another page at once, with what is chosen once for every page still in the address.
-
-    Streamlit empties the address on the way, and does not write there what was chosen before.
-    So it is chosen anew.
-    """
-    state = st.session_state
-    chosen = {each.name: state[each.name] for each in fields(session.Choice) if each.name in state}
-    state["_look_next"] = chosen | state.get("_look_next", {})
-    st.switch_page(page, query_params=asked)  # None would refuse bound ones
 
 
 def code(

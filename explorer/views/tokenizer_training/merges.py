@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.messages import say
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import TextError
@@ -161,14 +162,14 @@ def _excerpt(found: Learnt, text: str, step: int) -> None:
 def _sentence(found: Learnt, step: int) -> None:
     """Reading is not learning: the rules so far, lowest first, on the reader's own sentence."""
     st.subheader("Your sentence by these rules", anchor=False)
-    text = session.choice().text
+    text = page_context().choice.text
     if not text.strip():
-        widgets.say("There is nothing to read yet: type a sentence.")
+        say("There is nothing to read yet: type a sentence.")
         return
     try:
         taken = encoding(after(found, step), text)
     except TextError as error:
-        widgets.say(str(error))
+        say(str(error))
         return
     names = [f"{place} of {len(taken) - 1}" for place in range(len(taken))]
     at = stepper("Reading", "learn_encode", names, len(taken) - 1)

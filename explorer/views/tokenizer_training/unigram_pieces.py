@@ -6,7 +6,8 @@ import math
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.messages import say
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import TextError
@@ -65,14 +66,14 @@ def _pieces(pieces: list[tuple[str, float]] | tuple[tuple[str, float], ...], key
 
 def _sentence(found: Unigram) -> None:
     st.subheader("Your sentence by these pieces", anchor=False)
-    text = session.choice().text
+    text = page_context().choice.text
     if not text.strip():
-        widgets.say("There is nothing to read yet: type a sentence.")
+        say("There is nothing to read yet: type a sentence.")
         return
     try:
         tokens = of_pieces(found).encode(text)
     except TextError as error:
-        widgets.say(str(error))
+        say(str(error))
         return
     chips(tokens, key="learn_sentence", text=text)
     words = text.split()[:WORDS_SHOWN]

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from explorer.app import session, shelves
-from explorer.app.controls import say_vain
+from explorer.app.context import page_context
+from explorer.app.controls import say_invalid
+from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.catalog.entries import LibraryError
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
@@ -42,13 +44,13 @@ def one_by_one(forward: ForwardPass) -> None:
         height=min(420, 38 + 35 * len(tokens)),
         key="tokens_table",
     )
-    if not session.choice().pair:
+    if not page_context().choice.pair:
         st.text(f"Back from numbers to text: {_back(forward)}")
 
 
 def _back(forward: ForwardPass) -> str:
     try:
-        return back_again(session.opened().tokenizer.decode, forward.tokens, forward.text)
+        return back_again(page_context().opened.tokenizer.decode, forward.tokens, forward.text)
     except TextError as error:
         return str(error)
 
@@ -77,9 +79,9 @@ def beside(text: str) -> None:
 
 
 def _beside(text: str) -> None:
-    mine = session.choice().model
+    mine = page_context().choice.model
     here = [HERE + way for way in tokenizer_source.WAYS]
-    chosen = _choose([*here, *(name for name in shelves.seen() if name != mine)], mine)
+    chosen = _choose([*here, *(name for name in page_context().shelf if name != mine)], mine)
     st.caption(tokenizer_source.summary())
     widgets.ways_on("tokenizer_training")
     for place, name in enumerate((mine, *chosen)):
@@ -87,7 +89,7 @@ def _beside(text: str) -> None:
             _one(name, text, place)
         except (TextError, LibraryError) as error:
             st.text(name)
-            widgets.say(str(error))
+            say(str(error))
 
 
 def _choose(names: Sequence[str], mine: str) -> list[str]:
@@ -106,8 +108,8 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
         persist_state="session",
     )
     if vain := in_vain(wishes, names, mine):
-        state["_vain_beside"] = (mine, picked), " ".join(vain)
-    say_vain("beside", (mine, picked))
+        session().invalid["beside"] = (mine, picked), " ".join(vain)
+    say_invalid("beside", (mine, picked))
     return picked
 
 
@@ -145,7 +147,7 @@ def _tokenizer(name: str) -> Reader:
     if name.startswith(HERE):
         text, most = tokenizer_source.chosen()
         return trained_tokenizers.tokenizer(text, name.removeprefix(HERE), most)
-    entry = shelves.seen()[name]
+    entry = page_context().shelf[name]
     if entry.config is None:
         raise LibraryError(f"The model {name} cannot be opened: {entry.fault}")
     try:

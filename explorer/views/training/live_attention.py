@@ -10,7 +10,8 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.app import session
+from explorer.app.context import page_context
+from explorer.app.messages import say
 from explorer.catalog import entries
 from explorer.catalog.entries import LibraryError, Opened
 from explorer.components import matrix
@@ -60,7 +61,7 @@ def _view(task: Task, look: Callable[[str], Look | None]) -> None:
         st.caption("The attention appears with the first weights.")
         return
     if at.forward is None:
-        session.say(at.fault)
+        say(at.fault)
         return
     part, layer = _site(task, at.forward)
     heads = [BEST, *map(str, range(at.forward.part(part).heads))]
@@ -78,7 +79,7 @@ def _view(task: Task, look: Callable[[str], Look | None]) -> None:
 
 def _sentence(task: Task) -> str:
     """The reader's own sentence, chosen once for every page; another where it cannot be read."""
-    own = session.choice().text
+    own = page_context().choice.text
     why_not = _why_not(task, own)
     if own and not why_not:
         st.caption("Your sentence is watched.")

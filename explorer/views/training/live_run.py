@@ -16,7 +16,7 @@ from statistics import median
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.messages import say
 from explorer.charts.training_curves import HEIGHT, MOST_POINTS, held_out, loss, thinned, together
 from explorer.components.alone import alone
 from explorer.runs.cluster import cluster
@@ -42,7 +42,7 @@ def show(run: Run) -> None:
     try:
         every = _every(status_of(run))
     except RunError as error:
-        session.say(str(error))
+        say(str(error))
         return
     alone("matrix", every=every)(_look)(run, every)
 
@@ -66,7 +66,7 @@ def _look(run: Run, every: float | None) -> None:
     try:
         spec, status = run.spec, status_of(run)
     except RunError as error:
-        session.say(str(error))
+        say(str(error))
         return
     if _every(status) != every:
         st.rerun()  # the whole page, which decides anew whether to go on looking
@@ -75,7 +75,7 @@ def _look(run: Run, every: float | None) -> None:
     try:
         task = task_of(spec.task, run.text())
     except (RunError, TextError) as error:
-        session.say(str(error))
+        say(str(error))
         return
     _curves(run, spec, status, task)
     watch(run, task)
@@ -150,7 +150,7 @@ def _buttons(run: Run, status: Status) -> None:
         disabled=not status.is_active,
     )
     if fault := st.session_state.pop("_run_fault", None):
-        session.say(fault)
+        say(fault)
 
 
 def _tell(run: Run, word: str) -> None:

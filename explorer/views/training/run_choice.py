@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.messages import say
+from explorer.app.session import session
+from explorer.app.sidebar import choose_model, switch_page
 from explorer.catalog.entries import runs_root
 from explorer.runs.run import Run, RunError, all_runs, named
-from explorer.views.shared import widgets
 from explorer.views.training import run_words
 from explorer.views.training.run_status import status_of
 from models.loading.checkpoint import CheckpointError, peek
@@ -81,17 +82,17 @@ def open_elsewhere(run: Run) -> None:
         _, made = peek(folder)
     except (CheckpointError, OSError):
         return
-    pages = st.session_state.get("_pages", {})
+    pages = session().pages
     chosen = st.button(
         f"Open {_said(run, made)} on the Attention page",
         key="open_run",
         type="primary",
         icon=":material/arrow_forward:",
-        on_click=session.choose_model,
+        on_click=choose_model,
         args=(run.name,),
     )
     if chosen and "attention" in pages:
-        widgets.lead_to(pages["attention"])
+        switch_page("attention")
 
 
 def _said(run: Run, made: Mapping[str, Any]) -> str:
@@ -106,7 +107,7 @@ def _older(name: str) -> dict[str, Run]:
     try:
         return {name: named(runs_root(), name)}
     except RunError as error:
-        session.say(str(error))
+        say(str(error))
         return {}
 
 

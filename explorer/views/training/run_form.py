@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import session
+from explorer.app.messages import say
 from explorer.catalog.entries import runs_root
 from explorer.runs.cluster import cluster
 from explorer.runs.request import Wishes, built_like, spec_of
@@ -44,14 +44,14 @@ def form() -> Task | None:
     try:
         task = task_of(name, text)
     except TextError as error:
-        session.say(str(error))
+        say(str(error))
         return None
     start = st.container()
     wishes = Wishes(**_model(task), **_training(task))
     try:
         spec = spec_of(task, wishes)
     except RunError as error:
-        session.say(str(error))
+        say(str(error))
         start.button("Start training", type="primary", width="stretch", disabled=True)
         return task
     st.session_state["_spec_asked_for"] = spec
@@ -77,7 +77,7 @@ def _start(spec: RunSpec, text: str | None) -> None:
         show_run(run)
         cluster().submit(run)
     except (RunError, OSError) as error:
-        session.say(str(error))
+        say(str(error))
 
 
 def _text_for(given: Given) -> str | None:
@@ -91,17 +91,17 @@ def _text_for(given: Given) -> str | None:
     )
     file = st.file_uploader(f"or upload a .{kind} file", type=[kind], key=f"file_{given.name}")
     if file is None and len(pasted) > MOST_PASTED:
-        session.say(f"Upload a file instead: {MOST_PASTED:,} characters are pasted at most.")
+        say(f"Upload a file instead: {MOST_PASTED:,} characters are pasted at most.")
         return None
     if file is None:
         return pasted or None
     if file.size > BYTES_PER_CHARACTER * MAX_CORPUS_CHARACTERS:
-        session.say(f"The file is too long; {MAX_CORPUS_CHARACTERS:,} characters are read at most.")
+        say(f"The file is too long; {MAX_CORPUS_CHARACTERS:,} characters are read at most.")
         return None
     try:
         return file.getvalue().decode("utf-8-sig")
     except UnicodeDecodeError:
-        session.say("The file is not a text in UTF-8; save it as one and upload it again.")
+        say("The file is not a text in UTF-8; save it as one and upload it again.")
         return None
 
 

@@ -1,0 +1,124 @@
+"""What one run of a page is about: the choice, the opened model, its forward pass; made once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import streamlit as st
+
+from explorer.app import shelves
+from explorer.app.messages import or_stop, say
+from explorer.app.session import session
+from explorer.catalog import entries
+from explorer.catalog.attention_parts import Part, parts
+from explorer.catalog.entries import Entry, LibraryError, Opened
+from explorer.inference import forward_pass
+from explorer.inference.first_look import first_look
+from explorer.inference.forward_pass import ForwardPass
+from models import TransformerConfig
+from models.loading.described import OURS
+
+TEXT_LIMIT = 2_000
+"""The sentence is in the address, and an address must stay short enough to be sent."""
+
+NO_MODEL = (
+    "There is no trained model here yet. Train one on the Training page, or make those that "
+    "ship with the app: python -m explorer checkpoints."
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Everything that is chosen once for all pages: the sentences, the model and one head."""
+
+    text: str
+    pair: str
+    model: str
+    part: str
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True, eq=False)
+class PageContext:
+    """One run of a page. The model is opened and the text passed when first asked for.
+
+    Where either cannot be done, the page says why in a sentence and ends.
+    """
+
+    choice: Choice
+    shelf: Mapping[str, Entry]
+
+    @cached_property
+    def opened(self) -> Opened:
+        """The chosen model with its tokenizer."""
+        try:
+            if not self.shelf:
+                raise LibraryError(NO_MODEL)
+            return entries.open_entry(self.shelf[self.choice.model])
+        except LibraryError as error:
+            say(str(error))
+            st.stop()
+
+    @cached_property
+    def forward(self) -> ForwardPass:
+        """The chosen model's forward pass over the sentence."""
+        opened, text, pair = self.opened, self.choice.text, self.choice.pair
+        return or_stop(lambda: forward_pass.run_text(opened, text, pair), text, pair)
+
+    @property
+    def folder(self) -> Path:
+        """Where the chosen model is on this machine."""
+        return self.shelf[self.choice.model].folder
+
+    @property
+    def part(self) -> Part:
+        """The chosen kind of attention."""
+        return self.forward.part(self.choice.part)
+
+
+def page_context() -> PageContext:
+    """The context of this run; a page run alone, without the sidebar, makes its own."""
+    return session().context or make_context(shelves.openable())
+
+
+def make_context(shelf: Mapping[str, Entry]) -> PageContext:
+    """From what the widgets hold now; defaults where nothing was drawn."""
+    state = st.session_state
+    if not shelf:
+        return PageContext(Choice("", "", "", "decoder.self_attn", 0, 0), shelf)
+    entry = shelf.get(state.get("model", ""), shelves.first(shelf))
+    part, layer, head = first_head(entry)
+    kinds = {each.name: each for each in parts_of(entry)}
+    part = state["part"] if state.get("part") in kinds else part
+    layer = state["layer"] if state.get("layer") in range(kinds[part].layers) else layer
+    head = state["head"] if state.get("head") in range(kinds[part].heads) else head
+    typed = state.get("text", entry.example), state.get("pair") if reads_pairs(entry) else ""
+    text, pair = (str(each or "")[:TEXT_LIMIT] for each in typed)
+    return PageContext(Choice(text, pair, entry.name, part, layer, head), shelf)
+
+
+def reads_pairs(entry: Entry) -> bool:
+    """Whether its family was made to read one sentence or two."""
+    return entry.family != OURS and config_of(entry).kind == "encoder"
+
+
+def config_of(entry: Entry) -> TransformerConfig:
+    assert entry.config is not None, "only models that can be opened are on the shelf"
+    return entry.config
+
+
+def parts_of(entry: Entry) -> tuple[Part, ...]:
+    """The kinds of attention of a model."""
+    return parts(config_of(entry))
+
+
+def first_head(entry: Entry) -> tuple[str, int, int]:
+    """The part, layer and head that a new reader sees first."""
+    try:
+        return first_look(entries.open_entry(entry))
+    except LibraryError:
+        return parts_of(entry)[-1].name, 0, 0

@@ -1,0 +1,45 @@
+"""Sentences of the app to the reader, and the end of a page that cannot go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import streamlit as st
+
+from explorer.inference.forward_pass import ForwardPassError
+from explorer.inference.truncation import Cut
+
+Made = TypeVar("Made")
+
+
+def say(sentence: str) -> None:
+    """A sentence that may hold the reader's own words, so it is never read as Markdown."""
+    with st.container(border=True):
+        st.text(sentence)
+
+
+def or_stop(make: Callable[[], Made], text: str = "", pair: str = "") -> Made:
+    """What `make` gives; where it raises ForwardPassError, the page says why and ends here.
+
+    If it is the sentence (`text`, `pair`) that is too long, a button shortens it.
+    """
+    try:
+        return make()
+    except ForwardPassError as error:
+        say(str(error))
+        if error.cut is not None and (error.cut.text, error.cut.pair) == (text, pair):
+            st.button(
+                "Cut it to fit",
+                icon=":material/content_cut:",
+                key="cut",
+                on_click=_shorten,
+                args=(error.cut,),
+            )
+        st.stop()
+
+
+def _shorten(cut: Cut) -> None:
+    st.session_state["text"] = cut.kept_text
+    if cut.pair:
+        st.session_state["pair"] = cut.kept_pair
