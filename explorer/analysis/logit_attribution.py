@@ -151,11 +151,10 @@ def _before_words(head: LanguageModelHead, word: Tensor, option: int, normed: Te
 def _before_residual(written: Written, direction: Tensor) -> tuple[Tensor, Tensor, float]:
     """The direction in the stream before a block, that in what the block wrote, the constant."""
     residual = written.residual
-    if residual.where == "post":
-        direction, added = before_norm(residual.norm, written.stream + written.out, direction)
-        return direction, direction, added
-    to_out, added = before_norm(residual.out_norm, written.out, direction)
-    return direction, to_out, added
+    total = written.stream + residual.output_norm(written.out)
+    direction, of_sum = before_norm(residual.sum_norm, total, direction)
+    to_out, of_output = before_norm(residual.output_norm, written.out, direction)
+    return direction, to_out, of_sum + of_output
 
 
 def _embedding(

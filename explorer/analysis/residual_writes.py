@@ -30,7 +30,7 @@ class Written:
     @property
     def after(self) -> Tensor:
         """The stream with what was written, normed where the norm stands behind the sum."""
-        after: Tensor = self.residual(self.stream[None], lambda _: self.out[None])[0]
+        after: Tensor = self.residual.write(self.stream[None], self.out[None])[0]
         return after
 
 
@@ -74,7 +74,7 @@ def block_at(forward: ForwardPass, stack: str, layer: int, places: Tensor) -> Bl
             return BlockAt(attended, None)
         residual = block.mlp_residual
         reads = (before if block.parallel else stream)[None]
-        out = block.mlp(reads if residual.where == "post" else residual.norm(reads))[0]
+        out = block.mlp(residual.read(reads))[0]
         return BlockAt(attended, Written(residual, stream, out))
 
 

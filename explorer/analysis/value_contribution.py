@@ -82,9 +82,9 @@ def onward(forward: ForwardPass, part: str, layer: int, head: int, query: int, k
             others=attended.out[0] - constant - written,
             bias=constant,
             out=attended.out[0],
-            added=attended.residual.out_norm(attended.out)[0],
+            added=attended.residual.output_norm(attended.out)[0],
             before=attended.stream[0],
             after=attended.after[0],
-            where=attended.residual.where,
+            where=forward.config.norm_position,
             difference=float((block.after[0] - recorded).abs().max() / recorded.abs().max()),
         )

@@ -231,7 +231,7 @@ def normed(found: ForwardPass, part: str, way: Onward) -> torch.Tensor:
         if way.where == "post":
             result: torch.Tensor = residual.norm(way.before + way.out)
         else:
-            result = residual.out_norm(way.out)
+            result = residual.output_norm(way.out)
         return result
 
 
