@@ -84,10 +84,15 @@ def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]
         yield "cross_attn", block.cross_attn, block.cross_residual
 
 
-def head_outs(forward: ForwardPass, at: str, places: Tensor) -> Tensor:
-    """What every head gives at these positions, (h, p, w); only their rows are weighed."""
+def head_outs(
+    forward: ForwardPass, at: str, places: Tensor, dtype: torch.dtype | None = None
+) -> Tensor:
+    """What every head gives at these positions, (h, p, w), in the precision of the pass or another.
+
+    Only the attention weights of these positions are computed.
+    """
     trace, row, config = forward.trace, forward.row, forward.config
-    q, k, v = (trace[f"{at}.{name}"][row : row + 1] for name in "qkv")
+    q, k, v = (trace[f"{at}.{name}"][row : row + 1].to(dtype=dtype) for name in "qkv")
     mask = trace.mask(at)
     mask = mask.expand(max(row + 1, len(mask)), -1, -1, -1)[row : row + 1, :, places]
     bias = None
