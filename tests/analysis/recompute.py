@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -41,7 +42,7 @@ class Again:
 
     @property
     def module(self) -> Any:
-        return self.values.module(self.stage.module)
+        return attrgetter(self.stage.module)(self.values.model)
 
 
 def again(values: PassValues, stage: Stage, rows: slice = ALL, columns: Some = ALL) -> Tensor:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from operator import attrgetter
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from explorer.analysis.forward_pass.equation import Equation
-from explorer.analysis.forward_pass.stage_kind import ALL, Cell, Inputs, Some, Stage
-from explorer.analysis.forward_pass.stages import KINDS, stages_of
+from explorer.analysis.forward_pass.kinds import KINDS
+from explorer.analysis.forward_pass.stage_kind import ALL, Inputs, Some, Stage
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
@@ -89,13 +88,6 @@ class PassValues:
             return value[None]
         return value[self.head_of(len(value))] if stage.per_head else value
 
-    def module(self, path: str) -> Any:
-        return attrgetter(path)(self.model)
-
-    def branch(self, stage: Stage) -> Any:
-        """The attention or feed-forward layer that a stage belongs to."""
-        return getattr(getattr(self.model, stage.stack).blocks[stage.layer], stage.branch)
-
     def head_of(self, count: int) -> int:
         """The place of the shown head among `count`: its own, or that of the group it shares."""
         return self.head * count // self.config.n_heads
@@ -134,9 +126,9 @@ class PassValues:
 
     def equation(self, stage: Stage, row: int, column: int) -> Equation | None:
         """One number of a stage, from the numbers of the stages that it reads."""
-        cell = Cell(self, stage, row=row, column=column)
+        inputs = Inputs(self, stage, slice(row, row + 1), ALL, torch.float64, column)
         with torch.no_grad():
-            return KINDS[stage.kind].equation(cell)
+            return KINDS[stage.kind].equation(inputs)
 
     def relative_error(self, stage: Stage, rows: slice = ALL, columns: Some = ALL) -> float:
         """How far these rows are from the same recomputed in float64 from the stages they read.

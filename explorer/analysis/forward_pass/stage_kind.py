@@ -1,10 +1,10 @@
-"""A stage of a forward pass, and what every kind of stage has: a row of one table."""
+"""A stage of a forward pass, and what every kind of stage has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -78,7 +78,8 @@ class Stage:
 class Inputs:
     """What a stage is computed from: these rows of the stages it reads, in one precision.
 
-    Without a `dtype` they are as the pass had them. Of logits only some `columns` may be asked.
+    Without a `dtype` they are as the pass had them. `columns` limits logits, whose rows are as
+    long as the vocabulary. For the equation of one number there is one row, and its `column`.
     """
 
     values: PassValues
@@ -86,6 +87,7 @@ class Inputs:
     rows: slice = field(default_factory=lambda: ALL)
     columns: Some = field(default_factory=lambda: ALL)
     dtype: torch.dtype | None = None
+    column: int = 0
 
     def read(self, at: int = 0) -> Tensor:
         """The rows of a stage that this one reads."""
@@ -99,10 +101,28 @@ class Inputs:
         value = value.detach()
         return value if self.dtype is None else value.to(self.dtype)
 
+    def numbers(self) -> list[float]:
+        """The same cell of every stage that this one reads."""
+        return [float(self.read(at)[0, self.column]) for at in range(len(self.stage.reads))]
+
+    @property
+    def row(self) -> int:
+        return int(self.rows.start)
+
+    @property
+    def config(self) -> TransformerConfig:
+        return self.values.config
+
     @property
     def module(self) -> Any:
         """The module that computes the stage."""
-        return self.values.module(self.stage.module)
+        return attrgetter(self.stage.module)(self.values.model)
+
+    @property
+    def branch(self) -> Any:
+        """The attention or feed-forward layer that the stage belongs to."""
+        stack = getattr(self.values.model, self.stage.stack)
+        return getattr(stack.blocks[self.stage.layer], self.stage.branch)
 
     @property
     def head(self) -> Any:
@@ -114,47 +134,34 @@ class Inputs:
         """(t,): the positions of all tokens of this stack."""
         return self.values.positions(self.stage.stack)
 
-    @property
-    def head_rows(self) -> slice:
-        """The rows of a projection that belong to the head that is shown."""
-        width = self.values.config.head_width
-        head = self.values.head_of(len(self.module.weight) // width)
-        return slice(head * width, (head + 1) * width)
 
-
-@dataclass(frozen=True, eq=False)
-class Cell(Inputs):
-    """One number of a stage, by its row and column, with what it is computed from in float64."""
-
-    dtype: torch.dtype | None = torch.float64
-    row: int = 0
-    column: int = 0
-
-    def vector(self, at: int = 0) -> Tensor:
-        """The same row of a stage that this one reads."""
-        return self.cast(self.values[self.stage.reads[at]][self.row])
-
-    def numbers(self) -> list[float]:
-        """The same cell of every stage that this one reads."""
-        return [float(self.vector(at)[self.column]) for at in range(len(self.stage.reads))]
-
-
-@dataclass(frozen=True)
 class Kind:
-    """One row of the table of kinds.
+    """All about one kind of stage: its words, its formula, how it is computed, one number of it.
 
-    `formula` is LaTeX, in the symbols of this model; `compute` gives the stage's values by
-    the model's own modules and functions; `equation` is one number of it, where it has one.
     `recorded` says whether the trace records it under the name of the stage.
     """
 
-    title: str
-    shapes: Shapes
-    sentence: str | Callable[[TransformerConfig], str]
-    formula: str | Callable[[Stage, TransformerConfig], str]
-    compute: Callable[[Inputs], Tensor]
-    equation: Callable[[Cell], Equation | None] = lambda cell: None
-    recorded: bool = False
+    title = ""
+    text = ""
+    latex = ""
+    shapes = STREAM
+    recorded = False
+
+    def sentence(self, config: TransformerConfig) -> str:
+        """What happens at this stage."""
+        return self.text
+
+    def formula(self, stage: Stage, config: TransformerConfig) -> str:
+        """How it follows from the stages it reads, in LaTeX and the symbols of this model."""
+        return self.latex
+
+    def compute(self, inputs: Inputs) -> Tensor:
+        """Its values, by the model's own modules and functions."""
+        return run(inputs.module, inputs.read())
+
+    def equation(self, inputs: Inputs) -> Equation | None:
+        """One number of it, from the numbers it is computed from; None where there is none."""
+        return None
 
 
 def run(module: nn.Module, x: Tensor, rows: Some = ALL) -> Tensor:

@@ -13,10 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.analysis.forward_pass.attention_kinds import ATTENTION_KINDS
-from explorer.analysis.forward_pass.output_kinds import OUTPUT_KINDS
+from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.stage_kind import Shapes, Stage
-from explorer.analysis.forward_pass.stream_kinds import STREAM_KINDS
 from models import Transformer, TransformerConfig
 from models.heads import ClassifierHead, LanguageModelHead
 from models.positional import (
@@ -26,9 +24,6 @@ from models.positional import (
     RelativePositions,
     RotaryPositions,
 )
-
-KINDS = STREAM_KINDS | ATTENTION_KINDS | OUTPUT_KINDS
-"""The table: what every kind of stage says, how it is computed, and one number of it."""
 
 
 @lru_cache(maxsize=64)
@@ -41,18 +36,6 @@ def stages_of(config: TransformerConfig) -> tuple[Stage, ...]:
         memory = found[-1].name if found else ""
         found += _StackStages(model, stack, memory).stages
     return tuple(found)
-
-
-def formula(stage: Stage, config: TransformerConfig) -> str:
-    """How the stage follows from those it reads, in LaTeX."""
-    made = KINDS[stage.kind].formula
-    return made if isinstance(made, str) else made(stage, config)
-
-
-def sentence(stage: Stage, config: TransformerConfig) -> str:
-    """What happens there."""
-    made = KINDS[stage.kind].sentence
-    return made if isinstance(made, str) else made(config)
 
 
 def _is_there(module: nn.Module | None) -> bool:

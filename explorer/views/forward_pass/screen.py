@@ -8,6 +8,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.pass_values import PassValues, recorded
 from explorer.analysis.forward_pass.stage_cut import (
     StageCut,
@@ -19,7 +20,7 @@ from explorer.analysis.forward_pass.stage_cut import (
     writes,
 )
 from explorer.analysis.forward_pass.stage_kind import ALL, Stage
-from explorer.analysis.forward_pass.stages import formula, sentence, sizes
+from explorer.analysis.forward_pass.stages import sizes
 from explorer.analysis.query_key import strongest
 from explorer.app import session
 from explorer.app.controls import token_names
@@ -123,8 +124,9 @@ def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
     stage = at.stage
     where = [stage.stack.capitalize(), stage.section.lower(), BRANCHES[stage.branch]]
     st.markdown(f"**{stage.title}** · {', '.join(filter(None, where))}")
-    st.latex(formula(stage, values.config))
-    caption = [sentence(stage, values.config), _origin(stage), _shapes(values, stage)]
+    kind = KINDS[stage.kind]
+    st.latex(kind.formula(stage, values.config))
+    caption = [kind.sentence(values.config), _origin(stage), _shapes(values, stage)]
     st.caption(" ".join(caption))
     names = [] if stage.per_text else token_names(row_names(values, stage))
     if stage.kind == "tokens":
