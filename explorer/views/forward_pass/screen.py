@@ -243,8 +243,7 @@ def notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosition) -
         count = values.config.kv_heads if is_shared else values.config.n_heads
         name = "Key-value head" if is_shared else "Head"
         found.append(
-            f"{name} {values.head_of(count)} of {count}, counted from 0; choose another under "
-            "“Head” in the sidebar."
+            f"{name} {values.head_of(count)} of 0 to {count - 1}; choose another in the sidebar."
         )
     if drawn.width > len(drawn.columns):
         largest = ": the largest of the chosen token, then the largest of every other row"
@@ -261,11 +260,11 @@ def notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosition) -
     row = rows.index(at.row) if at.row in rows else 0
     of_words = stage.kind == "logits"  # a whole vocabulary would be too much for each step
     error = values.relative_error(stage, slice(row, row + 1), [*drawn.columns] if of_words else ALL)
-    part = "what is drawn of this token's row" if of_words else "this token's row"
+    part = "The text's row" if stage.per_text else "This token's row"
+    part = f"{part} (the values drawn)" if of_words else part
     found.append(
-        f"No value of {part} is finite, so there is nothing to compare in float64."
+        f"{part}: no value is finite, so there is none to recompute."
         if math.isnan(error)
-        else f"Recomputed in float64 from the stages it reads, {part}: max relative error "
-        f"{three(error)}."
+        else f"{part} recomputed in float64, max relative error {three(error)}."
     )
     return found
