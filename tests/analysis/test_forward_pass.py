@@ -232,6 +232,15 @@ def test_the_check_of_one_row_never_holds_the_vocabulary_matrix(shakespeare: Ope
         assert 0 < seen.most < config.vocab_size * config.d_model / 4, name
 
 
+def test_recomputing_leaves_the_model_as_it_is(shakespeare: Opened) -> None:
+    """Its weights are in use by other threads: what is in float64 is a copy."""
+    before = {name: weight.clone() for name, weight in shakespeare.model.named_parameters()}
+    assert worst(forward_pass.run_text(shakespeare, shakespeare.example)) <= EXACT
+    for name, weight in shakespeare.model.named_parameters():
+        assert weight.dtype == torch.float32
+        assert torch.equal(weight, before[name])
+
+
 def test_few_answers_are_made_where_the_vocabulary_is_large(
     found: ForwardPass, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from explorer.components import events, wire
 from explorer.components.mounting import View
 
 HTML = """
-<nav class="view stage_list" aria-label="Stages of the pass">
+<nav class="view stage_list" aria-label="Stages of the forward pass">
   <div class="moves">
     <button type="button" class="back">Back</button>
     <span class="where"></span>

@@ -1,7 +1,7 @@
-// The stages of a pass on a line: sections fold, the one in which one stands is open.
+// The stages of a forward pass: sections fold, the one of the chosen stage is open.
 
 const MOVES = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1};
-// Where these keys have a meaning of their own, they keep it.
+// In these elements the keys keep a meaning of their own.
 const TAKES_KEYS = "input, textarea, select, [contenteditable=true], [role=slider], " +
   "[role=radio], [role=tab], [role=option], [role=combobox], [role=application], " +
   "[role=dialog] *, [data-testid=stSidebar] *";
@@ -24,7 +24,7 @@ function make(state) {
   document.addEventListener("keydown", listen);
 }
 
-// Who clicked with the mouse goes on with the keys: no button keeps the space bar.
+// A button that was clicked gives up the focus, so that Space goes to the next stage.
 const left = event => { if (event.detail) event.currentTarget.blur(); };
 
 function key(state, event) {

@@ -54,7 +54,7 @@ def draw_forward_pass(opened: Opened, forward: ForwardPass) -> None:
     """
     if st.session_state.pop(pass_position.LED, False):  # before this run writes its own address
         st.rerun()
-    at = pass_position.chosen(forward)
+    at = pass_position.chosen_position(forward)
     values = values_of(opened, forward, at)
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
     with left:
@@ -63,7 +63,7 @@ def draw_forward_pass(opened: Opened, forward: ForwardPass) -> None:
             sections(values, at),
             key="stage_list",
             at=at.place,
-            on_move=lambda place: pass_position.move(at, place),
+            on_move=lambda place: pass_position.choose_stage(at, place),
             height=HEIGHT,
             note="Bars: norm of the residual stream at "
             + ", ".join(f"“{text_of(token)}”" for token in chosen),
@@ -130,11 +130,13 @@ def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
     st.caption(" ".join(caption))
     names = [] if stage.per_text else token_names(row_names(values, stage))
     if stage.kind == "tokens":
-        pass_position.controls(at, names, [])
+        pass_position.draw_controls(at, names, [])
         draw_tokens(values, stage, at.row)
         return
     in_ranges = columns_are(stage) == "dimension"
-    pass_position.controls(at, names, windows(values[stage.name].shape[1]) if in_ranges else [])
+    pass_position.draw_controls(
+        at, names, windows(values[stage.name].shape[1]) if in_ranges else []
+    )
     drawn = cut(values, stage, at.row, at.window, lambda option: option_name(opened, option))
     cell = _pinned_cell(values, drawn, at)
     _draw_matrix(values, stage, drawn, at, cell)

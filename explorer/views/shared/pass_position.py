@@ -60,7 +60,7 @@ class PassPosition:
         return self.columns.get("number", 0) // DIMENSIONS
 
 
-def chosen(forward: ForwardPass) -> PassPosition:
+def chosen_position(forward: ForwardPass) -> PassPosition:
     """What is chosen here or in the address; a message names what is invalid there."""
     comes = _follow_sidebar(forward)
     pinned_pair.take()
@@ -117,7 +117,7 @@ def token_of(stack: str, count: int) -> int:
     return count - 1 if found is None else found
 
 
-def move(at: PassPosition, place: int) -> None:
+def choose_stage(at: PassPosition, place: int) -> None:
     """Choose another stage; the sidebar follows to its attention and layer. For a callback."""
     stage = at.stages[place]
     st.session_state[SPOKE] = True
@@ -128,7 +128,7 @@ def move(at: PassPosition, place: int) -> None:
 
 
 def _look_of(stage: Stage) -> dict[str, str | int]:
-    """The attention and the layer for the sidebar, where it shows others; then it is told so."""
+    """The attention and layer that the sidebar has to change to; nothing if it shows them."""
     now = session.choice()
     if stage.layer is None:
         return {}
@@ -141,11 +141,11 @@ def _look_of(stage: Stage) -> dict[str, str | int]:
 
 
 def _follow_sidebar(forward: ForwardPass) -> bool:
-    """Where the sidebar was turned to another layer, the same stage of that layer is shown.
+    """If another layer was chosen in the sidebar, choose the same stage of that layer.
 
-    True where one comes with a link or another model, so that the sidebar is to follow the stage.
-    A view of this page may speak before the browser has heard of the sidebar's new layer; what
-    it says of the sidebar is the layer before, so the sidebar is told again.
+    True if the page was opened by a link or with another model: then the sidebar has to follow
+    the stage. A view of this page may cause a run before the browser has the sidebar's new
+    layer; what that run has of the sidebar is the layer before, so it is set again.
     """
     state, now = st.session_state, session.choice()
     seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
@@ -186,7 +186,7 @@ def _column_of(stage: Stage) -> str:
     return "number" if kind == "dimension" else kind
 
 
-def controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -> None:
+def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -> None:
     """The token, and which dimensions of its vector, above the matrix.
 
     A list that a quick step skipped reports what it showed once more: that chooses nothing. The
