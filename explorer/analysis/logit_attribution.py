@@ -17,7 +17,7 @@ from torch import Tensor
 
 from explorer.analysis.frozen_norms import Before, before_activation, before_linear, before_norm
 from explorer.analysis.output_change import has_words, last_streams, logits, tokens_read
-from explorer.analysis.residual_writes import SublayerWrite, block_writes
+from explorer.analysis.residual_writes import SublayerWrite, block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from models.heads import ClassifierHead, LanguageModelHead
 
@@ -163,8 +163,7 @@ def _embedding(
     """The parts of the token, its position and its segment, and the constant of their norm."""
     stack = forward.trace.model.last_stack
     tokens = [tokens_read(forward)[int(place)] for place in places]
-    here = forward.trace[f"{last_streams(forward.config)[0]}.positions"]
-    here = (here[forward.row] if here.dim() == 2 else here)[places]
+    here = positions_of(forward, last_streams(forward.config)[0])[places]
     added = {"token": stack.embedding(torch.tensor([t.id for t in tokens])) * stack.embedding_scale}
     if (position := stack.positions.embed(here)) is not None:
         added["position"] = position

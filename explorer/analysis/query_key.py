@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.head_stages import weights_difference
+from explorer.analysis.residual_writes import positions_of
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import attention_scores
@@ -162,8 +163,7 @@ def by_distance(
         return None
     stack = part.split(".")[0]
     positions: Positions = getattr(forward.trace.model, stack).positions
-    places = forward.trace[f"{stack}.positions"]
-    places = places[forward.row] if places.dim() == 2 else places
+    places = positions_of(forward, stack)
     here = int(places[query])
     actual = here - int(places[key])
     distances, step = _distances(forward, part, actual)

@@ -84,6 +84,12 @@ def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]
         yield "cross_attn", block.cross_attn, block.cross_residual
 
 
+def positions_of(forward: ForwardPass, stack: str) -> Tensor:
+    """(t,): the positions of the tokens of a stack, as the model counts them."""
+    found = forward.trace[f"{stack}.positions"]
+    return found[forward.row] if found.dim() == 2 else found
+
+
 def head_outs(
     forward: ForwardPass, at: str, places: Tensor, dtype: torch.dtype | None = None
 ) -> Tensor:
@@ -98,8 +104,7 @@ def head_outs(
     bias = None
     if at.endswith("self_attn"):
         stack = at.split(".")[0]
-        here = trace[f"{stack}.positions"]
-        here = here[row] if here.dim() == 2 else here
+        here = positions_of(forward, stack)
         bias = getattr(trace.model, stack).positions.bias(here[places], here)
     k, v = (repeat_groups(each, config.n_heads) for each in (k, v))
     scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)

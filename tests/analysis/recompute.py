@@ -17,7 +17,7 @@ from torch import Tensor
 
 from explorer.analysis.forward_pass.pass_values import PassValues, relative_error
 from explorer.analysis.forward_pass.stage_kind import ALL, Some, Stage
-from explorer.analysis.residual_writes import head_outs
+from explorer.analysis.residual_writes import head_outs, positions_of
 from models.normalization import LayerNorm, RMSNorm
 from models.positional import PositionalEncoding
 from tests.analysis.position_formulas import buckets, frequencies, sinusoids, slope
@@ -107,7 +107,7 @@ def _embed(one: Again) -> Tensor:
 
 
 def _positions(one: Again) -> Tensor:
-    places = one.values.positions(one.stage.stack)[one.rows]
+    places = positions_of(one.values.forward, one.stage.stack)[one.rows]
     if isinstance(one.module, PositionalEncoding):
         return sinusoids(places, one.config.d_model, one.config.pairs == "halves")
     rows: Tensor = one.module.table.weight[places + one.config.position_offset]
@@ -134,7 +134,7 @@ def _linear(one: Again) -> Tensor:
 def _turned(one: Again) -> Tensor:
     """Every pair of numbers turned by position × its frequency; the rest is left alone."""
     config, x = one.config, one.read()
-    places = one.values.positions(one.stage.stack)[one.rows]
+    places = positions_of(one.values.forward, one.stage.stack)[one.rows]
     angles = places[:, None] * frequencies(config)  # in float32, as the model has them
     stretch = 1.0 if config.rope_scaling is None else config.rope_scaling.attention_factor
     cos, sin = angles.cos().double() * stretch, angles.sin().double() * stretch
@@ -155,7 +155,7 @@ def _masked(one: Again) -> Tensor:
 
 def _bias(one: Again) -> Tensor:
     """−slope × distance, or the number of the distance's bucket."""
-    places, head = one.values.positions(one.stage.stack), one.values.head
+    places, head = positions_of(one.values.forward, one.stage.stack), one.values.head
     offsets = places[None, :] - places[one.rows][:, None]
     if one.config.positions == "alibi":
         return -slope(head, one.config.n_heads) * offsets.abs().double()

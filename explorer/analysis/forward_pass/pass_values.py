@@ -33,14 +33,20 @@ Record = Callable[[tuple[str, ...]], Trace]
 
 def recorded(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     """The same pass once more, with these sites recorded. Cost of a pass."""
-    model, config = forward.trace.model, forward.config
     texts = (forward.source, forward.target) if forward.written else (forward.tokens,)
-    segments = None
-    if config.n_segments:
-        most = config.n_segments - 1
-        segments = torch.tensor([[min(token.segment, most) for token in forward.tokens]])
-    inputs = [ids_of([text]) for text in texts]
-    return trace(model, *inputs, segments=segments, read_at=slice(-1, None), sites=sites)
+    return trace(
+        forward.trace.model,
+        *[ids_of([text]) for text in texts],
+        segments=segments_of(forward) if forward.config.n_segments else None,
+        read_at=slice(-1, None),
+        sites=sites,
+    )
+
+
+def segments_of(forward: ForwardPass) -> Tensor:
+    """(1, t): which text of a pair each token of the typed text belongs to."""
+    most = forward.config.n_segments - 1
+    return torch.tensor([[min(token.segment, most) for token in forward.tokens]])
 
 
 def sites_with(stage: Stage) -> tuple[str, ...]:
@@ -95,17 +101,10 @@ class PassValues:
     def ids(self, stack: str) -> Tensor:
         return ids_of([self.forward.source if stack == "encoder" else self.forward.target])[0]
 
-    def positions(self, stack: str) -> Tensor:
-        """The positions of the tokens, as the model counts them."""
-        found = self.forward.trace[f"{stack}.positions"]
-        return found[self.forward.row] if found.dim() == 2 else found
-
     def segments(self, stack: str) -> Tensor:
-        """Which text of a pair every token is of; only an encoder alone is told."""
-        if self.config.kind != "encoder":
-            return torch.zeros_like(self.ids(stack))
-        most = max(self.config.n_segments - 1, 0)
-        return torch.tensor([min(token.segment, most) for token in self.forward.tokens])
+        """(t,): which text of a pair each token belongs to, the first unless a lone encoder."""
+        is_alone = self.config.kind == "encoder"
+        return segments_of(self.forward)[0] if is_alone else torch.zeros_like(self.ids(stack))
 
     def mask(self, stage: Stage) -> Tensor:
         """(q, k): which keys every query may attend to."""

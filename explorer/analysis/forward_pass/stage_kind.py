@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.analysis.forward_pass.equation import Equation
+from explorer.analysis.residual_writes import positions_of
 from models import TransformerConfig
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Inputs:
     @property
     def positions(self) -> Tensor:
         """(t,): the positions of all tokens of this stack."""
-        return self.values.positions(self.stage.stack)
+        return positions_of(self.values.forward, self.stage.stack)
 
 
 class Kind:
