@@ -20,7 +20,7 @@ from models.attention import attention_scores, attention_weights
 
 
 @dataclass(frozen=True, eq=False)
-class HeadStages:
+class Stages:
     """softmax(Q Kᵀ × scale + M) V of one head, stage by stage.
 
     `q` (q, d), `k` and `v` (k, d) are after any norm and rotation; `dots` is Q Kᵀ (q, k),
@@ -50,9 +50,9 @@ class HeadStages:
     difference: float
 
 
-def head_stages_of(
+def stages(
     forward: ForwardPass, part: str, layer: int, head: int, rows: range, columns: range
-) -> HeadStages:
+) -> Stages:
     """The stages over these queries and keys. Cost grows with all queries × all keys × d."""
     at = site(part, layer)
     config, trace = forward.config, forward.trace
@@ -68,7 +68,7 @@ def head_stages_of(
     added = torch.zeros_like(scaled) if some is None else some[:, across].to(scaled.dtype)
     allowed = mask[:, across]
     forbidden = -torch.inf
-    return HeadStages(
+    return Stages(
         rows=rows,
         columns=columns,
         q=q,

@@ -1,7 +1,7 @@
 """One query and one key: their product per dimension, and how it becomes an attention weight.
 
 Shapes: d width of one head, n keys. The score, the bias and the weight are those of the recorded
-pass; `QueryKeyPair.difference` compares them with the same recomputed from q and k.
+pass; `Pair.difference` compares them with the same recomputed from q and k.
 Source: Attention Is All You Need, section 3.2.1.
 """
 
@@ -27,7 +27,7 @@ MOST_DISTANCES = 512
 
 
 @dataclass(frozen=True, eq=False)
-class QueryKeyPair:
+class Pair:
     """How the attention weight of one query and one key comes about.
 
     `q`, `k` and `products` are (d): query and key after any norm and rotation, and their
@@ -92,9 +92,7 @@ class QueryKeyPair:
         return [int(place) for place in self.products.abs().argsort(descending=True, stable=True)]
 
 
-def query_key_pair(
-    forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
-) -> QueryKeyPair:
+def pair(forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int) -> Pair:
     """One query and one key of a head. Cost grows with n² × d."""
     at = site(part, layer)
     q, keys, sharing = _query_and_keys(forward, at, head, query)
@@ -107,7 +105,7 @@ def query_key_pair(
     scored = scores if added is None else scores + added
     seen = scored[mask]
     largest = float(seen.max()) if len(seen) else 0.0
-    return QueryKeyPair(
+    return Pair(
         query=query,
         key=key,
         q=q,

@@ -18,7 +18,7 @@ from explorer.inference.forward_pass import ForwardPass
 
 
 @dataclass(frozen=True, eq=False)
-class KeyContribution:
+class Onward:
     """What one key contributes to one query in one head, up to the residual stream.
 
     `value` (w) is the key's; `weight` times it is its contribution to `head_out` (w), the sum
@@ -59,9 +59,7 @@ class KeyContribution:
         return int(self.written.abs().argmax())
 
 
-def key_contribution(
-    forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
-) -> KeyContribution:
+def onward(forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int) -> Onward:
     """The contribution of one key. Cost grows with keys × d + d² of one layer."""
     at, stack = site(part, layer), part.split(".")[0]
     block = block_writes(forward, stack, layer, torch.tensor([query]))
@@ -75,7 +73,7 @@ def key_contribution(
         constant = none if bias is None else bias.detach()
         weight, value = forward.weights(part, layer, head)[query, key], values[group, key]
         recorded = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, query]
-        return KeyContribution(
+        return Onward(
             weight=float(weight),
             value=value,
             head_out=attended.heads[head, 0],

@@ -24,8 +24,8 @@ import torch
 
 from explorer.analysis.ablation import every_head
 from explorer.analysis.logit_attribution import contributions
-from explorer.analysis.query_key import by_distance, query_key_pair, strongest
-from explorer.analysis.value_contribution import key_contribution
+from explorer.analysis.query_key import by_distance, pair, strongest
+from explorer.analysis.value_contribution import onward
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
@@ -250,8 +250,8 @@ def cell_ledger() -> Iterator[Row]:
         here = PART, click % LAYERS, 5 * click % HEADS
         query = 127 - 7 * click % 60
         key = strongest(forward, *here, query)
-        way = key_contribution(forward, *here, query, key)
-        assert pairs.ledger(query_key_pair(forward, *here, query, key))
+        way = onward(forward, *here, query, key)
+        assert pairs.ledger(pair(forward, *here, query, key))
         assert onwards.steps(way, way.largest)
         by_distance(forward, *here, query, key)
 

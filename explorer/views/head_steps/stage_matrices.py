@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.analysis.head_stages import HeadStages, head_stages_of
+from explorer.analysis.head_stages import Stages, stages
 from explorer.analysis.query_key import strongest
 from explorer.app import session
 from explorer.app.controls import number, one_of
@@ -39,7 +39,7 @@ def show(forward: ForwardPass) -> None:
     step = UP_TO.index(one_of("Shown up to", "up_to", UP_TO, UP_TO[-1]))
     down = _window("Queries", "queries", len(rows), query)
     across = _window("Keys", "keys", len(columns), key)
-    found = head_stages_of(forward, at.part, at.layer, at.head, down, across)
+    found = stages(forward, at.part, at.layer, at.head, down, across)
     words = forward.part(at.part).words
     view(
         panels(found, step),
@@ -62,7 +62,7 @@ def show(forward: ForwardPass) -> None:
     _ways(text_of(rows[query]), text_of(columns[key]), Held(query, key))
 
 
-def panels(found: HeadStages, step: int) -> list[Panel]:
+def panels(found: Stages, step: int) -> list[Panel]:
     """The tensors in the order they are made; those behind the step are not shown yet."""
     d = found.q.shape[1]
     scaled = f"the scores, {_divided(found)}."
@@ -108,7 +108,7 @@ def _placed(panel: Panel, step: int) -> Panel:
     return Panel(**fields)
 
 
-def equation(found: HeadStages) -> list[Node]:
+def equation(found: Stages) -> list[Node]:
     """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor; a cap bends by tanh."""
     root = _root(found)
     product: Node = {
@@ -130,18 +130,18 @@ def equation(found: HeadStages) -> list[Node]:
     ]
 
 
-def in_words(found: HeadStages) -> str:
+def in_words(found: Stages) -> str:
     """The equation as it is read aloud."""
     return f"head = softmax({_product(found)} + M) V"
 
 
-def _root(found: HeadStages) -> str:
+def _root(found: Stages) -> str:
     """√d where that is the scale."""
     width = found.q.shape[1]
     return f"√{width}" if math.isclose(found.scale, width**-0.5) else ""
 
 
-def _product(found: HeadStages) -> str:
+def _product(found: Stages) -> str:
     """The scaled scores as they are said in a line."""
     product = f"Q Kᵀ {_sign(found)}"
     if found.cap is None:
@@ -149,22 +149,22 @@ def _product(found: HeadStages) -> str:
     return f"{three(found.cap)} · tanh({product} ÷ {three(found.cap)})"
 
 
-def _symbol(found: HeadStages) -> str:
+def _symbol(found: Stages) -> str:
     return _sign(found) if found.cap is None else f"{_sign(found)}, tanh"
 
 
-def _sign(found: HeadStages) -> str:
+def _sign(found: Stages) -> str:
     root = _root(found)
     return f"÷ {root}" if root else f"× {three(found.scale)}"
 
 
-def _divided(found: HeadStages) -> str:
+def _divided(found: Stages) -> str:
     if root := _root(found):
         return f"÷ {root} = {three(1 / found.scale)}, the root of the head's width"
     return f"× {three(found.scale)}, the model's own scale"
 
 
-def _about(found: HeadStages, rows: Sequence[Label], columns: Sequence[Label]) -> str:
+def _about(found: Stages, rows: Sequence[Label], columns: Sequence[Label]) -> str:
     text = "Point at a symbol to see its tensor, or at a tensor to see its symbol; click to stay."
     if len(found.rows) < len(rows) or len(found.columns) < len(columns):
         text = (

@@ -7,13 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.analysis.query_key import (
-    ByDistance,
-    QueryKeyPair,
-    by_distance,
-    query_key_pair,
-    strongest,
-)
+from explorer.analysis.query_key import ByDistance, Pair, by_distance, pair, strongest
 from explorer.app import session
 from explorer.app.controls import one_of, token, token_names
 from explorer.charts import query_key_bars
@@ -33,7 +27,7 @@ ROW_HEIGHT = 38 + 35 * 15
 """Fifteen keys are in sight."""
 
 
-def show(forward: ForwardPass) -> QueryKeyPair:
+def show(forward: ForwardPass) -> Pair:
     """The whole screen for the head that is chosen in the sidebar, and which two tokens."""
     at = session.choice()
     here = (at.part, at.layer, at.head)
@@ -49,7 +43,7 @@ def show(forward: ForwardPass) -> QueryKeyPair:
         key = token(label, "key", columns, best, on_change=_hold, args=("key",))
     with places[2]:
         order = one_of("Order of the dimensions", "order", (BY_DIMENSION, BY_SIZE))
-    found = query_key_pair(forward, *here, query, key)
+    found = pair(forward, *here, query, key)
     title = f"**Layer {at.layer}, head {at.head}** · {forward.part(at.part).title}"
     names = (f"“{text_of(rows[query])}”", f"“{text_of(columns[key])}”")
     drawn, numbers = widgets.side_by_side(7, 4)
@@ -75,7 +69,7 @@ def _hold(which: str) -> None:
     pinned.hold(Held(place, before.key) if which == "query" else Held(before.query, place))
 
 
-def pasted(forward: ForwardPass, found: QueryKeyPair) -> str:
+def pasted(forward: ForwardPass, found: Pair) -> str:
     """The lines that make the numbers of this pair."""
     at, folder = session.choice(), session.folder()
     return snippets.pair(forward, folder, (at.part, at.layer, at.head), found.query, found.key)
@@ -86,7 +80,7 @@ def _called(label: str, role: str) -> str:
     return label if role == label.lower() else f"{label}: {role}"
 
 
-def said(found: QueryKeyPair, cell: str, row: str, column: str) -> str:
+def said(found: Pair, cell: str, row: str, column: str) -> str:
     """The pair in words, with its weight or the reason why there is none."""
     if found.allowed:
         return cell.format(row=row, column=column, value=three(found.weight))
@@ -95,7 +89,7 @@ def said(found: QueryKeyPair, cell: str, row: str, column: str) -> str:
     return f"{row} may not look at {column}: the mask takes the score out, so the weight is 0."
 
 
-def ledger(found: QueryKeyPair) -> list[tuple[str, str]]:
+def ledger(found: Pair) -> list[tuple[str, str]]:
     """Every step from the products to the weight, in the order the model takes them."""
     width = len(found.q)
     is_root = math.isclose(found.scale, width**-0.5)
@@ -125,20 +119,20 @@ def ledger(found: QueryKeyPair) -> list[tuple[str, str]]:
     return [*steps, ("weight", three(found.weight))]
 
 
-def _score(found: QueryKeyPair) -> str:
+def _score(found: Pair) -> str:
     """What the softmax is given is called."""
     return "score" if found.bias is None else SCORE_WITH_BIAS
 
 
-def _known(found: QueryKeyPair) -> bool:
+def _known(found: Pair) -> bool:
     return math.isfinite(found.biased) and math.isfinite(found.largest)
 
 
-def _product(found: QueryKeyPair) -> str:
+def _product(found: Pair) -> str:
     return three(found.score if found.cap is None else found.dot * found.scale)
 
 
-def _row(found: QueryKeyPair, columns: Sequence[Label]) -> None:
+def _row(found: Pair, columns: Sequence[Label]) -> None:
     """What else the query may look at, the strongest key first."""
     order = found.strongest_keys()
     if not order:
@@ -161,7 +155,7 @@ def _row(found: QueryKeyPair, columns: Sequence[Label]) -> None:
     )
 
 
-def _checked(found: QueryKeyPair) -> str:
+def _checked(found: Pair) -> str:
     """What the arithmetic on this page and the pass differ by, and who shares the key."""
     text = (
         "All of these are the model's own numbers. Made again from its queries and keys, the "
@@ -175,7 +169,7 @@ def _checked(found: QueryKeyPair) -> str:
     return text
 
 
-def _bars(found: QueryKeyPair, order: str, config: TransformerConfig) -> None:
+def _bars(found: Pair, order: str, config: TransformerConfig) -> None:
     """Query, key and product under each other, every dimension in one line."""
     places = found.by_size() if order == BY_SIZE else list(range(len(found.q)))
     for name, values, height in (
@@ -198,7 +192,7 @@ def _as_they_met(config: TransformerConfig) -> str:
     return "Query and key are shown as they met" + (f", after {after}." if after else ".")
 
 
-def _distance(forward: ForwardPass, curve: ByDistance | None, found: QueryKeyPair) -> None:
+def _distance(forward: ForwardPass, curve: ByDistance | None, found: Pair) -> None:
     """The pair at other distances, where positions act on the score."""
     with st.container(width=widgets.WIDEST):
         st.markdown("**The same two tokens at another distance**")

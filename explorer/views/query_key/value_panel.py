@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.value_contribution import KeyContribution, key_contribution
+from explorer.analysis.value_contribution import Onward, onward
 from explorer.app import session
 from explorer.app.controls import one_of
 from explorer.app.url import whole
@@ -20,7 +20,7 @@ HEIGHT, MOST_NUMBERS = 110, 32
 def show(forward: ForwardPass, query: int, key: int) -> None:
     """The value of the key on its way, then one number of the stream with all that is added."""
     at = session.choice()
-    found = key_contribution(forward, at.part, at.layer, at.head, query, key)
+    found = onward(forward, at.part, at.layer, at.head, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     options = [*order]
     if (wish := _wish(len(found.written))) not in (None, *order):
@@ -46,12 +46,12 @@ def _wish(width: int) -> int | None:
     return whole(st.session_state.get("number") or st.query_params.get("number", ""), width)
 
 
-def steps(found: KeyContribution, number: int) -> list[tuple[str, str]]:
+def steps(found: Onward, number: int) -> list[tuple[str, str]]:
     """What is added up to one number of the stream, in the order the model does it."""
     return [(name, three(float(values[number]))) for name, values in lines(found).items()]
 
 
-def lines(found: KeyContribution) -> dict[str, Tensor]:
+def lines(found: Onward) -> dict[str, Tensor]:
     """The same of every number of the stream, (d) each; the norm stands where the model has it."""
     start = {
         "this key, weight × value × W_O": found.written_for_key,
@@ -68,7 +68,7 @@ def lines(found: KeyContribution) -> dict[str, Tensor]:
     return {**start, "the stream after": found.after}
 
 
-def _bars(found: KeyContribution) -> None:
+def _bars(found: Onward) -> None:
     places = list(range(len(found.value)))
     for name, title, values in (
         ("value", "value", found.value),
@@ -83,7 +83,7 @@ def _bars(found: KeyContribution) -> None:
     )
 
 
-def _written(found: KeyContribution, order: list[int]) -> None:
+def _written(found: Onward, order: list[int]) -> None:
     spec = query_key_bars.dimensions(found.written.tolist(), order, "written", last=True)
     st.vega_lite_chart(spec, height=HEIGHT + 50, key="onward_written")
     cut = (
