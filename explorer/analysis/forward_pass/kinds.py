@@ -226,7 +226,7 @@ class Addition(Kind):
 
 class EmbeddingSum(Addition):
     title, recorded = "Sum", False
-    text = "The sum is the start of the residual stream."
+    text = "The sum starts the residual stream."
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         symbols = {"embed": "e_t", "pos_embed": "p_t", "segment_embed": "s_t"}
@@ -345,7 +345,7 @@ class Scores(Kind):
 
     def sentence(self, config: TransformerConfig) -> str:
         if config.scale != 1:
-            return "Scaled, so that the scores of wide heads are no larger."
+            return "Scaled, so that scores do not grow with the width of a head."
         if config.attention_cap is None:
             return "This model does not scale: the dot products are the scores."
         return "This model does not scale; large dot products are capped."
@@ -380,7 +380,7 @@ class Scores(Kind):
 
 class PositionBias(Kind):
     title, shapes, recorded = "Position bias", SQUARE, True
-    text = "Added to the score, by the distance of query and key."
+    text = "Added to the score; it depends on the distance between query and key."
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         if config.positions == "alibi":
@@ -575,7 +575,7 @@ class ClassHidden(Kind):
 
 class ClassLogits(Kind):
     title, shapes, recorded = "Logits", (("batch", "classes"),), True
-    text = "One number for each class."
+    text = "One logit for each class."
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         x = "c" if config.d_classifier is None else "h"
@@ -590,7 +590,7 @@ class ClassLogits(Kind):
 
 class Transform(Kind):
     title = "Transform"
-    text = "One more layer before the vocabulary."
+    text = "One more layer before the logits."
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         x, name = symbol_read(stage, config), config.activation
@@ -603,7 +603,7 @@ class Transform(Kind):
 
 class Logits(Kind):
     title, shapes, recorded = "Logits", (("batch", "tokens", "vocabulary"),), True
-    text = "One number for each token of the vocabulary."
+    text = "One logit for each token of the vocabulary."
 
     def formula(self, stage: Stage, config: TransformerConfig) -> str:
         weight = r"E^\top" if config.tie_embeddings else "W"
@@ -651,12 +651,12 @@ KINDS: dict[str, Kind] = {
     "positions": PositionVectors(),
     "segments": Segments(),
     "sum": EmbeddingSum(),
-    "norm": Norm("Norm", "The sub-layer reads the normed residual stream, which itself stays."),
-    "output norm": Norm("Output norm", "What the sub-layer wrote is normed before it is added."),
-    "stream norm": Norm("Norm", "The residual stream itself is normed.", recorded=True),
+    "norm": Norm("Norm", "The sub-layer reads the normalized residual stream; the stream stays."),
+    "output norm": Norm("Output norm", "The output is normalized before it is added."),
+    "stream norm": Norm("Norm", "The residual stream itself is normalized.", recorded=True),
     "final norm": Norm("Final norm", "The last norm of the residual stream.", recorded=True),
     "projected": Projection(),
-    "head norm": HeadNorm("Norm", "The vectors of every head are normed."),
+    "head norm": HeadNorm("Norm", "The vectors of every head are normalized."),
     "rotated": Rotation(),
     "products": DotProducts(),
     "scores": Scores(),

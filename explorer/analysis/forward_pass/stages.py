@@ -161,7 +161,7 @@ class _StackStages:
         steps = [(f"{letter}_proj", "projected", title, f"{self.branch}.{letter}_proj")]
         if not is_v and _is_there(getattr(attention, f"{letter}_norm")):
             module = f"{self.branch}.{letter}_norm"
-            steps.append((f"{letter}_norm", "head norm", f"{title}, normed", module))
+            steps.append((f"{letter}_norm", "head norm", f"{title}, normalized", module))
         if not is_v and isinstance(positions, RotaryPositions):
             steps.append((letter, "rotated", f"{title}, rotated", "positions"))
         for tail, kind, title, module in steps:
