@@ -651,7 +651,7 @@ KINDS: dict[str, Kind] = {
     "positions": PositionVectors(),
     "segments": Segments(),
     "sum": EmbeddingSum(),
-    "norm": Norm("Norm", "The sub-layer reads the normalized residual stream; the stream stays."),
+    "norm": Norm("Norm", "Read by the sub-layer; the residual stream itself is unchanged."),
     "output norm": Norm("Output norm", "The output is normalized before it is added."),
     "stream norm": Norm("Norm", "The residual stream itself is normalized.", recorded=True),
     "final norm": Norm("Final norm", "The last norm of the residual stream.", recorded=True),
