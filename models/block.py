@@ -29,38 +29,57 @@ class Surroundings:
     memory_mask: Bool[Tensor, "#b 1 1 s"] | None = None
 
 
-class Residual(nn.Module):
-    """Add and norm around one sub-layer: the only place that knows where the norms stand.
+NO_NORM = nn.Identity()
 
-    The sub-layer reads the stream it is added to, or an earlier one (`reads`). Sources:
-    Attention Is All You Need, section 3.1 (post); On Layer Normalization in the
-    Transformer Architecture (Xiong et al. 2020), figure 1 (pre); CogView (Ding et al.
-    2021), section 2.4 (sandwich).
+
+class Residual(nn.Module):
+    """The residual connection around one sub-layer, with the norms that its config asks for.
+
+    x ← sum_norm(x + dropout(output_norm(sub_layer(input_norm(x))))), where the norms that
+    `config.residual_norms` does not name are the identity. A parallel sub-layer reads an
+    earlier residual stream (`reads`) than the one it is added to.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        norm = NORMS[config.norm]
-        self.where = config.norm_position
-        self.norm = norm(config.d_model, config.norm_eps)
-        sandwich = self.where == "sandwich"
-        self.out_norm = norm(config.d_model, config.norm_eps) if sandwich else nn.Identity()
+        self.norms = config.residual_norms
+        self.norm = NORMS[config.norm](config.d_model, config.norm_eps)
+        if self.norms.output is not None:
+            self.out_norm = NORMS[config.norm](config.d_model, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
         self,
         x: Float[Tensor, "b t d"],
-        layer: Callable[[Tensor], Tensor],
+        sub_layer: Callable[[Tensor], Tensor],
         reads: Float[Tensor, "b t d"] | None = None,
     ) -> Float[Tensor, "b t d"]:
-        out = layer(self.entering(x if reads is None else reads))
-        if self.where == "post":
-            return self.norm(x + self.dropout(out))
-        return x + self.dropout(self.out_norm(out))
+        return self.write(x, sub_layer(self.read(x if reads is None else reads)))
 
-    def entering(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
-        """What the sub-layer is given of the stream."""
-        return x if self.where == "post" else self.norm(x)
+    def read(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        """What the sub-layer is given of the residual stream."""
+        return self.input_norm(x)
+
+    def write(
+        self, x: Float[Tensor, "b t d"], out: Float[Tensor, "b t d"]
+    ) -> Float[Tensor, "b t d"]:
+        """The residual stream after the sub-layer's output is added to it."""
+        return self.sum_norm(x + self.dropout(self.output_norm(out)))
+
+    @property
+    def input_norm(self) -> nn.Module:
+        return self._norm(self.norms.input)
+
+    @property
+    def output_norm(self) -> nn.Module:
+        return self._norm(self.norms.output)
+
+    @property
+    def sum_norm(self) -> nn.Module:
+        return self._norm(self.norms.sum)
+
+    def _norm(self, name: str | None) -> nn.Module:
+        return NO_NORM if name is None else self.get_submodule(name)
 
 
 def build_attention(config: TransformerConfig) -> MultiHeadAttention:
@@ -138,5 +157,5 @@ class Block(nn.Module):
         self, x: Float[Tensor, "b t d"], rotate: Rotation | None, cache: BlockCache
     ) -> None:
         """Keys and values of these tokens into the cache: all that later ones need of them."""
-        reads = self.self_residual.entering(x)
+        reads = self.self_residual.read(x)
         self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)  # which appends them

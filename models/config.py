@@ -7,6 +7,7 @@ words why a combination of values is no model.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from models.plain import PlainData, choice_fault, range_fault, type_fault
 from models.rope_scaling import LARGEST_MAX_LEN, RopeScaling
@@ -16,10 +17,37 @@ HEADS = ("language-model", "masked-language-model", "classifier", "none")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "alibi", "none")
 PAIRS = ("adjacent", "halves")
 NORMS = ("layer", "rms")
-NORM_POSITIONS = ("pre", "post", "sandwich")
 ACTIVATIONS = ("relu", "gelu", "gelu-tanh", "silu")
 CLASSIFIER_ACTIVATIONS = ("relu", "tanh")
 POOLINGS = ("first", "mean", "last")
+
+
+class ResidualNorms(NamedTuple):
+    """Which norms stand around a sub-layer f, each by its name in `models.block.Residual`.
+
+    x ← sum(x + output(f(input(x)))), where None is the identity.
+    """
+
+    input: str | None = None
+    """Applied to what the sub-layer reads of the residual stream."""
+    output: str | None = None
+    """Applied to what the sub-layer wrote, before it is added to the residual stream."""
+    sum: str | None = None
+    """Applied to the residual stream after the addition."""
+
+
+RESIDUAL_NORMS = {
+    "pre": ResidualNorms(input="norm"),
+    "post": ResidualNorms(sum="norm"),
+    "sandwich": ResidualNorms(input="norm", output="out_norm"),
+}
+"""By `norm_position`: the only place that says where the norms of a block stand.
+
+Sources: On Layer Normalization in the Transformer Architecture (Xiong et al. 2020), figure 1
+(pre); Attention Is All You Need, section 3.1 (post); CogView (Ding et al. 2021), section 2.4
+(sandwich).
+"""
+NORM_POSITIONS = tuple(RESIDUAL_NORMS)
 
 CHOICES = {
     "kind": KINDS,
@@ -135,6 +163,11 @@ class TransformerConfig(PlainData):
     @property
     def has_head_bias(self) -> bool:
         return self.bias if self.head_bias is None else self.head_bias
+
+    @property
+    def residual_norms(self) -> ResidualNorms:
+        """Which norms stand around every sub-layer of a block."""
+        return RESIDUAL_NORMS[self.norm_position]
 
     @property
     def scale(self) -> float:

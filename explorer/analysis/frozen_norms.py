@@ -1,9 +1,9 @@
-"""Norms and activations as this pass had them: what divides by a fixed number is linear.
+"""Norms and activations as linear maps, their scale frozen at its value in this pass.
 
-A norm divides by a size of its input, an activation passes a share of it. With that size
-and that share held at what they were in the pass, both are linear maps, equal to the real
-ones at this input. A direction (…, d) is what a stream is multiplied with to give a logit;
-here directions are taken backwards through such maps.
+A norm divides its input by a scale, an activation multiplies each number by a factor. With scale
+and factors frozen at their values in the pass, both are linear and equal to the real ones at
+this input. A direction (…, d) is what a residual stream is multiplied with to give a logit; here
+directions are taken backwards through such maps.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021), on logits as
 sums over the residual stream.
 """
@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from models.normalization import LayerNorm, RMSNorm
 
 Before = tuple[Tensor, float]
-"""A direction in front of a map, and what the map adds to the logit whatever its input."""
+"""A direction in front of a map, and what the map adds to the logit for any input."""
 
 
 def before_norm(norm: nn.Module, x: Tensor, direction: Tensor) -> Before:
-    """Through a norm that reads x (…, d), or through none."""
+    """Through a norm of x (…, d); through nn.Identity unchanged."""
     if isinstance(norm, RMSNorm):
         size = (x.square().mean(-1, keepdim=True) + norm.eps).rsqrt()
         return direction * norm.weight * size, 0.0
@@ -33,7 +33,7 @@ def before_norm(norm: nn.Module, x: Tensor, direction: Tensor) -> Before:
 
 
 def before_activation(act: Callable[[Tensor], Tensor], x: Tensor, direction: Tensor) -> Tensor:
-    """Through an activation of x that gives 0 for 0: every number passes with its share."""
+    """Through an activation of x with f(0) = 0: every number times its factor f(x) / x."""
     return direction * torch.where(x == 0, torch.zeros_like(x), act(x) / x)
 
 

@@ -1,8 +1,8 @@
-"""One head from its queries and keys to what it gives, every stage as a whole matrix.
+"""One head from its queries and keys to its output, every stage as a whole matrix.
 
-Shapes: q queries, k keys, d width of one head. The scores, the bias, the mask and the
-weights are the recorded pass's; of a long text a window of queries and keys is taken, and
-every softmax still runs over all keys.
+Shapes: q queries, k keys, d width of one head. The scores, the bias, the mask and the weights
+are those of the recorded pass; of a long text a window of queries and keys is taken, and the
+softmax still runs over all keys.
 Source: Attention Is All You Need, equation 1.
 """
 
@@ -15,19 +15,21 @@ from torch import Tensor
 
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
-from models.attention import attention_scores
+from models import TransformerConfig
+from models.attention import attention_scores, attention_weights
 
 
 @dataclass(frozen=True, eq=False)
 class Stages:
     """softmax(Q Kᵀ × scale + M) V of one head, stage by stage.
 
-    `q` (q, d), `k` and `v` (k, d) as they met; `dots` is Q Kᵀ (q, k), `scaled` the same times
-    `scale` and bent where there is a `cap`, `added` is M (the bias, −∞ where the mask forbids),
-    `logits` their sum and `weights` the softmax of it over all keys; `out` (q, d) is what the
-    head gives: the weights times the values of all keys. `rows` and `columns` are the queries
-    and keys of this window. `difference` is the largest between a row of weights of the pass
-    and the same made again in float64 from Q and K, by the largest weight of that row.
+    `q` (q, d), `k` and `v` (k, d) are after any norm and rotation; `dots` is Q Kᵀ (q, k),
+    `scaled` the same times `scale` and bounded by the `cap` if there is one, `added` is M (the
+    bias, −∞ for masked keys), `logits` their sum and `weights` its softmax over all keys; `out`
+    (q, d) is the output of the head: the weights times the values of all keys. `rows` and
+    `columns` are the queries and keys of this window. `difference` is the largest between the
+    weights of the pass and the same recomputed in float64 from Q and K, relative to the largest
+    weight of the row.
     """
 
     rows: range
@@ -82,19 +84,22 @@ def stages(
         scale=config.scale,
         cap=config.attention_cap,
         has_bias=bias is not None,
-        difference=_difference(q, k, some, mask, weights, forward),
+        difference=weights_difference(q, k, some, mask, weights, config),
     )
 
 
-def _difference(
-    q: Tensor, k: Tensor, bias: Tensor | None, mask: Tensor, weights: Tensor, forward: ForwardPass
+def weights_difference(
+    q: Tensor,
+    k: Tensor,
+    bias: Tensor | None,
+    mask: Tensor,
+    weights: Tensor,
+    config: TransformerConfig,
 ) -> float:
-    """Between the weights (q, all k) and the same made again in float64, by each row's largest."""
-    config = forward.config
-    again = attention_scores(
-        q.double()[None, None], k.double()[None, None], config.scale, config.attention_cap
-    )[0, 0]
-    again = again if bias is None else again + bias.double()
-    again = again.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0.0)
+    """Between the weights (q, all k) and the same recomputed in float64, by each row's largest."""
+    q, k = q.double()[None, None], k.double()[None, None]
+    scores = attention_scores(q, k, config.scale, config.attention_cap)
+    bias = None if bias is None else bias.double()
+    recomputed = attention_weights(scores, mask[None, None], bias)[0, 0]
     largest = weights.amax(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
-    return float(((again - weights) / largest).abs().max()) if weights.numel() else 0.0
+    return float(((recomputed - weights) / largest).abs().max()) if weights.numel() else 0.0

@@ -1,9 +1,9 @@
 """What every head and block adds to one logit directly, past no other block.
 
-The stream that the head of the model reads is a sum: the embedding, and what each head and
-each feed-forward layer wrote. What follows them, norms and the head, is linear as this pass
-had it (`explorer.analysis.frozen_norms`), so the logit is a sum over the same parts; post-norm
-streams are followed back through the norm of every block.
+The residual stream that the head of the model reads is a sum: the embedding, and what each head
+and each feed-forward layer wrote. With norms frozen (`explorer.analysis.frozen_norms`) all that
+follows is linear, so the logit is a sum over the same parts; a post-norm stream is followed back
+through the norm of every block.
 Shapes: p positions that are read, h heads, d width of the model.
 Source: A Mathematical Framework for Transformer Circuits (Elhage et al. 2021).
 """
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from explorer.analysis.frozen_norms import Before, before_activation, before_linear, before_norm
 from explorer.analysis.output_change import has_words, last_streams, logits, tokens_read
-from explorer.analysis.residual_writes import Written, block_at
+from explorer.analysis.residual_writes import SublayerWrite, block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from models.heads import ClassifierHead, LanguageModelHead
 
@@ -26,12 +26,12 @@ from models.heads import ClassifierHead, LanguageModelHead
 class Contributions:
     """The parts of one logit; they sum to it.
 
-    `heads` has one (layers, h) for every kind of attention that writes into the stream,
-    `feed_forward` is (layers,), `embedding` is by what was added there. `constant` is what
-    the weights add whatever is read: β of the norms, and the biases of W_O and of the head
-    (those of a feed-forward layer are in its own share). `logit` is the pass's own, or where
-    it scored no word what the head makes of its last stream (`in_pass` says which);
-    `difference` is how far the sum is from it.
+    `heads` has one (layers, h) for every kind of attention that writes into the residual
+    stream, `feed_forward` is (layers,), `embedding` is by what was added there. `constant` is
+    what the weights add for any input: β of the norms, and the biases of the output projection
+    and of the head (those of a feed-forward layer are in its own part). `logit` is the one of
+    the pass, or, at a position without logits in the pass, what the head gives for its final
+    residual stream (`in_pass` says which); `difference` is how far the sum is from it.
     """
 
     heads: dict[str, Tensor]
@@ -59,13 +59,13 @@ class Contributions:
 def contributions(forward: ForwardPass, place: int, option: int) -> Contributions:
     """The logit of one token at a place, or of one class (`place` does not matter there).
 
-    Cost grows with positions read × layers × d²: one position's share of a pass, except
-    where a classifier takes the mean of all positions.
+    Cost grows with positions read × layers × d²: that of one position in a pass, or of all
+    positions if a classifier takes their mean.
     """
     with torch.no_grad():
         places, shares = _read_at(forward, place)
         stack, count = last_streams(forward.config)
-        layers = [block_at(forward, stack, n, places) for n in range(count)]
+        layers = [block_writes(forward, stack, n, places) for n in range(count)]
         last = forward.trace[f"{stack}.{count - 1}.resid_post"][forward.row, places]
         direction, constant = _before_head(forward, last, shares, option)
         direction, added = before_norm(forward.trace.model.last_stack.norm, last, direction)
@@ -92,7 +92,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
 
 
 def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
-    """The logit that the pass gave; None at a place where it scored no word."""
+    """The logit of the pass; None at a position without logits in it."""
     output = forward.trace.output[forward.row]
     if not has_words(forward.config):
         return float(output[option])
@@ -101,7 +101,7 @@ def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
 
 
 def _read_at(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
-    """Which positions the head reads, (p,), and each one's share, (p, 1)."""
+    """Which positions the head reads, (p,), and the weight of each, (p, 1)."""
     if has_words(forward.config):
         return torch.tensor([place]), torch.ones(1, 1)
     kept = torch.tensor(
@@ -148,24 +148,22 @@ def _before_words(head: LanguageModelHead, word: Tensor, option: int, normed: Te
     return direction, constant + added + bias
 
 
-def _before_residual(written: Written, direction: Tensor) -> tuple[Tensor, Tensor, float]:
+def _before_residual(written: SublayerWrite, direction: Tensor) -> tuple[Tensor, Tensor, float]:
     """The direction in the stream before a block, that in what the block wrote, the constant."""
     residual = written.residual
-    if residual.where == "post":
-        direction, added = before_norm(residual.norm, written.stream + written.out, direction)
-        return direction, direction, added
-    to_out, added = before_norm(residual.out_norm, written.out, direction)
-    return direction, to_out, added
+    total = written.stream + residual.output_norm(written.out)
+    direction, of_sum = before_norm(residual.sum_norm, total, direction)
+    to_out, of_output = before_norm(residual.output_norm, written.out, direction)
+    return direction, to_out, of_sum + of_output
 
 
 def _embedding(
     forward: ForwardPass, places: Tensor, direction: Tensor
 ) -> tuple[dict[str, float], float]:
-    """What the token, its position and its sentence give, and the constant of their norm."""
+    """The parts of the token, its position and its segment, and the constant of their norm."""
     stack = forward.trace.model.last_stack
     tokens = [tokens_read(forward)[int(place)] for place in places]
-    here = forward.trace[f"{last_streams(forward.config)[0]}.positions"]
-    here = (here[forward.row] if here.dim() == 2 else here)[places]
+    here = positions_of(forward, last_streams(forward.config)[0])[places]
     added = {"token": stack.embedding(torch.tensor([t.id for t in tokens])) * stack.embedding_scale}
     if (position := stack.positions.embed(here)) is not None:
         added["position"] = position

@@ -1,8 +1,7 @@
-"""One query and one key: their product number by number, and how it becomes a weight.
+"""One query and one key: their product per dimension, and how it becomes an attention weight.
 
-Shapes: d width of one head, n keys. Nothing here makes a number of its own: the score,
-the bias and the weight are the recorded pass's, and what is added up again from q and k
-is compared with them (`Pair.difference`).
+Shapes: d width of one head, n keys. The score, the bias and the weight are those of the recorded
+pass; `Pair.difference` compares them with the same recomputed from q and k.
 Source: Attention Is All You Need, section 3.2.1.
 """
 
@@ -14,30 +13,31 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.analysis.head_stages import weights_difference
+from explorer.analysis.residual_writes import positions_of
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from models.attention import attention_scores
 from models.positional import Positions, RotaryPositions
 
 SHORTEST_REACH = 64
-"""Distances are shown at least this far, where the model has positions for them."""
+"""Distances are shown at least this far, if the model has positions for them."""
 MOST_DISTANCES = 512
 """A longer reach is drawn in steps; the pair's own distance is always among them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Why one query looks at one key as much as it does.
+    """How the attention weight of one query and one key comes about.
 
-    `q`, `k` and `products` are (d): the query and the key as they met, after any norm and
-    rotation, and q × k number by number. `score` is their sum times `scale`, bent where
-    there is a `cap`; `biased` is the score and the `bias`, what the softmax is given.
-    `weight` is e^(biased − largest) / total, `largest` and `total` being over the `seen`
-    keys that the mask lets the query look at; a key it forbids has the weight 0.
-    `row_scores`, `row_weights` and `mask` are (n), the same of every key for this query.
-    `difference` is the largest of this whole row between the weights of the pass and the
-    same made again from q and k in float64, by the row's largest weight. `sharing` are the
-    heads that have this key in common, more than one where keys are grouped.
+    `q`, `k` and `products` are (d): query and key after any norm and rotation, and their
+    product per dimension. `score` is the sum of the products times `scale`, bounded by the
+    `cap` if there is one; `biased` is score + `bias`, the input of the softmax. `weight` is
+    e^(biased − largest) / total, with `largest` and `total` over the `seen` keys that are not
+    masked; a masked key has weight 0. `row_scores`, `row_weights` and `mask` are (n): the same
+    for every key of this query. `difference` is the largest over the row between the weights
+    of the pass and the same recomputed from q and k in float64, relative to the row's largest
+    weight. `sharing` are the heads that share this key, more than one if keys are grouped.
     """
 
     query: int
@@ -60,12 +60,12 @@ class Pair:
 
     @property
     def allowed(self) -> bool:
-        """Whether the query may look at the key."""
+        """Whether the query may attend to the key."""
         return bool(self.mask[self.key])
 
     @property
     def seen(self) -> int:
-        """How many keys the query may look at."""
+        """How many keys the query may attend to."""
         return int(self.mask.sum())
 
     @property
@@ -83,17 +83,17 @@ class Pair:
         return float(self.products.clamp(min=0).sum())
 
     def strongest_keys(self) -> list[int]:
-        """The keys that the query may look at, the largest weight first."""
+        """The keys that are not masked, the largest weight first."""
         order = self.row_weights.nan_to_num(-1.0).argsort(descending=True, stable=True)
         return [int(place) for place in order if self.mask[place]]
 
     def by_size(self) -> list[int]:
-        """The dimensions, the largest product (of either sign) first."""
+        """The dimensions, the largest absolute product first."""
         return [int(place) for place in self.products.abs().argsort(descending=True, stable=True)]
 
 
 def pair(forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int) -> Pair:
-    """The way from one query and one key to their weight. Cost grows with n² × d, of one head."""
+    """One query and one key of a head. Cost grows with n² × d."""
     at = site(part, layer)
     q, keys, sharing = _query_and_keys(forward, at, head, query)
     config = forward.config
@@ -105,10 +105,6 @@ def pair(forward: ForwardPass, part: str, layer: int, head: int, query: int, key
     scored = scores if added is None else scores + added
     seen = scored[mask]
     largest = float(seen.max()) if len(seen) else 0.0
-    again = attention_scores(
-        q[None, None, None], keys[None, None], config.scale, config.attention_cap
-    )[0, 0, 0]
-    again = again if added is None else again + added
     return Pair(
         query=query,
         key=key,
@@ -125,24 +121,26 @@ def pair(forward: ForwardPass, part: str, layer: int, head: int, query: int, key
         mask=mask,
         largest=largest,
         total=float((seen - largest).exp().sum()),
-        difference=_difference(again, mask, weights),
+        difference=weights_difference(
+            q[None], keys, added, mask[None], weights[None], forward.config
+        ),
         sharing=sharing,
     )
 
 
 def strongest(forward: ForwardPass, part: str, layer: int, head: int, query: int) -> int:
-    """The key that a query looks at most; the first one where it looks at none."""
+    """The key that a query attends to most; the first one if every key is masked."""
     weights = forward.weights(part, layer, head)[query].nan_to_num(-1.0)
     return int(weights.argmax())
 
 
 @dataclass(frozen=True)
 class ByDistance:
-    """What positions make of a pair that would stand further apart or nearer.
+    """The score or bias of a pair as a function of the distance of query and key.
 
-    `what` is "score" where queries and keys are turned (the whole score changes), and
-    "bias" where a number is added to it. A distance is the query's position minus the
-    key's; `actual` is the pair's own, `step` is above 1 where distances are left out.
+    `what` is "score" with rotary positions (the whole score changes), and "bias" if a number
+    is added to it. A distance is the query's position minus the key's; `actual` is the pair's
+    own, `step` is above 1 if distances are skipped.
     """
 
     what: str
@@ -156,19 +154,18 @@ def by_distance(
 ) -> ByDistance | None:
     """The pair at every distance, by the model's own rotation or bias.
 
-    None where a position acts on neither: it was added to the embedding, or there is
-    none, and cross-attention knows no distance. Cost grows with distances × d.
+    None if positions act on neither: they are added to the embedding, there are none, or it
+    is cross-attention. Cost grows with distances × d.
     """
     if not part.endswith("self_attn"):
         return None
     stack = part.split(".")[0]
     positions: Positions = getattr(forward.trace.model, stack).positions
-    places = forward.trace[f"{stack}.positions"]
-    places = places[forward.row] if places.dim() == 2 else places
+    places = positions_of(forward, stack)
     here = int(places[query])
     actual = here - int(places[key])
     distances, step = _distances(forward, part, actual)
-    moved = here - distances  # where the key would stand
+    moved = here - distances  # the key's position at each distance
     if isinstance(positions, RotaryPositions):
         q, keys, _ = _query_and_keys(forward, site(part, layer), head, query)
         values = _turned(positions, q, keys[key], moved - int(places[key]), forward)
@@ -195,21 +192,8 @@ def _query_and_keys(
     return q[forward.row, head, query].detach().double(), keys, sharing
 
 
-def _difference(scores: Tensor, mask: Tensor, weights: Tensor) -> float:
-    """Between the softmax of these scores (n) under the mask and the weights of the pass.
-
-    By the largest weight of the row, so a row that sees nothing differs by nothing.
-    """
-    again = torch.zeros_like(weights)
-    if mask.any():
-        again[mask] = scores[mask].softmax(-1)
-    if not len(weights):
-        return 0.0
-    return float((again - weights).abs().max() / weights.max().clamp(min=1e-30))
-
-
 def _distances(forward: ForwardPass, part: str, actual: int) -> tuple[Tensor, int]:
-    """As far as the text goes, both ways unless the stack looks back only."""
+    """As far as the text goes; ahead too unless the stack is causal."""
     length = len(forward.columns(part))
     reach = min(max(length, SHORTEST_REACH), max(forward.config.max_len, length)) - 1
     reach = max(reach, abs(actual))
@@ -223,9 +207,9 @@ def _distances(forward: ForwardPass, part: str, actual: int) -> tuple[Tensor, in
 def _turned(
     positions: RotaryPositions, q: Tensor, k: Tensor, by: Tensor, forward: ForwardPass
 ) -> Tensor:
-    """The scores of the key turned on by so many positions, (distances).
+    """The scores of the key rotated further by so many positions, (distances).
 
-    A rotation that also stretches (YaRN) has stretched this key already, once.
+    A rotation that also scales (YaRN) has scaled this key already, once.
     """
     stretch = 1.0 if positions.scaling is None else positions.scaling.attention_factor
     turned = positions.rotation(by)(k.expand(1, 1, len(by), -1))[0, 0].clone()

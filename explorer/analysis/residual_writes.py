@@ -1,7 +1,7 @@
-"""What one block writes into the stream at a few positions, made again from the recorded pass.
+"""What one block writes into the residual stream at a few positions, from the recorded pass.
 
-Only the rows of these positions are computed, from the kept q, k, v and the stream that
-enters the block: what a whole pass would hold for every position is not.
+Only the rows of these positions are computed, from the recorded q, k, v and the residual stream
+in front of the block.
 Shapes: p positions, h heads, d width of the model, w width of one head.
 """
 
@@ -20,8 +20,8 @@ from models.block import Residual
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
-    """One part of a block: the stream (p, d) before it, what it wrote, and the stream after."""
+class SublayerWrite:
+    """One sub-layer of a block: the residual stream (p, d) before it, and what it wrote (`out`)."""
 
     residual: Residual
     stream: Tensor
@@ -29,53 +29,53 @@ class Written:
 
     @property
     def after(self) -> Tensor:
-        """The stream with what was written, normed where the norm stands behind the sum."""
-        after: Tensor = self.residual(self.stream[None], lambda _: self.out[None])[0]
+        """The residual stream after the sub-layer's output is added, with the norms around it."""
+        after: Tensor = self.residual.write(self.stream[None], self.out[None])[0]
         return after
 
 
 @dataclass(frozen=True, eq=False)
-class Attended(Written):
-    """An attention: besides, what each head gave, (h, p, w)."""
+class AttentionWrite(SublayerWrite):
+    """An attention, with the output of each head, (h, p, w)."""
 
     attention: MultiHeadAttention
     heads: Tensor
 
     def through(self, head: int, given: Tensor) -> Tensor:
-        """What W_O makes of numbers that one head gives: (…, w) to (…, d), without its bias."""
+        """The output projection of values of one head: (…, w) to (…, d), without its bias."""
         width = self.attention.d_head
         return given @ self.attention.o_proj.weight[:, head * width :][:, :width].mT
 
 
 @dataclass(frozen=True, eq=False)
-class BlockAt:
-    """A block at these positions: its attentions by the name of their part, its feed-forward."""
+class BlockWrites:
+    """What the attentions (by part) and the feed-forward layer of a block wrote."""
 
-    attended: dict[str, Attended]
-    mlp: Written | None
+    attended: dict[str, AttentionWrite]
+    mlp: SublayerWrite | None
 
     @property
     def after(self) -> Tensor:
         return (self.mlp or list(self.attended.values())[-1]).after
 
 
-def block_at(forward: ForwardPass, stack: str, layer: int, places: Tensor) -> BlockAt:
+def block_writes(forward: ForwardPass, stack: str, layer: int, places: Tensor) -> BlockWrites:
     """One layer at these positions. Cost grows with p × (n × d + d²) for n keys."""
     with torch.no_grad():
         block: Any = getattr(forward.trace.model, stack).blocks[layer]
         before = stream = forward.trace[f"{stack}.{layer}.resid_pre"][forward.row, places]
-        attended: dict[str, Attended] = {}
+        attended: dict[str, AttentionWrite] = {}
         for name, attention, residual in _attentions(block):
             heads = head_outs(forward, f"{stack}.{layer}.{name}", places)
             out = attention.o_proj(heads.transpose(0, 1).flatten(1))
-            found = Attended(residual, stream, out, attention, heads)
+            found = AttentionWrite(residual, stream, out, attention, heads)
             attended[f"{stack}.{name}"], stream = found, found.after
         if not block.has_mlp:
-            return BlockAt(attended, None)
+            return BlockWrites(attended, None)
         residual = block.mlp_residual
         reads = (before if block.parallel else stream)[None]
-        out = block.mlp(reads if residual.where == "post" else residual.norm(reads))[0]
-        return BlockAt(attended, Written(residual, stream, out))
+        out = block.mlp(residual.read(reads))[0]
+        return BlockWrites(attended, SublayerWrite(residual, stream, out))
 
 
 def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]]:
@@ -84,17 +84,27 @@ def _attentions(block: Any) -> Iterator[tuple[str, MultiHeadAttention, Residual]
         yield "cross_attn", block.cross_attn, block.cross_residual
 
 
-def head_outs(forward: ForwardPass, at: str, places: Tensor) -> Tensor:
-    """What every head gives at these positions, (h, p, w); only their rows are weighed."""
+def positions_of(forward: ForwardPass, stack: str) -> Tensor:
+    """(t,): the positions of the tokens of a stack, as the model counts them."""
+    found = forward.trace[f"{stack}.positions"]
+    return found[forward.row] if found.dim() == 2 else found
+
+
+def head_outs(
+    forward: ForwardPass, at: str, places: Tensor, dtype: torch.dtype | None = None
+) -> Tensor:
+    """Every head's output at these positions, (h, p, w), in the precision of the pass or another.
+
+    Only the attention weights of these positions are computed.
+    """
     trace, row, config = forward.trace, forward.row, forward.config
-    q, k, v = (trace[f"{at}.{name}"][row : row + 1] for name in "qkv")
+    q, k, v = (trace[f"{at}.{name}"][row : row + 1].to(dtype=dtype) for name in "qkv")
     mask = trace.mask(at)
     mask = mask.expand(max(row + 1, len(mask)), -1, -1, -1)[row : row + 1, :, places]
     bias = None
     if at.endswith("self_attn"):
         stack = at.split(".")[0]
-        here = trace[f"{stack}.positions"]
-        here = here[row] if here.dim() == 2 else here
+        here = positions_of(forward, stack)
         bias = getattr(trace.model, stack).positions.bias(here[places], here)
     k, v = (repeat_groups(each, config.n_heads) for each in (k, v))
     scores = attention_scores(q[:, :, places], k, config.scale, config.attention_cap)

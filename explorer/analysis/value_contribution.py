@@ -1,4 +1,4 @@
-"""From one weight on to the stream: what a key's value gives a query, number by number.
+"""From one attention weight to the residual stream: what a key's value contributes to a query.
 
 Shapes: w width of one head, d width of the model.
 Sources: Attention Is All You Need, section 3.2.2 (heads, joined by W_O) and 3.1 (add and
@@ -12,21 +12,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.analysis.residual_writes import block_at
+from explorer.analysis.residual_writes import block_writes
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 
 
 @dataclass(frozen=True, eq=False)
 class Onward:
-    """What one key gives one query in one head, and what becomes of it.
+    """What one key contributes to one query in one head, up to the residual stream.
 
-    `value` (w) is the key's; `weight` times it is what the key gives; all keys together are
-    `head_out` (w). W_O makes of both what the head writes, for this key (`written_for_key`)
-    and in all (`written`, d); with the other heads (`others`) and the `bias` it is `out`.
-    The stream is `before` and `after`, which is normed where the norm stands behind the sum.
-    `difference` is the largest between the stream behind the whole block, made again, and
-    that of the pass, by its largest number.
+    `value` (w) is the key's; `weight` times it is its contribution to `head_out` (w), the sum
+    over all keys. The output projection makes of both what the head writes, for this key
+    (`written_for_key`) and in all (`written`, d); with the `others` heads and the `bias` it is
+    `out`, and `added` is what the residual stream `before` receives of it; `after` has the norms
+    of the config. `difference` is the largest between the residual stream behind the block,
+    recomputed, and that of the pass, relative to its largest number.
     """
 
     weight: float
@@ -50,19 +50,19 @@ class Onward:
 
     @property
     def together(self) -> Tensor:
-        """The stream and what is added to it, (d)."""
+        """The residual stream and what is added to it, (d)."""
         return self.before + self.added
 
     @property
     def largest(self) -> int:
-        """The number of the stream that the head changes most."""
+        """The dimension of the residual stream that the head changes most."""
         return int(self.written.abs().argmax())
 
 
 def onward(forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int) -> Onward:
-    """The way of one weight into the stream. Cost grows with keys × d + d² of one layer."""
+    """The contribution of one key. Cost grows with keys × d + d² of one layer."""
     at, stack = site(part, layer), part.split(".")[0]
-    block = block_at(forward, stack, layer, torch.tensor([query]))
+    block = block_writes(forward, stack, layer, torch.tensor([query]))
     attended = block.attended[part]
     values = forward.trace[f"{at}.v"][forward.row]
     group = head // (forward.config.n_heads // len(values))
@@ -82,9 +82,9 @@ def onward(forward: ForwardPass, part: str, layer: int, head: int, query: int, k
             others=attended.out[0] - constant - written,
             bias=constant,
             out=attended.out[0],
-            added=attended.residual.out_norm(attended.out)[0],
+            added=attended.residual.output_norm(attended.out)[0],
             before=attended.stream[0],
             after=attended.after[0],
-            where=attended.residual.where,
+            where=forward.config.norm_position,
             difference=float((block.after[0] - recorded).abs().max() / recorded.abs().max()),
         )

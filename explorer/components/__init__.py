@@ -1,6 +1,6 @@
 """The views that answer the pointer without the server; those most pages draw by their names.
 
-Others are asked for where they are: board, cells, inspect, ranked, spine, stages, tree; and
+Others are asked for where they are: board, cells, inspect, ranked, stage_list, stages, tree; and
 offline, which is a file to take away.
 """
 

@@ -1,10 +1,10 @@
-"""The lines that make one stage of the whole pass, what a model writes, and a training."""
+"""The lines that make one stage of the forward pass, what a model writes, and a training."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.analysis.forward_pass.stage_line import Stage
+from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.inference.forward_pass import ForwardPass
 from explorer.runs.spec import RunSpec
 from explorer.snippets.pass_code import (
@@ -38,14 +38,14 @@ def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, t
     lines = [
         "from pathlib import Path",
         "",
-        "from explorer.analysis.forward_pass.stage_values import Walk, recorded",
+        "from explorer.analysis.forward_pass.pass_values import PassValues, recorded",
         "from explorer.catalog.entries import opened_from",
         "from explorer.inference.forward_pass import run_text",
         "",
         f"folder = Path({path(folder)!r}){hint(folder)}",
         f"forward = run_text(opened_from(folder, folder.name), {texts})",
-        f"walk = Walk(forward, {head}, {token}, lambda sites: recorded(forward, sites))",
-        f"values = walk[{shown.name!r}]  # the trace does not show it",
+        f"stages = PassValues(forward, {head}, {token}, lambda sites: recorded(forward, sites))",
+        f"values = stages[{shown.name!r}]  # not recorded by the trace",
         "print(values.shape, values)",
     ]
     return "\n".join(lines) + "\n"

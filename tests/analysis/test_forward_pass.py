@@ -1,7 +1,8 @@
-"""The stages of a pass: each is the pass's own value, follows from those before, and is said."""
+"""The stages of a pass: each is the pass's own value and follows from those before it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -9,18 +10,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from explorer.analysis.forward_pass.formulas import formula, sentence
-from explorer.analysis.forward_pass.pass_stages import stages_of
-from explorer.analysis.forward_pass.position_formulas import buckets, frequencies
-from explorer.analysis.forward_pass.recompute import difference
-from explorer.analysis.forward_pass.stage_line import shapes, sizes
-from explorer.analysis.forward_pass.stage_values import Walk, recorded
-from explorer.analysis.forward_pass.stage_view import cut, row_stack, tokens_of
-from explorer.analysis.forward_pass.substitution import equation, in_numbers
-from explorer.analysis.forward_pass.sum_terms import as_sum, in_latex
+from explorer.analysis.forward_pass.kinds import KINDS
+from explorer.analysis.forward_pass.pass_values import PassValues, recorded
+from explorer.analysis.forward_pass.stage_cut import cut, row_stack, tokens_of
+from explorer.analysis.forward_pass.stage_kind import ALL, Some, Stage
+from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
 from explorer.inference import forward_pass
@@ -34,6 +31,9 @@ from models.rope_scaling import RopeScaling
 from models.trace import Trace
 from tests import zoo
 from tests.analysis.conftest import TEXT
+from tests.analysis.position_formulas import buckets, frequencies
+from tests.analysis.recompute import FORMULAS
+from tests.analysis.recompute import difference as from_formula
 from tests.models.building import shake
 from tests.shelf import WORDS, put
 
@@ -41,19 +41,28 @@ TRAINED = ("translation", "shakespeare", "negation", "reviews", "reverse", "indu
 EXACT = 1e-6
 
 
-def walked(of: ForwardPass, head: int = 0) -> Walk:
+def values_of(of: ForwardPass, head: int = 0) -> PassValues:
     @lru_cache
     def record(sites: tuple[str, ...]) -> Trace:
         return recorded(of, sites)
 
-    return Walk(of, head, len(of.target or of.source) - 1, record)
+    return PassValues(of, head, len(of.target or of.source) - 1, record)
 
 
 def worst(of: ForwardPass) -> float:
-    """The largest difference of any stage from its formula, of the first and the last head."""
-    heads = {0, of.config.n_heads - 1}
-    walks = [walked(of, head) for head in heads]
-    return max(difference(walk, stage) for walk in walks for stage in walk.stages.values())
+    """The largest difference of any stage, of the first and the last head."""
+    each_head = [values_of(of, head) for head in {0, of.config.n_heads - 1}]
+    return max(
+        max(differences(values, stage)) for values in each_head for stage in values.stages.values()
+    )
+
+
+def differences(
+    values: PassValues, stage: Stage, rows: slice = ALL, columns: Some = ALL
+) -> tuple[float, float]:
+    """From its formula, written out in the tests, and from what the page recomputes."""
+    recomputed = values.relative_error(stage, rows, columns)
+    return from_formula(values, stage, rows, columns), recomputed
 
 
 def corners(value: Tensor) -> set[tuple[int, int]]:
@@ -61,20 +70,19 @@ def corners(value: Tensor) -> set[tuple[int, int]]:
     return {(0, 0), (len(value) - 1, value.shape[-1] - 1)}
 
 
-def every_cell_is_opened(walk: Walk) -> None:
-    """As a sum or as an equation, not both; a row that sees no key has no shares to show."""
-    for stage in walk.stages.values():
-        value = walk[stage.name].double()
+def every_cell_is_opened(values: PassValues) -> None:
+    """As an equation; a row in which every key is masked has none to show."""
+    for stage in values.stages.values():
+        value = values[stage.name].double()
         for row, column in corners(value) if value.dim() == 2 else ():
-            made = in_numbers(walk, stage, row, column)
-            summed = as_sum(walk, stage, row, column)
-            if made is None and summed is None:
-                blind = stage.kind == "weights" and not walk.mask(stage)[row].any()
-                assert blind or isinstance(walk.module(stage), nn.Identity), stage.name
-            if made is not None:
-                shown = float(value[row, column])
-                assert made.total == pytest.approx(shown, rel=1e-6, abs=1e-6), stage.name
-                assert "=" in equation(made, shown)
+            made = values.equation(stage, row, column)
+            if made is None:
+                assert stage.kind == "weights", stage.name
+                assert not values.mask(stage)[row].any()
+                continue
+            shown = float(value[row, column])
+            assert made.total == pytest.approx(shown, rel=1e-6, abs=1e-6), stage.name
+            assert "=" in made.of(shown)
 
 
 # ---- every stage -----------------------------------------------------------------------
@@ -84,7 +92,7 @@ def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
     found: ForwardPass,
 ) -> None:
     assert worst(found) <= EXACT
-    every_cell_is_opened(walked(found, head=found.config.n_heads - 1))
+    every_cell_is_opened(values_of(found, head=found.config.n_heads - 1))
 
 
 def test_of_two_stacks_with_segments_of_their_own_too(tmp_path: Path) -> None:
@@ -95,7 +103,7 @@ def test_of_two_stacks_with_segments_of_their_own_too(tmp_path: Path) -> None:
     of = forward_pass.run_batch_uncached(opened, ("the black cat",))[0]
     assert len(of.source) != len(of.target)
     assert worst(of) <= EXACT
-    every_cell_is_opened(walked(of))
+    every_cell_is_opened(values_of(of))
 
 
 def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: Path) -> None:
@@ -106,12 +114,12 @@ def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: 
         text = "5 17 3" if folder.name == "gpt2" else "the cat was good"
         of = forward_pass.run_batch_uncached(opened, (text,))[0]
         assert worst(of) <= EXACT, folder.name
-        every_cell_is_opened(walked(of))
+        every_cell_is_opened(values_of(of))
     opened = entries.opened_from(published / "bert", "bert")
     pair = forward_pass.run_text(opened, "the cat was good", "the dog")
-    assert set(walked(pair).segments("encoder").tolist()) == {0, 1}
+    assert set(values_of(pair).segments("encoder").tolist()) == {0, 1}
     assert worst(pair) <= EXACT
-    every_cell_is_opened(walked(pair))
+    every_cell_is_opened(values_of(pair))
 
 
 def test_of_trained_models_as_they_are() -> None:
@@ -126,18 +134,18 @@ def test_a_planted_mistake_is_seen_where_it_is(found: ForwardPass) -> None:
     stack = found.config.stacks[0]
     site = f"{stack}.0.self_attn.v"
     found.trace.values[site] = found.trace[site] * 1.1
-    walk = walked(found)
-    assert difference(walk, walk.stages[site]) > 1e-2
-    assert difference(walk, walk.stages[f"{stack}.0.self_attn.head_out"]) > 1e-2
-    assert difference(walk, walk.stages[f"{stack}.0.self_attn.k"]) <= EXACT
+    values = values_of(found)
+    assert min(differences(values, values.stages[site])) > 1e-2
+    assert min(differences(values, values.stages[f"{stack}.0.self_attn.head_out"])) > 1e-2
+    assert max(differences(values, values.stages[f"{stack}.0.self_attn.k"])) <= EXACT
 
 
-def hooked(of: ForwardPass, walk: Walk) -> dict[str, Tensor]:
+def hooked(of: ForwardPass, values: PassValues) -> dict[str, Tensor]:
     """What the modules that stages name really gave in a pass, by the names of the modules."""
     seen: dict[str, Tensor] = {}
     modules = dict(of.trace.model.named_modules())
     handles = []
-    for stage in walk.stages.values():
+    for stage in values.stages.values():
         if stage.module and not stage.site and stage.module in modules:
 
             def keep(_: Any, __: Any, output: Tensor, name: str = stage.module) -> None:
@@ -152,9 +160,9 @@ def hooked(of: ForwardPass, walk: Walk) -> dict[str, Tensor]:
 
 def test_every_value_is_what_the_pass_had_there(found: ForwardPass) -> None:
     """Of a site that is watched, or of the module itself where the trace shows nothing."""
-    walk = walked(found, head=1 % found.config.n_heads)
-    everything, hooks = recorded(found, ("*",)), hooked(found, walk)
-    for stage in walk.stages.values():
+    values = values_of(found, head=1 % found.config.n_heads)
+    everything, hooks = recorded(found, ("*",)), hooked(found, values)
+    for stage in values.stages.values():
         if stage.kind in ("logits", "class logits"):
             continue
         if stage.site:
@@ -166,28 +174,30 @@ def test_every_value_is_what_the_pass_had_there(found: ForwardPass) -> None:
         if stage.kind == "projected" and not stage.site:
             seen = seen.unflatten(-1, (-1, found.config.head_width)).transpose(0, 1)
         if stage.kind == "projected" or stage.per_head:
-            seen = seen[min(walk.head_of(stage, len(seen)), len(seen) - 1)]
-        torch.testing.assert_close(walk[stage.name], seen, msg=stage.name)
-    given, mine = found.trace["logits"][0], walk["logits"]
+            seen = seen[min(values.head_of(len(seen)), len(seen) - 1)]
+        mine = values[stage.name]
+        mine = mine[-1:] if stage.kind == "transform" else mine  # which the pass reads there
+        torch.testing.assert_close(mine, seen, msg=stage.name)
+    given, mine = found.trace["logits"][0], values["logits"]
     torch.testing.assert_close(mine[-len(given) :] if given.dim() > 1 else mine[0], given)
-    torch.testing.assert_close(walk["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
+    torch.testing.assert_close(values["probabilities"].sum(-1), torch.ones_like(mine[:, 0]))
 
 
 def test_a_number_is_the_sum_of_its_terms(found: ForwardPass) -> None:
     """The largest products, the rest and the bias are the number that the pass had."""
-    walk, kinds = walked(found, head=found.config.n_heads - 1), set[str]()
-    for stage in walk.stages.values():
-        value = walk[stage.name].double()
+    values, kinds = values_of(found, head=found.config.n_heads - 1), set[str]()
+    for stage in values.stages.values():
+        value = values[stage.name].double()
         for row, column in corners(value) if value.dim() == 2 else ():
-            made = as_sum(walk, stage, row, column)
-            if made is None:
+            made = values.equation(stage, row, column)
+            if made is None or not made.terms:
                 continue
             kinds.add(stage.kind)
             assert made.total == pytest.approx(float(value[row, column]), rel=1e-6, abs=1e-6)
             of_terms = [abs(x * w) for _, x, w in made.terms]
             assert of_terms == sorted(of_terms, reverse=True)
-            assert "=" in in_latex(made, stage, walk.config, made.total)
-    assert {"linear", "projected", "products", "head out"} <= kinds
+            assert "=" in made.of(made.total)
+    assert {"output projection", "projected", "products", "head out"} <= kinds
 
 
 # ---- what it costs ---------------------------------------------------------------------
@@ -213,27 +223,36 @@ def shakespeare() -> Opened:
 
 def test_the_check_of_one_row_never_holds_the_vocabulary_matrix(shakespeare: Opened) -> None:
     """Once more for a token: its own row of the embedding, and the options that are drawn."""
-    walk = walked(forward_pass.run_text(shakespeare, shakespeare.example))
+    values = values_of(forward_pass.run_text(shakespeare, shakespeare.example))
     config, stack = shakespeare.config, shakespeare.config.stacks[0]
     for name, columns in ((f"{stack}.embed", slice(None)), ("logits", [3, 1])):
-        walk[name]
+        values[name]
         with Largest() as seen:
-            assert difference(walk, walk.stages[name], slice(0, 1), columns) <= EXACT
+            assert max(differences(values, values.stages[name], slice(0, 1), columns)) <= EXACT
         assert 0 < seen.most < config.vocab_size * config.d_model / 4, name
+
+
+def test_recomputing_leaves_the_model_as_it_is(shakespeare: Opened) -> None:
+    """Its weights are in use by other threads: what is in float64 is a copy."""
+    before = {name: weight.clone() for name, weight in shakespeare.model.named_parameters()}
+    assert worst(forward_pass.run_text(shakespeare, shakespeare.example)) <= EXACT
+    for name, weight in shakespeare.model.named_parameters():
+        assert weight.dtype == torch.float32
+        assert torch.equal(weight, before[name])
 
 
 def test_few_answers_are_made_where_the_vocabulary_is_large(
     found: ForwardPass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer.analysis.forward_pass.stage_values.MOST_LOGITS", 10)
-    walk = walked(found)
-    assert walk["logits"].shape[0] == 1
-    assert difference(walk, walk.stages["logits"]) <= EXACT
-    assert difference(walk, walk.stages["probabilities"]) <= EXACT
+    monkeypatch.setattr("explorer.analysis.forward_pass.pass_values.MOST_LOGITS", 10)
+    values = values_of(found)
+    assert values["logits"].shape[0] == 1
+    assert max(differences(values, values.stages["logits"])) <= EXACT
+    assert max(differences(values, values.stages["probabilities"])) <= EXACT
 
 
 def test_nothing_grows_with_layers_times_heads_times_tokens_squared(shakespeare: Opened) -> None:
-    """What is kept of a walk through every stage: streams and heads' outputs, block by block."""
+    """What is kept of a pass through every stage: streams and heads' outputs, block by block."""
     of = forward_pass.run_text(shakespeare, "to be or not to be " * 9)
     kept: dict[tuple[str, ...], Trace] = {}
 
@@ -242,8 +261,8 @@ def test_nothing_grows_with_layers_times_heads_times_tokens_squared(shakespeare:
             kept[sites] = recorded(of, sites)
         return kept[sites]
 
-    for name in Walk(of, 0, 0, record).stages:
-        Walk(of, 0, 0, record)[name]
+    for name in PassValues(of, 0, 0, record).stages:
+        PassValues(of, 0, 0, record)[name]
     tokens = len(of.target)
     assert tokens > 50
     for made in kept.values():
@@ -294,9 +313,17 @@ def test_a_mistake_in_the_models_positions_is_seen(
                 if planted:
                     patch.setattr(whose, name, mistaken(getattr(whose, name)))
                 opened = entries.opened_from(tmp_path / scheme, scheme)
-                walk = walked(forward_pass.run_batch_uncached(opened, (TEXT,))[0])
-                found = difference(walk, walk.stages[f"encoder.{stage}"])
+                values = values_of(forward_pass.run_batch_uncached(opened, (TEXT,))[0])
+                found = from_formula(values, values.stages[f"encoder.{stage}"])
             assert found > 1e-3 if planted else found <= EXACT, scheme
+
+
+def formula(stage: Stage, config: TransformerConfig) -> str:
+    return KINDS[stage.kind].formula(stage, config)
+
+
+def sentence(stage: Stage, config: TransformerConfig) -> str:
+    return KINDS[stage.kind].sentence(config)
 
 
 # ---- what is said of a stage ---------------------------------------------------------
@@ -309,7 +336,7 @@ def test_what_is_not_scaled_is_not_called_scaled() -> None:
     scores = next(stage for stage in stages_of(PAPER) if stage.kind == "scores")
     unscaled = PAPER.replace(attention_scale=1.0)
     assert sentence(scores, PAPER).startswith("Scaled")
-    assert "scales nothing" in sentence(scores, unscaled)
+    assert "does not scale" in sentence(scores, unscaled)
     assert formula(scores, unscaled) == r"s_{ij} = q_i \cdot k_j"
 
 
@@ -328,18 +355,43 @@ CLASSES = ("pooled", "class hidden", "class logits")
 
 
 def test_the_shapes_are_those_of_the_values(found: ForwardPass) -> None:
-    walk = walked(found)
-    for stage in walk.stages.values():
-        tokens = len(tokens_of(walk, stage.stack))
+    values = values_of(found)
+    for stage in values.stages.values():
+        tokens = len(tokens_of(values, stage.stack))
         keys = len(found.source) if stage.branch == "cross_attn" else tokens
-        shape = shapes(stage, sizes(found.config, 1, tokens, len(found.source), keys))[-1]
-        own = list(walk[stage.name].shape)
+        known = sizes(found.config, 1, tokens, len(found.source), keys)
+        shape = [known[symbol] for symbol in stage.shapes[-1]]
+        own = list(values[stage.name].shape)
         is_class = stage.kind == "probabilities" and found.config.head == "classifier"
         shape = shape if stage.kind in CLASSES or is_class else shape[1:]
         assert own == (shape[1:] if stage.per_head else shape), stage.name
         assert row_stack(stage) in found.config.stacks
         assert formula(stage, found.config)
         assert sentence(stage, found.config)
+
+
+UNSHOWN = re.compile(r"(.*\.)?(positions|mask|memory|resid_pre|resid_mid)|.*\.bias")
+"""Sites without a stage: no value of the pass, the stream of the stage before, a bias of zeros."""
+
+
+def test_every_site_and_every_module_of_the_model_is_of_a_stage(found: ForwardPass) -> None:
+    """In the order of the pass, so that what is added to the model is missed here."""
+    stages = stages_of(found.config)
+    sites = [stage.site for stage in stages if stage.site]
+    seen = recorded(found, ("*",)).sites
+    more = [site for site in seen if site not in sites and not UNSHOWN.fullmatch(site)]
+    ends = [] if found.config.d_ff else [site for site in seen if site.endswith("resid_post")]
+    assert more == ends, "without a feed-forward layer resid_post is resid_mid"
+    order = [site for site in sites if not site.endswith((".bias", "resid_pre"))]
+    assert [site for site in seen if site in order] == order
+    modules = {stage.module for stage in stages}
+    for name, module in found.trace.model.named_modules():
+        if not name.startswith("head") and next(module.parameters(recurse=False), None) is not None:
+            assert name.removesuffix(".table") in modules, name
+
+
+def test_the_table_of_kinds_has_a_formula_in_the_tests_for_each() -> None:
+    assert set(KINDS) == set(FORMULAS)
 
 
 def test_only_stages_that_the_model_has() -> None:
@@ -372,7 +424,10 @@ def test_the_shapes_of_the_notebook_tutorial() -> None:
     """32 sentences of 10 tokens, d_model 512, 8 heads of 64; as said and as a pass has them."""
     config = notebook_tutorial(src_vocab_size=100, num_layers=1)
     known = sizes(config, 32, 10, 10, 10)
-    said = {stage.name: shapes(stage, known) for stage in stages_of(config)}
+    said = {
+        stage.name: [[known[symbol] for symbol in shape] for shape in stage.shapes]
+        for stage in stages_of(config)
+    }
     assert {name: said[name] for name in S2} == S2
     ids = torch.randint(0, 11, (32, 10), generator=torch.Generator().manual_seed(0))
     seen = trace(Transformer(config).eval(), ids, ids)
@@ -405,10 +460,10 @@ def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
 
 def test_every_row_of_the_answers_has_its_own_best_among_the_columns() -> None:
     opened = entries.open_model("translation")
-    walk = walked(forward_pass.run_text(opened, opened.example))
-    values = walk["probabilities"]
+    of = values_of(forward_pass.run_text(opened, opened.example))
+    values = of["probabilities"]
     for row in range(len(values)):
-        drawn = cut(walk, walk.stages["probabilities"], row, 0, str)
+        drawn = cut(of, of.stages["probabilities"], row, 0, str)
         best = values[torch.tensor(drawn.rows)].argmax(-1).tolist()
         assert set(best) <= set(drawn.columns)
         assert drawn.columns[:2] == tuple(values[row].topk(2).indices.tolist())

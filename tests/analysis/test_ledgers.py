@@ -15,7 +15,7 @@ import torch
 from explorer.analysis import query_key
 from explorer.analysis.head_stages import Stages, stages
 from explorer.analysis.query_key import by_distance, pair, strongest
-from explorer.analysis.residual_writes import block_at
+from explorer.analysis.residual_writes import block_writes
 from explorer.analysis.value_contribution import Onward, onward
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import site
@@ -71,7 +71,7 @@ def test_a_planted_mistake_is_seen_in_every_difference(found: ForwardPass) -> No
     assert pair(found, part, 0, 0, last, 0).difference > 1e-3
     found.trace.values[f"{at}.v"] = found.trace[f"{at}.v"] * 1.1
     assert onward(found, part, 0, 0, last, 0).difference > 1e-4
-    again = block_at(found, part.split(".")[0], 0, torch.tensor([last])).after[0]
+    again = block_writes(found, part.split(".")[0], 0, torch.tensor([last])).after[0]
     assert not torch.allclose(again, after, rtol=1e-6, atol=1e-6)
 
 
@@ -99,7 +99,10 @@ def test_every_stage_is_the_one_of_the_pass_and_made_of_the_one_before(found: Fo
 def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: ForwardPass) -> None:
     part = found.parts[0].name
     last = len(found.rows(part))
-    one, some = whole(found, part), stages(found, part, 0, 0, range(last - 2, last), range(1, 3))
+    one, some = (
+        whole(found, part),
+        stages(found, part, 0, 0, range(last - 2, last), range(1, 3)),
+    )
     for name in ("dots", "scaled", "logits", "weights"):
         cut = getattr(one, name)[last - 2 :, 1:3]
         close(getattr(some, name), cut, equal_nan=True)
@@ -231,7 +234,7 @@ def normed(found: ForwardPass, part: str, way: Onward) -> torch.Tensor:
         if way.where == "post":
             result: torch.Tensor = residual.norm(way.before + way.out)
         else:
-            result = residual.out_norm(way.out)
+            result = residual.output_norm(way.out)
         return result
 
 
@@ -261,7 +264,7 @@ def test_a_block_made_again_at_a_few_positions_is_that_of_the_pass(found: Forwar
         stack, places = part.name.split(".")[0], torch.tensor([0, len(found.rows(part.name)) - 1])
         for layer in range(part.layers):
             at = site(part.name, layer)
-            block = block_at(found, stack, layer, places)
+            block = block_writes(found, stack, layer, places)
             close(block.after, found.trace[f"{stack}.{layer}.resid_post"][0][places])
             attended = block.attended[part.name]
             close(attended.heads, seen[f"{at}.head_out"][0][:, places])

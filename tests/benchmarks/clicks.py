@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import FilePayload, Locator, expect
 
-from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import entries
 from explorer.views.shared.tokenizer_source import FILE
 from tests.benchmarks.learning import RULES, made_up
@@ -129,18 +129,18 @@ def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
     first = names.index(f"{stack}.embed")
     last = (names.index("decoder.tokens") if stack == "encoder" else len(names)) - 1
     page = visitor.open(f"/forward_pass?model={WALKED}&stage={stack}.embed")
-    visitor.drawn("walk_values")
-    spine = visitor.widget("spine")
+    visitor.drawn("stage_values")
+    stages = visitor.widget("stage_list")
     on = partial(page.keyboard.press, " ")
-    back = spine.get_by_role("button", name="Back", exact=True).click
+    back = stages.get_by_role("button", name="Back", exact=True).click
     page.evaluate(LISTEN)
     way: list[tuple[Callable[[], object], int]]
     way = [(on, at) for at in range(first + 1, last + 1)]
     way += [(back, at) for at in range(last - 1, last - 1 - BACK, -1)]
     for act, at in way:
-        view = visitor.widget("walk_values").locator("[data-painted]").first
+        view = visitor.widget("stage_values").locator("[data-painted]").first
         yield seconds_of(act, view, PAINTED)
-        expect(spine.locator(".where")).to_have_text(f"{at + 1} of {len(names)}")
+        expect(stages.locator(".where")).to_have_text(f"{at + 1} of {len(names)}")
         visitor.rest()
 
 

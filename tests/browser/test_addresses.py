@@ -95,7 +95,7 @@ def test_a_link_repeats_an_edited_pass_and_leaves_it_to_its_owner(
 
 def test_a_link_repeats_a_stage_of_the_pass(visitor: Visitor, friend: Visitor) -> None:
     visitor.open("/forward_pass?model=translation&head=0&stage=encoder.0.self_attn.weights")
-    visitor.click("walk_values", 2, 4)
+    visitor.click("stage_values", 2, 4)
     visitor.asks(encoder_token="2", key_token="4")
-    same_for(friend, visitor, "walk_values")
-    expect(friend.widget("walk_values").locator(".place")).to_have_text("query 2, key 4")
+    same_for(friend, visitor, "stage_values")
+    expect(friend.widget("stage_values").locator(".place")).to_have_text("query 2, key 4")

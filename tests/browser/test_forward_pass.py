@@ -1,4 +1,4 @@
-"""The whole pass by hand: moved with keys, clicks and buttons, and a held pair that travels."""
+"""The page Forward pass by hand: keys, clicks and buttons, and a pinned pair that travels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Locator, expect
 
-from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import entries
 from tests.browser.visiting import Visitor
 
@@ -15,19 +15,19 @@ ADDRESS = f"/forward_pass?model=translation&text={TEXT.replace(' ', '+')}&head=0
 
 
 def here(visitor: Visitor) -> Locator:
-    """The stage on the spine where one stands."""
-    return visitor.widget("spine").locator("[aria-current=step]")
+    """The chosen stage in the list."""
+    return visitor.widget("stage_list").locator("[aria-current=step]")
 
 
 def stands_at(visitor: Visitor, title: str, stage: str) -> None:
-    """On the spine, in the address and over the values."""
+    """In the list, in the address and over the values."""
     expect(here(visitor)).to_have_text(title)
     visitor.asks(stage=stage)
     visitor.rest()
     expect(visitor.page.get_by_test_id("stMain").locator("strong").first).to_have_text(title)
 
 
-def test_stages_are_chosen_with_the_keys_and_on_the_spine(visitor: Visitor) -> None:
+def test_stages_are_chosen_with_the_keys_and_in_the_list(visitor: Visitor) -> None:
     page = visitor.open(ADDRESS)
     expect(here(visitor)).to_have_text("Tokens")
     for press, title, stage in (
@@ -40,18 +40,18 @@ def test_stages_are_chosen_with_the_keys_and_on_the_spine(visitor: Visitor) -> N
     page.reload()
     visitor.rest()
     stands_at(visitor, "Embedding", "encoder.embed")
-    spine = visitor.widget("spine")
-    spine.get_by_role("button", name=re.compile("Decoder layer 0")).click()
+    stages = visitor.widget("stage_list")
+    stages.get_by_role("button", name=re.compile("Decoder layer 0")).click()
     visitor.rest()
-    spine.get_by_role("button", name="Scores", exact=True).nth(1).click()
+    stages.get_by_role("button", name="Scores", exact=True).nth(1).click()
     stands_at(visitor, "Scores", "decoder.0.cross_attn.scores")
-    spine.get_by_role("button", name="Next", exact=True).click()
-    stands_at(visitor, "Masked", "decoder.0.cross_attn.masked")
+    stages.get_by_role("button", name="Next", exact=True).click()
+    stands_at(visitor, "Masked scores", "decoder.0.cross_attn.masked")
 
 
 def test_many_quick_steps_end_where_they_lead(visitor: Visitor) -> None:
     page = visitor.open("/forward_pass?model=translation")
-    visitor.drawn("spine")
+    visitor.drawn("stage_list")
     for _ in range(12):
         page.keyboard.press(" ")
     names = list(stages_of(entries.open_model("translation").config))
@@ -66,8 +66,8 @@ def test_a_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> No
     """By links and by the menu: the query and the key stay, whoever chose them."""
     stage = "encoder.0.self_attn.weights"
     page = visitor.open(f"{ADDRESS}&stage={stage}&encoder_token=1&key_token=2")
-    visitor.drawn("walk_values")
-    visitor.widget("walk_values").locator("canvas").press("ArrowRight")
+    visitor.drawn("stage_values")
+    visitor.widget("stage_values").locator("canvas").press("ArrowRight")
     visitor.asks(key_token="3")
     visitor.rest()
     page.get_by_role("button", name="Query and key of this pair").click()
@@ -76,8 +76,8 @@ def test_a_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> No
     visitor.choose("Key", "5 ·")
     visitor.asks(key="5 · see")
     visitor.rest()
-    page.get_by_role("button", name="This head in the whole pass").click()
-    visitor.titled("The whole pass")
+    page.get_by_role("button", name="This head in the forward pass").click()
+    visitor.titled("Forward pass")
     visitor.asks(stage=stage, encoder_token="1", key_token="5")
     visitor.follow("Head, step by step")
     visitor.asks(held="q1k5", model="translation", text=TEXT, head="0")

@@ -57,7 +57,7 @@ def titles(visitor: Visitor) -> list[str]:
     """The names of all pages, as the navigation links them."""
     links = visitor.page.get_by_test_id("stSidebarNav").get_by_role("link")
     every = [title.strip() for title in links.all_inner_texts()]
-    assert {"At a glance", "The whole pass", "Museum", *READING} <= {*every}
+    assert {"At a glance", "Forward pass", "Museum", *READING} <= {*every}
     return every
 
 

@@ -64,7 +64,10 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("head_steps", ""): (partial(looking.stages, SHAKESPEARE), HELD),
     ("query_key", ""): (partial(looking.pairs, SHAKESPEARE), PAIR.format(7, "␣be", 6, "␣to")),
     ("logit_lens", ""): (partial(looking.lens, SHAKESPEARE), ""),
-    ("forward_pass", ""): (partial(looking.walk, SHAKESPEARE), f"stage={SHAKESPEARE.site}.weights"),
+    ("forward_pass", ""): (
+        partial(looking.forward_pass, SHAKESPEARE),
+        f"stage={SHAKESPEARE.site}.weights",
+    ),
     ("generate", ""): (looking.writing, ""),
     ("decoding", "Token by token"): (deciding.token_by_token, deciding.asks()),
     ("decoding", "Beam search"): (deciding.beams, deciding.asks()),
@@ -110,7 +113,10 @@ def of_another_model(case: Case, *words: str) -> dict[str, tuple[Truth, str]]:
             f"{case.address}&held=q{case.query}k{case.key}",
         ),
         "logit_lens": (partial(looking.lens, case), case.address),
-        "forward_pass": (partial(looking.walk, case), f"{case.address}&stage={case.site}.weights"),
+        "forward_pass": (
+            partial(looking.forward_pass, case),
+            f"{case.address}&stage={case.site}.weights",
+        ),
     }
 
 

@@ -22,7 +22,7 @@ from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
 from explorer.components.inspect import inspect
 from explorer.components.ranked import Item, ranked
-from explorer.components.spine import Bone, spine
+from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree
 from tests.components.samples import (
     FRENCH,
@@ -183,20 +183,20 @@ def demo_ranked(show: str) -> None:
     ranked(items, key="ranked", selected=told((0, 0)), on_pick=choose)
 
 
-def demo_spine(show: str) -> None:
+def demo_stage_list(show: str) -> None:
     layers = 2 if show == "small" else 30
     if st.button("To the end"):
         choose(2 + 3 * layers)
+    stages, on_line = ("Queries", "Add", "Hidden"), (False, True, False)
     branches = ("self-attention", "self-attention", "feed-forward")
-    bones = [
-        Bone("<i>Embedding</i>", ("Tokens", "Sum"), ("", ""), (False, True), 1.0, "1.00"),
-        *(
-            Bone(f"Layer {at}", ("Queries", "Add", "Hidden"), branches, (False, True, False), 2, "")
-            for at in range(layers)
-        ),
-        Bone("Answer", ("Logits",), ("",), (False,), 0.0, ""),
+    sections = [
+        StageSection("<i>Embedding</i>", ("Tokens", "Sum"), ("", ""), (False, True), 1.0, "1.00"),
+        *(StageSection(f"Layer {at}", stages, branches, on_line, 2, "") for at in range(layers)),
+        StageSection("Answer", ("Logits",), ("",), (False,), 0.0, ""),
     ]
-    spine(bones, key="spine", at=told((0,))[0], on_move=choose, height=400, note="a note")
+    stage_list(
+        sections, key="stage_list", at=told((0,))[0], on_move=choose, height=400, note="a note"
+    )
     st.text_input("Words", key="words")
 
 
@@ -241,7 +241,7 @@ DEMOS = (
     demo_matrix,
     demo_scaled,
     demo_ranked,
-    demo_spine,
+    demo_stage_list,
     demo_tree,
 )
 st.set_page_config(layout="wide")

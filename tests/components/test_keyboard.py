@@ -16,7 +16,7 @@ REACHED = {
     ("matrix", "words"): ".matrix canvas",
     ("ranked", ""): ".ranked .stage button",
     ("scaled", ""): ".matrix canvas",
-    ("spine", "small"): ".spine .stage button",
+    ("stage_list", "small"): ".stage_list .stage button",
     ("tree", ""): ".tree .node",
 }
 """What takes the keys in each demo, and how the demo is opened."""

@@ -35,7 +35,7 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("generation/decoding", "Teacher forcing"): {"forcing"},
     ("generation/generate",): {"written_tokens", "written_head"},
     ("attention/head_steps",): {"stages"},
-    ("forward_pass/forward_pass",): {"spine", "walk_tokens"},
+    ("forward_pass/forward_pass",): {"spine", "stage_tokens"},
     ("attention/masks", "I am a student"): MASKS,
     ("attention/masks", "Your sentence"): {*MASKS, "scores", "masked", "weights"},
     ("attention/masks", "A padded batch"): {*MASKS, "scores", "masked", "weights"},

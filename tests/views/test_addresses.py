@@ -75,15 +75,15 @@ IN_VAIN: dict[str, list[str]] = {
         "This model has no stage “encoder.0.resid_mid”; showing Tokens."
     ],
     "forward_pass/forward_pass?stage=decoder.1.self_attn.weights&key_token=x&decoder_token=3": [
-        "There is no key “x” here; showing the one that is looked at most."
+        "There is no key “x” here; showing the one attended to most."
     ],
     "forward_pass/forward_pass?stage=decoder.embed&decoder_token=-1&number=99999": [
         "There is no token “-1” here",
-        "There is no number 99,999 here, the last is 15: the first of those drawn is",
+        "There is no dimension 99,999 here, the last is 15: the first one drawn is pinned",
     ],
     f"forward_pass/forward_pass?stage=decoder.embed&decoder_token={HUGE}&number={HUGE}": [
         "There is no token",
-        "There is no number",
+        "There is no dimension",
     ],
     "input/tokens?beside=nothing&learn_rules=7&learn_from=nowhere": [
         "“Beside it” has no “nothing” here.",
@@ -224,18 +224,18 @@ def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None
     assert "The branches in the address do not fit" not in said(at)
 
 
-def test_a_number_in_the_walk_is_said_to_be_missing_until_a_text_or_a_click_brings_one(
+def test_a_dimension_of_the_forward_pass_is_said_to_be_missing_until_a_text_or_a_click_brings_one(
     subtests: pytest.Subtests,
 ) -> None:
     path, asked = "forward_pass/forward_pass", {"model": "letters", "decoder_token": "999"}
     vain = "There is no token “999” here"
     at = page(path, **asked, stage="decoder.embed", number="x")
     assert vain in said(at)
-    assert "There is no number “x” here" in said(at)
-    at.selectbox(key="walk_numbers").select(1).run()
+    assert "There is no dimension “x” here" in said(at)
+    at.selectbox(key="stage_dimensions").select(1).run()
     assert vain in said(at)
-    assert "There is no number" not in said(at)
-    at.selectbox(key="walk_decoder_token").select(0).run()
+    assert "There is no dimension" not in said(at)
+    at.selectbox(key="stage_decoder_token").select(0).run()
     assert "There is no" not in said(at)
     for key, value in [("text", "aab"), ("model", "translation")]:
         with subtests.test(key=key):

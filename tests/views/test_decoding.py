@@ -8,7 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.sampling_stages import stages
 from explorer.catalog import entries
 from explorer.inference.continuation import ends

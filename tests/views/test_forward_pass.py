@@ -1,4 +1,4 @@
-"""The page of the whole pass without a browser: its stages, its labels, and what is held in it."""
+"""The page Forward pass without a browser: its stages, its labels, and what is pinned in it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.forward_pass.pass_stages import stages_of
-from explorer.analysis.forward_pass.stage_view import BETWEEN
+from explorer.analysis.forward_pass.stage_cut import BETWEEN
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.query_key import strongest
 from explorer.catalog import entries
 from explorer.inference import forward_pass
@@ -29,13 +29,13 @@ def page(stage: str = "", **address: str) -> AppTest:
     return apps.page("forward_pass/forward_pass", **{"model": "letters", **asked, **address})
 
 
-def walked(at: AppTest) -> dict[str, str]:
-    """What the page keeps of the stage and of what is held in it."""
+def kept(at: AppTest) -> dict[str, str]:
+    """What the page keeps of the stage and of what is pinned in it."""
     return dict(persistent(at, "walk"))
 
 
 def picture(at: AppTest) -> dict[str, Any]:
-    return sent(at, "walk_values")[0]
+    return sent(at, "stage_values")[0]
 
 
 def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
@@ -58,30 +58,30 @@ def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
         for stage in stages:
             put_persistent(at, "walk", stage=stage.name)
             assert f"**{stage.title}**" in said(at)
-            assert stage.kind == "tokens" or "walk_values" in views(at)
+            assert stage.kind == "tokens" or "stage_values" in views(at)
             assert not stage.site or f"`{stage.site}`" in said(at)
 
 
 def test_a_token_and_a_number_are_read_as_numbers() -> None:
     at = page("decoder.embed", decoder_token="01")
-    assert walked(at)["decoder_token"] == "1"
+    assert kept(at)["decoder_token"] == "1"
     assert "There is no token" not in said(at)
     at = page("encoder.embed", model="reverse", text="7", number="15")
-    assert "There is no number" not in said(at), "it is the last one"
+    assert "There is no dimension" not in said(at), "it is the last one"
     at = page("encoder.embed", model="reverse", text="7", number="99999")
-    assert at.selectbox(key="walk_numbers").value == 1
+    assert at.selectbox(key="stage_dimensions").value == 1
 
 
 def test_a_link_to_a_stage_shows_its_layer_in_the_sidebar_at_once() -> None:
     for layer in [0, 1]:
         at = page(f"decoder.{layer}.mlp.hidden")
         assert at.segmented_control(key="layer").value == layer
-        assert walked(at)["stage"] == f"decoder.{layer}.mlp.hidden"
+        assert kept(at)["stage"] == f"decoder.{layer}.mlp.hidden"
         at.segmented_control(key="layer").set_value(1 - layer).run()
-        assert walked(at)["stage"] == f"decoder.{1 - layer}.self_attn.q"
+        assert kept(at)["stage"] == f"decoder.{1 - layer}.self_attn.q"
 
 
-def test_the_held_number_is_opened_as_a_sum() -> None:
+def test_the_pinned_number_is_opened_as_a_sum() -> None:
     at = page("decoder.0.mlp.out")
     (shown,) = (each.value for each in at.latex if r"\underbrace" in each.value)
     assert r"\text{ more}" in shown
@@ -92,26 +92,26 @@ def test_the_held_number_is_opened_as_a_sum() -> None:
 
 def test_a_token_and_numbers_are_chosen() -> None:
     at = page("decoder.embed")
-    at.selectbox(key="walk_decoder_token").select(0).run()
-    at.selectbox(key="walk_numbers").select(1).run()
-    assert walked(at)["decoder_token"] == "0"
-    assert walked(at)["number"] == "12"
-    assert "4 of 16 numbers" in said(at)
+    at.selectbox(key="stage_decoder_token").select(0).run()
+    at.selectbox(key="stage_dimensions").select(1).run()
+    assert kept(at)["decoder_token"] == "0"
+    assert kept(at)["number"] == "12"
+    assert "4 of 16 dimensions" in said(at)
     assert picture(at)["places"][1] == [12, 13, 14, 15]
 
 
 def test_the_sidebar_leads_to_the_same_stage_of_another_layer() -> None:
     at = page("decoder.0.self_attn.weights", layer="0")
     at.segmented_control(key="layer").set_value(1).run()
-    assert walked(at)["stage"] == WEIGHTS
+    assert kept(at)["stage"] == WEIGHTS
 
 
 def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None:
     """What it says of the sidebar is the layer before; the stage stays, the sidebar follows."""
     at = page(WEIGHTS)
     assert at.session_state["_walk_sidebar"] == ("letters", "decoder.self_attn", 1)
-    put_state(at, layer=0, **{screen.choices.SPOKE: True})
-    assert walked(at)["stage"] == WEIGHTS
+    put_state(at, layer=0, **{screen.pass_position.SPOKE: True})
+    assert kept(at)["stage"] == WEIGHTS
     assert at.segmented_control(key="layer").value == 1
 
 
@@ -119,9 +119,9 @@ def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> Non
     opened = entries.open_model("letters")
     tokens = forward_pass.run_text(opened, opened.example).target
     (table,) = page().dataframe
-    assert list(table.value["its number"]) == [f"{token.id:,}" for token in tokens]
+    assert list(table.value["token ID"]) == [f"{token.id:,}" for token in tokens]
     letters = [readable(opened.example[token.start : token.end]) for token in tokens]
-    shown = list(table.value["letters"])
+    shown = list(table.value["characters"])
     assert [one for one in shown if "added" not in one] == [one for one in letters if one]
 
 
@@ -132,7 +132,7 @@ def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> 
     both = [f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.written, strict=True)]
     assert picture(at)["rows"] == both
     assert picture(at)["words"]["row"] == "reads / writes"
-    assert at.selectbox(key="walk_decoder_token").options[-1].endswith(both[-1])
+    assert at.selectbox(key="stage_decoder_token").options[-1].endswith(both[-1])
     narrow = picture(page("decoder.0.resid_post", model="translation", decoder_token="0"))
     assert narrow["rows"] == [token.label for token in of.target[:16]]
     assert narrow["words"]["row"] == "reads"
@@ -144,10 +144,10 @@ def test_the_held_pair_goes_to_the_other_pages_and_comes_back() -> None:
     assert persistent(at, "held")["held"] == "q1k2"
     assert (at.session_state["query"], at.session_state["key"]) == (1, 2)
     put_persistent(at, "held", held="q0k1")
-    assert (walked(at)["decoder_token"], walked(at)["encoder_token"]) == ("0", "1")
+    assert (kept(at)["decoder_token"], kept(at)["encoder_token"]) == ("0", "1")
 
 
-def test_without_a_choice_the_key_is_the_one_that_is_looked_at_most(
+def test_without_a_choice_the_key_is_the_one_attended_to_most(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     drawn: dict[str, Any] = {}

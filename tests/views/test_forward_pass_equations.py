@@ -1,4 +1,4 @@
-"""One number followed from the typed letters to the probability, in the equations of the walk."""
+"""One number followed from the typed letters to the probability, in the equations of the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.views.drawing import persistent
 TEXT = "the white cat does not see the black house"
 HEAD, NUMBER, KEY = 0, 5, 1
 ROWS = {"encoder": 2, "decoder": 3}
-"""What is followed: a number of these tokens' vectors, in this head; they look at this key."""
+"""What is followed: a number of these tokens' vectors, in this head; they attend to this key."""
 BEGINNING = {"{0}.embed": (), "{0}.sum": ("{0}.embed", "{0}.pos_embed")}
 LAYER = {
     "self_attn.products": (),

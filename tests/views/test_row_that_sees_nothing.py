@@ -10,7 +10,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import entries
 from explorer.inference import forward_pass, mask_parts
 from explorer.text import character_tokenizer
@@ -77,8 +77,8 @@ def test_the_padding_that_is_drawn_is_what_the_pass_used() -> None:
     assert torch.equal(shown.padding & shown.causal, shown.both)
 
 
-def test_every_stage_of_the_whole_pass() -> None:
-    """Zeros from the weights on until W_O; everything made again is what the pass had."""
+def test_every_stage_of_the_forward_pass() -> None:
+    """Zeros from the weights to W_O; what is recomputed is what the pass had."""
     blind_row = {"masked": -torch.inf, "weights": 0.0, "head out": 0.0, "concat": 0.0}
     at = apps.page("forward_pass/forward_pass", model="blind")
     for stage in stages_of(entries.open_model("blind").config):
@@ -86,12 +86,12 @@ def test_every_stage_of_the_whole_pass() -> None:
         put_persistent(at, "walk", **wish)
         if stage.kind == "tokens":
             continue
-        header, planes = sent(at, "walk_values")
+        header, planes = sent(at, "stage_values")
         row = np.frombuffer(planes["exact"], "<f4").reshape(header["shape"])[0]
         if stage.kind in blind_row:
             assert (row == blind_row[stage.kind]).all(), stage.name
         else:
             assert np.isfinite(row).all(), stage.name
-        sentence = r"differs by at most (\S+) of its largest"
+        sentence = r"max relative error (\S+)\."
         assert differs_by_less_than_a_millionth(at, sentence), stage.name
         assert "no value" not in "".join(each.value for each in at.latex)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.context import page_context
 from explorer.app.messages import or_stop, say
 from explorer.app.number_controls import slider
@@ -44,7 +44,7 @@ def must_write(opened: Opened) -> None:
     if page is not None:
         last = stages_of(opened.config)[-1].name
         clicked = st.button(
-            "What it gives instead: the last stage of the whole pass",
+            "What it gives instead: the last stage of the forward pass",
             key="to_last_stage",
             type="tertiary",
             icon=":material/arrow_forward:",

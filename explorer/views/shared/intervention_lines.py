@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.faithfulness import STEPS
-from explorer.analysis.forward_pass.pass_stages import stages_of
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
 from explorer.inference.edited_pass import Edited
@@ -53,7 +53,7 @@ def cuts(opened: Opened, passed: Edited, place: int) -> str:
 
 
 def stage(forward: ForwardPass) -> str:
-    """The stage of the whole pass that is shown, for the chosen token of the last stack."""
+    """The stage of the forward pass that is shown, for the chosen token of the last stack."""
     made = {each.name: each for each in stages_of(forward.config)}
     name = str(FOLDED.texts().get("stage") or "")
     shown = made.get(name, next(iter(made.values())))

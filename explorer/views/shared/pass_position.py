@@ -1,4 +1,4 @@
-"""Where one stands in the whole pass: the stage, the token and the number, kept in the address."""
+"""The position in the forward pass: the stage, the tokens and the columns, kept in the address."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis.forward_pass.pass_stages import stages_of
-from explorer.analysis.forward_pass.stage_line import Stage
-from explorer.analysis.forward_pass.stage_view import BETWEEN, NUMBERS, columns_are, row_stack
+from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, columns_are, row_stack
+from explorer.analysis.forward_pass.stage_kind import Stage
+from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.app.session import session
@@ -20,23 +20,23 @@ from explorer.views.shared import pinned_pair
 from explorer.views.shared.pinned_pair import FOLDED
 
 COLUMNS = {
-    "number": ("number", "the first"),
-    "key_token": ("key", "the one that is looked at most"),
+    "number": ("dimension", "the first"),
+    "key_token": ("key", "the one attended to most"),
     "option": ("option", "the first"),
 }
-"""Under which names the columns stand in the address, what they are, and which is usual."""
-LONGEST_WISH = 40
+"""The names of the columns in the address, what they are, and the default."""
+LONGEST = 40
 Note = tuple[object, str]
-"""What is shown in place of what was asked for in vain, and the sentence about it."""
+"""What is shown in place of an invalid value, and the sentence about it."""
 LED = "_walk_led"
-"""Where this stands in the session, the page is drawn anew: the sidebar shows another layer."""
+"""While this is in the session, the page is drawn anew: the sidebar shows another layer."""
 SPOKE = "_walk_spoke"
-"""Where this stands in the session, a view of this page called for this run, not the sidebar."""
+"""While this is in the session, a view of this page caused this run, not the sidebar."""
 
 
 @dataclass(frozen=True)
-class At:
-    """Where one stands: `place` among the stages, a token of each stack, a column of each kind."""
+class PassPosition:
+    """`place` among the stages, a token of each stack, a column of each kind."""
 
     stages: tuple[Stage, ...]
     place: int
@@ -58,40 +58,40 @@ class At:
 
     @property
     def window(self) -> int:
-        """Which cut of a vector is shown: the one with the chosen number."""
-        return self.columns.get("number", 0) // NUMBERS
+        """Which range of a vector is shown: the one with the chosen dimension."""
+        return self.columns.get("number", 0) // DIMENSIONS
 
 
-def chosen(forward: ForwardPass) -> At:
-    """What is chosen, or asked for by the address; what it asks for in vain is said."""
+def chosen_position(forward: ForwardPass) -> PassPosition:
+    """What is chosen here or in the address; a message names what is invalid there."""
     comes = _follow_sidebar(forward)
     pinned_pair.take()
     made = stages_of(forward.config)
-    asked, vain = FOLDED.texts(), dict[str, str]()
+    asked, invalid = FOLDED.texts(), dict[str, str]()
     names = [stage.name for stage in made]
     stage = str(asked.get("stage") or names[0])
     if stage not in names:
         title = made[0].title
-        vain["stage"] = f"This model has no stage “{cut(stage, LONGEST_WISH)}”; showing {title}."
+        invalid["stage"] = f"This model has no stage “{cut(stage, LONGEST)}”; showing {title}."
         stage = names[0]
     counts = {"encoder": len(forward.source), "decoder": len(forward.target)}
     tokens = {}
     for stack in forward.config.stacks:
         name, last = f"{stack}_token", counts[stack] - 1
-        wish = str(asked.get(name) or "")
+        text = str(asked.get(name) or "")
         tokens[stack] = token_of(stack, counts[stack])
-        if wish and whole(wish, counts[stack]) is None:
-            vain[name] = f"There is no token “{cut(wish, LONGEST_WISH)}” here; showing {last}."
+        if text and whole(text, counts[stack]) is None:
+            invalid[name] = f"There is no token “{cut(text, LONGEST)}” here; showing {last}."
     columns = {}
     if asked.get("encoder_token") and "encoder" in tokens:
         columns["encoder_token"] = tokens["encoder"]
     for name, (kind, usual) in COLUMNS.items():
-        wish = str(asked.get(name) or "")
-        if (found := whole(wish)) is not None:
+        text = str(asked.get(name) or "")
+        if (found := whole(text)) is not None:
             columns[name] = found
-        elif wish:
-            vain[name] = f"There is no {kind} “{cut(wish, LONGEST_WISH)}” here; showing {usual}."
-    at = At(made, names.index(stage), tokens, columns)
+        elif text:
+            invalid[name] = f"There is no {kind} “{cut(text, LONGEST)}” here; showing {usual}."
+    at = PassPosition(made, names.index(stage), tokens, columns)
     FOLDED.settle(
         {
             "stage": stage if at.place else "",
@@ -105,7 +105,7 @@ def chosen(forward: ForwardPass) -> At:
         }
     )
     of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
-    _say(vain, {"stage": stage, **columns, **of_tokens})
+    _say(invalid, {"stage": stage, **columns, **of_tokens})
     pinned_pair.give(at.stage, forward)
     if comes and (look := _look_of(at.stage)):
         session().choose_next = look
@@ -114,13 +114,13 @@ def chosen(forward: ForwardPass) -> At:
 
 
 def token_of(stack: str, count: int) -> int:
-    """The chosen token of a stack that reads so many, the last where none or no such is chosen."""
+    """The chosen token of a stack that reads so many; the last where no such one is chosen."""
     found = whole(FOLDED.texts().get(f"{stack}_token", ""), count)
     return count - 1 if found is None else found
 
 
-def move(at: At, place: int) -> None:
-    """Stand at another stage; the sidebar shows its attention and its layer. For a callback."""
+def choose_stage(at: PassPosition, place: int) -> None:
+    """Choose another stage; the sidebar follows to its attention and layer. For a callback."""
     stage = at.stages[place]
     st.session_state[SPOKE] = True
     FOLDED.put("stage", stage.name if place else "")
@@ -130,7 +130,7 @@ def move(at: At, place: int) -> None:
 
 
 def _look_of(stage: Stage) -> dict[str, str | int]:
-    """The attention and the layer for the sidebar, where it shows others; then it is told so."""
+    """The attention and layer that the sidebar has to change to; nothing if it shows them."""
     now = page_context().choice
     if stage.layer is None:
         return {}
@@ -143,11 +143,11 @@ def _look_of(stage: Stage) -> dict[str, str | int]:
 
 
 def _follow_sidebar(forward: ForwardPass) -> bool:
-    """Where the sidebar was turned to another layer, the same stage of that layer is shown.
+    """If another layer was chosen in the sidebar, choose the same stage of that layer.
 
-    True where one comes with a link or another model, so that the sidebar is to follow the stage.
-    A view of this page may speak before the browser has heard of the sidebar's new layer; what
-    it says of the sidebar is the layer before, so the sidebar is told again.
+    True if the page was opened by a link or with another model: then the sidebar has to follow
+    the stage. A view of this page may cause a run before the browser has the sidebar's new
+    layer; what that run has of the sidebar is the layer before, so it is set again.
     """
     state, now = st.session_state, page_context().choice
     seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
@@ -164,14 +164,14 @@ def _follow_sidebar(forward: ForwardPass) -> bool:
     stack, branch = now.part.split(".")
     parts = str(FOLDED.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
-    wish = ".".join([stack, str(now.layer), branch, *tail])
-    if wish in {stage.name for stage in stages_of(forward.config)}:
-        FOLDED.put("stage", wish)
+    same = ".".join([stack, str(now.layer), branch, *tail])
+    if same in {stage.name for stage in stages_of(forward.config)}:
+        FOLDED.put("stage", same)
     return False
 
 
-def hold(at: At, row: int | None, column: int | None) -> None:
-    """Choose a token and a column by a cell of the picture, or let go; for a callback."""
+def choose_cell(at: PassPosition, row: int | None, column: int | None) -> None:
+    """Choose a token and a column by a cell of the matrix, or unpin it; for a callback."""
     st.session_state[SPOKE] = True
     if column is None:
         return
@@ -181,19 +181,21 @@ def hold(at: At, row: int | None, column: int | None) -> None:
 
 
 def _column_of(stage: Stage) -> str:
-    """Under which name its columns are kept."""
+    """The name in the address of its columns."""
     kind = columns_are(stage)
-    return pinned_pair.key_of(stage.part) if kind == "key" else kind
+    if kind == "key":
+        return pinned_pair.key_of(stage.part)
+    return "number" if kind == "dimension" else kind
 
 
-def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
-    """The token, and which numbers of its vector, above the picture.
+def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -> None:
+    """The token, and which dimensions of its vector, above the matrix.
 
-    A list that a quick step left out says what it showed once more: that chooses nothing. The
+    A list that a quick step skipped reports what it showed once more: that chooses nothing. The
     tokens of each text are a list of their own, for the same reason.
     """
-    token, window = f"{row_stack(at.stage)}_token", "walk_numbers"
-    listed = f"walk_{token}"
+    token, window = f"{row_stack(at.stage)}_token", "stage_dimensions"
+    listed = f"stage_{token}"
     shown = min(at.window, len(cuts) - 1)
 
     def take_token() -> None:
@@ -204,7 +206,7 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
     def take_window() -> None:
         if st.session_state[window] != shown:
             st.session_state[SPOKE] = True
-            FOLDED.put("number", str(NUMBERS * st.session_state[window]))
+            FOLDED.put("number", str(DIMENSIONS * st.session_state[window]))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(names) > 1:
@@ -220,7 +222,7 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
         if len(cuts) > 1:
             st.session_state[window] = shown
             st.selectbox(
-                "Numbers",
+                "Dimensions",
                 range(len(cuts)),
                 format_func=cuts.__getitem__,
                 key=window,
@@ -229,12 +231,12 @@ def controls(at: At, names: Sequence[str], cuts: Sequence[str]) -> None:
             )
 
 
-def _say(vain: dict[str, str], shown: dict[str, object]) -> None:
-    """The address's mistakes, each as long as what is shown in its place, of this text."""
+def _say(invalid: dict[str, str], shown: dict[str, object]) -> None:
+    """The invalid values of the address, each as long as its replacement is shown, of this text."""
     state, now = st.session_state, page_context().choice
     seen = {name: (now.model, now.text, now.pair, value) for name, value in shown.items()}
     kept: dict[str, Note] = state.get("_walk_notes", {})
-    notes = kept | {name: (seen.get(name), sentence) for name, sentence in vain.items()}
+    notes = kept | {name: (seen.get(name), sentence) for name, sentence in invalid.items()}
     state["_walk_notes"] = {name: note for name, note in notes.items() if note[0] == seen.get(name)}
     for _, sentence in state["_walk_notes"].values():
         say(sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis.forward_pass.stage_line import Stage
+from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.app.context import page_context
 from explorer.app.folded_choices import Folded
 from explorer.app.session import session
@@ -48,7 +48,7 @@ def give(stage: Stage, forward: ForwardPass) -> None:
         st.session_state[SEEN] = str(found)
         pinned.hold(found)
     number = FOLDED.texts().get("number")
-    if number and stage.chain[-1][-1] == "d_model":
+    if number and stage.shapes[-1][-1] == "d_model":
         st.session_state["number"] = number
 
 
@@ -68,7 +68,7 @@ def way_here(found: Held) -> None:
     if page is None:
         return
     clicked = st.button(
-        "This head in the whole pass",
+        "This head in the forward pass",
         key="to_walk",
         type="tertiary",
         icon=":material/arrow_forward:",

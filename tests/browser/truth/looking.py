@@ -28,7 +28,7 @@ from tests.browser.truth.screen import (
 from tests.browser.visiting import Visitor
 
 NUMBER = 3
-"""Of the query's vector, which the walk shows as a sum."""
+"""Of the query's vector, which the page shows as a sum."""
 
 
 def chances(visitor: Visitor, case: Case = SHAKESPEARE) -> list[Claim]:
@@ -198,9 +198,9 @@ def decoding(visitor: Visitor) -> list[Claim]:
     return made
 
 
-def walk(case: Case, visitor: Visitor) -> list[Claim]:
-    """The head's weights; its query; a stream, or the chances of the classes."""
-    made = cells(visitor, "walk_values", case.weights, (case.query, case.key), step=0.0)
+def forward_pass(case: Case, visitor: Visitor) -> list[Claim]:
+    """The head's weights; its query; a residual stream, or the probabilities of the classes."""
+    made = cells(visitor, "stage_values", case.weights, (case.query, case.key), step=0.0)
     stages = {
         "decoder": [f"{case.site}.q", "decoder.0.resid_post"],
         "encoder-decoder": ["encoder.0.resid_post"],
@@ -216,12 +216,12 @@ def walk(case: Case, visitor: Visitor) -> list[Claim]:
             values, places = case.of_head("q"), [(2, 3), (5, 1)]
         else:
             values, places = case.seen[stage][0], [(2, 3), (5, 1)]
-        made += cells(visitor, "walk_values", values, *places, step=0.0)
+        made += cells(visitor, "stage_values", values, *places, step=0.0)
     return made
 
 
 def _as_a_sum(case: Case, visitor: Visitor) -> list[Claim]:
-    """One number of the query as its sum, and how far the pass is from the formula.
+    """One number of the query as its sum, and how far the row is from the same in float64.
 
     How far is a matter of rounding, so it is measured in a pass that shows as little as the page's.
     """
@@ -235,8 +235,8 @@ def _as_a_sum(case: Case, visitor: Visitor) -> list[Claim]:
     products = normed.double() * w[NUMBER]
     most = products.abs().argsort(descending=True)
     apart = float((passed - (normed.double() @ w.mT + b)).abs().max() / passed.abs().max())
-    (shown,) = said(visitor, r"differs by at most (\S+) of its largest number")
-    made = [Claim("pass and formula apart", shown, apart)]
+    (shown,) = said(visitor, r"max relative error (\S+)\.")
+    made = [Claim("max relative error", shown, apart)]
     text = visitor.page.locator("annotation").last.text_content() or ""
     numbers = re.findall(r"−?\d[\d.,]*", text.replace("-", "−").replace("{,}", ","))
     largest, next_to, *others = most.tolist()

@@ -10,7 +10,7 @@ from explorer.views.museum.mistakes.leaf_copy import blocks, copied, reading_aga
 from models.attention import scaled_dot_product_attention
 from models.block import Block, Residual, Surroundings
 from models.cache import BlockCache
-from models.config import TransformerConfig
+from models.config import RESIDUAL_NORMS, TransformerConfig
 from models.generation import beginning
 from models.masking import both, causal_mask
 from models.tap import NO_TAP, Tap
@@ -55,7 +55,7 @@ class LosesTarget(Block):
     ) -> Float[Tensor, "b t d"]:
         """Queries from the target, keys from the source, values from what it made of itself."""
         attention, residual = self.cross_attn, self.cross_residual
-        asks = residual.norm(x) if residual.where != "post" else x
+        asks = residual.read(x)
         q = tap("q", attention.q_norm(attention.split(attention.q_proj(asks))))
         k, _ = attention.keys_and_values(x, source, None, None)
         _, v = attention.keys_and_values(x, value, None, None)
@@ -111,7 +111,7 @@ def other_norm_order(model: Transformer) -> Transformer:
     wrong = copied(model)
     for part in wrong.modules():
         if isinstance(part, Residual):
-            part.where = "pre" if part.where == "post" else "post"
+            part.norms = RESIDUAL_NORMS["post" if part.norms.input else "pre"]
     return wrong
 
 

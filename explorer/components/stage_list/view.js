@@ -1,7 +1,7 @@
-// The stages of a pass on a line: sections fold, the one in which one stands is open.
+// The stages of a forward pass: sections fold, the one of the chosen stage is open.
 
 const MOVES = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1};
-// Where these keys have a meaning of their own, they keep it.
+// In these elements the keys keep a meaning of their own.
 const TAKES_KEYS = "input, textarea, select, [contenteditable=true], [role=slider], " +
   "[role=radio], [role=tab], [role=option], [role=combobox], [role=application], " +
   "[role=dialog] *, [data-testid=stSidebar] *";
@@ -24,7 +24,7 @@ function make(state) {
   document.addEventListener("keydown", listen);
 }
 
-// Who clicked with the mouse goes on with the keys: no button keeps the space bar.
+// A button that was clicked gives up the focus, so that Space goes to the next stage.
 const left = event => { if (event.detail) event.currentTarget.blur(); };
 
 function key(state, event) {
@@ -53,47 +53,47 @@ function hear(state) {
 
 const sectionOf = ({data}, at) => {
   let first = 0;
-  for (const [i, bone] of data.bones.entries()) {
-    if (at < first + bone.stages.length) return [i, first];
-    first += bone.stages.length;
+  for (const [i, section] of data.sections.entries()) {
+    if (at < first + section.stages.length) return [i, first];
+    first += section.stages.length;
   }
-  return [data.bones.length - 1, first];
+  return [data.sections.length - 1, first];
 };
 
 function build(state, open) {
   const {data, line} = state;
   let first = 0;
-  line.replaceChildren(...data.bones.map((bone, i) => {
-    const item = section(state, bone, first);
-    if (i === open) item.append(inside(state, bone, first));
-    first += bone.stages.length;
+  line.replaceChildren(...data.sections.map((section, i) => {
+    const item = sectionItem(state, section, first);
+    if (i === open) item.append(inside(state, section, first));
+    first += section.stages.length;
     return item;
   }));
   state.open = open;
 }
 
-function section(state, bone, first) {
-  const item = element("li", "bone"), button = element("button"), bar = element("span", "bar");
+function sectionItem(state, section, first) {
+  const item = element("li", "section"), button = element("button"), bar = element("span", "bar");
   const filled = element("i");
-  filled.style.width = `${100 * bone.share}%`;
+  filled.style.width = `${100 * section.share}%`;
   bar.append(filled);
-  bar.style.visibility = bone.said ? "" : "hidden";
+  bar.style.visibility = section.label ? "" : "hidden";
   button.type = "button";
-  button.append(element("span", "", bone.title), bar, element("span", "length", bone.said));
+  button.append(element("span", "", section.title), bar, element("span", "norm", section.label));
   button.addEventListener("click", event => { left(event); move(state, first); });
   item.append(button);
   return item;
 }
 
-function inside(state, bone, first) {
+function inside(state, section, first) {
   const list = element("ol");
   let branch = "";
-  bone.stages.forEach((title, i) => {
-    if (bone.branches[i] && bone.branches[i] !== branch) {
-      list.append(element("li", "branch", bone.branches[i]));
+  section.stages.forEach((title, i) => {
+    if (section.branches[i] && section.branches[i] !== branch) {
+      list.append(element("li", "branch", section.branches[i]));
     }
-    branch = bone.branches[i];
-    const item = element("li", bone.onLine[i] ? "one stream" : "one");
+    branch = section.branches[i];
+    const item = element("li", section.onLine[i] ? "one stream" : "one");
     const button = element("button", "", title);
     button.type = "button";
     button.addEventListener("click", event => { left(event); move(state, first + i); });
@@ -120,7 +120,7 @@ function mark(state) {
   root.querySelector(".back").disabled = at === 0;
   root.querySelector(".on").disabled = at === state.count - 1;
   root.querySelector(".notes").textContent = data.note;
-  const name = `${data.bones[open].title}, ${root.querySelector(".here")?.textContent ?? ""}`;
+  const name = `${data.sections[open].title}, ${root.querySelector(".here")?.textContent ?? ""}`;
   root.querySelector(".spoken").textContent = name;
 }
 
@@ -132,10 +132,10 @@ function reach(stage, one) {
 }
 
 function show(state) {
-  state.count = state.data.bones.reduce((sum, bone) => sum + bone.stages.length, 0);
+  state.count = state.data.sections.reduce((sum, section) => sum + section.stages.length, 0);
   hear(state);
   if (state.at >= state.count) state.at = 0;
   mark(state);
 }
 
-export default publish("explorer_spine", component => mount(component, ".spine", make, show));
+export default publish("explorer_stage_list", component => mount(component, ".stage_list", make, show));

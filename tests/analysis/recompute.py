@@ -1,37 +1,33 @@
-"""Every stage made again from the stages before it, by its formula, in float64.
+"""The oracle: every stage from the stages before it, by its formula written out in float64.
 
-Nothing of the model's code for these steps is used, only its weights: what the pass had
-and what the formula gives are two ways to the same numbers (of positions: `walk_positions`).
-Only what heads give beside each other is made by `head_outs`, for the rows that are asked for.
-Of a vocabulary only the rows and columns that are asked for are made.
-Shapes: t tokens, n keys, w width of one head, d width of the model.
+Nothing of the model's code for these steps is used, only its weights: a second Transformer that
+the first is compared with (of positions: `position_formulas`). Only the concatenated heads are
+made by `head_outs`. Shapes: t tokens, n keys, w width of one head, d width of the model.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from explorer.analysis.forward_pass.position_formulas import buckets, frequencies, sinusoids, slope
-from explorer.analysis.forward_pass.stage_line import Stage
-from explorer.analysis.forward_pass.stage_values import Walk
-from explorer.analysis.residual_writes import head_outs
+from explorer.analysis.forward_pass.pass_values import PassValues, relative_error
+from explorer.analysis.forward_pass.stage_kind import ALL, Some, Stage
+from explorer.analysis.residual_writes import head_outs, positions_of
 from models.normalization import LayerNorm, RMSNorm
 from models.positional import PositionalEncoding
-
-Columns = slice | list[int]
-ALL = slice(None)
+from tests.analysis.position_formulas import buckets, frequencies, sinusoids, slope
 
 
 class Again:
     """The rows of a stage by its formula, from the values of the stages it reads."""
 
-    def __init__(self, walk: Walk, stage: Stage, rows: slice, columns: Columns) -> None:
-        self.walk, self.stage, self.config = walk, stage, walk.config
+    def __init__(self, values: PassValues, stage: Stage, rows: slice, columns: Some) -> None:
+        self.values, self.stage, self.config = values, stage, values.config
         self.rows, self.columns = rows, columns
 
     def read(self, at: int = 0) -> Tensor:
@@ -42,36 +38,24 @@ class Again:
         return self._value(at).double()
 
     def _value(self, at: int) -> Tensor:
-        return self.walk[self.stage.reads[at]].detach()
+        return self.values[self.stage.reads[at]].detach()
 
     @property
     def module(self) -> Any:
-        return self.walk.module(self.stage)
+        return attrgetter(self.stage.module)(self.values.model)
 
 
-def again(walk: Walk, stage: Stage, rows: slice = ALL, columns: Columns = ALL) -> Tensor:
+def again(values: PassValues, stage: Stage, rows: slice = ALL, columns: Some = ALL) -> Tensor:
     """These rows of a stage, from the stages before it; of logits these columns."""
     with torch.no_grad():
-        return FORMULAS[stage.kind](Again(walk, stage, rows, columns))
+        return FORMULAS[stage.kind](Again(values, stage, rows, columns))
 
 
-def difference(walk: Walk, stage: Stage, rows: slice = ALL, columns: Columns = ALL) -> float:
-    """The largest between the value of the pass and the formula's, by the largest number.
-
-    NaN where no value is finite, so that there is nothing to compare.
-    """
-    value = walk[stage.name][rows].detach()
+def difference(values: PassValues, stage: Stage, rows: slice = ALL, columns: Some = ALL) -> float:
+    """How far the values of the pass are from those of the formula, as a share of the largest."""
+    value = values[stage.name][rows].detach()
     value = (value[:, columns] if stage.kind == "logits" else value).double()
-    found = again(walk, stage, rows, columns)
-    if torch.equal(value, found):
-        return 0.0
-    finite = value.isfinite()
-    if not torch.equal(finite, found.isfinite()):
-        return math.inf
-    if not finite.any():
-        return math.nan
-    largest = float(value[finite].abs().max())
-    return float((value - found)[finite].abs().max()) / (largest or 1.0)
+    return relative_error(value, again(values, stage, rows, columns))
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -117,13 +101,13 @@ def softmax(x: Tensor) -> Tensor:
 
 def _embed(one: Again) -> Tensor:
     scale = one.config.d_model**0.5 if one.config.scale_embedding else 1.0
-    ids = one.walk.ids(one.stage.stack)[one.rows]
+    ids = one.values.ids(one.stage.stack)[one.rows]
     rows: Tensor = one.module.weight[ids].double()
     return rows * scale
 
 
 def _positions(one: Again) -> Tensor:
-    places = one.walk.places(one.stage.stack)[one.rows]
+    places = positions_of(one.values.forward, one.stage.stack)[one.rows]
     if isinstance(one.module, PositionalEncoding):
         return sinusoids(places, one.config.d_model, one.config.pairs == "halves")
     rows: Tensor = one.module.table.weight[places + one.config.position_offset]
@@ -131,22 +115,26 @@ def _positions(one: Again) -> Tensor:
 
 
 def _segments(one: Again) -> Tensor:
-    return one.module.weight.double()[one.walk.segments(one.stage.stack)[one.rows]]
+    return one.module.weight.double()[one.values.segments(one.stage.stack)[one.rows]]
 
 
 def _projected(one: Again) -> Tensor:
     """One head's share of x W + b."""
     width = one.config.head_width
-    head = one.walk.head_of(one.stage, len(one.module.weight) // width)
+    head = one.values.head_of(len(one.module.weight) // width)
     mine = slice(head * width, (head + 1) * width)
     bias = one.module.bias
     return linear(one.read(), one.module.weight[mine], None if bias is None else bias[mine])
 
 
+def _linear(one: Again) -> Tensor:
+    return linear(one.read(), one.module.weight, one.module.bias)
+
+
 def _turned(one: Again) -> Tensor:
     """Every pair of numbers turned by position × its frequency; the rest is left alone."""
     config, x = one.config, one.read()
-    places = one.walk.places(one.stage.stack)[one.rows]
+    places = positions_of(one.values.forward, one.stage.stack)[one.rows]
     angles = places[:, None] * frequencies(config)  # in float32, as the model has them
     stretch = 1.0 if config.rope_scaling is None else config.rope_scaling.attention_factor
     cos, sin = angles.cos().double() * stretch, angles.sin().double() * stretch
@@ -162,12 +150,12 @@ def _turned(one: Again) -> Tensor:
 
 def _masked(one: Again) -> Tensor:
     logits = one.read() + (one.read(1) if len(one.stage.reads) > 1 else 0)
-    return torch.where(one.walk.mask(one.stage)[one.rows], logits, -torch.inf)
+    return torch.where(one.values.mask(one.stage)[one.rows], logits, -torch.inf)
 
 
 def _bias(one: Again) -> Tensor:
     """−slope × distance, or the number of the distance's bucket."""
-    places, head = one.walk.places(one.stage.stack), one.walk.head
+    places, head = positions_of(one.values.forward, one.stage.stack), one.values.head
     offsets = places[None, :] - places[one.rows][:, None]
     if one.config.positions == "alibi":
         return -slope(head, one.config.n_heads) * offsets.abs().double()
@@ -177,8 +165,8 @@ def _bias(one: Again) -> Tensor:
 
 def _concat(one: Again) -> Tensor:
     """Every head's outputs from its own weights and values, side by side."""
-    places = torch.arange(len(one.walk[one.stage.reads[0]]))[one.rows]
-    heads = head_outs(one.walk.forward, one.stage.name.removesuffix(".concat"), places)
+    places = torch.arange(len(one.values[one.stage.reads[0]]))[one.rows]
+    heads = head_outs(one.values.forward, one.stage.name.removesuffix(".concat"), places)
     return torch.cat(list(heads.double()), -1)
 
 
@@ -189,50 +177,51 @@ def _activation(one: Again) -> Tensor:
 
 def _pooled(one: Again) -> Tensor:
     x, pad = one.whole(), one.config.pad_id
-    ids = one.walk.ids(one.stage.stack)
+    ids = one.values.ids(one.stage.stack)
     real = x if pad is None else x[ids != pad]
     pick = {"first": lambda: real[:1], "last": lambda: real[-1:]}
     return pick.get(one.config.pooling, lambda: real.mean(0, keepdim=True))()
 
 
 def _class_hidden(one: Again) -> Tensor:
-    head: Any = one.walk.model.head
+    head: Any = one.values.model.head
     x = linear(one.read(), head.hidden.weight, head.hidden.bias)
     return activation(x, one.config.classifier_activation)
 
 
 def _class_logits(one: Again) -> Tensor:
-    head: Any = one.walk.model.head
+    head: Any = one.values.model.head
     return linear(one.read(), head.out.weight, head.out.bias)
 
 
 def _transform(one: Again) -> Tensor:
-    made: Any = one.walk.model.head.transform  # type: ignore[union-attr]
+    made: Any = one.values.model.head.transform  # type: ignore[union-attr]
     x = linear(one.read(), made.proj.weight, made.proj.bias)
     return norm(activation(x, one.config.activation), made.norm)
 
 
 def _logits(one: Again) -> Tensor:
-    head: Any = one.walk.model.head
-    words = one.walk.model.last_stack.embedding.weight if head.weight is None else head.weight
-    x = one.whole()[one.walk.rows(one.stage.name)][one.rows] * head.scale
+    head: Any = one.values.model.head
+    words = one.values.model.last_stack.embedding.weight if head.weight is None else head.weight
+    x = one.whole()[one.values.rows(one.stage.name)][one.rows] * head.scale
     bias = None if head.bias is None else head.bias[one.columns]
     return bend(linear(x, words[one.columns], bias), head.cap)
 
 
 FORMULAS: dict[str, Callable[[Again], Tensor]] = {
-    "tokens": lambda one: one.walk.ids(one.stage.stack)[one.rows].double(),
-    "embed": _embed,
+    "tokens": lambda one: one.values.ids(one.stage.stack)[one.rows].double(),
+    "embedding": _embed,
     "positions": _positions,
     "segments": _segments,
-    "begin": lambda one: torch.stack([one.read(i) for i in range(len(one.stage.reads))]).sum(0),
+    "sum": lambda one: torch.stack([one.read(i) for i in range(len(one.stage.reads))]).sum(0),
     "add": lambda one: one.read() + one.read(1),
     "norm": lambda one: norm(one.read(), one.module),
-    "norm behind": lambda one: norm(one.read(), one.module),
-    "final": lambda one: norm(one.read(), one.module),
+    "output norm": lambda one: norm(one.read(), one.module),
+    "stream norm": lambda one: norm(one.read(), one.module),
+    "final norm": lambda one: norm(one.read(), one.module),
     "head norm": lambda one: norm(one.read(), one.module),
     "projected": _projected,
-    "turned": _turned,
+    "rotated": _turned,
     "products": lambda one: one.read() @ one.whole(1).mT,
     "scores": lambda one: bend(one.read() * one.config.scale, one.config.attention_cap),
     "bias": _bias,
@@ -240,7 +229,10 @@ FORMULAS: dict[str, Callable[[Again], Tensor]] = {
     "weights": lambda one: softmax(one.read()),
     "head out": lambda one: one.read() @ one.whole(1),
     "concat": _concat,
-    "linear": lambda one: linear(one.read(), one.module.weight, one.module.bias),
+    "output projection": _linear,
+    "gate": _linear,
+    "up": _linear,
+    "down": _linear,
     "activation": _activation,
     "transform": _transform,
     "pooled": _pooled,

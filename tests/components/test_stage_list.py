@@ -1,4 +1,4 @@
-"""The spine of a pass in a real browser: folded but where one stands, moved by key and click."""
+"""The list of stages in a real browser: one section open, moved by key and click."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from tests.components.conftest import OpenDemo
 
 
 def here(page: Page) -> Locator:
-    return page.locator(".spine [aria-current=step]")
+    return page.locator(".stage_list [aria-current=step]")
 
 
-def test_only_the_section_in_which_one_stands_is_open_beside_the_length_of_the_stream(
+def test_only_the_section_of_the_chosen_stage_is_open_beside_the_norm_of_the_stream(
     open_demo: OpenDemo,
 ) -> None:
-    page = open_demo("spine", "small").page
-    view = page.locator(".view.spine")
+    page = open_demo("stage_list", "small").page
+    view = page.locator(".view.stage_list")
     expect(view.locator(".one")).to_have_text(["Tokens", "Sum"])
-    expect(view.locator(".bone > button span:first-child").first).to_have_text("<i>Embedding</i>")
+    first = view.locator(".section > button span:first-child").first
+    expect(first).to_have_text("<i>Embedding</i>")
     widths = [bar.evaluate("bar => bar.style.width") for bar in view.locator(".bar i").all()]
     assert widths == ["50%", "100%", "100%", "0%"]
-    expect(view.locator(".length").first).to_have_text("1.00")
+    expect(view.locator(".norm").first).to_have_text("1.00")
     expect(view.locator(".bar").last).to_be_hidden()
     expect(view.get_by_role("button", name="Back", exact=True)).to_be_disabled()
     view.get_by_role("button", name="Layer 1").click()
@@ -32,7 +33,7 @@ def test_only_the_section_in_which_one_stands_is_open_beside_the_length_of_the_s
 
 
 def test_keys_move_and_stop_at_both_ends_and_who_writes_does_not_move(open_demo: OpenDemo) -> None:
-    page = open_demo("spine", "small").page
+    page = open_demo("stage_list", "small").page
     for press, title in (
         ("ArrowLeft", "Tokens"),
         (" ", "Sum"),
@@ -50,13 +51,13 @@ def test_keys_move_and_stop_at_both_ends_and_who_writes_does_not_move(open_demo:
     page.get_by_role("button", name="To the end").click()
     expect(here(page)).to_have_text("Logits")
     expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
-    expect(page.locator(".spine .spoken")).to_have_text("Answer, Logits")
+    expect(page.locator(".stage_list .spoken")).to_have_text("Answer, Logits")
 
 
-def test_in_a_long_list_one_stands_in_sight_and_the_page_stays(open_demo: OpenDemo) -> None:
-    page = open_demo("spine", "long").page
+def test_in_a_long_list_the_chosen_stage_is_in_view(open_demo: OpenDemo) -> None:
+    page = open_demo("stage_list", "long").page
     page.get_by_role("button", name="To the end").click()
     expect(here(page)).to_have_text("Logits")
     expect(here(page)).to_be_in_viewport()
-    assert page.locator(".spine .stage").evaluate("stage => stage.scrollTop") > 0
+    assert page.locator(".stage_list .stage").evaluate("stage => stage.scrollTop") > 0
     assert page.locator("[data-testid=stMain]").evaluate("main => main.scrollTop") == 0

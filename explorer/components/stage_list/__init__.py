@@ -1,7 +1,7 @@
-"""The spine of a pass: all its stages on one line, where one stands, and how to move on.
+"""The stages of a forward pass in a list: which one is chosen, and buttons to the next.
 
-Sections are folded but for the one in which one stands. A click, the buttons, Space and
-the arrow keys move; only then is the server asked.
+Only the section of the chosen stage is open. A click, the buttons, Space and the arrow keys
+choose another stage; only then does the page run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from explorer.components import events, wire
 from explorer.components.mounting import View
 
 HTML = """
-<nav class="view spine" aria-label="Stages of the pass">
+<nav class="view stage_list" aria-label="Stages of the forward pass">
   <div class="moves">
     <button type="button" class="back">Back</button>
     <span class="where"></span>
@@ -26,23 +26,23 @@ HTML = """
 </nav>
 """
 
-_VIEW = View("spine", HTML)
+_VIEW = View("stage_list", HTML)
 
 
 @dataclass(frozen=True)
-class Bone:
-    """One section: its title, its stages, and how long the stream is behind it."""
+class StageSection:
+    """One section: its title, its stages, and the norm of the residual stream behind it."""
 
     title: str
     stages: tuple[str, ...]
     branches: tuple[str, ...]
     on_line: tuple[bool, ...]
-    length: float
-    said: str
+    norm: float
+    label: str
 
 
-def spine(
-    bones: Sequence[Bone],
+def stage_list(
+    sections: Sequence[StageSection],
     *,
     key: str,
     at: int,
@@ -51,7 +51,7 @@ def spine(
     note: str,
 ) -> None:
     """Draw the stages of all sections; `on_move(stage)` is called before the next run."""
-    count = sum(len(bone.stages) for bone in bones)
+    count = sum(len(section.stages) for section in sections)
 
     def hand_over() -> None:
         chosen = events.cell(events.event(key, "chosen"), 1, count)
@@ -60,31 +60,31 @@ def spine(
 
     _VIEW(
         key=key,
-        data=encode(bones, note, name=key),
+        data=encode(sections, note, name=key),
         height=height,
         choice=[0, at],
         on_chosen_change=hand_over,
     )
 
 
-def encode(bones: Sequence[Bone], note: str, *, name: str) -> bytes:
+def encode(sections: Sequence[StageSection], note: str, *, name: str) -> bytes:
     """All sections as one message."""
-    lengths = [bone.length if math.isfinite(bone.length) else 0.0 for bone in bones]
-    longest = max(lengths, default=0.0)
+    norms = [section.norm if math.isfinite(section.norm) else 0.0 for section in sections]
+    longest = max(norms, default=0.0)
     header = {
         "name": name,
         "tells": True,
         "note": note,
-        "bones": [
+        "sections": [
             {
-                "title": bone.title,
-                "stages": list(bone.stages),
-                "branches": list(bone.branches),
-                "onLine": list(bone.on_line),
-                "share": round(length / longest, 4) if longest else 0.0,
-                "said": bone.said,
+                "title": section.title,
+                "stages": list(section.stages),
+                "branches": list(section.branches),
+                "onLine": list(section.on_line),
+                "share": round(norm / longest, 4) if longest else 0.0,
+                "label": section.label,
             }
-            for bone, length in zip(bones, lengths, strict=True)
+            for section, norm in zip(sections, norms, strict=True)
         ],
     }
     return wire.pack(header)

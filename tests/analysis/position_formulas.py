@@ -1,4 +1,4 @@
-"""The formulas of the four schemes of positions, written anew for the stages of a pass.
+"""The oracle of positions: the formulas of the four schemes, written out once more.
 
 Nothing of `models.positional` is used: a mistake there is seen here. Rotary frequencies and
 the buckets of distances are in float32, as published, or far angles and the bounds of the
