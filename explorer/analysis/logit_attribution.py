@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.frozen_norms import Before, before_activation, before_linear, before_norm
-from explorer.analysis.output_change import has_words, last_streams, logits, tokens_read
+from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import Written, block_at
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.output_tokens import tokens_read
 from models.heads import ClassifierHead, LanguageModelHead
 
 
@@ -85,7 +86,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
                 constant += added + bias
         embedding, added = _embedding(forward, places, direction)
     logit = _in_pass(forward, place, option)
-    again = float(logits(forward, place)[option]) if logit is None else logit
+    again = float(logits_at(forward.trace, place, forward.row)[option]) if logit is None else logit
     return Contributions(
         heads, feed_forward, embedding, constant + added, again, in_pass=logit is not None
     )

@@ -1,4 +1,4 @@
-"""The text passed once more with the reader's edits, and which of them do not fit it."""
+"""The forward pass with the reader's interventions, and which of them do not apply."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from explorer.catalog.entries import Opened
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.results_cache import kept
-from explorer.interventions.core_edits import Misfit, change, check
-from explorer.interventions.edits import CutEdge, Edit, Patch, ReplaceToken
+from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken
+from explorer.interventions.to_core import NotApplicableError, check_applicable, core_edit
 from explorer.text import Token
 from models import interventions as core
 from models.interventions import EditError
@@ -23,113 +23,113 @@ MOST_WEIGHTS = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Edited:
-    """What became of a reading: the pass with all edits that fit, and why the others do not.
+class EditedPass:
+    """The pass with all interventions that apply, and why the others do not.
 
-    `set_aside` has them by their place among the edits; `in_core` is what was made in the
-    pass itself.
+    `not_applicable` has the reasons by index among the interventions; `core_edits` is what was
+    applied in the pass itself.
     """
 
     forward: ForwardPass
-    made: tuple[Edit, ...] = ()
-    set_aside: Mapping[int, str] = field(default_factory=dict)
-    in_core: tuple[core.Edit, ...] = ()
+    applied: tuple[Intervention, ...] = ()
+    not_applicable: Mapping[int, str] = field(default_factory=dict)
+    core_edits: tuple[core.Edit, ...] = ()
 
 
-def edited(opened: Opened, forward: ForwardPass, edits: Sequence[Edit]) -> Edited:
-    """The text passed once more with these edits; made once and kept.
+def run_edited(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
+    """The text once more with these interventions; run once and kept.
 
     One more pass, in time and memory like the first, and one for each text that is patched
     from. Cut edges hold their layers' weights, `MOST_WEIGHTS` in all.
     """
     if not edits:
-        return Edited(forward)
+        return EditedPass(forward)
     key = ("edited", forward.text, forward.pair, tuple(edits))
-    return kept(
-        opened, key, lambda: _edited(opened, forward, edits), lambda made: made.forward.bytes
-    )
+    return kept(opened, key, lambda: _run(opened, forward, edits), lambda made: made.forward.bytes)
 
 
-def misfit(opened: Opened, forward: ForwardPass, before: Sequence[Edit], edit: Edit) -> str:
-    """Why this edit could not be made after those before, in a sentence; nothing if it can.
+def why_not_applicable(
+    opened: Opened, forward: ForwardPass, before: Sequence[Intervention], edit: Intervention
+) -> str:
+    """Why this intervention does not apply after those before, in a sentence; empty if it does.
 
-    What of those is set aside takes nothing.
+    Those before that do not apply count for nothing.
     """
     limits = _Limits()
     for each in before:
-        with suppress(Misfit):
+        with suppress(NotApplicableError):
             limits.count(opened, forward, each)
     try:
-        _as_core(opened, forward, edit, limits)
-    except (Misfit, EditError) as error:
+        _to_core(opened, forward, edit, limits)
+    except (NotApplicableError, EditError) as error:
         return str(error)
     return ""
 
 
-def _edited(opened: Opened, forward: ForwardPass, edits: Sequence[Edit]) -> Edited:
+def _run(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
     source, target = list(forward.source), list(forward.target)
-    made: list[Edit] = []
-    set_aside: dict[int, str] = {}
-    in_core: list[core.Edit] = []
+    applied: list[Intervention] = []
+    not_applicable: dict[int, str] = {}
+    core_edits: list[core.Edit] = []
     limits = _Limits()
-    for place, edit in enumerate(edits):
+    for index, edit in enumerate(edits):
         try:
-            in_core += _as_core(opened, forward, edit, limits)
-        except (Misfit, EditError) as error:
-            set_aside[place] = str(error)
+            core_edits += _to_core(opened, forward, edit, limits)
+        except (NotApplicableError, EditError) as error:
+            not_applicable[index] = str(error)
             continue
-        made.append(edit)
+        applied.append(edit)
         if isinstance(edit, ReplaceToken):
             row = source if edit.part.startswith("encoder") else target
-            row[edit.position] = _token(opened, row[edit.position], edit.token)
+            row[edit.position] = _replacement(opened, row[edit.position], edit.token)
     try:
-        passed = rerun(opened, forward, tuple(source), tuple(target), in_core)
-    except EditError as error:  # they fit one by one and not together
-        return Edited(forward, set_aside=dict.fromkeys(range(len(edits)), str(error)))
-    return Edited(passed, tuple(made), set_aside, tuple(in_core))
+        again = rerun(opened, forward, tuple(source), tuple(target), core_edits)
+    except EditError as error:  # each applies alone, but not all together
+        return EditedPass(forward, not_applicable=dict.fromkeys(range(len(edits)), str(error)))
+    return EditedPass(again, tuple(applied), not_applicable, tuple(core_edits))
 
 
-def _as_core(
-    opened: Opened, forward: ForwardPass, edit: Edit, limits: _Limits
+def _to_core(
+    opened: Opened, forward: ForwardPass, edit: Intervention, limits: _Limits
 ) -> tuple[core.Edit, ...]:
-    """The edit as the core makes it; a token is replaced before the pass. Misfit if it cannot."""
+    """The edit of the core; none for a token, which is replaced before the pass."""
     limits.count(opened, forward, edit)
-    return () if isinstance(edit, ReplaceToken) else (change(opened, forward, edit),)
+    return () if isinstance(edit, ReplaceToken) else (core_edit(opened, forward, edit),)
 
 
 class _Limits:
-    """What all edits of a pass may take together."""
+    """What all interventions of a pass may take together."""
 
     def __init__(self) -> None:
         self.texts: set[str] = set()
-        self.held: dict[tuple[str, int], int] = {}
+        self.weights: dict[tuple[str, int], int] = {}
 
-    def count(self, opened: Opened, forward: ForwardPass, edit: Edit) -> None:
-        """One more. Misfit where it is too much or has no place here, and it is not counted.
+    def count(self, opened: Opened, forward: ForwardPass, edit: Intervention) -> None:
+        """One more. NotApplicableError where it does not apply or is too much; not counted then.
 
-        A text that cannot be read counts too.
+        A text that cannot be encoded counts too.
         """
-        check(opened, forward, edit)
+        check_applicable(opened, forward, edit)
         if isinstance(edit, Patch):
             if len(self.texts | {edit.text}) > MOST_TEXTS:
-                raise Misfit(
-                    f"At most {MOST_TEXTS} texts are patched from: patch from one of them, or "
+                raise NotApplicableError(
+                    f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or "
                     "remove the patches from another."
                 )
             self.texts.add(edit.text)
         if isinstance(edit, CutEdge):
             rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
             more = {(edit.part, edit.layer): forward.part(edit.part).heads * rows * columns}
-            if sum((self.held | more).values()) > MOST_WEIGHTS:
-                raise Misfit(
+            if sum((self.weights | more).values()) > MOST_WEIGHTS:
+                raise NotApplicableError(
                     "The text is too long to hold all weights of every layer with a cut edge: "
                     "shorten it, or cut edges in fewer layers."
                 )
-            self.held |= more
+            self.weights |= more
 
 
-def _token(opened: Opened, before: Token, number: int) -> Token:
-    """The new token in the place of the old."""
-    token = opened.tokenizer.token(number)
+def _replacement(opened: Opened, before: Token, token_id: int) -> Token:
+    """The new token, where the old one was."""
+    token = opened.tokenizer.token(token_id)
     place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
     return dataclasses.replace(token, **place)

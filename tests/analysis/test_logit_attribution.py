@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from explorer.analysis.logit_attribution import Contributions, contributions
-from explorer.analysis.output_change import logits, tokens_read
+from explorer.analysis.output_change import logits_at
 from explorer.catalog import entries
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.output_tokens import tokens_read
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
 from tests.analysis.conftest import TEXT
@@ -25,9 +26,9 @@ def all_of(found: ForwardPass) -> list[Contributions]:
     made = []
     last = len(tokens_read(found)) - 1
     for place in {0, last // 2, last}:
-        for option in (int(logits(found, place).argmax()), 1):
+        for option in (int(logits_at(found.trace, place).argmax()), 1):
             made.append(contributions(found, place, option))
-            again = float(logits(found, place)[option])
+            again = float(logits_at(found.trace, place)[option])
             assert made[-1].logit == pytest.approx(again, rel=1e-6, abs=1e-6)
     return made
 
@@ -78,5 +79,5 @@ def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
     with torch.no_grad():
         block.self_attn.o_proj.weight[:, : block.self_attn.d_head] = 0
     without = forward_pass.run_batch_uncached(opened, (TEXT,))[0]
-    lost = float(logits(found, 3)[2] - logits(without, 3)[2])
+    lost = float(logits_at(found.trace, 3)[2] - logits_at(without.trace, 3)[2])
     assert float(one.heads["decoder.self_attn"][0, 0]) == pytest.approx(lost, abs=1e-9)
