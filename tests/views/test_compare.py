@@ -17,7 +17,7 @@ from tests.apps import said, taken, views
 from tests.runs.making import tiny_run
 from tests.views.drawing import pasted, press, put_state
 
-ALIKE = "divergence of their rows: 0 bits"
+ALIKE = "Jensen–Shannon divergence of their rows: 0 bits"
 SECOND_HEAD = AblateHead("decoder.self_attn", 0, 1)
 EDITS = to_address(EditHistory((SECOND_HEAD,), 1))
 

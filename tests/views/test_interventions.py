@@ -251,7 +251,7 @@ def test_what_is_too_much_together_is_set_aside(monkeypatch: pytest.MonkeyPatch)
     found = open_model("letters")
     short, long = (len(run_text(found, text).target) for text in ("the cat", "the cat and the hat"))
     assert 2 * short**2 <= long**2
-    monkeypatch.setattr(edited_pass, "MAX_EDITS_WEIGHTS", found.config.n_heads * long**2)
+    monkeypatch.setattr(edited_pass, "MOST_WEIGHTS", found.config.n_heads * long**2)
     cuts = (CutEdge(D, 0, 0, 1, 0), CutEdge(D, 1, 0, 1, 0))
     at = page(edits=to_address(EditHistory(cuts, 2)), text="the cat")
     assert "not apply" not in said(at)
