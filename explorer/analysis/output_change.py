@@ -18,30 +18,15 @@ AT_ONCE = 64
 """Positions whose logits over the whole vocabulary are in memory together."""
 
 
-@dataclass(frozen=True)
-class Option:
-    """One possible output, a token or a class, and its probability in both passes."""
-
-    index: int
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Loss:
-    """Cross-entropy of the text itself in nats per token, a mean over so many tokens."""
-
-    before: float
-    after: float
-    tokens: int
-
-
 @dataclass(frozen=True, eq=False)
 class ChangeOverText:
-    """KL in nats at every position, (tokens,); the loss where the model predicts next tokens."""
+    """KL in nats at every position, (tokens,), and the cross-entropy of the text.
+
+    `loss` is before and after, in nats per token; None where no next token is predicted.
+    """
 
     kl: Tensor
-    loss: Loss | None
+    loss: tuple[float, float] | None
 
 
 def has_words(config: TransformerConfig) -> bool:
@@ -82,12 +67,12 @@ def _kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     return (log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0)
 
 
-def options(before: Tensor, after: Tensor, most: int = 6) -> list[Option]:
-    """The likeliest of each, in one list that is sorted by the probability before."""
-    p, q = (each.double().softmax(-1) for each in (before, after))
-    most = min(most, len(p))
-    found = dict.fromkeys([*p.topk(most).indices.tolist(), *q.topk(most).indices.tolist()])
-    return [Option(i, float(p[i]), float(q[i])) for i in sorted(found, key=lambda i: -float(p[i]))]
+def likeliest(before: Tensor, after: Tensor, most: int = 6) -> list[int]:
+    """The likeliest options of each of these logits, in one list, likeliest before first."""
+    most = min(most, len(before))
+    both = [each.topk(most).indices for each in (before, after)]
+    found = dict.fromkeys(torch.cat(both).tolist())
+    return sorted(found, key=lambda option: -float(before[option]))
 
 
 def over_text(before: Trace, after: Trace, predicted: tuple[Tensor, Tensor]) -> ChangeOverText:
@@ -111,9 +96,9 @@ def over_text(before: Trace, after: Trace, predicted: tuple[Tensor, Tensor]) -> 
             here = ids[some]
             found.append(logs[: len(here)].gather(-1, here[:, None])[:, 0])
     loss = None
-    if tokens := len(predicted[0]):
+    if len(predicted[0]):
         old, new = (-float(torch.cat(found).mean()) for found in log_likelihoods)
-        loss = Loss(old, new, tokens)
+        loss = old, new
     return ChangeOverText(torch.cat(divergences), loss)
 
 

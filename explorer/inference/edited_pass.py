@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from explorer.catalog.entries import Opened
@@ -51,81 +50,70 @@ def run_edited(opened: Opened, forward: ForwardPass, edits: Sequence[Interventio
 def why_not_applicable(
     opened: Opened, forward: ForwardPass, before: Sequence[Intervention], edit: Intervention
 ) -> str:
-    """Why this intervention does not apply after those before, in a sentence; empty if it does.
-
-    Those before that do not apply count for nothing.
-    """
-    limits = _Limits()
-    for each in before:
-        with suppress(NotApplicableError):
-            limits.count(opened, forward, each)
-    try:
-        _to_core(opened, forward, edit, limits)
-    except (NotApplicableError, EditError) as error:
-        return str(error)
-    return ""
+    """Why this intervention does not apply after those before, in a sentence; empty if it does."""
+    _, reasons = _to_core(opened, forward, (*before, edit))
+    return reasons.get(len(before), "")
 
 
 def _run(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
+    in_core, reasons = _to_core(opened, forward, edits)
+    applied = tuple(edit for index, edit in enumerate(edits) if index not in reasons)
     source, target = list(forward.source), list(forward.target)
-    applied: list[Intervention] = []
-    not_applicable: dict[int, str] = {}
-    core_edits: list[core.Edit] = []
-    limits = _Limits()
-    for index, edit in enumerate(edits):
-        try:
-            core_edits += _to_core(opened, forward, edit, limits)
-        except (NotApplicableError, EditError) as error:
-            not_applicable[index] = str(error)
-            continue
-        applied.append(edit)
+    for edit in applied:
         if isinstance(edit, ReplaceToken):
             row = source if edit.part.startswith("encoder") else target
             row[edit.position] = _replacement(opened, row[edit.position], edit.token)
     try:
-        again = rerun(opened, forward, tuple(source), tuple(target), core_edits)
+        again = rerun(opened, forward, tuple(source), tuple(target), in_core)
     except EditError as error:  # each applies alone, but not all together
         return EditedPass(forward, not_applicable=dict.fromkeys(range(len(edits)), str(error)))
-    return EditedPass(again, tuple(applied), not_applicable, tuple(core_edits))
+    return EditedPass(again, applied, reasons, tuple(in_core))
 
 
 def _to_core(
-    opened: Opened, forward: ForwardPass, edit: Intervention, limits: _Limits
-) -> tuple[core.Edit, ...]:
-    """The edit of the core; none for a token, which is replaced before the pass."""
-    limits.count(opened, forward, edit)
-    return () if isinstance(edit, ReplaceToken) else (core_edit(opened, forward, edit),)
+    opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]
+) -> tuple[list[core.Edit], dict[int, str]]:
+    """The edits of the core in order, and by index why an intervention does not apply.
+
+    What does not apply counts for nothing; but a text that cannot be encoded is one of the
+    texts. A token is replaced before the pass, not by an edit of the core.
+    """
+    in_core: list[core.Edit] = []
+    reasons: dict[int, str] = {}
+    texts: set[str] = set()
+    weights: dict[tuple[str, int], int] = {}
+    for index, edit in enumerate(edits):
+        try:
+            check_applicable(opened, forward, edit)
+            if isinstance(edit, Patch):
+                _check_texts(texts | {edit.text})
+                texts.add(edit.text)
+            if isinstance(edit, CutEdge):
+                rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
+                count = forward.part(edit.part).heads * rows * columns
+                _check_weights(weights | {(edit.part, edit.layer): count})
+                weights[edit.part, edit.layer] = count
+            if not isinstance(edit, ReplaceToken):
+                in_core.append(core_edit(opened, forward, edit))
+        except (NotApplicableError, EditError) as error:
+            reasons[index] = str(error)
+    return in_core, reasons
 
 
-class _Limits:
-    """What all interventions of a pass may take together."""
+def _check_texts(texts: set[str]) -> None:
+    if len(texts) > MOST_TEXTS:
+        raise NotApplicableError(
+            f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove "
+            "the patches from another."
+        )
 
-    def __init__(self) -> None:
-        self.texts: set[str] = set()
-        self.weights: dict[tuple[str, int], int] = {}
 
-    def count(self, opened: Opened, forward: ForwardPass, edit: Intervention) -> None:
-        """One more. NotApplicableError where it does not apply or is too much; not counted then.
-
-        A text that cannot be encoded counts too.
-        """
-        check_applicable(opened, forward, edit)
-        if isinstance(edit, Patch):
-            if len(self.texts | {edit.text}) > MOST_TEXTS:
-                raise NotApplicableError(
-                    f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or "
-                    "remove the patches from another."
-                )
-            self.texts.add(edit.text)
-        if isinstance(edit, CutEdge):
-            rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
-            more = {(edit.part, edit.layer): forward.part(edit.part).heads * rows * columns}
-            if sum((self.weights | more).values()) > MOST_WEIGHTS:
-                raise NotApplicableError(
-                    "The text is too long to hold all weights of every layer with a cut edge: "
-                    "shorten it, or cut edges in fewer layers."
-                )
-            self.weights |= more
+def _check_weights(weights: Mapping[tuple[str, int], int]) -> None:
+    if sum(weights.values()) > MOST_WEIGHTS:
+        raise NotApplicableError(
+            "The text is too long to hold all weights of every layer with a cut edge: shorten "
+            "it, or cut edges in fewer layers."
+        )
 
 
 def _replacement(opened: Opened, before: Token, token_id: int) -> Token:

@@ -13,19 +13,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from explorer.interventions.edits import (
-    AblateAttention,
-    AblateHead,
-    AblateMlp,
-    CutEdge,
-    EditHistory,
-    HideKey,
-    Intervention,
-    MaskCell,
-    Patch,
-    PresetMask,
-    ReplaceToken,
-)
+from explorer.interventions import edits
+from explorer.interventions.edits import EditHistory, Intervention
 
 VERSION = "1"
 MAX_CHARACTERS = 1_500
@@ -45,15 +34,15 @@ PRESET_LETTERS = {
 }
 TO_LETTERS = {"zero": "z", "mean": "m"}
 KINDS: dict[str, type[Any]] = {
-    "h": AblateHead,
-    "a": AblateAttention,
-    "f": AblateMlp,
-    "x": CutEdge,
-    "m": PresetMask,
-    "c": MaskCell,
-    "k": HideKey,
-    "t": ReplaceToken,
-    "p": Patch,
+    "h": edits.AblateHead,
+    "a": edits.AblateAttention,
+    "f": edits.AblateMlp,
+    "x": edits.CutEdge,
+    "m": edits.PresetMask,
+    "c": edits.MaskCell,
+    "k": edits.HideKey,
+    "t": edits.ReplaceToken,
+    "p": edits.Patch,
 }
 KIND_LETTERS = {kind: letter for letter, kind in KINDS.items()}
 Codec = tuple[Callable[[Any], str], Callable[[str], Any]]
@@ -159,13 +148,13 @@ def from_address(text: str) -> tuple[EditHistory, tuple[str, ...]]:
             f"“{text[:40]}” in the address is not a list of interventions that this version "
             "reads, so none was applied.",
         )
-    edits: list[Intervention] = []
+    found: list[Intervention] = []
     notes: list[str] = []
     active = done
     for index, each in enumerate(rest):
         try:
-            edits.append(edit_from_text(each))
+            found.append(edit_from_text(each))
         except ValueError:
             notes.append(f"“{each[:40]}” in the address is not an intervention and was dropped.")
             active -= index < done
-    return EditHistory(tuple(edits), active), tuple(notes)
+    return EditHistory(tuple(found), active), tuple(notes)

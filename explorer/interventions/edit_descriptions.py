@@ -6,18 +6,8 @@ from collections.abc import Sequence
 
 from explorer.catalog.entries import Opened
 from explorer.inference.forward_pass import ForwardPass
-from explorer.interventions.edits import (
-    AblateAttention,
-    AblateHead,
-    AblateMlp,
-    CutEdge,
-    HideKey,
-    Intervention,
-    MaskCell,
-    Patch,
-    PresetMask,
-    ReplaceToken,
-)
+from explorer.interventions import edits
+from explorer.interventions.edits import Intervention
 from explorer.interventions.to_core import token_label
 from explorer.text import Token
 
@@ -46,28 +36,28 @@ def describe_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> s
     rows = forward.rows(edit.part) if exists else ()
     columns = forward.columns(edit.part) if exists else ()
     match edit:
-        case AblateHead(head=head, to=to):
+        case edits.AblateHead(head=head, to=to):
             return f"{where}, head {head}: {to} ablation"
-        case AblateAttention(to=to):
+        case edits.AblateAttention(to=to):
             return f"{where}, attention: {to} ablation"
-        case AblateMlp(to=to):
+        case edits.AblateMlp(to=to):
             return f"{where}, feed-forward: {to} ablation"
-        case CutEdge(head=head, query=query, key=key, to=to):
+        case edits.CutEdge(head=head, query=query, key=key, to=to):
             which = "every head" if head is None else f"head {head}"
             edge = f"{_named(rows, query)} → {_named(columns, key)}"
             return f"{where}, {which}: edge {edge} set to {to}"
-        case PresetMask(preset=preset, n=n):
+        case edits.PresetMask(preset=preset, n=n):
             return f"{where}, mask: {PRESET_WORDS[preset].format(n=n)}"
-        case MaskCell(query=query, key=key, allowed=allowed):
+        case edits.MaskCell(query=query, key=key, allowed=allowed):
             may = "may" if allowed else "may not"
             return f"{where}: {_named(rows, query)} {may} attend to {_named(columns, key)}"
-        case HideKey(key=key):
+        case edits.HideKey(key=key):
             return f"{where}: key {_named(columns, key)} masked for every query"
-        case ReplaceToken(position=position, token=token, word=word):
+        case edits.ReplaceToken(position=position, token=token, word=word):
             tokens = forward.source if edit.part.startswith("encoder") else forward.target
             label = word or token_label(opened, token)
             return f"{title}{_named(tokens, position)} replaced by “{label}”"
-        case Patch(head=head, position=position, text=text):
+        case edits.Patch(head=head, position=position, text=text):
             what = "residual stream after it" if head is None else f"head {head}"
             return f"{where}, {what} at {_named(rows, position)}: patched from “{text[:60]}”"
     raise AssertionError(edit)

@@ -11,18 +11,8 @@ from explorer.catalog.attention_parts import site
 from explorer.catalog.entries import Opened
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
 from explorer.inference.results_cache import kept
-from explorer.interventions.edits import (
-    AblateAttention,
-    AblateHead,
-    AblateMlp,
-    CutEdge,
-    HideKey,
-    Intervention,
-    MaskCell,
-    Patch,
-    PresetMask,
-    ReplaceToken,
-)
+from explorer.interventions import edits
+from explorer.interventions.edits import Intervention
 from models import interventions as core
 from models.masking import causal_mask
 from models.transformer import EVERYWHERE
@@ -51,13 +41,13 @@ def check_applicable(opened: Opened, forward: ForwardPass, edit: Intervention) -
             raise NotApplicableError(f"There is no {what} {number} here: there are {count}.")
     is_cross = edit.part == "decoder.cross_attn"
     match edit:
-        case PresetMask(preset=preset) if is_cross and preset not in ("none", "padding"):
+        case edits.PresetMask(preset=preset) if is_cross and preset not in ("none", "padding"):
             raise NotApplicableError("Queries and keys of cross-attention are of two texts.")
-        case PresetMask(n=n) if n < 1:
+        case edits.PresetMask(n=n) if n < 1:
             raise NotApplicableError("The size must be at least 1.")
-        case AblateMlp() if is_cross or not opened.config.d_ff:
+        case edits.AblateMlp() if is_cross or not opened.config.d_ff:
             raise NotApplicableError("There is no feed-forward layer there.")
-        case ReplaceToken(token=token, word=word):
+        case edits.ReplaceToken(token=token, word=word):
             known = opened.config.vocab_size
             if edit.part.startswith("encoder"):
                 known = opened.config.src_vocab_size or known
@@ -67,7 +57,7 @@ def check_applicable(opened: Opened, forward: ForwardPass, edit: Intervention) -
                 raise NotApplicableError(
                     f"“{word}” was chosen in another model; its token ID is “{here}” here."
                 )
-        case Patch(head=None) if is_cross:
+        case edits.Patch(head=None) if is_cross:
             raise NotApplicableError("The residual stream is patched in the decoder itself.")
 
 
@@ -84,27 +74,27 @@ def core_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> core.
     block = f"{stack}.*" if layer is None else f"{stack}.{layer}"
     at = f"{block}.{attention}"
     match edit:
-        case AblateHead(head=head, to=to):
+        case edits.AblateHead(head=head, to=to):
             return _ablation(f"{at}.head_out", to, head)
-        case AblateAttention(to=to):
+        case edits.AblateAttention(to=to):
             return _ablation(f"{at}.out", to)
-        case AblateMlp(to=to):
+        case edits.AblateMlp(to=to):
             return _ablation(f"{block}.mlp.out", to)
-        case CutEdge(head=head, query=query, key=key, to=to):
+        case edits.CutEdge(head=head, query=query, key=key, to=to):
             return core.SetCell(f"{at}.weights", query, key, None if to == "mean" else 0.0, head)
-        case PresetMask():
+        case edits.PresetMask():
             return core.Replace(f"{at}.mask", preset_mask(forward, edit)[None, None])
-        case MaskCell(query=query, key=key, allowed=allowed):
+        case edits.MaskCell(query=query, key=key, allowed=allowed):
             return core.SetCell(f"{at}.mask", query, key, allowed)
-        case HideKey(key=key):
+        case edits.HideKey(key=key):
             return core.ForbidKey(f"{at}.mask", key)
-        case Patch(head=None, position=position, text=text):
+        case edits.Patch(head=None, position=position, text=text):
             other, stream = (
                 same_length_pass(opened, forward, edit.part, text),
                 f"{block}.resid_post",
             )
             return core.ReplaceAt(stream, position, other.trace[stream][0, position])
-        case Patch(head=int(head), position=position, text=text):
+        case edits.Patch(head=int(head), position=position, text=text):
             other = same_length_pass(opened, forward, edit.part, text)
             value = head_output(other, edit.part, edit.layer, head, position)
             return core.ReplaceAt(f"{at}.head_out", position, value, head)
@@ -115,7 +105,7 @@ def _ablation(where: str, to: str, head: int | None = None) -> core.Edit:
     return core.Mean(where, head) if to == "mean" else core.Scale(where, head=head)
 
 
-def preset_mask(forward: ForwardPass, edit: PresetMask) -> Tensor:
+def preset_mask(forward: ForwardPass, edit: edits.PresetMask) -> Tensor:
     """Which key (column) each query (row) may attend to, (queries, keys). Sizes are tokens.
 
     A window, a block or the padding of a decoder stays causal. Every query may attend to a

@@ -49,10 +49,9 @@ def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPat
     loss = whole.loss
     assert loss is not None
     ids = ids_of([forward.target])[0]
-    for value, seen in ((loss.before, forward), (loss.after, again)):
+    for value, seen in zip(loss, (forward, again), strict=True):
         expected = F.cross_entropy(logits(seen)[:-1].double(), ids[1:])
         assert abs(value - float(expected)) < 1e-6
-    assert loss.tokens == len(ids) - 1
     _, its = opened("reverse")
     assert over_text(its, its).loss is None, "it predicts no next token"
 
@@ -71,7 +70,7 @@ def test_options_are_the_likeliest_of_both() -> None:
         again = run_edited(found, forward, (AblateAttention(forward.parts[-1].name, 0),)).forward
         place = first_place(found, tokens_read(forward))
         mine, theirs = (output_change.logits_at(each.trace, place) for each in (forward, again))
-        listed = output_change.options(mine, theirs, most=3)
-        assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in listed}, name
-        before = [each.before for each in listed]
+        listed = output_change.likeliest(mine, theirs, most=3)
+        assert {int(mine.argmax()), int(theirs.argmax())} <= set(listed), name
+        before = mine[listed].tolist()
         assert before == sorted(before, reverse=True), name

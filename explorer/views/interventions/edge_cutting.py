@@ -14,6 +14,7 @@ from explorer.analysis.faithfulness import (
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
+from explorer.app.number_controls import whole
 from explorer.app.progress import bar
 from explorer.charts.before_after import Point, by_edges
 from explorer.inference.edited_pass import EditedPass
@@ -40,15 +41,7 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scope = one_of("Edges of", "edges_of", (THIS_HEAD, WHOLE_LAYER))
-        seed = st.number_input(
-            "Random seed",
-            min_value=0,
-            max_value=9_999,
-            value=0,
-            key="draw_seed",
-            bind="query-params",
-            width=160,
-        )
+        seed = whole("Random seed", "draw_seed", 0, 9_999, 0, width=160)
     head = at.head if scope == THIS_HEAD else None
     which = at.part, at.layer, head
 
@@ -65,13 +58,13 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     except TooManyEdgesError as error:
         st.text(str(error))
         return lines
-    key = ("faithfulness", *identity(edited), *which, position, int(seed or 0))
+    key = ("faithfulness", *identity(edited), *which, position, seed)
     if not is_started("cuts", (opened.name, *key), cost):
         return lines
 
     def measure() -> Faithfulness:
         with bar("Cutting edges") as report:
-            return faithfulness(base, *which, int(seed or 0), report=report)
+            return faithfulness(base, *which, seed, report=report)
 
     found = kept(opened, key, measure, lambda made: made.random.nbytes)
     if not found.counts:

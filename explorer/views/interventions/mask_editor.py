@@ -7,6 +7,7 @@ import torch
 
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token
+from explorer.app.number_controls import whole
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask
@@ -55,16 +56,7 @@ def _draw_preset_form(context: PageContext, layer: int | None) -> None:
     preset = PRESETS[one_of("Mask", "mask_preset", names)]
     size = 1
     if preset in SIZED:
-        typed = st.number_input(
-            "Size in tokens",
-            min_value=1,
-            max_value=LARGEST_SIZE,
-            value=2,
-            key="mask_size",
-            bind="query-params",
-            width=140,
-        )
-        size = int(typed or 1)
+        size = whole("Size in tokens", "mask_size", 1, LARGEST_SIZE, 2, width=140)
     edit = PresetMask(part, layer, preset, size)
     edit_button(context, edit, "Set the mask", "set_mask", type="primary")
     if preset == "padding":

@@ -44,14 +44,15 @@ def draw_output_change(
     if opened.config.kind == "encoder-decoder":
         draw_answers(opened, before, after)
     old, new = (logits_at(each.forward.trace, position) for each in (before, after))
-    found = output_change.options(old, new)
-    labels = [option_name(opened, each.index) for each in found]
-    bars = paired(labels, [each.before for each in found], [each.after for each in found])
+    found = output_change.likeliest(old, new)
+    labels = [option_name(opened, option) for option in found]
+    probabilities = (each.double().softmax(-1)[found].tolist() for each in (old, new))
+    bars = paired(labels, *probabilities)
     with st.container(key="probabilities"):
         st.vega_lite_chart(bars, width="stretch", height=BARS_HEIGHT)
-    names = [f"{label} ({each.index})" for label, each in zip(labels, found, strict=True)]
+    names = [f"{label} ({option})" for label, option in zip(labels, found, strict=True)]
     label = "Tracked token" if output_change.has_words(opened.config) else "Tracked class"
-    tracked = found[names.index(one_of(label, "watched", names, as_list=True))].index
+    tracked = found[names.index(one_of(label, "watched", names, as_list=True))]
     was, now = float(old[tracked]), float(new[tracked])
     facts(
         [
@@ -84,11 +85,12 @@ def _facts_over_text(
         ("mean KL over positions", _nats(found.kl.mean())),
         (f"largest KL, at position {most}", _nats(found.kl[most])),
     ]
-    if loss := found.loss:
+    if found.loss is not None:
+        old, new = found.loss
         rows += [
-            ("loss before", f"{three(loss.before)} nats per token"),
-            ("loss after", f"{three(loss.after)} nats per token"),
-            ("change in loss", signed(loss.after - loss.before)),
+            ("loss before", f"{three(old)} nats per token"),
+            ("loss after", f"{three(new)} nats per token"),
+            ("change in loss", signed(new - old)),
         ]
     return rows
 
