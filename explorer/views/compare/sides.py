@@ -101,27 +101,26 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
     name = one_of("Other model", "other_model", names, as_list=True, width=LIST_WIDTH)
     entry = context.shelf[name]
     other = _open_or_stop(lambda: entries.open_entry(entry))
-    return _same_head_in(context, first, other, entry, name, entry.folder)
+    return MapSide(name, _same_head_in(context, first, other, entry))
 
 
 def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> MapSide:
+    """The same tokens through a snapshot; a decoder of two stacks reads the same answer."""
     opened, forward = context.opened, first.forward
     step = one_of("Step", "other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
-    folder, title = snapshots[step], f"Step {step}"
+    folder = snapshots[step]
     other = _open_or_stop(
         lambda: kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
     )
-    if opened.config.kind != "encoder-decoder":
-        entry = context.shelf[context.choice.model]
-        return _same_head_in(context, first, other, entry, title, folder)
-    st.text("The decoder of both reads the answer of the trained model (teacher forcing).")
+    if forward.written:
+        st.text("The decoder of both reads the answer of the trained model (teacher forcing).")
     again = kept(
         other,
-        ("over the answer of another step", forward.text, forward.target),
+        ("tokens of another step", forward.text, forward.pair, forward.target),
         lambda: rerun(other, forward, forward.source, forward.target, ()),
         lambda made: made.bytes,
     )
-    return MapSide(title, replace(first, forward=again, folder=folder))
+    return MapSide(f"Step {step}", replace(first, forward=again, folder=folder))
 
 
 def _with_interventions(context: PageContext, first: Head) -> MapSide:
@@ -150,24 +149,20 @@ def _about_edits(context: PageContext, edited: EditedPass) -> dict[str, str]:
     }
 
 
-def _same_head_in(
-    context: PageContext, first: Head, other: Opened, entry: Entry, title: str, folder: Path
-) -> MapSide:
+def _same_head_in(context: PageContext, first: Head, other: Opened, entry: Entry) -> Head:
     """The same sentence and head in another model; the nearest where it has no such head."""
     at = context.choice
     named = {part.name: part for part in parts(other.config)}
     part = named.get(first.part) or list(named.values())[-1]
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
-        st.text(
-            f"{title} has no such head; shown is its {part.title.lower()}, layer {layer}, "
-            f"head {head}."
-        )
+        shown = f"{part.title.lower()}, layer {layer}, head {head}"
+        st.text(f"{entry.name} has no such head; shown is its {shown}.")
     pair = at.pair if reads_pairs(entry) else ""
     if pair != at.pair:
-        st.text(f"{title} reads one sentence: the second one is left out there.")
+        st.text(f"{entry.name} reads one sentence: the second one is left out there.")
     forward = or_stop(lambda: run_text(other, at.text, pair))
-    return MapSide(title, Head(forward, folder, part.name, layer, head))
+    return Head(forward, entry.folder, part.name, layer, head)
 
 
 def _open_or_stop(open_model: Callable[[], Opened]) -> Opened:

@@ -152,4 +152,5 @@ def _draw_strongest(values: Tensor, unit: str) -> None:
             unit: [three(float(flat[i])) for i in order],
         },
         hide_index=True,
+        column_config={unit: st.column_config.TextColumn(alignment="right")},
     )

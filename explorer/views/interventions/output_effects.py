@@ -88,9 +88,9 @@ def _facts_over_text(
     if found.loss is not None:
         old, new = found.loss
         rows += [
-            ("loss before", f"{three(old)} nats per token"),
-            ("loss after", f"{three(new)} nats per token"),
-            ("change in loss", signed(new - old)),
+            ("loss per token before", f"{three(old)} nats"),
+            ("loss per token after", f"{three(new)} nats"),
+            ("change in loss per token", f"{signed(new - old)} nats"),
         ]
     return rows
 

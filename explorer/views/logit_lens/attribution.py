@@ -54,7 +54,10 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
             if found.in_pass
             else f"Logit that the head gives for the last residual stream: {logit}"
         )
-        st.caption(f"{source}; the sum differs from it by {three(found.difference)}.")
+        st.caption(
+            f"{source}; the sum differs from it by {three(found.difference)}. Biases: β of the "
+            "norms, W_O and the head."
+        )
     return option
 
 
@@ -68,7 +71,7 @@ def sums(found: Contributions) -> dict[str, float]:
         **{f"embedding: {name}": value for name, value in found.embedding.items()},
         **heads,
         "all feed-forward layers": float(found.feed_forward.sum()),
-        "β of the norms, biases of W_O and the head": found.constant,
+        "biases": found.constant,
         "logit": found.total,
     }
 

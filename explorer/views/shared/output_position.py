@@ -24,4 +24,4 @@ def choose_output_position(context: PageContext) -> int:
     read = tokens_read(forward)
     tokens = forward.written if kind == "encoder-decoder" else read
     default = first_place(opened, read)
-    return token("Output position", "expected_at", tokens, default, help=PREDICTS[kind])
+    return token("Output position", "expected_at", tokens, default, help=PREDICTS[kind], width=360)

@@ -54,8 +54,8 @@ def maps(visitor: Visitor) -> list[Claim]:
     true = {
         "KL divergence": everywhere[-1],
         "mean KL over positions": sum(everywhere) / len(everywhere),
-        "loss before": loss(before),
-        "loss after": loss(after),
+        "loss per token before": loss(before),
+        "loss per token after": loss(after),
         "tracked logit before": float(before[-1, best]),
         "tracked logit after": float(after[-1, best]),
     }
