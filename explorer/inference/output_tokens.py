@@ -9,7 +9,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 
 
-def tokens_read(forward: ForwardPass) -> tuple[Token, ...]:
+def last_stack_tokens(forward: ForwardPass) -> tuple[Token, ...]:
     """What the stack reads whose residual stream goes into the head."""
     return forward.target or forward.source
 

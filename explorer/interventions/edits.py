@@ -119,7 +119,7 @@ VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text")
 """The fields that say what a thing becomes; the others say which thing it is."""
 
 
-def target(edit: Intervention) -> tuple[object, ...]:
+def edit_target(edit: Intervention) -> tuple[object, ...]:
     """Which thing it changes: of two interventions on one target only the later one counts."""
     which = (f.name for f in fields(edit) if f.name not in VALUE_FIELDS)
     return (type(edit), *(getattr(edit, name) for name in which))
@@ -143,7 +143,7 @@ class EditHistory:
 
     def without_target(self, edit: Intervention) -> EditHistory:
         """The active interventions on other targets."""
-        active = tuple(each for each in self.active if target(each) != target(edit))
+        active = tuple(each for each in self.active if edit_target(each) != edit_target(edit))
         return EditHistory(active, len(active))
 
     def undo(self) -> EditHistory:

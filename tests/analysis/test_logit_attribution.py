@@ -13,7 +13,7 @@ from explorer.analysis.output_change import logits_at
 from explorer.catalog import entries
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.output_tokens import tokens_read
+from explorer.inference.output_tokens import last_stack_tokens
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
 from tests.analysis.conftest import TEXT
@@ -24,7 +24,7 @@ from tests.shelf import WORDS, put
 def all_of(found: ForwardPass) -> list[Contributions]:
     """At the first, a middle and the last position, of the likeliest and another option."""
     made = []
-    last = len(tokens_read(found)) - 1
+    last = len(last_stack_tokens(found)) - 1
     for place in {0, last // 2, last}:
         for option in (int(logits_at(found.trace, place).argmax()), 1):
             made.append(contributions(found, place, option))
@@ -45,7 +45,7 @@ def test_they_sum_to_the_logit(found: ForwardPass) -> None:
 
 def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
     """What the pass put out is changed by hand: the sum of the parts no longer is the logit."""
-    last = len(tokens_read(found)) - 1
+    last = len(last_stack_tokens(found)) - 1
     before, earlier = contributions(found, last, 1), contributions(found, 0, 1)
     found.trace.output[0] += 1.5
     after = contributions(found, last, 1)

@@ -11,7 +11,7 @@ from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
 from explorer.catalog import entries
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import run_text
-from explorer.inference.output_tokens import tokens_read
+from explorer.inference.output_tokens import last_stack_tokens
 from models import trace
 from tests.analysis.conftest import inputs_of
 
@@ -28,7 +28,7 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
             else:
                 opened = entries.open_model(name)
             forward = run_text(opened, texts.get(name, opened.example))
-            place = first_place(opened, tokens_read(forward))
+            place = first_place(opened, last_stack_tokens(forward))
             found = lens_logits(forward.trace, place)
             alone = opened.config.encoder_layers if not forward.target else opened.config.n_layers
             assert len(found) == alone + 1

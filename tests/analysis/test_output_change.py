@@ -13,7 +13,7 @@ from explorer.inference.answers import first_place
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.output_tokens import predicted_ids, tokens_read
+from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.interventions.edits import AblateAttention, AblateHead
 from tests.shelf import NAMES
 
@@ -31,7 +31,7 @@ def opened(name: str) -> tuple[Opened, ForwardPass]:
 
 def logits(forward: ForwardPass) -> torch.Tensor:
     """Read position by position."""
-    places = range(len(tokens_read(forward)))
+    places = range(len(last_stack_tokens(forward)))
     return torch.stack([output_change.logits_at(forward.trace, place) for place in places])
 
 
@@ -68,7 +68,7 @@ def test_options_are_the_likeliest_of_both() -> None:
     for name in NAMES:
         found, forward = opened(name)
         again = run_edited(found, forward, (AblateAttention(forward.parts[-1].name, 0),)).forward
-        place = first_place(found, tokens_read(forward))
+        place = first_place(found, last_stack_tokens(forward))
         mine, theirs = (output_change.logits_at(each.trace, place) for each in (forward, again))
         listed = output_change.likeliest(mine, theirs, most=3)
         assert {int(mine.argmax()), int(theirs.argmax())} <= set(listed), name

@@ -19,7 +19,7 @@ from explorer.inference import edited_pass
 from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.inference.model_inputs import ids_of
-from explorer.inference.output_tokens import predicted_ids, tokens_read
+from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.inference.results_cache import forget
 from explorer.interventions import to_core
 from explorer.interventions.edit_descriptions import PRESET_WORDS, describe_edit
@@ -64,7 +64,7 @@ def logits(found: Opened, forward: ForwardPass) -> torch.Tensor:
     """The same, read position by position as the page does."""
     if not output_change.has_words(found.config):
         return output_change.logits_at(forward.trace, 0)
-    count = len(tokens_read(forward))
+    count = len(last_stack_tokens(forward))
     return torch.stack([output_change.logits_at(forward.trace, place) for place in range(count)])
 
 

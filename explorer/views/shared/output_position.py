@@ -6,7 +6,7 @@ from explorer.analysis.output_change import has_words
 from explorer.app.context import PageContext
 from explorer.app.controls import token
 from explorer.inference.answers import first_place
-from explorer.inference.output_tokens import tokens_read
+from explorer.inference.output_tokens import last_stack_tokens
 
 PREDICTS = {
     "decoder": "The model predicts the token after this one.",
@@ -21,7 +21,7 @@ def choose_output_position(context: PageContext) -> int:
     kind = opened.config.kind
     if not has_words(opened.config):
         return 0
-    read = tokens_read(forward)
+    read = last_stack_tokens(forward)
     tokens = forward.written if kind == "encoder-decoder" else read
     default = first_place(opened, read)
     return token("Output position", "expected_at", tokens, default, help=PREDICTS[kind], width=360)
