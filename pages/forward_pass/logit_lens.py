@@ -37,10 +37,6 @@ else:
     option = draw_logit_attribution(context, position, logits[-1])
     lines = partial(attention_code.lens, forward, context.folder, position, option)
 widgets.notes(forward.notes)
-if lines is not None:
-    widgets.notes(
-        ["The head was trained on the last row only: predictions after early layers may be poor."]
-    )
 widgets.code(
     logit_lens.lens_logits,
     logit_lens.residual_streams,

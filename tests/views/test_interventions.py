@@ -308,7 +308,7 @@ def test_heads_are_patched_from_a_sentence_of_as_many_tokens() -> None:
     at.text_input(key="heads_from").set_value("the hat").run()
     assert not at.exception
     assert is_shown(at)
-    assert "patched from the other sentence" in said(at)
+    assert "patched from the source sentence" in said(at)
     first = strongest(at)
     at.text_input(key="heads_from").set_value("hat the").run()
     assert strongest(at) != first, "another sentence, other numbers"

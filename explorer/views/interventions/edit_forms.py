@@ -48,7 +48,7 @@ def draw_edit_form(context: PageContext, after: ForwardPass) -> None:
 
 
 def _choose_ablation() -> str:
-    return ABLATE_TO[one_of("Ablate to", "becomes", tuple(ABLATE_TO))]
+    return ABLATE_TO[one_of("Ablation value", "becomes", tuple(ABLATE_TO))]
 
 
 def _draw_head_form(context: PageContext, after: ForwardPass) -> None:
@@ -76,7 +76,7 @@ def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
     with st.container(horizontal=True):
         query = token("Query", "edge_query", rows, _first(held.query, len(rows) - 1))
         key = token("Key", "edge_key", columns, _first(held.key, 0))
-    scope = one_of("Cut in", "edge_in", (THIS_HEAD, ALL_HEADS))
+    scope = one_of("Heads", "edge_in", (THIS_HEAD, ALL_HEADS))
     to = CUT_TO[one_of("Set the weight to", "edge_becomes", tuple(CUT_TO))]
     head = at.head if scope == THIS_HEAD else None
     if not after.mask(at.part, at.layer)[query, key]:
@@ -112,7 +112,7 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how: dict[str, Any] = {"placeholder": "One token", "bind": "query-params"}
-        typed = st.text_input("Replace by", key="new_token", max_chars=60, **how)
+        typed = st.text_input("Replace with", key="new_token", max_chars=60, **how)
         token_id, why = one_token(opened, typed or "")
         edit = None if token_id is None else replace_by(token_id)
         edit_button(context, edit, "Replace", "replace_token", type="primary")
@@ -155,9 +155,9 @@ def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
 
 def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
     at = context.choice
-    explanation = "Activation patching: the value that this sentence has there replaces yours."
+    explanation = "Activation patching: the value that this sentence has there replaces that of yours."
     other = st.text_input(
-        "Patch from a sentence of as many tokens",
+        "Source sentence (same number of tokens)",
         key="patch_text",
         max_chars=MAX_PATCH_TEXT,
         help=explanation,

@@ -84,7 +84,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
         _draw_grid(context, found[0 if is_kl else 1], is_kl)
         top = option_name(opened, int(logits_at(base.trace, position).argmax()))
         what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{literal(top)}”"
-        how = "patched from the other sentence" if text else "ablated to zero"
+        how = "patched from the source sentence" if text else "ablated to zero"
         st.caption(f"Each head alone {how}, {base_words(edited)}: {what} at the output position.")
     with numbers:
         _draw_strongest(found[0 if is_kl else 1], "nats" if is_kl else "logits")
@@ -93,7 +93,7 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
 
 def _other_sentence() -> str:
     typed = st.text_input(
-        "Patch from a sentence of as many tokens",
+        "Source sentence (same number of tokens)",
         key="heads_from",
         max_chars=MAX_PATCH_TEXT,
         bind="query-params",

@@ -108,7 +108,7 @@ def _draw_stream_change(before: EditedPass, after: EditedPass) -> None:
     """A model without a head gives vectors: how far they moved."""
     old, new = (last_stream(each.forward.trace)[0] for each in (before, after))
     size, moved = float(old.norm()), float((new - old).norm())
-    st.text("This model has no output head: compared is its last residual stream.")
+    st.text("This model has no output head, so its last residual stream is compared instead.")
     facts(
         [
             ("norm of the change", three(moved)),

@@ -42,7 +42,10 @@ def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
         labels = [f"{step} · rank {rank}" for step, rank in zip(steps, ranks, strict=True)]
         spec = bars(labels, probabilities[:, output].tolist())
         st.vega_lite_chart(spec, width="stretch", height=BAR * len(steps) + 30, key="way")
-        st.caption("Its probability after each layer, and its rank among all options.")
+        st.caption(
+            "Its probability after each layer, and its rank among all options. The output head was "
+            "trained on the last layer only, so predictions after early layers may be poor."
+        )
 
 
 def option_text(opened: Opened, index: int) -> str:

@@ -126,8 +126,8 @@ def _draw_notes(edited: EditedPass) -> None:
     if count := len(edited.not_applicable):
         which = "1 intervention does" if count == 1 else f"{count} interventions do"
         say(
-            f"{which} not apply to this model and text: the list says why. What does not apply "
-            "here is kept for where it does."
+            f"{which} not apply to this model and text: the list says why. Such interventions "
+            "are kept and apply again where they can."
         )
 
 
