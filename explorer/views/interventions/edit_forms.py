@@ -155,7 +155,9 @@ def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
 
 def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
     at = context.choice
-    explanation = "Activation patching: the value that this sentence has there replaces that of yours."
+    explanation = (
+        "Activation patching: the value that this sentence has there replaces that of yours."
+    )
     other = st.text_input(
         "Source sentence (same number of tokens)",
         key="patch_text",
