@@ -29,7 +29,7 @@ def choose_baseline(context: PageContext, history: EditHistory) -> EditedPass:
     steps = [ORIGINAL, *(f"After intervention {n}" for n in range(1, history.done))]
     if len(steps) == 1:
         return EditedPass(context.forward)
-    picked = steps.index(one_of("Compared with", "against", steps, as_list=len(steps) > 4))
+    picked = steps.index(one_of("Compared with", "against", steps, as_list=len(steps) > 2))
     return run_edited(context.opened, context.forward, history.active[:picked])
 
 
