@@ -42,7 +42,7 @@ def check_applicable(opened: Opened, forward: ForwardPass, edit: Intervention) -
     is_cross = edit.part == "decoder.cross_attn"
     match edit:
         case edits.PresetMask(preset=preset) if is_cross and preset not in ("none", "padding"):
-            raise NotApplicableError("Queries and keys of cross-attention are of two texts.")
+            raise NotApplicableError("In cross-attention, queries and keys are of two texts.")
         case edits.PresetMask(n=n) if n < 1:
             raise NotApplicableError("The size must be at least 1.")
         case edits.AblateMlp() if is_cross or not opened.config.d_ff:
@@ -52,13 +52,15 @@ def check_applicable(opened: Opened, forward: ForwardPass, edit: Intervention) -
             if edit.part.startswith("encoder"):
                 known = opened.config.src_vocab_size or known
             if is_cross or token >= known:
-                raise NotApplicableError(f"This model reads no token ID {token:,} there.")
+                raise NotApplicableError(f"This model has no token ID {token:,} there.")
             if word and word != (here := token_label(opened, token)):
                 raise NotApplicableError(
                     f"“{word}” was chosen in another model; its token ID is “{here}” here."
                 )
         case edits.Patch(head=None) if is_cross:
-            raise NotApplicableError("The residual stream is patched in the decoder itself.")
+            raise NotApplicableError(
+                "The residual stream is patched under Decoder, not Cross-attention."
+            )
 
 
 def token_label(opened: Opened, token: int) -> str:

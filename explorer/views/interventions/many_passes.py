@@ -14,7 +14,7 @@ from explorer.inference.model_inputs import ids_of
 CodeLines = Callable[[], str] | None
 """Makes the lines of Python behind a view; None where it shows nothing."""
 SECONDS_PER_QUICK = 3
-NO_HEAD = "This model has no output head, so it gives no output that could be compared."
+NO_HEAD = "This model has no output head, so there is no output to compare."
 
 
 def recorded_pass(edited: EditedPass, position: int) -> RecordedPass:

@@ -9,8 +9,8 @@ from explorer.inference.edited_generation import edited_answer
 from explorer.inference.edited_pass import EditedPass
 
 TEACHER_FORCED = (
-    "The numbers and maps below are of the answer without interventions, read again (teacher "
-    "forcing), so that its steps compare."
+    "In the numbers and maps below, the decoder reads the answer generated before (teacher "
+    "forcing), so that steps can be compared."
 )
 
 
