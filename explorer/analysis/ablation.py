@@ -1,10 +1,10 @@
-"""Every head of a layer switched off or patched, many at a time, from where the passes part.
+"""Many ablations or patches of heads at once, as branches of one recorded pass.
 
-Up to the layer all these passes are one, and it is recorded: its stream goes on as a
-batch with one row per ablation. Of a decoder's last layer only the position that is
-read is passed. So 144 heads cost less than half of 144 passes
-in arithmetic, and less in time, since a batch fills the processor better than one row.
-The edits of the recorded pass are made again in what is passed anew.
+Up to the changed layer all these passes are the same, so each starts from the recorded residual
+stream, as one row of a batch. In the last layer of a decoder only the position that is read is
+computed. Ablating 144 heads costs less than half the arithmetic of 144 passes, and less in time,
+since a batch fills the processor better than one row. Edits of the recorded pass are applied
+again in the layers that run again.
 """
 
 from __future__ import annotations
@@ -29,150 +29,145 @@ from models.transformer import Stack, evaluating
 NUMBERS_HELD = 1 << 25
 """Of the widest value of a layer, in one batch: 128 MB."""
 LAYERS_AT_ONCE = 4
-"""Whose passes go on as one batch, where it holds them; then the reader is told how far it is."""
-AT_ONCE, MOST = 10**11, 5 * 10**12
+"""As many layers share a batch where it has room; progress is reported after each batch."""
+QUICK, MOST = 10**11, 5 * 10**12
 """Multiplications: two to five seconds on two cores, and two to four minutes; more is refused."""
 
-Given = Sequence[Tensor]
-"""What the recorded pass was given: ids (1, t), or source and target."""
 
+@dataclass(frozen=True, eq=False)
+class RecordedPass:
+    """The pass of one text from which others branch off, and the position that is read.
 
-def without_heads(
-    model: Transformer,
-    passed: Trace,
-    given: Given,
-    part: str,
-    layer: int,
-    place: int,
-    edits: Sequence[Edit] = (),
-    instead: Tensor | None = None,
-) -> Tensor:
-    """Logits (heads, options) at one position, row i from a pass without head i of this layer.
-
-    `passed` holds the sites of a page (`CHEAP_SITES`) of one text, with these edits made.
-    Not zero but what stands in `instead`, another text's outputs (heads, t, d_head), takes
-    the place of a head where it is given.
+    `trace` holds `CHEAP_SITES`; `inputs` are its ids (1, t), or source and target; `edits`
+    were applied in it.
     """
 
-    def switched_off(rows: range) -> Edit:
-        return _off(part, layer, rows, instead)
+    trace: Trace
+    inputs: Sequence[Tensor]
+    position: int
+    edits: Sequence[Edit] = ()
 
-    heads = model.config.n_heads
-    return parted(model, passed, given, part, layer, place, heads, switched_off, edits=edits)
+    @property
+    def model(self) -> Transformer:
+        return self.trace.model
+
+    @property
+    def longest(self) -> int:
+        return max(each.shape[1] for each in self.inputs)
 
 
-def _off(part: str, layer: int, heads: range, instead: Tensor | None) -> Edit:
+def ablate_every_head(
+    base: RecordedPass, part: str, layers: int, patched: Callable[[int], Tensor] | None = None
+) -> Iterator[Tensor]:
+    """For each layer the logits (heads, options); row i is of a pass without head i.
+
+    `patched(layer)` gives other head outputs (heads, t, d_head) to put in place of zero.
+    """
+    heads = base.model.config.n_heads
+    together = max(1, min(LAYERS_AT_ONCE, _rows_at_once(base, part) // heads))
+    for first in range(0, layers, together):
+        group = range(first, min(layers, first + together))
+        values = {layer: None if patched is None else patched(layer) for layer in group}
+        if len(group) == 1:
+            yield ablate_heads(base, part, first, values[first])
+            continue
+        edits = {layer: _of_heads(part, layer, range(heads), values[layer]) for layer in group}
+        yield from _run_batch(base, part, edits, heads).split(heads)
+
+
+def ablate_heads(
+    base: RecordedPass, part: str, layer: int, patched: Tensor | None = None
+) -> Tensor:
+    """The same for the heads of one layer."""
+
+    def edit_of(rows: range) -> Edit:
+        return _of_heads(part, layer, rows, patched)
+
+    return run_branches(base, part, layer, base.model.config.n_heads, edit_of)
+
+
+def _of_heads(part: str, layer: int, heads: range, patched: Tensor | None) -> Edit:
     at, which = f"{site(part, layer)}.head_out", tuple(heads)
-    return Without(at, which) if instead is None else FromOther(at, which, instead)
+    return Without(at, which) if patched is None else FromOther(at, which, patched)
 
 
-def parted(
-    model: Transformer,
-    passed: Trace,
-    given: Given,
+def run_branches(
+    base: RecordedPass,
     part: str,
     layer: int,
-    place: int,
     count: int,
     edit_of: Callable[[range], Edit],
     widest: int = 0,
-    edits: Sequence[Edit] = (),
     report: Callable[[float], None] = lambda done: None,
 ) -> Tensor:
-    """Logits (count, options) of `count` passes that part at this layer, each by its own edit.
+    """Logits (count, options) of `count` passes that branch off at this layer.
 
-    `edit_of(rows)` is the edit of a batch with these rows, at a site of this layer, made
-    after the `edits` of the recorded pass. `widest` is how many numbers a row takes in the
-    layer where that is more than the feed-forward needs. `report` is told after every batch
-    which share of the passes is done.
+    `edit_of(rows)` is the edit of a batch with these rows, at a site of this layer, applied
+    after those of the recorded pass. `widest` is how many numbers a row holds in the layer,
+    where that is more than the feed-forward needs. `report` gets the share that is done.
     """
-    at_once = _rows_at_once(model, passed, given, f"{site(part, layer)}.q", widest, edits)
+    at_once = _rows_at_once(base, part, widest)
     found = []
-    with evaluating(model):
-        for first in range(0, count, at_once):
-            rows = range(first, min(count, first + at_once))
-            parting = {layer: edit_of(rows)}
-            found.append(_one_batch(model, passed, given, part, parting, place, len(rows), edits))
-            report(rows.stop / count)
+    for first in range(0, count, at_once):
+        rows = range(first, min(count, first + at_once))
+        found.append(_run_batch(base, part, {layer: edit_of(rows)}, len(rows)))
+        report(rows.stop / count)
     return found[0] if len(found) == 1 else torch.cat(found)  # a copy is not free
 
 
-def _rows_at_once(
-    model: Transformer,
-    passed: Trace,
-    given: Given,
-    queries: str,
-    widest: int = 0,
-    edits: Sequence[Edit] = (),
-) -> int:
+def _rows_at_once(base: RecordedPass, part: str, widest: int = 0) -> int:
     """How many passes a batch holds."""
-    tokens = passed[queries].shape[2]
-    each = max(widest, tokens * max(model.config.d_ff, 4 * model.config.d_model))
-    if model.config.attention_cap is not None:  # scores and weights are held, never fused
-        each = max(each, 2 * model.config.n_heads * _longest(given) ** 2)
-    return max(1, NUMBERS_HELD // (each + _held_by(edits, model, given)))
+    config = base.model.config
+    tokens = base.trace[f"{site(part, 0)}.q"].shape[2]
+    numbers = max(widest, tokens * max(config.d_ff, 4 * config.d_model))
+    all_weights = 2 * config.n_heads * base.longest**2
+    if config.attention_cap is not None:  # scores and weights are held, never fused
+        numbers = max(numbers, all_weights)
+    of_weights = sum(edit.site.endswith(".weights") for edit in base.edits)
+    width = max(config.d_model, config.n_heads * config.head_width)
+    held_by_edits = of_weights * all_weights + len(base.edits) * base.longest * width
+    return max(1, NUMBERS_HELD // (numbers + held_by_edits))
 
 
-def multiplications(model: Transformer, given: Given, part: str, layer: int) -> int:
-    """About how many one pass takes that parts at this layer; every stack as the longest text."""
-    config, name, tokens = model.config, part.split(".")[0], _longest(given)
-    stack: Stack = getattr(model, name)
+def multiplications(base: RecordedPass, part: str, layer: int) -> int:
+    """About how many one branch at this layer takes; every stack as long as the longest text."""
+    config, name, tokens = base.model.config, part.split(".")[0], base.longest
+    stack: Stack = getattr(base.model, name)
     blocks = list(stack.blocks)[layer:]
     if config.kind == "encoder-decoder" and name == "encoder":
-        blocks += model.last_stack.blocks
+        blocks += base.model.last_stack.blocks
     weights = sum(each.numel() for block in blocks for each in block.parameters())
     mixed = 2 * len(blocks) * max(config.d_model, config.n_heads * config.head_width) * tokens
     return tokens * (weights + mixed) + config.d_model * config.vocab_size
 
 
-def _held_by(edits: Sequence[Edit], model: Transformer, given: Given) -> int:
-    """How many numbers of a row a tap holds because these edits change them."""
-    tokens, config = _longest(given), model.config
-    weights = sum(edit.site.endswith(".weights") for edit in edits)
-    wide = max(config.d_model, config.n_heads * config.head_width)
-    return weights * 2 * config.n_heads * tokens**2 + len(edits) * tokens * wide
-
-
-def _longest(given: Given) -> int:
-    return max(each.shape[1] for each in given)
-
-
-def _one_batch(
-    model: Transformer,
-    passed: Trace,
-    given: Given,
-    part: str,
-    parting: Mapping[int, Edit],
-    place: int,
-    rows: int,
-    edits: Sequence[Edit],
-) -> Tensor:
-    """Logits of passes that part at these layers, so many (`rows`) at each, in their order."""
-    config, name, read_at = model.config, part.split(".")[0], slice(place, place + 1)
+def _run_batch(base: RecordedPass, part: str, edit_at: Mapping[int, Edit], rows: int) -> Tensor:
+    """Logits of passes that branch off at these layers, so many (`rows`) at each, in order."""
+    model, config, name = base.model, base.model.config, part.split(".")[0]
     two_stacks = config.kind == "encoder-decoder"
-    starts = two_stacks and config.pad_id == config.bos_id
+    pad_begins = two_stacks and config.pad_id == config.bos_id
     keeps = [
-        keep_of(ids, config.pad_id, pad_begins=n > 0 and starts) for n, ids in enumerate(given)
+        keep_of(ids, config.pad_id, pad_begins=n > 0 and pad_begins)
+        for n, ids in enumerate(base.inputs)
     ]
     memory_keep = keeps[0] if two_stacks else None
-    memory = passed["memory"] if two_stacks and name == "decoder" else None
+    memory = base.trace["memory"] if two_stacks and name == "decoder" else None
     keep = keeps[-1] if name == "decoder" else keeps[0]
-    stack: Stack = getattr(model, name)
-    at_place = _is_read_at_one_place(model, name, edits)
-    middle = _Middle(name, stack, passed[f"{name}.positions"], keep, memory, memory_keep)
-    x = middle.run(passed, parting, rows, edits, place if at_place else None)
-    if two_stacks and name == "encoder":
-        rows, tap = len(x), Recorder((), edits)
-        target = given[1].expand(rows, -1)
-        out = model.decode(target, x, _times(rows, memory_keep), read_at=read_at, tap=tap)
-    else:
-        out = model.read(x, _times(len(x), keep), slice(None) if at_place else read_at)
+    # Edits name values of all positions, and so does every head but a language model's.
+    is_read_at_one = (
+        name == "decoder" and isinstance(model.head, LanguageModelHead) and not base.edits
+    )
+    read_at = slice(base.position, base.position + 1)
+    resumed = _ResumedStack(base, name, getattr(model, name), keep, memory, memory_keep)
+    with evaluating(model):
+        x = resumed.run(edit_at, rows, base.position if is_read_at_one else None)
+        if two_stacks and name == "encoder":
+            target, tap = base.inputs[1].expand(len(x), -1), Recorder((), base.edits)
+            out = model.decode(target, x, _times(len(x), memory_keep), read_at=read_at, tap=tap)
+        else:
+            read_at = slice(None) if is_read_at_one else read_at
+            out = model.read(x, _times(len(x), keep), read_at)
     return out[:, 0] if out.dim() == 3 else out
-
-
-def _is_read_at_one_place(model: Transformer, name: str, edits: Sequence[Edit]) -> bool:
-    """Whether the last layer may pass one position: edits name values of all positions."""
-    return name == "decoder" and isinstance(model.head, LanguageModelHead) and not edits
 
 
 def _times(rows: int, keep: Tensor | None) -> Tensor | None:
@@ -180,57 +175,50 @@ def _times(rows: int, keep: Tensor | None) -> Tensor | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Middle:
-    """A stack in the middle of a recorded pass, whose text and memory have one row."""
+class _ResumedStack:
+    """One stack, resumed in the middle of a recorded pass."""
 
+    base: RecordedPass
     name: str
     stack: Stack
-    here: Tensor
     keep: Tensor | None
     memory: Tensor | None
     memory_keep: Tensor | None
 
-    def run(
-        self,
-        passed: Trace,
-        parting: Mapping[int, Edit],
-        rows: int,
-        edits: Sequence[Edit],
-        read: int | None,
-    ) -> Tensor:
-        """The stream at the end, (layers × rows, t, d_model); (…, 1, d_model) where one is read.
+    def run(self, edit_at: Mapping[int, Edit], rows: int, read: int | None) -> Tensor:
+        """The normed residual stream at the end, (layers × rows, t, d_model).
 
-        At each layer of `parting` so many rows join those that parted before.
+        At each layer of `edit_at` so many rows join those that branched off before. Only the
+        position `read` is computed in the last layer, (…, 1, d_model), where it is given.
         """
-        unparted, first, last = Recorder((), edits), min(parting), len(self.stack.blocks) - 1
-        enters = passed[f"{self.name}.{first}.resid_pre"]
-        around = self.around(enters)
-        x = enters[:0]
+        trace, edits = self.base.trace, self.base.edits
+        first, last = min(edit_at), len(self.stack.blocks) - 1
+        recorded = trace[f"{self.name}.{first}.resid_pre"]
+        around, x = self.around(recorded), recorded[:0]
         for layer in range(first, last + 1):
-            place = read if layer == last else None
+            position = read if layer == last else None
             streams = []
-            if len(x):
-                streams.append(
-                    self.block(layer, x, around, unparted)
-                    if place is None
-                    else self.last_of(x, place)
-                )
-            if layer in parting:
-                joins = passed[f"{self.name}.{layer}.resid_pre"].expand(rows, -1, -1)
-                joined = self.block(layer, joins, around, Recorder((), [*edits, parting[layer]]))
-                streams.append(joined if place is None else joined[:, place : place + 1])
+            if len(x) and position is None:
+                streams.append(self.block(layer, x, around, Recorder((), edits)))
+            elif len(x) and position is not None:
+                streams.append(self.last_block_at(x, position))
+            if layer in edit_at:
+                joins = trace[f"{self.name}.{layer}.resid_pre"].expand(rows, -1, -1)
+                joined = self.block(layer, joins, around, Recorder((), [*edits, edit_at[layer]]))
+                streams.append(joined if position is None else joined[:, position : position + 1])
             x = torch.cat(streams) if len(streams) > 1 else streams[0]
         normed: Tensor = self.stack.norm(x)
         return normed
 
     def around(self, x: Tensor, past: int = 0) -> Surroundings:
-        """What these tokens, which follow so many, see before any edit, which a tap makes again."""
-        seen = past + x.shape[1]
-        here, positions = self.here[..., past:seen], self.stack.positions
+        """Masks and positions of these tokens, which follow so many, before any edit."""
+        seen, positions = past + x.shape[1], self.stack.positions
+        all_here = self.base.trace[f"{self.name}.positions"]
+        here = all_here[..., past:seen]
         keep = None if self.keep is None else self.keep[:, :seen]
         return Surroundings(
             masks=self.stack.self_masks(x, past, keep),
-            bias=positions.bias(here, self.here[..., :seen]),
+            bias=positions.bias(here, all_here[..., :seen]),
             rotate=positions.rotation(here),
             memory_mask=None if self.memory_keep is None else padding_mask(self.memory_keep),
         )
@@ -253,42 +241,11 @@ class _Middle:
         assert isinstance(found, Block)
         return found
 
-    def last_of(self, x: Tensor, place: int) -> Tensor:
-        """What the last block makes of one position, which sees itself and those before it."""
+    def last_block_at(self, x: Tensor, position: int) -> Tensor:
+        """The last block's output at one position, which sees itself and those before it."""
         cache, last = BlockCache(), len(self.stack.blocks) - 1
-        rotate = self.stack.positions.rotation(self.here[..., :place])
-        self.block_at(last).remember(x[:, :place], rotate, cache)
-        one = x[:, place : place + 1]
-        return self.block(last, one, self.around(one, place), cache=cache)
-
-
-def every_head(
-    model: Transformer,
-    passed: Trace,
-    given: Given,
-    part: str,
-    layers: int,
-    place: int,
-    edits: Sequence[Edit] = (),
-    instead: Callable[[int], Tensor] | None = None,
-) -> Iterator[Tensor]:
-    """The same, layer after layer; `instead` gives the outputs of the other text in a layer.
-
-    Where there is room the passes of some layers go on together, as a larger batch.
-    """
-    heads = model.config.n_heads
-    room = _rows_at_once(model, passed, given, f"{site(part, 0)}.q", edits=edits)
-    together = max(1, min(LAYERS_AT_ONCE, room // heads))
-    for first in range(0, layers, together):
-        group = range(first, min(layers, first + together))
-        others = [None if instead is None else instead(layer) for layer in group]
-        if len(group) == 1:
-            yield without_heads(model, passed, given, part, first, place, edits, others[0])
-            continue
-        off = {
-            layer: _off(part, layer, range(heads), other)
-            for layer, other in zip(group, others, strict=True)
-        }
-        with evaluating(model):
-            found = _one_batch(model, passed, given, part, off, place, heads, edits)
-        yield from found.split(heads)
+        here = self.base.trace[f"{self.name}.positions"][..., :position]
+        rotate = self.stack.positions.rotation(here)
+        self.block_at(last).remember(x[:, :position], rotate, cache)
+        one = x[:, position : position + 1]
+        return self.block(last, one, self.around(one, position), cache=cache)

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.frozen_norms import Before, before_activation, before_linear, before_norm
-from explorer.analysis.output_change import has_words, last_streams, logits, tokens_read
+from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import SublayerWrite, block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.output_tokens import last_stack_tokens
 from models.heads import ClassifierHead, LanguageModelHead
 
 
@@ -85,7 +86,7 @@ def contributions(forward: ForwardPass, place: int, option: int) -> Contribution
                 constant += added + bias
         embedding, added = _embedding(forward, places, direction)
     logit = _in_pass(forward, place, option)
-    again = float(logits(forward, place)[option]) if logit is None else logit
+    again = float(logits_at(forward.trace, place, forward.row)[option]) if logit is None else logit
     return Contributions(
         heads, feed_forward, embedding, constant + added, again, in_pass=logit is not None
     )
@@ -96,7 +97,7 @@ def _in_pass(forward: ForwardPass, place: int, option: int) -> float | None:
     output = forward.trace.output[forward.row]
     if not has_words(forward.config):
         return float(output[option])
-    scored = range(len(tokens_read(forward)))[forward.trace.read_at]
+    scored = range(len(last_stack_tokens(forward)))[forward.trace.read_at]
     return float(output[scored.index(place), option]) if place in scored else None
 
 
@@ -105,7 +106,7 @@ def _read_at(forward: ForwardPass, place: int) -> tuple[Tensor, Tensor]:
     if has_words(forward.config):
         return torch.tensor([place]), torch.ones(1, 1)
     kept = torch.tensor(
-        [i for i, t in enumerate(tokens_read(forward)) if t.id != forward.config.pad_id]
+        [i for i, t in enumerate(last_stack_tokens(forward)) if t.id != forward.config.pad_id]
     )
     some = {"first": kept[:1], "last": kept[-1:], "mean": kept}[forward.config.pooling]
     return some, torch.full((len(some), 1), 1 / len(some))
@@ -162,7 +163,7 @@ def _embedding(
 ) -> tuple[dict[str, float], float]:
     """The parts of the token, its position and its segment, and the constant of their norm."""
     stack = forward.trace.model.last_stack
-    tokens = [tokens_read(forward)[int(place)] for place in places]
+    tokens = [last_stack_tokens(forward)[int(place)] for place in places]
     here = positions_of(forward, last_streams(forward.config)[0])[places]
     added = {"token": stack.embedding(torch.tensor([t.id for t in tokens])) * stack.embedding_scale}
     if (position := stack.positions.embed(here)) is not None:

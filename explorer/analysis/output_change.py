@@ -1,7 +1,7 @@
-"""What a change of the pass does to what comes out: chances, divergence, loss, logits.
+"""How much the output of one pass differs from another's: probabilities, KL, loss, logits.
 
-Read from the last stream of a recorded pass by the model's own last norm and head, so
-before and after are read in the same way, at one position or at all of them.
+Read from the last residual stream of a recorded pass by the model's own last norm and head,
+in the same way for both passes, at one position or at all of them.
 """
 
 from __future__ import annotations
@@ -11,48 +11,27 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.inference.forward_pass import ForwardPass
-from explorer.text import Token
 from models import TransformerConfig
+from models.trace import Trace
 
 AT_ONCE = 64
-"""Positions whose whole vocabulary is in memory together."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One thing that may come out, a token or a class: its chance before and after."""
-
-    index: int
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Loss:
-    """Nats per token of the text itself, and over how many tokens the mean goes."""
-
-    before: float
-    after: float
-    tokens: int
+"""Positions whose logits over the whole vocabulary are in memory together."""
 
 
 @dataclass(frozen=True, eq=False)
-class OverText:
-    """KL in nats at every position, (tokens,); the loss where the model foretells tokens."""
+class ChangeOverText:
+    """KL in nats at every position, (tokens,), and the cross-entropy of the text.
+
+    `loss` is before and after, in nats per token; None where no next token is predicted.
+    """
 
     kl: Tensor
-    loss: Loss | None
+    loss: tuple[float, float] | None
 
 
 def has_words(config: TransformerConfig) -> bool:
-    """Whether a word comes out at every position (no class, no bare stream)."""
+    """Whether the head gives a token at every position (not a class, and not no head)."""
     return config.head in ("language-model", "masked-language-model")
-
-
-def tokens_read(forward: ForwardPass) -> tuple[Token, ...]:
-    """What the stack reads that the head is read from."""
-    return forward.target or forward.source
 
 
 def last_streams(config: TransformerConfig) -> tuple[str, int]:
@@ -62,83 +41,69 @@ def last_streams(config: TransformerConfig) -> tuple[str, int]:
     return "decoder", config.n_layers
 
 
-def stream(forward: ForwardPass) -> Tensor:
-    """The last stream behind the last norm, (1, tokens, d_model)."""
-    stack, layers = last_streams(forward.config)
-    row = slice(forward.row, forward.row + 1)
+def last_stream(passed: Trace, row: int = 0) -> Tensor:
+    """The residual stream after the last norm, (1, tokens, d_model)."""
+    stack, layers = last_streams(passed.model.config)
+    after = passed[f"{stack}.{layers - 1}.resid_post"][row : row + 1]
     with torch.no_grad():
-        normed: Tensor = forward.trace.model.last_stack.norm(
-            forward.trace[f"{stack}.{layers - 1}.resid_post"][row]
-        )
+        normed: Tensor = passed.model.last_stack.norm(after)
     return normed
 
 
-def logits(forward: ForwardPass, place: int) -> Tensor:
-    """What the head gives at one position, (vocabulary,), or for the text, (classes,)."""
-    if not has_words(forward.config):
-        return forward.trace.output[forward.row]
-    return _read(forward, stream(forward)[:, place : place + 1])[0]
+def logits_at(passed: Trace, position: int, row: int = 0) -> Tensor:
+    """The logits at one position, (vocabulary,), or of the whole text, (classes,)."""
+    if not has_words(passed.model.config):
+        return passed.output[row]
+    return _read(passed, last_stream(passed, row)[:, position : position + 1])[0]
 
 
 def kl(before: Tensor, after: Tensor) -> Tensor:
     """KL(before ‖ after) = Σ p (ln p − ln q) in nats, of logits (…, options)."""
-    p, q = (each.double().log_softmax(-1) for each in (before, after))
-    return _divergence(p, q)
+    log_p, log_q = (each.double().log_softmax(-1) for each in (before, after))
+    return _kl(log_p, log_q)
 
 
-def _divergence(p: Tensor, q: Tensor) -> Tensor:
-    """The same of the logarithms of chances."""
-    return (p.exp() * (p - q)).sum(-1).clamp(min=0)
+def _kl(log_p: Tensor, log_q: Tensor) -> Tensor:
+    return (log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0)
 
 
-def options(before: Tensor, after: Tensor, most: int = 6) -> list[Option]:
-    """The likeliest before and the likeliest after, in one list, the likeliest before first."""
-    p, q = (each.double().softmax(-1) for each in (before, after))
-    most = min(most, len(p))
-    found = dict.fromkeys([*p.topk(most).indices.tolist(), *q.topk(most).indices.tolist()])
-    return [Option(i, float(p[i]), float(q[i])) for i in sorted(found, key=lambda i: -float(p[i]))]
+def likeliest(before: Tensor, after: Tensor, most: int = 6) -> list[int]:
+    """The likeliest options of each of these logits, in one list, likeliest before first."""
+    most = min(most, len(before))
+    both = [each.topk(most).indices for each in (before, after)]
+    found = dict.fromkeys(torch.cat(both).tolist())
+    return sorted(found, key=lambda option: -float(before[option]))
 
 
-def over_text(before: ForwardPass, after: ForwardPass) -> OverText:
-    """KL and loss over all positions. Cost grows with tokens × vocabulary in time.
+def over_text(before: Trace, after: Trace, predicted: tuple[Tensor, Tensor]) -> ChangeOverText:
+    """KL and loss over all positions of one text. Time grows with tokens × vocabulary.
 
-    The loss is −ln of the chance of each token that the model then reads (or wrote); None
-    where it foretells none. A replaced token is foretold as the one that is read.
+    `predicted` are the token IDs, one for each of the first positions of each pass, whose
+    −ln p is averaged to the loss.
     """
-    both = before, after
-    streams = [stream(each) for each in both]
-    foretold = [_foretold(each) for each in both]
+    passes = before, after
+    streams = [last_stream(each) for each in passes]
     divergences: list[Tensor] = []
-    told: tuple[list[Tensor], list[Tensor]] = [], []
+    log_likelihoods: tuple[list[Tensor], list[Tensor]] = [], []
     for first in range(0, streams[0].shape[1], AT_ONCE):
         some = slice(first, first + AT_ONCE)
-        chances = [
-            _read(each, whole[:, some]).double().log_softmax(-1)
-            for each, whole in zip(both, streams, strict=True)
+        log_probabilities = [
+            _read(each, stream[:, some]).double().log_softmax(-1)
+            for each, stream in zip(passes, streams, strict=True)
         ]
-        divergences.append(_divergence(*chances))
-        for mine, ids, found in zip(chances, foretold, told, strict=True):
-            heard = ids[some]
-            found.append(mine[: len(heard)].gather(-1, heard[:, None])[:, 0])
+        divergences.append(_kl(*log_probabilities))
+        for found, ids, logs in zip(log_likelihoods, predicted, log_probabilities, strict=True):
+            here = ids[some]
+            found.append(logs[: len(here)].gather(-1, here[:, None])[:, 0])
     loss = None
-    if tokens := len(foretold[0]):
-        old, new = (-float(torch.cat(found).mean()) for found in told)
-        loss = Loss(old, new, tokens)
-    return OverText(torch.cat(divergences), loss)
+    if len(predicted[0]):
+        old, new = (-float(torch.cat(found).mean()) for found in log_likelihoods)
+        loss = old, new
+    return ChangeOverText(torch.cat(divergences), loss)
 
 
-def _foretold(forward: ForwardPass) -> Tensor:
-    """The token that each position is to foretell, for as many as have one, (tokens,)."""
-    config = forward.config
-    if config.head != "language-model" or config.kind == "encoder":
-        return torch.zeros(0, dtype=torch.long)
-    writes = config.kind == "encoder-decoder"
-    heard = forward.written if writes else forward.target[1:]
-    return torch.tensor([token.id for token in heard], dtype=torch.long)
-
-
-def _read(forward: ForwardPass, some: Tensor) -> Tensor:
-    """Logits of a stream behind the last norm, (positions, vocabulary)."""
+def _read(passed: Trace, stream: Tensor) -> Tensor:
+    """Logits of a residual stream after the last norm, (positions, vocabulary)."""
     with torch.no_grad():
-        found: Tensor = forward.trace.model.read(some)[0]
+        found: Tensor = passed.model.read(stream)[0]
     return found

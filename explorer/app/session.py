@@ -57,6 +57,8 @@ class Session:
     edits_next: str | None = None
     """The edits as text for the next run, since their text field is drawn already."""
     edits_notes: Note | None = None
+    long_runs: dict[str, Any] = field(default_factory=dict)
+    """By view, what its many passes were started for."""
     stage_notes: dict[str, tuple[Any, str]] = field(default_factory=dict)
     stage_sidebar: tuple[str, str, int] | None = None
     """Model, part and layer of the sidebar when a stage was chosen last."""

@@ -1,17 +1,16 @@
-"""The text passed once more with the reader's edits, and which of them do not fit it."""
+"""The forward pass with the reader's interventions, and which of them do not apply."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from explorer.catalog.entries import Opened
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.results_cache import kept
-from explorer.interventions.core_edits import Misfit, change, check
-from explorer.interventions.edits import CutEdge, Edit, Patch, ReplaceToken
+from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken
+from explorer.interventions.to_core import NotApplicableError, check_applicable, core_edit
 from explorer.text import Token
 from models import interventions as core
 from models.interventions import EditError
@@ -23,113 +22,102 @@ MOST_WEIGHTS = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Edited:
-    """What became of a reading: the pass with all edits that fit, and why the others do not.
+class EditedPass:
+    """The pass with all interventions that apply, and why the others do not.
 
-    `set_aside` has them by their place among the edits; `in_core` is what was made in the
-    pass itself.
+    `not_applicable` has the reasons by index among the interventions; `core_edits` is what was
+    applied in the pass itself.
     """
 
     forward: ForwardPass
-    made: tuple[Edit, ...] = ()
-    set_aside: Mapping[int, str] = field(default_factory=dict)
-    in_core: tuple[core.Edit, ...] = ()
+    applied: tuple[Intervention, ...] = ()
+    not_applicable: Mapping[int, str] = field(default_factory=dict)
+    core_edits: tuple[core.Edit, ...] = ()
 
 
-def edited(opened: Opened, forward: ForwardPass, edits: Sequence[Edit]) -> Edited:
-    """The text passed once more with these edits; made once and kept.
+def run_edited(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
+    """The text once more with these interventions; run once and kept.
 
     One more pass, in time and memory like the first, and one for each text that is patched
     from. Cut edges hold their layers' weights, `MOST_WEIGHTS` in all.
     """
     if not edits:
-        return Edited(forward)
+        return EditedPass(forward)
     key = ("edited", forward.text, forward.pair, tuple(edits))
-    return kept(
-        opened, key, lambda: _edited(opened, forward, edits), lambda made: made.forward.bytes
-    )
+    return kept(opened, key, lambda: _run(opened, forward, edits), lambda made: made.forward.bytes)
 
 
-def misfit(opened: Opened, forward: ForwardPass, before: Sequence[Edit], edit: Edit) -> str:
-    """Why this edit could not be made after those before, in a sentence; nothing if it can.
-
-    What of those is set aside takes nothing.
-    """
-    limits = _Limits()
-    for each in before:
-        with suppress(Misfit):
-            limits.count(opened, forward, each)
-    try:
-        _as_core(opened, forward, edit, limits)
-    except (Misfit, EditError) as error:
-        return str(error)
-    return ""
+def why_not_applicable(
+    opened: Opened, forward: ForwardPass, before: Sequence[Intervention], edit: Intervention
+) -> str:
+    """Why this intervention does not apply after those before, in a sentence; empty if it does."""
+    _, reasons = _to_core(opened, forward, (*before, edit))
+    return reasons.get(len(before), "")
 
 
-def _edited(opened: Opened, forward: ForwardPass, edits: Sequence[Edit]) -> Edited:
+def _run(opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]) -> EditedPass:
+    in_core, reasons = _to_core(opened, forward, edits)
+    applied = tuple(edit for index, edit in enumerate(edits) if index not in reasons)
     source, target = list(forward.source), list(forward.target)
-    made: list[Edit] = []
-    set_aside: dict[int, str] = {}
-    in_core: list[core.Edit] = []
-    limits = _Limits()
-    for place, edit in enumerate(edits):
-        try:
-            in_core += _as_core(opened, forward, edit, limits)
-        except (Misfit, EditError) as error:
-            set_aside[place] = str(error)
-            continue
-        made.append(edit)
+    for edit in applied:
         if isinstance(edit, ReplaceToken):
             row = source if edit.part.startswith("encoder") else target
-            row[edit.position] = _token(opened, row[edit.position], edit.token)
+            row[edit.position] = _replacement(opened, row[edit.position], edit.token)
     try:
-        passed = rerun(opened, forward, tuple(source), tuple(target), in_core)
-    except EditError as error:  # they fit one by one and not together
-        return Edited(forward, set_aside=dict.fromkeys(range(len(edits)), str(error)))
-    return Edited(passed, tuple(made), set_aside, tuple(in_core))
+        again = rerun(opened, forward, tuple(source), tuple(target), in_core)
+    except EditError as error:  # each applies alone, but not all together
+        return EditedPass(forward, not_applicable=dict.fromkeys(range(len(edits)), str(error)))
+    return EditedPass(again, applied, reasons, tuple(in_core))
 
 
-def _as_core(
-    opened: Opened, forward: ForwardPass, edit: Edit, limits: _Limits
-) -> tuple[core.Edit, ...]:
-    """The edit as the core makes it; a token is replaced before the pass. Misfit if it cannot."""
-    limits.count(opened, forward, edit)
-    return () if isinstance(edit, ReplaceToken) else (change(opened, forward, edit),)
+def _to_core(
+    opened: Opened, forward: ForwardPass, edits: Sequence[Intervention]
+) -> tuple[list[core.Edit], dict[int, str]]:
+    """The edits of the core in order, and by index why an intervention does not apply.
+
+    What does not apply counts for nothing; but a text that cannot be encoded is one of the
+    texts. A token is replaced before the pass, not by an edit of the core.
+    """
+    in_core: list[core.Edit] = []
+    reasons: dict[int, str] = {}
+    texts: set[str] = set()
+    weights: dict[tuple[str, int], int] = {}
+    for index, edit in enumerate(edits):
+        try:
+            check_applicable(opened, forward, edit)
+            if isinstance(edit, Patch):
+                _check_texts(texts | {edit.text})
+                texts.add(edit.text)
+            if isinstance(edit, CutEdge):
+                rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
+                count = forward.part(edit.part).heads * rows * columns
+                _check_weights(weights | {(edit.part, edit.layer): count})
+                weights[edit.part, edit.layer] = count
+            if not isinstance(edit, ReplaceToken):
+                in_core.append(core_edit(opened, forward, edit))
+        except (NotApplicableError, EditError) as error:
+            reasons[index] = str(error)
+    return in_core, reasons
 
 
-class _Limits:
-    """What all edits of a pass may take together."""
-
-    def __init__(self) -> None:
-        self.texts: set[str] = set()
-        self.held: dict[tuple[str, int], int] = {}
-
-    def count(self, opened: Opened, forward: ForwardPass, edit: Edit) -> None:
-        """One more. Misfit where it is too much or has no place here, and it is not counted.
-
-        A text that cannot be read counts too.
-        """
-        check(opened, forward, edit)
-        if isinstance(edit, Patch):
-            if len(self.texts | {edit.text}) > MOST_TEXTS:
-                raise Misfit(
-                    f"At most {MOST_TEXTS} texts are patched from: patch from one of them, or "
-                    "remove the patches from another."
-                )
-            self.texts.add(edit.text)
-        if isinstance(edit, CutEdge):
-            rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
-            more = {(edit.part, edit.layer): forward.part(edit.part).heads * rows * columns}
-            if sum((self.held | more).values()) > MOST_WEIGHTS:
-                raise Misfit(
-                    "The text is too long to hold all weights of every layer with a cut edge: "
-                    "shorten it, or cut edges in fewer layers."
-                )
-            self.held |= more
+def _check_texts(texts: set[str]) -> None:
+    if len(texts) > MOST_TEXTS:
+        raise NotApplicableError(
+            f"At most {MOST_TEXTS} texts can be patched from: patch from one of them, or remove "
+            "the patches from another."
+        )
 
 
-def _token(opened: Opened, before: Token, number: int) -> Token:
-    """The new token in the place of the old."""
-    token = opened.tokenizer.token(number)
+def _check_weights(weights: Mapping[tuple[str, int], int]) -> None:
+    if sum(weights.values()) > MOST_WEIGHTS:
+        raise NotApplicableError(
+            "The text is too long to hold all weights of every layer with a cut edge: shorten "
+            "it, or cut edges in fewer layers."
+        )
+
+
+def _replacement(opened: Opened, before: Token, token_id: int) -> Token:
+    """The new token, where the old one was."""
+    token = opened.tokenizer.token(token_id)
     place = {name: getattr(before, name) for name in ("start", "end", "segment", "second")}
     return dataclasses.replace(token, **place)

@@ -1,1 +1,1 @@
-"""Edits of a forward pass as plain data: their list, their text in an address, their words."""
+"""The reader's interventions as plain data, as text, in words, and as edits of the core."""

@@ -1,4 +1,4 @@
-"""What a reader changes in a pass: plain frozen edits, and their history."""
+"""What a reader changes in a forward pass: frozen plain data, and the history of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class AblateHead:
-    """One head says nothing (zero), or the same at every position (mean)."""
+    """The output of one head becomes zero, or its mean over positions (`to` "mean")."""
 
     part: str
     layer: int
@@ -17,7 +17,7 @@ class AblateHead:
 
 @dataclass(frozen=True)
 class AblateAttention:
-    """The attention of a layer says nothing, or the same at every position."""
+    """The output of a layer's attention becomes zero, or its mean over positions."""
 
     part: str
     layer: int
@@ -26,7 +26,7 @@ class AblateAttention:
 
 @dataclass(frozen=True)
 class AblateMlp:
-    """The same for the feed-forward of a layer; `part` names the stack it stands in."""
+    """The same for a layer's feed-forward; `part` is any attention of its stack."""
 
     part: str
     layer: int
@@ -35,7 +35,7 @@ class AblateMlp:
 
 @dataclass(frozen=True)
 class CutEdge:
-    """One query no longer gets anything from one key; `head` None is every head of the layer."""
+    """One attention weight becomes zero, or its mean over queries; `head` None is every head."""
 
     part: str
     layer: int
@@ -47,7 +47,7 @@ class CutEdge:
 
 @dataclass(frozen=True)
 class PresetMask:
-    """Another mask, for one layer or (None) all; `n` is the size of a window, prefix or block."""
+    """Another mask, in one layer or (None) all; `n` is the size of a window, prefix or block."""
 
     part: str
     layer: int | None
@@ -57,7 +57,7 @@ class PresetMask:
 
 @dataclass(frozen=True)
 class MaskCell:
-    """One query may, or may not, look at one key."""
+    """One query may, or may not, attend to one key."""
 
     part: str
     layer: int | None
@@ -68,7 +68,7 @@ class MaskCell:
 
 @dataclass(frozen=True)
 class HideKey:
-    """Nobody may look at one key."""
+    """No query may attend to one key."""
 
     part: str
     layer: int | None
@@ -77,10 +77,10 @@ class HideKey:
 
 @dataclass(frozen=True)
 class ReplaceToken:
-    """Another token in place of one that is read; `part` says by which stack.
+    """Another input token at one position; `part` says of which stack.
 
-    `word` is the label it had where it was chosen: under the number of a token another
-    model has another word. An empty one is not compared.
+    `word` is the label the token ID had where it was chosen: another model may have another
+    token under the same ID. An empty one is not compared.
     """
 
     part: str
@@ -91,9 +91,9 @@ class ReplaceToken:
 
 @dataclass(frozen=True)
 class Patch:
-    """A value of another text's pass at one position.
+    """Activation patching: at one position, the value that another text has there.
 
-    `head` names whose output; None is the stream after the layer.
+    The output of `head`, or (None) the residual stream after the layer.
     """
 
     part: str
@@ -103,7 +103,7 @@ class Patch:
     text: str
 
 
-Edit = (
+Intervention = (
     AblateHead
     | AblateAttention
     | AblateMlp
@@ -115,49 +115,48 @@ Edit = (
     | Patch
 )
 
+VALUE_FIELDS = ("to", "preset", "n", "allowed", "token", "word", "text")
+"""The fields that say what a thing becomes; the others say which thing it is."""
 
-WHAT_BECOMES = ("to", "preset", "n", "allowed", "token", "word", "text")
-"""Fields that say what becomes of a thing; the others say which thing it is."""
 
-
-def subject(edit: Edit) -> tuple[object, ...]:
-    """Which thing it changes: of two edits of the same thing only the later one counts."""
-    which = (f.name for f in fields(edit) if f.name not in WHAT_BECOMES)
+def edit_target(edit: Intervention) -> tuple[object, ...]:
+    """Which thing it changes: of two interventions on one target only the later one counts."""
+    which = (f.name for f in fields(edit) if f.name not in VALUE_FIELDS)
     return (type(edit), *(getattr(edit, name) for name in which))
 
 
 @dataclass(frozen=True)
-class History:
-    """All edits in their order; the first `done` of them are made, the rest were undone."""
+class EditHistory:
+    """All interventions in order; the first `done` of them are active, the rest were undone."""
 
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Intervention, ...] = ()
     done: int = 0
 
     @property
-    def made(self) -> tuple[Edit, ...]:
+    def active(self) -> tuple[Intervention, ...]:
         return self.edits[: self.done]
 
-    def add(self, edit: Edit) -> History:
-        """One more; what was undone is forgotten, and so is an earlier edit of the same thing."""
-        made = (*self.without_same(edit).made, edit)
-        return History(made, len(made))
+    def add(self, edit: Intervention) -> EditHistory:
+        """One more; what was undone and an earlier one on the same target are dropped."""
+        active = (*self.without_target(edit).active, edit)
+        return EditHistory(active, len(active))
 
-    def without_same(self, edit: Edit) -> History:
-        """The edits that are made, less those of the same thing."""
-        made = tuple(each for each in self.made if subject(each) != subject(edit))
-        return History(made, len(made))
+    def without_target(self, edit: Intervention) -> EditHistory:
+        """The active interventions on other targets."""
+        active = tuple(each for each in self.active if edit_target(each) != edit_target(edit))
+        return EditHistory(active, len(active))
 
-    def undo(self) -> History:
-        return History(self.edits, max(0, self.done - 1))
+    def undo(self) -> EditHistory:
+        return EditHistory(self.edits, max(0, self.done - 1))
 
-    def redo(self) -> History:
-        return History(self.edits, min(len(self.edits), self.done + 1))
+    def redo(self) -> EditHistory:
+        return EditHistory(self.edits, min(len(self.edits), self.done + 1))
 
-    def without(self, place: int) -> History:
-        """One of them was never made."""
-        left = (*self.edits[:place], *self.edits[place + 1 :])
-        return History(left, self.done - (place < self.done))
+    def remove(self, index: int) -> EditHistory:
+        """All but the one at this index."""
+        left = (*self.edits[:index], *self.edits[index + 1 :])
+        return EditHistory(left, self.done - (index < self.done))
 
-    def clear(self) -> History:
-        """All are undone, so all can be made again."""
-        return History(self.edits, 0)
+    def clear(self) -> EditHistory:
+        """All are undone, so all can be redone."""
+        return EditHistory(self.edits, 0)

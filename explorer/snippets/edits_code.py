@@ -1,4 +1,4 @@
-"""The lines that switch off every head of a layer, and that cut the edges of a map."""
+"""The lines that ablate every head of a layer, and that cut the edges of a map."""
 
 from __future__ import annotations
 
@@ -19,84 +19,87 @@ from explorer.snippets.pass_code import (
 )
 from models.interventions import Edit
 
+KL = "from explorer.analysis.output_change import kl"
 
-def every_head(
+
+def ablation_lines(
     forward: ForwardPass,
     folder: Path,
     at: tuple[str, int],
-    place: int,
+    position: int,
     edits: Sequence[Edit],
-    other: Sequence[ForwardPass] = (),
+    other: ForwardPass | None = None,
 ) -> str:
-    """KL after each head of one layer alone is switched off, or gives what it gives elsewhere."""
+    """KL after each head of one layer alone is ablated, or patched from another pass."""
     here = f"{site(*at)}.head_out"
     lines = pass_lines(forward, folder, edits)
-    off, kind = f"Without({here!r}, (head,))", "Without"
-    if other:
-        off, kind = f"FromOther({here!r}, (head,), instead)", "FromOther"
-        elsewhere = [*pass_lines(other[0], folder), f'instead = seen["{here}"][0]', ""]
-        lines = [*elsewhere, *lines[len(model_lines(folder)) :]]
+    edit, kind = f"Without({here!r}, (head,))", "Without"
+    if other is not None:
+        edit, kind = f"FromOther({here!r}, (head,), patched)", "FromOther"
+        of_other = [*pass_lines(other, folder), f'patched = seen["{here}"][0]', ""]
+        lines = [*of_other, *lines[len(model_lines(folder)) :]]
+    output, again = _output_of(forward, position), _traced_again(forward, edits, edit)
     return pasted(
         [
             *lines,
-            f"before = seen.output{_at(forward, place)}",
+            f"before = seen{output}",
             "after = [",
-            f"    trace({_given(forward, edits, off)}).output{_at(forward, place)}",
+            f"    {again}{output}",
             f"    for head in range({forward.config.n_heads})",
             "]",
             "found = kl(before, torch.stack(after))",
             "print(found)  # nats, a number for each head of the layer",
         ],
         CORE,
-        "from explorer.analysis.output_change import kl",
-        _interventions(edits, kind),
+        KL,
+        _imported(edits, kind),
     )
 
 
-def cuts(
+def edge_cutting_lines(
     forward: ForwardPass,
     folder: Path,
     at: tuple[str, int, int | None],
-    place: int,
+    position: int,
     counts: Sequence[int],
     edits: Sequence[Edit],
 ) -> str:
-    """KL after so many of the strongest edges are cut, of one head or of the whole layer."""
+    """KL after so many of the strongest edges are cut, of one head or (None) of the layer."""
     part, layer, head = at
     here = site(part, layer)
-    whose = "0" if head is None else f"0, {head}"
-    cut = f"KeepCells({f'{here}.weights'!r}, left)"
+    row = "0" if head is None else f"0, {head}"
+    output = _output_of(forward, position)
+    again = _traced_again(forward, edits, f"KeepCells({f'{here}.weights'!r}, left)")
     return pasted(
         [
             *pass_lines(forward, folder, edits),
-            f"before = seen.output{_at(forward, place)}",
+            f"before = seen{output}",
             f'weights = seen.weights("{here}")',
-            f"order = weights[{whose}].flatten().argsort(descending=True, stable=True)",
+            f"order = weights[{row}].flatten().argsort(descending=True, stable=True)",
             "found = []",
             f"for count in {list(counts)}:",
             "    left = torch.ones_like(weights)",
-            f"    left[{whose}].view(-1)[order[:count]] = 0",
-            f"    after = trace({_given(forward, edits, cut)}).output{_at(forward, place)}",
-            "    found.append(float(kl(before, after)))",
+            f"    left[{row}].view(-1)[order[:count]] = 0",
+            f"    found.append(float(kl(before, {again}{output})))",
             "print(found)  # nats, after each of these counts",
         ],
         CORE,
-        "from explorer.analysis.output_change import kl",
-        _interventions(edits, "KeepCells"),
+        KL,
+        _imported(edits, "KeepCells"),
     )
 
 
-def _given(forward: ForwardPass, edits: Sequence[Edit], last: str) -> str:
-    """What `trace` is given: the text, and one edit more."""
+def _traced_again(forward: ForwardPass, edits: Sequence[Edit], last: str) -> str:
+    """The call that runs the text again, with one edit more."""
     segments = ", segments=segments" if segments_of(forward) else ""
-    made = "*edits, " if any(map(is_short, edits)) else ""
-    return f"model, {', '.join(inputs_of(forward))}{segments}, edits=[{made}{last}]"
+    earlier = "*edits, " if any(map(is_short, edits)) else ""
+    return f"trace(model, {', '.join(inputs_of(forward))}{segments}, edits=[{earlier}{last}])"
 
 
-def _at(forward: ForwardPass, place: int) -> str:
-    return f"[0, {place}]" if has_words(forward.config) else "[0]"
+def _output_of(forward: ForwardPass, position: int) -> str:
+    return f".output[0, {position}]" if has_words(forward.config) else ".output[0]"
 
 
-def _interventions(edits: Sequence[Edit], kind: str) -> str:
-    kinds = {type(edit).__name__ for edit in edits if is_short(edit)} | {kind}
-    return f"from models.interventions import {', '.join(sorted(kinds))}"
+def _imported(edits: Sequence[Edit], kind: str) -> str:
+    names = {type(edit).__name__ for edit in edits if is_short(edit)} | {kind}
+    return f"from models.interventions import {', '.join(sorted(names))}"

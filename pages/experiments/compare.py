@@ -1,21 +1,30 @@
-"""Two heads, sentences, models, training steps or edits side by side, and their difference."""
+"""Two heads, sentences, models, training steps or passes side by side, and their difference."""
 
 from functools import partial
 
 from explorer.analysis import head_similarity
-from explorer.analysis.comparison import difference
-from explorer.views.compare import sides
+from explorer.analysis.comparison import map_difference
+from explorer.app.context import page_context
+from explorer.snippets import two_heads
+from explorer.views.compare.compared_maps import (
+    difference_to_export,
+    draw_compared_maps,
+    draw_outputs,
+)
+from explorer.views.compare.sides import choose_sides
 from explorer.views.shared import export_panel, widgets
 
+context = page_context()
 widgets.opening(
     "Compare",
-    "The chosen head beside another: two heads, sentences, models or training steps, or the "
-    "pass with your edits, on one scale, and what differs.",
+    "The chosen head beside another head, sentence, model or training step, or beside the pass "
+    "with your interventions: both maps on one scale, and their difference.",
     takes_away=True,
 )
-first, second = sides.sides()
-found = sides.show(first, second)
-if found is not None:
-    export_panel.take_away(partial(sides.taken, first, second, found))
-sides.answers(first, second)
-widgets.code(difference, head_similarity.apart, pasted=partial(sides.pasted, first, second))
+first, second = choose_sides(context)
+difference = draw_compared_maps(first, second)
+if difference is not None:
+    export_panel.take_away(partial(difference_to_export, context, first, second, difference))
+draw_outputs(first, second)
+lines = partial(two_heads, first.head, second.head)
+widgets.code(map_difference, head_similarity.apart, pasted=lines)

@@ -1,44 +1,43 @@
-"""Change the pass of the chosen model and see what follows."""
+"""Ablations, masks, replaced tokens and activation patching: what they do to the output."""
 
 from explorer.analysis import ablation, faithfulness, output_change
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.interventions import edit_forms, head_grid
-from explorer.views.shared import edit_history, effects, intervention_lines, widgets
+from explorer.views.interventions.edge_cutting import draw_faithfulness
+from explorer.views.interventions.edit_forms import draw_edit_form
+from explorer.views.interventions.head_grid import draw_head_grid
+from explorer.views.interventions.map_comparison import draw_maps
+from explorer.views.interventions.output_effects import choose_baseline, draw_output_change
+from explorer.views.shared import widgets
+from explorer.views.shared.edit_history import draw_history
+from explorer.views.shared.output_position import choose_output_position
 from models import interventions
 
 CODE = {
-    "Maps": (interventions.Scale, interventions.SetCell, output_change.kl),
-    "Every head": (ablation.without_heads, ablation.parted),
+    "Attention maps": (interventions.Scale, interventions.SetCell, output_change.kl),
+    "Every head": (ablation.ablate_heads, ablation.run_branches),
     "Faithfulness": (faithfulness.faithfulness, interventions.KeepCells),
 }
 
+context = page_context()
 widgets.opening(
-    "Change the pass",
-    "Switch parts of the model off, forbid looks, replace a token: the model runs again, and "
-    "what comes out stands beside what came out before.",
+    "Interventions",
+    "Ablate heads and layers, cut edges, mask keys, replace tokens or patch activations: the "
+    "model runs again, and its output is shown before and after.",
 )
-opened = page_context().opened
-forward = page_context().forward
-widgets.notes(forward.notes)
-made, seen = widgets.side_by_side(8, 7)
-with made:
-    history, passed = edit_history.history(opened, forward)
-    edit_forms.show(opened, forward, passed.forward)
-with seen:
-    place = effects.place_chosen(opened, forward)
-    first = effects.before(opened, forward, history)
-    effects.show(opened, first, passed, place)
+widgets.notes(context.forward.notes)
+forms, output = widgets.side_by_side(8, 7)
+with forms:
+    history, edited = draw_history(context)
+    draw_edit_form(context, edited.forward)
+with output:
+    position = choose_output_position(context)
+    baseline = choose_baseline(context, history)
+    draw_output_change(context, baseline, edited, position)
 views = {
-    "Maps": lambda: effects.maps(opened, forward, first.forward, passed.forward),
-    "Every head": lambda: head_grid.every_head(opened, forward, passed, place),
-    "Faithfulness": lambda: head_grid.tested(opened, passed, place),
+    "Attention maps": lambda: draw_maps(context, baseline, edited),
+    "Every head": lambda: draw_head_grid(context, edited, position),
+    "Faithfulness": lambda: draw_faithfulness(context, edited, position),
 }
-view = one_of("Look at", "look", tuple(views))
-views[view]()
-pasted = {
-    "Maps": lambda: effects.pasted(first, passed),
-    "Every head": lambda: intervention_lines.every_head(opened, passed, place),
-    "Faithfulness": lambda: intervention_lines.cuts(opened, passed, place),
-}
-widgets.code(*CODE[view], pasted=pasted[view])
+view = one_of("View", "look", tuple(views))
+widgets.code(*CODE[view], pasted=views[view]())

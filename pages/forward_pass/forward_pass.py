@@ -6,7 +6,8 @@ from explorer.app.context import page_context
 from explorer.app.throttle import turn
 from explorer.components.alone import alone
 from explorer.views.forward_pass import screen
-from explorer.views.shared import intervention_lines, widgets
+from explorer.views.forward_pass.stage_lines import stage_lines
+from explorer.views.shared import widgets
 
 widgets.opening(
     "Forward pass",
@@ -21,7 +22,7 @@ def here() -> None:
     forward = page_context().forward
     screen.draw_forward_pass(page_context().opened, forward)
     widgets.notes(forward.notes)
-    widgets.code(stages_of, recorded, pasted=lambda: intervention_lines.stage(forward))
+    widgets.code(stages_of, recorded, pasted=lambda: stage_lines(page_context()))
 
 
 here()

@@ -1,31 +1,46 @@
-"""What the model would answer if it stopped after each layer."""
+"""The model's prediction after each layer, and direct logit attribution."""
 
 from functools import partial
 
+import streamlit as st
+
 from explorer.analysis import frozen_norms, logit_attribution, logit_lens
 from explorer.app.context import page_context
+from explorer.app.messages import say
+from explorer.inference.results_cache import kept
 from explorer.snippets import attention_code
-from explorer.views.logit_lens import layer_predictions
+from explorer.views.logit_lens.attribution import draw_logit_attribution
+from explorer.views.logit_lens.layer_predictions import draw_layer_predictions
 from explorer.views.shared import widgets
+from explorer.views.shared.output_position import choose_output_position
 
+context = page_context()
+opened, forward = context.opened, context.forward
 widgets.opening(
     "Logit lens",
-    "What the model would answer if it stopped after each layer, and what every head and "
-    "feed-forward layer adds to its answer.",
+    "What the model would predict if it stopped after each layer, and what every head and "
+    "feed-forward layer adds to its prediction.",
 )
-forward = page_context().forward
-shown = layer_predictions.show(page_context().opened, forward)
-widgets.notes(forward.notes)
-if shown is not None:
-    widgets.notes(
-        ["Only the last row was trained to be read like this: early ones may say little."]
+lines = None
+if opened.config.head == "none":
+    say("This model has no output head, so its residual streams give no prediction.")
+else:
+    position = choose_output_position(context)
+    logits = kept(
+        opened,
+        ("lens", forward.text, forward.pair, position),
+        lambda: logit_lens.lens_logits(forward.trace, position),
+        lambda made: made.nbytes,
     )
+    draw_layer_predictions(opened, logits)
+    st.markdown("**Direct logit attribution**")
+    option = draw_logit_attribution(context, position, logits[-1])
+    lines = partial(attention_code.lens, forward, context.folder, position, option)
+widgets.notes(forward.notes)
 widgets.code(
-    logit_lens.lens,
-    logit_lens.streams,
+    logit_lens.lens_logits,
+    logit_lens.residual_streams,
     logit_attribution.contributions,
     frozen_norms.before_norm,
-    pasted=None
-    if shown is None
-    else partial(attention_code.lens, forward, page_context().folder, *shown),
+    pasted=lines,
 )

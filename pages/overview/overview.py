@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from explorer.analysis import output_change
 from explorer.app.context import page_context
 from explorer.catalog.attention_parts import WORDS
 from explorer.inference.answers import first_place
 from explorer.inference.first_look import is_expected_in
+from explorer.inference.output_tokens import last_stack_tokens
 from explorer.snippets import attention_code
 from explorer.views.shared import widgets
 from models.attention import MultiHeadAttention, attention_weights
@@ -29,7 +29,7 @@ expected = opened.expectation if is_expected_in(opened, at.part) else ""
 blind = not forward.mask(at.part, at.layer).any(-1).all()
 sums = "Every row adds up to one" + (", but for rows that see nothing." if blind else ".")
 st.text(f"{expected or words.explanation} {sums}")
-place = first_place(opened, output_change.tokens_read(forward))
+place = first_place(opened, last_stack_tokens(forward))
 head = at.part, at.layer, at.head
 widgets.code(
     MultiHeadAttention.forward,

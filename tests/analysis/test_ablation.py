@@ -1,8 +1,8 @@
-"""Heads switched off many at a time are heads switched off one by one."""
+"""Heads ablated many at a time are heads ablated one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import pytest
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import ablation
-from explorer.analysis.ablation import every_head
+from explorer.analysis.ablation import RecordedPass, ablate_every_head
 from explorer.catalog.attention_parts import Part, parts, site
 from models import Transformer, TransformerConfig, trace
 from models.interventions import (
@@ -29,6 +29,7 @@ from tests.models.building import config_of, inputs_of, shaken
 from tests.models.grid import ODDITIES
 
 PLACE = 2
+Patched = Callable[[int], Tensor] | None
 MODELS = {
     **{name: config for name, config in ODDITIES.items() if config.head != "none"},
     "encoder": config_of("encoder"),
@@ -71,9 +72,9 @@ class Passed:
         self.edits = edits
         self.trace: Trace = trace(self.model, *self.given, sites=CHEAP_SITES, edits=edits)
 
-    def every_head(self, part: Part, place: int = PLACE, instead: object = None) -> list[Tensor]:
-        asked = (self.model, self.trace, self.given, part.name, part.layers, place, self.edits)
-        return list(every_head(*asked, instead=instead))  # type: ignore[arg-type]
+    def every_head(self, part: Part, place: int = PLACE, patched: Patched = None) -> list[Tensor]:
+        base = RecordedPass(self.trace, self.given, place, self.edits)
+        return list(ablate_every_head(base, part.name, part.layers, patched))
 
     def alone(self, place: int, *more: Edit) -> Tensor:
         """What a pass of its own answers at this place, with these edits too."""
@@ -155,7 +156,7 @@ def test_every_head_patched_is_each_patched_alone(subtests: pytest.Subtests) -> 
             with subtests.test(name=name, part=part.name):
                 at = [f"{site(part.name, layer)}.head_out" for layer in range(part.layers)]
                 other = [trace(passed.model, *others, sites=[each])[each][0] for each in at]
-                found = passed.every_head(part, instead=other.__getitem__)
+                found = passed.every_head(part, patched=other.__getitem__)
                 for layer, head in product(range(part.layers), range(part.heads)):
                     whole = enumerate(other[layer][head])
                     swaps = [ReplaceAt(at[layer], i, each, head) for i, each in whole]
@@ -172,8 +173,8 @@ def sizes_of(config: TransformerConfig, edits: Sequence[Edit] = ()) -> list[int]
         sizes.append(len(rows))
         return Without(f"{site(part.name, 0)}.head_out", tuple(0 for _ in rows))
 
-    asked = (passed.model, passed.trace, passed.given, part.name, 0, PLACE, 5, edit_of)
-    ablation.parted(*asked, edits=edits, report=told.append)
+    base = RecordedPass(passed.trace, passed.given, PLACE, edits)
+    ablation.run_branches(base, part.name, 0, 5, edit_of, report=told.append)
     assert len(told) == len(sizes)
     assert told[-1] == 1
     return sizes

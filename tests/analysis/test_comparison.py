@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
+from torch import Tensor
 
 from explorer.analysis.comparison import (
-    NothingToSubtractError,
-    Side,
-    common_top,
-    difference,
-    divergence,
+    DifferentSizesError,
+    common_scale,
+    largest_change,
+    map_difference,
+    map_divergence,
 )
 from explorer.catalog import entries
-from explorer.inference.forward_pass import run_text
+from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.snippets import Head
+from explorer.views.compare.compared_maps import alignment
+from explorer.views.shared.map_pair import MapSide
+
+PART = "encoder.self_attn"
 
 
-def side(text: str, head: int = 0) -> Side:
-    return Side(text, run_text(entries.open_model("negation"), text), "encoder.self_attn", 0, head)
+def passed(text: str) -> ForwardPass:
+    return run_text(entries.open_model("negation"), text)
+
+
+def weights(text: str, head: int = 0) -> Tensor:
+    return passed(text).weights(PART, 0, head)
 
 
 def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() -> None:
-    first, second = side("the food was good"), side("the food was good", head=1)
-    found = difference(first, second)
-    assert torch.equal(found.values, second.values - first.values)
-    assert found.largest == float(found.values.abs().max()) > 0
-    assert found.note == "Both maps are over the same tokens."
-    assert 0 < divergence(first, second) <= 1
-    assert divergence(first, second) == pytest.approx(divergence(second, first))
-    assert common_top(first, second) == float(torch.max(first.values.max(), second.values.max()))
-    assert not difference(first, first).values.any()
-    assert divergence(first, first) == 0
+    first, second = weights("the food was good"), weights("the food was good", head=1)
+    rows = torch.ones(len(first), dtype=torch.bool)
+    found = map_difference(first, second)
+    assert torch.equal(found, second - first)
+    assert largest_change(found) == float(found.abs().max()) > 0
+    assert 0 < map_divergence(first, second, rows) <= 1
+    assert map_divergence(first, second, rows) == pytest.approx(map_divergence(second, first, rows))
+    assert common_scale(first, second) == float(torch.max(first.max(), second.max()))
+    assert not map_difference(first, first).any()
+    assert map_divergence(first, first, rows) == 0
 
 
 def test_other_tokens_are_compared_at_their_places_and_other_lengths_not_at_all() -> None:
-    first, second = side("the food was good"), side("the food was bad")
+    first, second = (
+        MapSide(text, Head(passed(text), Path("negation"), PART, 0, 0))
+        for text in ("the food was good", "the food was bad")
+    )
+    assert alignment(first, first) == "Both maps are over the same tokens."
     labels = len(first.rows) + len(first.columns)
-    assert f"(2 of {labels} labels differ)" in difference(first, second).note
-    with pytest.raises(NothingToSubtractError, match="choose texts of equally many tokens"):
-        difference(first, side("the food was not very good"))
+    assert f"(2 of {labels} labels differ)" in alignment(first, second)
+    with pytest.raises(DifferentSizesError, match="choose texts of the same number of tokens"):
+        map_difference(first.values, weights("the food was not very good"))

@@ -12,8 +12,13 @@ from torch import Tensor
 
 from explorer.analysis import ablation
 from explorer.analysis import faithfulness as module
-from explorer.analysis.ablation import multiplications, parted
-from explorer.analysis.faithfulness import Faithfulness, TooManyEdges, faithfulness, work
+from explorer.analysis.ablation import RecordedPass, multiplications, run_branches
+from explorer.analysis.faithfulness import (
+    Faithfulness,
+    TooManyEdgesError,
+    cutting_cost,
+    faithfulness,
+)
 from explorer.analysis.output_change import kl
 from explorer.catalog.attention_parts import parts, site
 from models import TransformerConfig, trace
@@ -50,12 +55,12 @@ class Passed:
         self.trace: Trace = trace(self.model, *self.given, sites=CHEAP_SITES, edits=edits)
         self.place = min(PLACE, length - 1)
         self.before = read(self.trace.output, self.place)
+        self.base = RecordedPass(self.trace, self.given, self.place, edits)
 
     def cut(
         self, part: str = SELF, layer: int = 0, head: int | None = 0, **how: Any
     ) -> Faithfulness:
-        asked = (self.model, self.trace, self.given, part, layer, head, self.place, self.before)
-        return faithfulness(*asked, edits=self.edits, **how)
+        return faithfulness(self.base, part, layer, head, **how)
 
     def alone(self, *cuts: Edit) -> Tensor:
         """The KL of a pass of its own with these edits too."""
@@ -105,7 +110,7 @@ def test_the_draws_follow_from_the_seed() -> None:
     assert not torch.equal(one, other)
 
 
-def test_a_head_that_looks_at_nothing_has_no_edges() -> None:
+def test_a_head_that_attends_to_nothing_has_no_edges() -> None:
     passed = Passed(length=1)
     assert passed.cut().counts == (1,)
     passed.trace.values["decoder.0.self_attn.mask"] = torch.zeros(1, 1, 1, 1, dtype=torch.bool)
@@ -120,7 +125,7 @@ def test_what_is_too_much_is_refused_before_weights_are_made(
     for limit, head in product(("MOST_EDGES", "MOST_WEIGHTS", "MOST"), (0, None)):
         with subtests.test(limit=limit, head=head), monkeypatch.context() as patch:
             patch.setattr(module, limit, 0)
-            with pytest.raises(TooManyEdges, match="shorten"):
+            with pytest.raises(TooManyEdgesError, match="shorten"):
                 passed.cut(head=head)
 
 
@@ -128,11 +133,11 @@ def test_no_more_passes_are_made_than_work_counts(monkeypatch: pytest.MonkeyPatc
     passed, made, told = Passed(), list[int](), list[float]()
 
     def counted(*given: Any) -> Tensor:
-        made.append(given[6])
-        return parted(*given)
+        made.append(given[3])
+        return run_branches(*given)
 
-    monkeypatch.setattr(module, "parted", counted)
+    monkeypatch.setattr(module, "run_branches", counted)
     passed.cut(head=None, report=told.append)
-    once = multiplications(passed.model, passed.given, SELF, 0)
-    assert once < made[0] * once <= work(passed.model, passed.trace, passed.given, SELF, 0, None)
+    once = multiplications(passed.base, SELF, 0)
+    assert once < made[0] * once <= cutting_cost(passed.base, SELF, 0, None)
     assert told[-1] == 1

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from explorer.analysis.logit_attribution import Contributions, contributions
-from explorer.analysis.output_change import logits, tokens_read
+from explorer.analysis.output_change import logits_at
 from explorer.catalog import entries
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.output_tokens import last_stack_tokens
 from explorer.text import word_tokenizer
 from explorer.text.special import DECODER
 from tests.analysis.conftest import TEXT
@@ -23,11 +24,11 @@ from tests.shelf import WORDS, put
 def all_of(found: ForwardPass) -> list[Contributions]:
     """At the first, a middle and the last position, of the likeliest and another option."""
     made = []
-    last = len(tokens_read(found)) - 1
+    last = len(last_stack_tokens(found)) - 1
     for place in {0, last // 2, last}:
-        for option in (int(logits(found, place).argmax()), 1):
+        for option in (int(logits_at(found.trace, place).argmax()), 1):
             made.append(contributions(found, place, option))
-            again = float(logits(found, place)[option])
+            again = float(logits_at(found.trace, place)[option])
             assert made[-1].logit == pytest.approx(again, rel=1e-6, abs=1e-6)
     return made
 
@@ -44,7 +45,7 @@ def test_they_sum_to_the_logit(found: ForwardPass) -> None:
 
 def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
     """What the pass put out is changed by hand: the sum of the parts no longer is the logit."""
-    last = len(tokens_read(found)) - 1
+    last = len(last_stack_tokens(found)) - 1
     before, earlier = contributions(found, last, 1), contributions(found, 0, 1)
     found.trace.output[0] += 1.5
     after = contributions(found, last, 1)
@@ -78,5 +79,5 @@ def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
     with torch.no_grad():
         block.self_attn.o_proj.weight[:, : block.self_attn.d_head] = 0
     without = forward_pass.run_batch_uncached(opened, (TEXT,))[0]
-    lost = float(logits(found, 3)[2] - logits(without, 3)[2])
+    lost = float(logits_at(found.trace, 3)[2] - logits_at(without.trace, 3)[2])
     assert float(one.heads["decoder.self_attn"][0, 0]) == pytest.approx(lost, abs=1e-9)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.analysis.logit_lens import lens, ranks
-from explorer.analysis.output_change import tokens_read
+from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
 from explorer.catalog import entries
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import run_text
+from explorer.inference.output_tokens import last_stack_tokens
 from models import trace
 from tests.analysis.conftest import inputs_of
 
@@ -28,8 +28,8 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
             else:
                 opened = entries.open_model(name)
             forward = run_text(opened, texts.get(name, opened.example))
-            place = first_place(opened, tokens_read(forward))
-            found = lens(forward, place)
+            place = first_place(opened, last_stack_tokens(forward))
+            found = lens_logits(forward.trace, place)
             alone = opened.config.encoder_layers if not forward.target else opened.config.n_layers
             assert len(found) == alone + 1
             whole = trace(opened.model, *inputs_of(forward), sites=("logits",))["logits"][0]
@@ -39,5 +39,5 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
 
 
 def test_ranks_count_from_one() -> None:
-    assert ranks(torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]]), 2) == [2, 2]
-    assert ranks(torch.tensor([[1.0, 1.0]]), 0) == [1], "equals share the better place"
+    assert ranks_by_layer(torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]]), 2) == [2, 2]
+    assert ranks_by_layer(torch.tensor([[1.0, 1.0]]), 0) == [1], "equals share the better place"

@@ -10,9 +10,10 @@ from explorer.analysis import output_change
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
 from explorer.inference.answers import first_place
-from explorer.inference.edited_pass import edited
+from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.interventions.edits import AblateAttention, AblateHead
 from tests.shelf import NAMES
 
@@ -30,25 +31,29 @@ def opened(name: str) -> tuple[Opened, ForwardPass]:
 
 def logits(forward: ForwardPass) -> torch.Tensor:
     """Read position by position."""
-    places = range(len(output_change.tokens_read(forward)))
-    return torch.stack([output_change.logits(forward, place) for place in places])
+    places = range(len(last_stack_tokens(forward)))
+    return torch.stack([output_change.logits_at(forward.trace, place) for place in places])
+
+
+def over_text(before: ForwardPass, after: ForwardPass) -> output_change.ChangeOverText:
+    ids = predicted_ids(before), predicted_ids(after)
+    return output_change.over_text(before.trace, after.trace, ids)
 
 
 def test_the_loss_is_the_cross_entropy_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_change, "AT_ONCE", 2)
     found, forward = opened("letters")
-    again = edited(found, forward, (AblateHead(D, 0, 0),)).forward
-    whole = output_change.over_text(forward, again)
+    again = run_edited(found, forward, (AblateHead(D, 0, 0),)).forward
+    whole = over_text(forward, again)
     close(whole.kl, output_change.kl(logits(forward), logits(again)))
     loss = whole.loss
     assert loss is not None
     ids = ids_of([forward.target])[0]
-    for value, seen in ((loss.before, forward), (loss.after, again)):
+    for value, seen in zip(loss, (forward, again), strict=True):
         expected = F.cross_entropy(logits(seen)[:-1].double(), ids[1:])
         assert abs(value - float(expected)) < 1e-6
-    assert loss.tokens == len(ids) - 1
     _, its = opened("reverse")
-    assert output_change.over_text(its, its).loss is None, "it foretells nothing"
+    assert over_text(its, its).loss is None, "it predicts no next token"
 
 
 def test_kl_is_that_of_torch_and_never_below_zero() -> None:
@@ -62,10 +67,10 @@ def test_kl_is_that_of_torch_and_never_below_zero() -> None:
 def test_options_are_the_likeliest_of_both() -> None:
     for name in NAMES:
         found, forward = opened(name)
-        again = edited(found, forward, (AblateAttention(forward.parts[-1].name, 0),)).forward
-        place = first_place(found, output_change.tokens_read(forward))
-        mine, theirs = (output_change.logits(each, place) for each in (forward, again))
-        told = output_change.options(mine, theirs, most=3)
-        assert {int(mine.argmax()), int(theirs.argmax())} <= {each.index for each in told}, name
-        before = [each.before for each in told]
+        again = run_edited(found, forward, (AblateAttention(forward.parts[-1].name, 0),)).forward
+        place = first_place(found, last_stack_tokens(forward))
+        mine, theirs = (output_change.logits_at(each.trace, place) for each in (forward, again))
+        listed = output_change.likeliest(mine, theirs, most=3)
+        assert {int(mine.argmax()), int(theirs.argmax())} <= set(listed), name
+        before = mine[listed].tolist()
         assert before == sorted(before, reverse=True), name

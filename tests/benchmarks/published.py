@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from explorer.analysis.ablation import every_head
+from explorer.analysis.ablation import RecordedPass, ablate_every_head
 from explorer.analysis.logit_attribution import contributions
 from explorer.analysis.query_key import by_distance, pair, strongest
 from explorer.analysis.value_contribution import onward
@@ -226,7 +226,7 @@ def every_head_ablated() -> Iterator[Row]:
             trace(model, text, sites=("logits",), read_at=slice(-1, None), edits=[off])
 
     def at_once() -> None:
-        list(every_head(model, looked(model, text), (text,), PART, LAYERS, 31))
+        list(ablate_every_head(RecordedPass(looked(model, text), (text,), 31), PART, LAYERS))
 
     what = f"{len(EVERY_HEAD)} heads ablated at once, {TITLE}, 32 tokens"
     found = timed(at_once, one_by_one, rounds=3)

@@ -81,14 +81,14 @@ def test_a_link_repeats_an_edited_pass_and_leaves_it_to_its_owner(
     visitor: Visitor, friend: Visitor
 ) -> None:
     visitor.open(
-        "/interventions?model=shakespeare&text=To+be,+or+not&layer=0&head=0&change=Mask&mask_how=Hide+a+key"
+        "/interventions?model=shakespeare&text=To+be,+or+not&layer=0&head=0&change=Mask&mask_how=One+key"
     )
-    visitor.press("Hide it from everybody")
-    made = visitor.widget("edits_made").get_by_text("nobody looks at")
+    visitor.press("Mask it for every query")
+    made = visitor.widget("edits_made").get_by_text("masked for every query")
     expect(made).to_be_visible()
     same_for(friend, visitor, "map_after")
     friend.press("Remove")
-    expect(friend.page.get_by_text("Nothing is changed yet.")).to_be_visible()
+    expect(friend.page.get_by_text("No interventions yet.")).to_be_visible()
     assert "edits" not in friend.query()
     expect(made).to_be_visible()
 

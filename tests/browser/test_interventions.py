@@ -1,4 +1,4 @@
-"""Changing the pass by hand: ablated, painted, cut where a cell is held, undone and redone."""
+"""Interventions by hand: ablated, painted, cut where a cell is held, undone and redone."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def edits(visitor: Visitor) -> str:
 
 def test_the_pass_is_changed_in_two_places_undone_redone_and_compared(visitor: Visitor) -> None:
     page = visitor.open(f"/interventions?{OURS}&layer=0&head=1")
-    before = chart(visitor, "chances").text_content()
+    before = chart(visitor, "probabilities").text_content()
     visitor.press("Ablate layer 0, head 1")
-    listed(visitor, "head 1 to zero")
-    wait_until(lambda: chart(visitor, "chances").text_content() != before, "other chances")
+    listed(visitor, "head 1: zero ablation")
+    wait_until(lambda: chart(visitor, "probabilities").text_content() != before, "others")
     visitor.until_run(visitor.widget("change").get_by_text("Edge", exact=True).click)
     visitor.asks(change="Edge")
     visitor.press("Cut the edge")
@@ -51,13 +51,13 @@ def test_the_pass_is_changed_in_two_places_undone_redone_and_compared(visitor: V
         visitor.press("Undo")
         wait_until(lambda left=left: edits(visitor).startswith(f"1.{left}~"), f"{left} edits left")  # type: ignore[misc]
     listed(visitor, "(undone)", 2)
-    wait_until(lambda: chart(visitor, "chances").text_content() == before, "the first chances")
+    wait_until(lambda: chart(visitor, "probabilities").text_content() == before, "the first")
     visitor.press("Redo")
     listed(visitor, "(undone)", 1)
     visitor.follow("Compare")
-    visitor.turn_to("Your edits")
-    page.get_by_text("The edits: undo them, or remove one", exact=True).click()
-    listed(visitor, "head 1 to zero")
+    visitor.turn_to("Your interventions")
+    page.get_by_text("Interventions: undo or remove", exact=True).click()
+    listed(visitor, "head 1: zero ablation")
 
 
 def test_every_head_is_ablated_at_once_and_a_click_chooses_or_ablates_one(visitor: Visitor) -> None:
@@ -66,12 +66,12 @@ def test_every_head_is_ablated_at_once_and_a_click_chooses_or_ablates_one(visito
     visitor.asks(layer="1", head="1")
     visitor.rest()
     assert edits(visitor) == ""
-    expect(page.get_by_text("in the pass as it is")).to_be_visible()
+    expect(page.get_by_text("in the original pass")).to_be_visible()
     # The server may hear of the choice and the click at once, with no drawing between them.
     canvas = visitor.widget("heads_off").locator("canvas")
     canvas.evaluate(CHOOSE_AND_CLICK, ["Ablates the head", 0, 2])
-    listed(visitor, "Layer 0, head 2 to zero")
-    expect(page.get_by_text("in the pass with your edits")).to_be_visible()
+    listed(visitor, "Layer 0, head 2: zero ablation")
+    expect(page.get_by_text("in the pass with your interventions")).to_be_visible()
 
 
 def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: Visitor) -> None:
@@ -79,11 +79,11 @@ def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: 
     visitor.click("attention_head", 2, 1)
     visitor.asks(held="q2k1")
     page.get_by_role("link", name="Change the held cell or this head").click()
-    visitor.titled("Change the pass")
+    visitor.titled("Interventions")
     visitor.rest()
-    expect(page.get_by_text(re.compile(r"^Held: .* \(2\) → .* \(1\)$"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^Pinned: .* \(2\) → .* \(1\)$"))).to_be_visible()
     visitor.press("Cut this edge in head 1")
-    listed(visitor, "head 1, edge")
+    listed(visitor, "head 1: edge")
     visitor.press("Remove")
     visitor.until_run(visitor.widget("change").get_by_text("Mask", exact=True).click)
     visitor.asks(change="Mask")
@@ -91,8 +91,8 @@ def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: 
     visitor.away()
     before = visitor.picture("map_after")
     visitor.click("paint", 0, 0)
-    listed(visitor, "may not look at")
-    expect(page.get_by_text("May look nowhere")).to_be_visible()
+    listed(visitor, "may not attend to")
+    expect(page.get_by_text("Every key is masked")).to_be_visible()
     visitor.away()
     visitor.changed("map_after", before)
     visitor.rest()

@@ -77,11 +77,11 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("masks", "A padded batch"): (looking.padded, ""),
     ("interventions", "Every head"): (changing.every_head, ""),
     ("interventions", "Faithfulness"): (changing.faithfulness, ""),
-    ("interventions", "Maps"): (changing.maps, ""),  # the last, since it changes the pass
+    ("interventions", "Attention maps"): (changing.maps, ""),  # the last, since it changes the pass
     ("compare", "Another head"): (changing.another_head, changing.ASKS_SENTENCE),
     ("compare", "Another sentence"): (changing.another_sentence, changing.ASKS_SENTENCE),
     ("compare", "Another model"): (changing.another_model, changing.ASKS_MODEL),
-    ("compare", "Your edits"): (changing.edits, changing.ASKS_EDITS),
+    ("compare", "Your interventions"): (changing.edits, changing.ASKS_EDITS),
     ("museum", "Exhibits"): (finding.exhibits, ""),
     ("museum", "The systems"): (finding.systems, ""),
     **{

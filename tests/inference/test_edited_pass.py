@@ -16,25 +16,26 @@ from explorer.catalog import entries
 from explorer.catalog.attention_parts import site
 from explorer.catalog.entries import Opened
 from explorer.inference import edited_pass
-from explorer.inference.edited_pass import MOST_TEXTS, edited, misfit
+from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.inference.results_cache import forget
-from explorer.interventions import core_edits
-from explorer.interventions.core_edits import head_out, preset_mask
-from explorer.interventions.edit_words import PRESET_WORDS, words
+from explorer.interventions import to_core
+from explorer.interventions.edit_descriptions import PRESET_WORDS, describe_edit
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
     AblateMlp,
     CutEdge,
-    Edit,
     HideKey,
+    Intervention,
     MaskCell,
     Patch,
     PresetMask,
     ReplaceToken,
 )
+from explorer.interventions.to_core import head_output, preset_mask
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
 from models import interventions as core
@@ -62,12 +63,12 @@ def passed(found: Opened, forward: ForwardPass, *edits: core.Edit) -> torch.Tens
 def logits(found: Opened, forward: ForwardPass) -> torch.Tensor:
     """The same, read position by position as the page does."""
     if not output_change.has_words(found.config):
-        return output_change.logits(forward, 0)
-    count = len(output_change.tokens_read(forward))
-    return torch.stack([output_change.logits(forward, place) for place in range(count)])
+        return output_change.logits_at(forward.trace, 0)
+    count = len(last_stack_tokens(forward))
+    return torch.stack([output_change.logits_at(forward.trace, place) for place in range(count)])
 
 
-SAME: list[tuple[Edit, core.Edit]] = [
+SAME: list[tuple[Intervention, core.Edit]] = [
     (AblateHead(D, 1, 2), core.Scale("decoder.1.self_attn.head_out", head=2)),
     (AblateHead(D, 0, 1, "mean"), core.Mean("decoder.0.self_attn.head_out", 1)),
     (AblateAttention(D, 0), core.Scale("decoder.0.self_attn.out")),
@@ -85,27 +86,28 @@ def test_an_edit_is_made_in_the_pass(subtests: pytest.Subtests) -> None:
     found, forward = opened("letters")
     for edit, of_core in SAME:
         with subtests.test(edit=edit):
-            again = edited(found, forward, (edit,))
-            assert (again.made, again.set_aside) == ((edit,), {})
+            again = run_edited(found, forward, (edit,))
+            assert (again.applied, again.not_applicable) == ((edit,), {})
             new, expected = logits(found, again.forward), passed(found, forward, of_core)
             close(new, expected, atol=1e-5, rtol=1e-5)
             assert not torch.allclose(new, logits(found, forward), atol=1e-4)
-            assert words(found, forward, edit)
-            assert edited(found, forward, (edit,)) is again, "made once"
+            assert describe_edit(found, forward, edit)
+            assert run_edited(found, forward, (edit,)) is again, "made once"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_of_attention_is_changed_and_without_edits_nothing(name: str) -> None:
     found, forward = opened(name)
-    assert edited(found, forward, ()).forward is forward
+    assert run_edited(found, forward, ()).forward is forward
     close(logits(found, forward), passed(found, forward), atol=1e-5, rtol=1e-5)
     if output_change.has_words(found.config):
-        assert output_change.over_text(forward, forward).kl.abs().max() == 0
+        ids = predicted_ids(forward)
+        assert output_change.over_text(forward.trace, forward.trace, (ids, ids)).kl.abs().max() == 0
         assert torch.is_grad_enabled(), "whoever trains in this process goes on"
     for part in forward.parts:
         edits = (AblateHead(part.name, 0, 0), PresetMask(part.name, None, "none"))
-        again = edited(found, forward, (*edits, HideKey(part.name, 0, 0)))
-        assert not again.set_aside
+        again = run_edited(found, forward, (*edits, HideKey(part.name, 0, 0)))
+        assert not again.not_applicable
         assert (again.forward.weights(part.name, 0, 1)[:, 0] == 0).all()
 
 
@@ -113,20 +115,20 @@ def test_a_replaced_token_is_the_text_with_that_token() -> None:
     found, forward = opened("reverse")
     typed = run_text(found, found.example.replace("4", "7"))
     place = next(i for i, token in enumerate(forward.source) if token.label == "4")
-    again = edited(found, forward, (ReplaceToken(E, place, typed.source[place].id),)).forward
+    again = run_edited(found, forward, (ReplaceToken(E, place, typed.source[place].id),)).forward
     close(logits(found, again), logits(found, typed))
     assert [token.label for token in again.source] == [token.label for token in typed.source]
 
 
 SAYS: dict[str, Callable[[int, int, int], bool]] = {
-    "everybody may look at everybody": lambda query, key, last: True,
-    "nobody may look ahead": lambda query, key, last: key <= query,
-    "the last 2 are filler, and nobody looks at them": lambda query, key, last: key <= last - 2,
-    "only at tokens less than 2 away": lambda query, key, last: abs(query - key) < 2,
-    "all may look at the first 2, nobody else ahead": lambda query, key, last: (
-        key < 2 or key <= query
+    "none, every query may attend to every key": lambda query, key, last: True,
+    "causal, no query may attend to a later key": lambda query, key, last: key <= query,
+    "padding, the last 2 keys are masked": lambda query, key, last: key <= last - 2,
+    "sliding window, only keys less than 2 tokens away": lambda query, key, last: (
+        abs(query - key) < 2
     ),
-    "only inside blocks of 2": lambda query, key, last: query // 2 == key // 2,
+    "prefix, causal except for the first 2 keys": lambda query, key, last: key < 2 or key <= query,
+    "blocks, only keys in the same block of 2": lambda query, key, last: query // 2 == key // 2,
 }
 """What a reader takes each sentence for, of a query, a key and the last token."""
 
@@ -137,7 +139,7 @@ def test_the_words_of_a_preset_say_its_mask(name: str, part: str) -> None:
     n = len(forward.rows(part))
     for preset in PRESET_WORDS:
         edit = PresetMask(part, 0, preset, 2)
-        may_look = SAYS[words(found, forward, edit).partition("mask: ")[2]]
+        may_look = SAYS[describe_edit(found, forward, edit).partition("mask: ")[2]]
         causal = part == D and preset in ("padding", "window", "blocks")
         meant = [
             [may_look(query, key, n - 1) and not (causal and key > query) for key in range(n)]
@@ -155,13 +157,13 @@ def test_patching_from_the_same_text_changes_nothing_and_from_another_something(
     others = ("the hat", "cat the", "hat the")
     other = next(each for each in others if len(run_text(found, each).target) == n)
     for head in (None, 1):
-        same = edited(found, forward, (Patch(D, 0, head, n - 1, text),))
-        assert not same.set_aside
+        same = run_edited(found, forward, (Patch(D, 0, head, n - 1, text),))
+        assert not same.not_applicable
         close(logits(found, same.forward), logits(found, forward), atol=1e-5, rtol=1e-5)
-        patched = edited(found, forward, (Patch(D, 0, head, n - 1, other),)).forward
+        patched = run_edited(found, forward, (Patch(D, 0, head, n - 1, other),)).forward
         close(logits(found, patched)[:-1], logits(found, forward)[:-1], atol=1e-5, rtol=1e-5)
     whole = tuple(Patch(D, 1, None, place, other) for place in range(n))
-    carried = edited(found, forward, whole).forward
+    carried = run_edited(found, forward, whole).forward
     close(logits(found, carried), logits(found, run_text(found, other)), atol=1e-5, rtol=1e-5)
 
 
@@ -172,9 +174,9 @@ def test_patches_into_a_model_that_writes_keep_its_answer_and_pass_their_text_on
     passes: list[object] = []
     counted = watched(rerun, lambda *given: passes.append(given))
     monkeypatch.setattr(edited_pass, "rerun", counted)
-    monkeypatch.setattr(core_edits, "rerun", counted)
-    again = edited(found, forward, tuple(Patch(C, 0, h, 1, "a black cat runs") for h in (0, 1)))
-    assert not again.set_aside
+    monkeypatch.setattr(to_core, "rerun", counted)
+    again = run_edited(found, forward, tuple(Patch(C, 0, h, 1, "a black cat runs") for h in (0, 1)))
+    assert not again.not_applicable
     assert again.forward.target == forward.target
     assert len(passes) == 2, "the other text, and ours with the patches"
 
@@ -191,38 +193,40 @@ def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
         for part in forward.parts:
             for layer, head in product(range(part.layers), range(part.heads)):
                 gave = whole[f"{site(part.name, layer)}.head_out"][0, head]
-                close(head_out(forward, part.name, layer, head), gave, atol=1e-5, rtol=1e-5)
-                close(head_out(forward, part.name, layer, head, 1), gave[1], atol=1e-5, rtol=1e-5)
+                close(head_output(forward, part.name, layer, head), gave, atol=1e-5, rtol=1e-5)
+                close(
+                    head_output(forward, part.name, layer, head, 1), gave[1], atol=1e-5, rtol=1e-5
+                )
 
 
-MISFITS: dict[str, Edit] = {
+MISFITS: dict[str, Intervention] = {
     "no such attention": AblateHead(E, 0, 0),
     "no layer 2 here: there are 2": AblateAttention(D, 2),
     "no head 4 here: there are 4": AblateHead(D, 0, 4),
     "no query 99": CutEdge(D, 0, 0, 99, 0),
     "no key 99": HideKey(D, None, 99),
     "no token 99 here": ReplaceToken(D, 99, 5),
-    "no token 9,999": ReplaceToken(D, 1, 9_999),
-    "“dog” was chosen for another model": ReplaceToken(D, 1, 5, "dog"),
-    "size of at least 1": PresetMask(D, 0, "window", 0),
+    "no token ID 9,999": ReplaceToken(D, 1, 9_999),
+    "“dog” was chosen in another model": ReplaceToken(D, 1, 5, "dog"),
+    "size must be at least 1": PresetMask(D, 0, "window", 0),
     "only texts of the same length": Patch(D, 0, 0, 1, "the cat and the hat"),
     "have the same positions": Patch(D, 0, 0, 1, "the"),
     "type a sentence": Patch(D, 0, 0, 1, " "),
 }
 
 
-def test_what_does_not_fit_is_set_aside_with_its_reason(subtests: pytest.Subtests) -> None:
+def test_what_does_not_fit_is_not_applicable_with_its_reason(subtests: pytest.Subtests) -> None:
     found, forward = opened("letters")
     good = AblateHead(D, 0, 0)
-    alone = edited(found, forward, (good,)).forward
+    alone = run_edited(found, forward, (good,)).forward
     for why, edit in MISFITS.items():
         with subtests.test(why=why):
-            again = edited(found, forward, (edit, good))
-            assert again.made == (good,)
-            assert list(again.set_aside) == [0]
-            assert why in again.set_aside[0]
-            assert misfit(found, forward, (), edit) == again.set_aside[0]
-            assert misfit(found, forward, (), good) == ""
+            again = run_edited(found, forward, (edit, good))
+            assert again.applied == (good,)
+            assert list(again.not_applicable) == [0]
+            assert why in again.not_applicable[0]
+            assert why_not_applicable(found, forward, (), edit) == again.not_applicable[0]
+            assert why_not_applicable(found, forward, (), good) == ""
             close(again.forward.trace.output, alone.trace.output)
 
 
@@ -232,12 +236,14 @@ def test_a_history_patches_from_a_few_texts_only() -> None:
     pairs = map(" ".join, product(("the", "cat", "hat", "and"), repeat=2))
     texts = [text for text in pairs if len(run_text(found, text).target) == n][:6]
     patches = tuple(Patch(D, 0, head, 1, text) for text in texts for head in (0, 1))
-    again = edited(found, forward, (*patches, AblateHead(D, 0, 0)))
-    assert list(again.set_aside) == list(range(2 * MOST_TEXTS, len(patches)))
-    assert all("At most 4 texts are patched from" in each for each in again.set_aside.values())
+    again = run_edited(found, forward, (*patches, AblateHead(D, 0, 0)))
+    assert list(again.not_applicable) == list(range(2 * MOST_TEXTS, len(patches)))
+    assert all(
+        "At most 4 texts can be patched from" in each for each in again.not_applicable.values()
+    )
     for patch, fits in ((patches[-1], False), (patches[0], True)):
-        assert (misfit(found, forward, patches[: 2 * MOST_TEXTS], patch) == "") == fits
-    assert again.made == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
+        assert (why_not_applicable(found, forward, patches[: 2 * MOST_TEXTS], patch) == "") == fits
+    assert again.applied == (*patches[: 2 * MOST_TEXTS], AblateHead(D, 0, 0))
 
 
 def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
@@ -249,15 +255,15 @@ def test_the_weights_of_all_layers_with_cut_edges_are_bounded_together(
     fits = (CutEdge(D, 0, 0, 2, 1), CutEdge(D, 0, 1, 2, 0))
     nowhere, strange = CutEdge(D, 1, 0, 99, 0), CutEdge(C, 0, 0, 2, 1)
     too_much = CutEdge(D, 1, 0, 2, 1)
-    again = edited(found, forward, (nowhere, strange, *fits, too_much))
-    assert again.made == fits, "what is set aside takes nothing of what may be held"
-    assert list(again.set_aside) == [0, 1, 4]
-    assert misfit(found, forward, (nowhere, strange, fits[0], too_much), fits[1]) == ""
-    assert misfit(found, forward, fits, too_much) == again.set_aside[4]
-    assert "all weights of every layer with a cut edge" in again.set_aside[4]
+    again = run_edited(found, forward, (nowhere, strange, *fits, too_much))
+    assert again.applied == fits, "what is set aside takes nothing of what may be held"
+    assert list(again.not_applicable) == [0, 1, 4]
+    assert why_not_applicable(found, forward, (nowhere, strange, fits[0], too_much), fits[1]) == ""
+    assert why_not_applicable(found, forward, fits, too_much) == again.not_applicable[4]
+    assert "all weights of every layer with a cut edge" in again.not_applicable[4]
 
 
-def test_edits_that_fit_one_by_one_and_not_together_are_all_set_aside(
+def test_edits_that_fit_one_by_one_and_not_together_are_all_not_applicable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refused(*given: Any) -> ForwardPass:
@@ -265,7 +271,7 @@ def test_edits_that_fit_one_by_one_and_not_together_are_all_set_aside(
 
     monkeypatch.setattr(edited_pass, "rerun", refused)
     found, forward = opened("letters")
-    again = edited(found, forward, (AblateHead(D, 0, 3), AblateHead(D, 1, 3)))
+    again = run_edited(found, forward, (AblateHead(D, 0, 3), AblateHead(D, 1, 3)))
     forget(found)
     assert again.forward is forward
-    assert (again.made, again.set_aside) == ((), {0: "Not together.", 1: "Not together."})
+    assert (again.applied, again.not_applicable) == ((), {0: "Not together.", 1: "Not together."})

@@ -14,7 +14,7 @@ from explorer.catalog import entries
 from explorer.catalog.attention_parts import site
 from explorer.catalog.entries import Opened
 from explorer.inference import edited_generation
-from explorer.inference.edited_pass import edited
+from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.generated_text import MOST_WRITTEN, writes, writing
 from explorer.inference.model_inputs import ids_of
@@ -23,8 +23,8 @@ from explorer.interventions.edits import (
     AblateHead,
     AblateMlp,
     CutEdge,
-    Edit,
     HideKey,
+    Intervention,
     MaskCell,
     PresetMask,
     ReplaceToken,
@@ -91,12 +91,12 @@ def test_what_may_not_be_written_is_not_considered() -> None:
             assert [guess.label for guess in grown.guesses(0, str)] == ["5"]
 
 
-NOTHING: tuple[Edit, ...] = (
+NOTHING: tuple[Intervention, ...] = (
     PresetMask(D, None, "causal"),
     PresetMask(C, None, "none"),
     MaskCell(D, None, 0, 0, True),
 )
-SOMETHING: tuple[Edit, ...] = (
+SOMETHING: tuple[Intervention, ...] = (
     AblateHead(E, 0, 0),
     AblateHead(C, 0, 1),
     AblateMlp(D, 0),
@@ -119,16 +119,16 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
     forward = run_text(model, "hello world" if name == "t5" else model.example)
     for edit in (*NOTHING, *SOMETHING):
         with subtests.test(edit=edit):
-            passed = edited(model, forward, (edit,))
-            written = edited_generation.written_anew(model, passed)
+            passed = run_edited(model, forward, (edit,))
+            written = edited_generation.generate_edited(model, passed)
             if edit in NOTHING:
                 assert written == forward.written
-                assert edited_generation.answer(model, passed) == forward.answer
+                assert edited_generation.edited_answer(model, passed) == forward.answer
             target = (forward.target[0], *written[:-1])
             whole = dataclasses.replace(forward, target=target, written=written)
             forget(model)  # the same text, passed over another answer
-            again = edited(model, whole, (edit,))
+            again = run_edited(model, whole, (edit,))
             forget(model)
-            assert passed.made == again.made == (edit,)
+            assert passed.applied == again.applied == (edit,)
             expected = again.forward.trace.output[0].argmax(-1).tolist()
             assert [token.id for token in written] == expected

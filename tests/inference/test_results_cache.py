@@ -17,7 +17,7 @@ from explorer.catalog.entries import Opened
 from explorer.inference import edited_generation
 from explorer.inference import results_cache as store
 from explorer.inference.answers import Answer, Guess
-from explorer.inference.edited_pass import edited
+from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import run_text
 from explorer.inference.results_cache import forget, kept, size_of
 from explorer.interventions.edits import Patch
@@ -108,9 +108,9 @@ def test_everything_is_counted_with_what_is_in_it(
     writer = own(small_models / "translation")
     forward = run_text(writer, writer.example)
     edits = tuple(Patch("decoder.cross_attn", 0, head, 1, writer.example) for head in range(2))
-    edited_generation.answer(writer, edited(writer, forward, edits))
+    edited_generation.edited_answer(writer, run_edited(writer, forward, edits))
     kept_under = {place[1][0]: size for place, (_, size) in cache.items()}  # type: ignore[index]
-    assert kept_under["written anew"] > sum(len(each.text) for each in edits) + len(forward.text)
+    assert kept_under["edited answer"] > sum(len(each.text) for each in edits) + len(forward.text)
 
 
 def test_what_was_made_goes_with_its_model(small_models: Path) -> None:

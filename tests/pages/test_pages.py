@@ -41,7 +41,7 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("attention/masks", "A padded batch"): {*MASKS, "scores", "masked", "weights"},
     ("experiments/compare", "Another head"): {*MAPS, "map_difference"},
     ("experiments/compare", "Another sentence"): {*MAPS, "map_difference"},
-    ("experiments/compare", "Your edits"): {*MAPS, "map_difference"},
+    ("experiments/compare", "Your interventions"): {*MAPS, "map_difference"},
     ("experiments/compare", "Another model"): MAPS,
     ("models/checkpoints", "Weights"): {"weights_picture"},
     ("models/checkpoints", "Heads"): {"head_statistics"},
@@ -118,7 +118,7 @@ def test_a_model_whose_numbers_are_none_has_every_view(
     says = {
         "attention/head_steps": "no value",
         "generation/decoding": "logits are no numbers",
-        "experiments/compare": "How far apart their rows are cannot be said: a weight is no number",
+        "experiments/compare": "There is no divergence: a weight is not a number",
     }
     for path, asked in every_view():
         with subtests.test(path=path, asked=asked):

@@ -14,15 +14,15 @@ from safetensors.torch import load_file
 from explorer import snippets
 from explorer.catalog import entries
 from explorer.catalog.entries import ROOT
-from explorer.inference.edited_pass import edited
+from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
     AblateMlp,
     CutEdge,
-    Edit,
     HideKey,
+    Intervention,
     MaskCell,
     PresetMask,
     ReplaceToken,
@@ -30,7 +30,7 @@ from explorer.interventions.edits import (
 from models import interventions as core
 
 D = "decoder.self_attn"
-EDITS: dict[str, tuple[Edit, ...]] = {
+EDITS: dict[str, tuple[Intervention, ...]] = {
     "letters": (
         AblateHead(D, 0, 1),
         AblateMlp(D, 0, "mean"),
@@ -103,9 +103,9 @@ def test_what_is_pasted_makes_what_is_seen(
     for name, edits in EDITS.items():
         opened, folder = entries.open_model(name), small_models / name
         forward = run_text(opened, opened.example)
-        passed = edited(opened, forward, edits)
-        assert not passed.set_aside
-        pasted.append((two(forward, passed.forward, folder, passed.in_core), folder))
+        passed = run_edited(opened, forward, edits)
+        assert not passed.not_applicable
+        pasted.append((two(forward, passed.forward, folder, passed.core_edits), folder))
         part = forward.parts[-1]
         here = part.name, part.layers - 1, 1
         seen.append(passed.forward.weights(*here) - forward.weights(*here))
@@ -121,8 +121,8 @@ def test_what_the_lines_leave_out_is_said(small_models: Path) -> None:
     assert snippets.one_head(forward, folder, D, 1, 2, adjusted=True).splitlines()[0] == said
     assert "Adjust" not in snippets.one_head(forward, folder, D, 1, 2)
     edits = (PresetMask(D, 0, "none", 1), AblateHead(D, 0, 1))
-    passed = edited(opened, forward, edits)
-    code = two(forward, passed.forward, folder, passed.in_core)
+    passed = run_edited(opened, forward, edits)
+    code = two(forward, passed.forward, folder, passed.core_edits)
     assert "# Not made here, as they hold tensors of their own: 1 of the edits." in code
 
 

@@ -90,13 +90,13 @@ IN_VAIN: dict[str, list[str]] = {
         "at most 100 rules",
     ],
     "experiments/interventions?look=Nowhere&change=Weather&expected_at=99+·+dog&watched=dog+(7)": [
-        "“Look at” has no “Nowhere” here; showing Maps.",
-        "“Change” has no “Weather” here; showing Head.",
-        "“What is expected after” has no “99 · dog” here",
-        "“Watched” has no “dog (7)” here",
+        "“View” has no “Nowhere” here; showing Attention maps.",
+        "“Intervention” has no “Weather” here; showing Head.",
+        "“Output position” has no “99 · dog” here",
+        "“Tracked token” has no “dog (7)” here",
     ],
     "experiments/interventions?change=Mask&mask_how=Odd": [
-        "“How” has no “Odd” here; showing A preset."
+        "“Masking” has no “Odd” here; showing Preset."
     ],
     "experiments/interventions?change=Token&token_at=-1&text=the+cat": [
         "There is no token “-1” in this text; showing 1.",
@@ -150,10 +150,10 @@ HELD_BY_THE_ADDRESS = [
     "experiments/interventions?change=Edge&edge_query=1+·+the&edge_key=1+·+the"
     "&edge_in=Every+head+of+the+layer&edge_becomes=Mean+over+queries",
     "experiments/interventions?change=Token&new_token=a",
-    "experiments/interventions?change=Patch&patch_text=the+hat&patch_what=Stream+after+the+layer"
+    "experiments/interventions?change=Patch&patch_text=the+hat&patch_what=Residual+stream+after+the+layer"
     "&patch_at=1+·+the",
     "experiments/interventions?look=Every+head&heads_are=Patched&heads_from=the+hat"
-    "&number=Change+of+the+likeliest+logit&click=Ablates+the+head",
+    "&number=Change+in+the+top+logit&click=Ablates+the+head",
     "experiments/interventions?look=Faithfulness&edges_of=The+whole+layer&draw_seed=4",
     "experiments/compare?with=Another+head&other_layer=1&other_head=0",
     "experiments/compare?with=Another+sentence&other_text=the+hat",

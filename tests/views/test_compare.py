@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.interventions.edit_links import to_address
-from explorer.interventions.edits import AblateHead, History
+from explorer.interventions.address_text import to_address
+from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.runs.worker import work
 from explorer.text.literal import literal
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
@@ -17,9 +17,9 @@ from tests.apps import said, taken, views
 from tests.runs.making import tiny_run
 from tests.views.drawing import pasted, press, put_state
 
-ALIKE = "Their rows are 0 bits apart"
+ALIKE = "Jensen–Shannon divergence of their rows: 0 bits"
 SECOND_HEAD = AblateHead("decoder.self_attn", 0, 1)
-EDITS = to_address(History((SECOND_HEAD,), 1))
+EDITS = to_address(EditHistory((SECOND_HEAD,), 1))
 
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -45,7 +45,7 @@ def test_a_head_beside_itself_has_a_difference_of_nothing() -> None:
 
 def test_the_edits_of_the_address_stand_beside_the_pass_as_it_is() -> None:
     at = page(EDITED, layer="1", edits=EDITS)
-    assert "Layer 0, head 1 to zero" in said(at)
+    assert "Layer 0, head 1: zero ablation" in said(at)
     assert ALIKE not in said(at)
     assert ALIKE in said(press(at, "undo"))
 
@@ -78,9 +78,9 @@ def test_steps_are_offered_where_they_lie_beside_the_model(
 
 
 def test_with_edits_a_model_that_writes_says_what_it_writes_now() -> None:
-    edits = to_address(History((AblateHead("decoder.cross_attn", 0, 1),), 1))
+    edits = to_address(EditHistory((AblateHead("decoder.cross_attn", 0, 1),), 1))
     at = page(EDITED, model="translation", edits=edits)
-    assert "After, it writes:" in said(at)
+    assert "Generated after:" in said(at)
     assert not views(at) & {"answer_first", "answer_second"}, "the answer without edits is not its"
     at = page(SENTENCE, model="translation", other_text="a white dog eats")
     assert views(at) >= {"answer_first", "answer_second"}
@@ -97,15 +97,15 @@ def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
     found = taken(at, monkeypatch).about
     place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
     assert place == ["decoder.self_attn", "1", "3"]
-    assert "edits of the second" not in found
+    assert "interventions of the second" not in found
 
 
 def test_what_is_taken_away_says_what_was_edited_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what was undone nor what does not fit."""
     undone, misfit = AblateHead("decoder.self_attn", 0, 2), AblateHead("decoder.self_attn", 9, 0)
-    address = to_address(History((SECOND_HEAD, misfit, undone), 2))
+    address = to_address(EditHistory((SECOND_HEAD, misfit, undone), 2))
     found = taken(page(EDITED, layer="1", edits=address), monkeypatch).about
-    assert found["edits of the second"] == "Layer 0, head 1 to zero"
+    assert found["interventions of the second"] == "Layer 0, head 1: zero ablation"
     assert found["the same in an address"] == f"edits={EDITS}"
 
 

@@ -98,9 +98,9 @@ def test_a_token_is_replaced_masked_or_refused(
     assert at.button(key="replace_token").disabled
     at.text_input(key="new_token").set_value("dog").run()
     at.button(key="replace_token").click().run()
-    assert "“good” (4) becomes “dog”" in said(at)
+    assert "“good” (4) replaced by “dog”" in said(at)
     at.button(key="mask_token").click().run()
-    assert "becomes “[MASK]”" in said(at)
+    assert "replaced by “[MASK]”" in said(at)
 
 
 def test_a_mask_preset_is_set_once(small_models: Path) -> None:
@@ -110,4 +110,4 @@ def test_a_mask_preset_is_set_once(small_models: Path) -> None:
         (sets,) = (each for each in at.button if each.label == "Set the mask")
         sets.click().run()
         assert not at.exception
-        assert said(at).count("the last 2 are filler, and nobody looks at them") == 1
+        assert said(at).count("padding, the last 2 keys are masked") == 1

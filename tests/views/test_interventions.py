@@ -1,4 +1,4 @@
-"""The page that changes the pass, without a browser: its history, its cells, what it refuses."""
+"""The page Interventions, without a browser: its history, its cells, what it refuses."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from explorer.app.session import KEY, session
 from explorer.catalog.entries import Opened, open_model
 from explorer.inference import edited_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
-from explorer.interventions.edit_links import KINDS, LONGEST_TEXT, MOST, to_address
+from explorer.interventions.address_text import (
+    KIND_LETTERS,
+    MAX_EDITS,
+    MAX_PATCH_TEXT,
+    to_address,
+)
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
     AblateMlp,
     CutEdge,
-    Edit,
+    EditHistory,
     HideKey,
-    History,
+    Intervention,
     MaskCell,
     Patch,
     PresetMask,
@@ -48,7 +53,7 @@ def edits(at: AppTest) -> str:
 def test_what_is_no_edit_is_dropped_and_said() -> None:
     at = page(edits="1.1~h.d.0.1.z~h.d.1.1.z~junk")
     assert edits(at) == "1.1~h.d.0.1.z~h.d.1.1.z"
-    assert "“junk” in the address is no edit; it was dropped." in said(at)
+    assert "“junk” in the address is not an intervention and was dropped." in said(at)
     assert edits(press(at, "redo")) == "1.2~h.d.0.1.z~h.d.1.1.z"
 
 
@@ -69,34 +74,36 @@ def test_a_patch_of_another_length_is_refused_before_the_click() -> None:
     assert at.button(key="patch").disabled
     assert "only texts of the same length have the same positions" in said(at)
     at.text_input(key="patch_text").set_value("the hat").run()
-    assert "as in “the hat”" in said(press(at, "patch"))
+    assert "patched from “the hat”" in said(press(at, "patch"))
 
 
 def test_a_model_that_writes_writes_its_answer_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXPLORER_CHECKPOINTS")
     text = "the black cat does not see the white house"
     at = page(model="translation", text=text)
-    assert "After, it writes: le chat noir ne voit pas la maison blanche" in said(at)
+    assert "Generated after: le chat noir ne voit pas la maison blanche" in said(at)
     at.text_input(key="edits").set_value("1.1~h.c.0.0.z").run()
-    assert "Before, it writes: le chat noir ne voit pas la maison blanche" in said(at)
-    assert "After, it writes: le chat noir ne voit pas la maison grise" in said(at)
-    assert "Numbers and maps below follow the answer without edits" in said(at)
+    assert "Generated before: le chat noir ne voit pas la maison blanche" in said(at)
+    assert "Generated after: le chat noir ne voit pas la maison grise" in said(at)
+    assert "In the numbers and maps below, the decoder reads the answer generated before" in said(
+        at
+    )
 
 
 def test_a_held_cell_is_changed_by_one_click() -> None:
     at = page(text="the cat", layer="0", head="1")
-    assert "Click a cell to hold it" in said(at)
+    assert "Click a cell to pin it" in said(at)
     put_persistent(at, "held", held="q2k1")
-    assert "Held: “" in said(at)
+    assert "Pinned: “" in said(at)
     labels = [each.label for each in at.button if str(each.key).startswith("held_edit")]
     assert labels == [
         "Cut this edge in head 1",
         "Cut it in every head of layer 0",
-        "Forbid this look in layer 0",
-        "Hide the key in layer 0",
+        "Mask this cell in layer 0",
+        "Mask the key in layer 0",
     ]
     assert edits(press(at, "held_edit_2")) == "1.1~c.d.0.2.1.0"
-    assert at.button(key="held_edit_0").label == "Allow this look in layer 0"
+    assert at.button(key="held_edit_0").label == "Unmask this cell in layer 0"
     assert edits(press(at, "held_edit_0")) == ""
 
 
@@ -134,15 +141,15 @@ def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
     opened: tuple[Opened, ForwardPass],
 ) -> None:
     head = AblateHead(D, 0, 0)
-    edit_history.add(head)
+    edit_history.add_edit(head)
     for layer in (0, None):
         forbid, allow = (MaskCell(D, layer, 2, 1, may) for may in (False, True))
-        for _ in range(MOST):
-            edit_history.make(*opened, forbid)
-            edit_history.make(*opened, forbid)
-            assert edit_history.now().made == (head, forbid), "said twice, made once"
-            edit_history.make(*opened, allow)
-            assert edit_history.now().made == (head,)
+        for _ in range(MAX_EDITS):
+            edit_history.apply_edit(*opened, forbid)
+            edit_history.apply_edit(*opened, forbid)
+            assert edit_history.current_history().active == (head, forbid), "said twice, made once"
+            edit_history.apply_edit(*opened, allow)
+            assert edit_history.current_history().active == (head,)
 
 
 def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
@@ -150,26 +157,28 @@ def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
 ) -> None:
     """Forbidden in every layer and allowed in one, or in one layer and allowed in every one."""
     everywhere = MaskCell(D, None, 2, 1, False)
-    edit_history.make(*opened, everywhere)
-    edit_history.make(*opened, MaskCell(D, 0, 2, 1, False))
-    edit_history.make(*opened, MaskCell(D, 0, 2, 1, True))
-    assert edit_history.now().made == (everywhere, MaskCell(D, 0, 2, 1, True))
+    edit_history.apply_edit(*opened, everywhere)
+    edit_history.apply_edit(*opened, MaskCell(D, 0, 2, 1, False))
+    edit_history.apply_edit(*opened, MaskCell(D, 0, 2, 1, True))
+    assert edit_history.current_history().active == (everywhere, MaskCell(D, 0, 2, 1, True))
 
     hidden = HideKey(D, 1, 1)
-    edit_history.put(History((hidden, everywhere), 2))
-    edit_history.make(*opened, MaskCell(D, None, 2, 1, True))
-    assert edit_history.now().made == (hidden, MaskCell(D, None, 2, 1, True))
+    edit_history.store_history(EditHistory((hidden, everywhere), 2))
+    edit_history.apply_edit(*opened, MaskCell(D, None, 2, 1, True))
+    assert edit_history.current_history().active == (hidden, MaskCell(D, None, 2, 1, True))
 
 
 def test_a_full_history_says_so() -> None:
-    full: tuple[Edit, ...] = tuple(AblateHead(D, 9, head) for head in range(MOST))
-    at = page(edits=to_address(History(full, MOST)), change="Mask", mask_how="Cell by cell")
+    full: tuple[Intervention, ...] = tuple(AblateHead(D, 9, head) for head in range(MAX_EDITS))
+    at = page(
+        edits=to_address(EditHistory(full, MAX_EDITS)), change="Mask", mask_how="Cell by cell"
+    )
     assert edit_history.FULL not in said(at)
 
     state: dict[str, object] = {"edits": edits(at)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edit_history.st, "session_state", state)
-        edit_history.add(AblateHead(D, 0, 1))
+        edit_history.add_edit(AblateHead(D, 0, 1))
         assert session().edits_notes == (state["edits"], (edit_history.FULL,))
         at.session_state[KEY].edits_notes = session().edits_notes
     at.run()
@@ -177,34 +186,32 @@ def test_a_full_history_says_so() -> None:
 
 
 def test_a_sentence_that_an_address_cannot_hold_is_to_be_shortened() -> None:
-    long = "\N{GRINNING FACE}" * LONGEST_TEXT
+    long = "\N{GRINNING FACE}" * MAX_PATCH_TEXT
     at = page(model="reviews", text="cat", change="Patch", patch_text=long)
     assert at.button(key="patch").disabled
-    assert "this sentence has 1,610 characters, and the address has room for about 1,500" in said(
-        at
-    )
+    assert "takes 1,610 characters in the address, which has room for about 1,500" in said(at)
     assert edit_history.FULL not in said(at), "there is none to remove"
     at.text_input(key="patch_text").set_value("\N{GRINNING FACE}" * 200).run()
     assert edits(press(at, "patch")).startswith("1.1~p.e.")
 
 
 def test_the_lines_to_paste_make_both_maps() -> None:
-    for look in ["Maps", "Every head"]:
+    for look, is_pair in [("Attention maps", True), ("Every head", False)]:
         code = pasted(page(edits="1.1~h.d.0.1.z", look=look))
-        assert ("Scale(" in code and "weights = second - first" in code) == (look == "Maps")
+        assert ("Scale(" in code and "weights = second - first" in code) == is_pair
 
 
 def test_what_does_not_fit_waits_for_a_text_that_it_fits() -> None:
     address = "1.2~k.d.a.3~h.d.0.1.z"
     at = page(edits=address, text="the cat and the hat")
-    assert "set aside" not in said(at)
+    assert "not apply" not in said(at)
     at.text_input(key="text").set_value("the").run()
-    assert "1 edit does not fit here and is set aside" in said(at)
-    assert "(set aside). There is no key 3 here" in said(at)
+    assert "1 intervention does not apply to this model and text" in said(at)
+    assert "(does not apply). There is no key 3 here" in said(at)
     assert edits(at) == address
     at.text_input(key="text").set_value("the cat and the hat").run()
-    assert "set aside" not in said(at)
-    assert "nobody looks at" in said(at)
+    assert "not apply" not in said(at)
+    assert "masked for every query" in said(at)
 
 
 def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside() -> None:
@@ -215,7 +222,7 @@ def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside() -> None:
         ("reverse", D),
         ("reverse", "decoder.cross_attn"),
     ]:
-        foreign: tuple[Edit, ...] = (
+        foreign: tuple[Intervention, ...] = (
             AblateHead(part, 0, 0),
             AblateAttention(part, 0),
             AblateMlp(part, 0),
@@ -226,10 +233,10 @@ def test_an_edit_of_attention_that_a_model_does_not_have_is_set_aside() -> None:
             ReplaceToken(part, 0, 0),
             Patch(part, 0, 0, 0, "the cat"),
         )
-        assert {type(edit) for edit in foreign} == set(KINDS)
-        at = page(model=model, edits=to_address(History(foreign, len(foreign))))
-        assert said(at).count("(set aside). This model has no such attention.") == len(foreign)
-        address = to_address(History(foreign[:1], 1))
+        assert {type(edit) for edit in foreign} == set(KIND_LETTERS)
+        at = page(model=model, edits=to_address(EditHistory(foreign, len(foreign))))
+        assert said(at).count("(does not apply). This model has no such attention.") == len(foreign)
+        address = to_address(EditHistory(foreign[:1], 1))
         at.text_input(key="edits").set_value(address).run()
         assert edits(press(at, "ablate_head")).startswith(address.replace("1.1~", "1.2~"))
 
@@ -238,9 +245,9 @@ def test_what_is_too_much_together_is_set_aside(monkeypatch: pytest.MonkeyPatch)
     """Patches from more texts than may be, and cut edges that a longer text has no room for."""
     texts = ("the cat", "the hat", "and the", "cat the", "hat the")
     patches = tuple(Patch(D, 0, 0, 1, text) for text in texts)
-    at = page(edits=to_address(History(patches, len(patches))), text="the cat")
+    at = page(edits=to_address(EditHistory(patches, len(patches))), text="the cat")
     assert "5. Layer 0, head 0" in said(at)
-    assert "(set aside). At most 4 texts are patched from" in said(at)
+    assert "(does not apply). At most 4 texts can be patched from" in said(at)
     assert not at.button(key="ablate_head").disabled
 
     found = open_model("letters")
@@ -248,11 +255,11 @@ def test_what_is_too_much_together_is_set_aside(monkeypatch: pytest.MonkeyPatch)
     assert 2 * short**2 <= long**2
     monkeypatch.setattr(edited_pass, "MOST_WEIGHTS", found.config.n_heads * long**2)
     cuts = (CutEdge(D, 0, 0, 1, 0), CutEdge(D, 1, 0, 1, 0))
-    at = page(edits=to_address(History(cuts, 2)), text="the cat")
-    assert "set aside" not in said(at)
+    at = page(edits=to_address(EditHistory(cuts, 2)), text="the cat")
+    assert "not apply" not in said(at)
     at.text_input(key="text").set_value("the cat and the hat").run()
     assert not at.exception
-    assert "1 edit does not fit here" in said(at)
+    assert "1 intervention does not apply" in said(at)
     assert "too long to hold all weights of every layer with a cut edge" in said(at)
     assert not at.button(key="ablate_head").disabled
 
@@ -268,12 +275,12 @@ def test_what_takes_long_waits_for_a_button_and_too_long_is_refused(
     for look, name in LONG_PASSES:
         at = page(text="the cat", look=look)
         assert is_shown(at), "what is quick is shown at once"
-        assert "in the pass as it is" in said(at)
+        assert "in the original pass" in said(at)
         at.text_input(key="edits").set_value("1.1~k.d.a.1").run()
         assert is_shown(at)
-        assert "in the pass with your edits" in said(at)
+        assert "in the pass with your interventions" in said(at)
         with monkeypatch.context() as patch:
-            patch.setattr(ablation, "AT_ONCE", 1)
+            patch.setattr("explorer.views.interventions.many_passes.QUICK", 1)
             at = page(text="the cat", look=look)
             assert not is_shown(at)
             assert is_shown(press(at, f"begin_{name}"))
@@ -303,7 +310,7 @@ def test_heads_are_patched_from_a_sentence_of_as_many_tokens() -> None:
     at.text_input(key="heads_from").set_value("the hat").run()
     assert not at.exception
     assert is_shown(at)
-    assert "as it is over the other sentence" in said(at)
+    assert "patched from the source sentence" in said(at)
     first = strongest(at)
     at.text_input(key="heads_from").set_value("hat the").run()
     assert strongest(at) != first, "another sentence, other numbers"

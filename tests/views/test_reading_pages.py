@@ -28,7 +28,7 @@ def test_the_lens_has_a_row_for_every_layer_and_ends_in_the_answer() -> None:
         at, opened = page("forward_pass/logit_lens", model=model), entries.open_model(model)
         found = likeliest(at)
         assert len(found) == opened.config.n_layers + 1
-        assert f"**The answer: {literal(found[-1])}**" in said(at)
+        assert f"**Output: {literal(found[-1])}**" in said(at)
         if model == "reviews":
             best = int(run_text(opened, opened.example).trace.output[0].argmax())
             assert found[-1] == class_names(opened)[best]

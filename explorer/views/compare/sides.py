@@ -1,251 +1,181 @@
-"""The two sides of a comparison: what stands beside the chosen head, and how both are drawn."""
+"""What is compared with the chosen head: a second map, chosen by the reader."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
-from explorer.analysis.comparison import Difference, Side, common_top, divergence
-from explorer.app.context import TEXT_LIMIT, page_context, reads_pairs
+from explorer.app.context import TEXT_LIMIT, PageContext, reads_pairs
 from explorer.app.controls import follow, one_of
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.entries import Entry, Opened
-from explorer.export.figure_data import Taken
-from explorer.inference.edited_pass import Edited
-from explorer.inference.forward_pass import ForwardPass, rerun, run_text
+from explorer.inference.edited_pass import EditedPass
+from explorer.inference.forward_pass import rerun, run_text
 from explorer.inference.results_cache import kept
-from explorer.interventions.edit_links import to_address
-from explorer.interventions.edit_words import words
-from explorer.interventions.edits import History
+from explorer.interventions.address_text import to_address
+from explorer.interventions.edit_descriptions import describe_edit
+from explorer.interventions.edits import EditHistory
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
-from explorer.snippets import Head, two_heads
-from explorer.text.number_format import three
-from explorer.text.token_labels import texts
-from explorer.views.shared import edit_history, effects, export_panel, map_pair, widgets
+from explorer.snippets import Head
+from explorer.views.shared.edit_history import draw_history
+from explorer.views.shared.edited_answers import draw_answers
+from explorer.views.shared.map_pair import MapSide
 
 HEAD, SENTENCE, MODEL, STEP, EDITED = (
     "Another head",
     "Another sentence",
     "Another model",
     "A training step",
-    "Your edits",
+    "Your interventions",
 )
 LIST_WIDTH = 320
+SAME_HEAD = "Layer {}, head {}"
+Snapshots = dict[str, Path]
+"""Folders of the training that made the chosen model, by their step."""
 
 
-def sides() -> tuple[Side, Side]:
-    """The head chosen in the sidebar, and what the reader puts beside it."""
-    at, opened = page_context().choice, page_context().opened
-    forward = page_context().forward
-    first = Side(f"Layer {at.layer}, head {at.head}", forward, at.part, at.layer, at.head)
-    kinds = {
+def choose_sides(context: PageContext) -> tuple[MapSide, MapSide]:
+    """The head chosen in the sidebar, and what the reader compares it with."""
+    at = context.choice
+    head = Head(context.forward, context.folder, at.part, at.layer, at.head)
+    snapshots = _snapshots(context)
+    kinds: dict[str, Callable[[PageContext, Head], MapSide]] = {
         HEAD: _another_head,
         SENTENCE: _another_sentence,
         MODEL: _another_model,
-        STEP: _another_step,
-        EDITED: _with_edits,
+        **({STEP: partial(_another_step, snapshots=snapshots)} if snapshots else {}),
+        EDITED: _with_interventions,
     }
-    offered = [kind for kind in kinds if kind != STEP or _snapshots()]
-    return first, kinds[one_of("Compared with", "with", offered)](first, opened)
+    kind = one_of("Compared with", "with", tuple(kinds))
+    return MapSide(SAME_HEAD.format(at.layer, at.head), head), kinds[kind](context, head)
 
 
-def show(first: Side, second: Side) -> Difference | None:
-    """Both on one scale, second − first around zero, and how far they are apart."""
-    top = common_top(first, second)
-    found = map_pair.show(first, second, top)
-    if found is None:
-        return None
-    far = divergence(first, second)
-    how_far = (
-        "How far apart their rows are cannot be said: a weight is no number, or no row sees "
-        "something in both."
-        if math.isnan(far)
-        else f"Their rows are {three(far)} bits apart on average: 0 is alike, 1 as different as "
-        "can be."
-    )
-    st.text(f"{found.note} {how_far} The fullest colour of both is a weight of {three(top)}.")
-    return found
-
-
-def taken(first: Side, second: Side, found: Difference) -> Taken:
-    """The difference, for who takes it away; the offline page has all three maps."""
-    at, called = page_context().choice, second.forward.part(second.part).words
-    about = export_panel.about() | {"first": first.title, "second": second.title}
-    if second.forward.text != at.text:
-        about["the other sentence"] = second.forward.text
-    if second.forward.pair != at.pair:
-        about["sentences of the second"] = "the first one alone"
-    about["part of the second"] = second.part
-    about["layer of the second"] = str(second.layer)
-    about["head of the second"] = str(second.head)
-    about |= second.about
-    return Taken(
-        values=found.values,
-        rows=tuple(texts(second.rows)),
-        columns=tuple(texts(second.columns)),
-        title=f"{second.title} − {first.title.lower()} of {at.model}",
-        unit="change of weight",
-        row_name=called.row,
-        column_name=called.column,
-        scale="diverging",
-        allowed=found.allowed,
-        about=about,
-        note=" ".join((f"“{at.text}”.", found.note)),
-    )
-
-
-def pasted(first: Side, second: Side) -> str:
-    """The lines that make the weights of both, and their difference."""
-    return two_heads(_head(first), _head(second))
-
-
-def _head(side: Side) -> Head:
-    folder = side.folder or page_context().folder
-    return Head(side.forward, folder, side.part, side.layer, side.head, side.edits)
-
-
-def answers(first: Side, second: Side) -> None:
-    """What each side's pass ends in; the same where only the head differs.
-
-    A pass with edits follows the answer that was written without them, so its own stands above.
-    """
-    mine, theirs = first.forward, second.forward
-    same_words = mine.trace.model is theirs.trace.model and mine.text == theirs.text
-    if mine is theirs or (mine.written and same_words):
-        return
-    for place, side, key in zip(
-        widgets.side_by_side(1, 1), (first, second), ("answer_first", "answer_second"), strict=True
-    ):
-        with place:
-            widgets.answer(side.forward, key=key)
-            widgets.notes(side.forward.notes)
-
-
-def _another_head(first: Side, opened: Opened) -> Side:
-    part = first.forward.part(first.part)
+def _another_head(context: PageContext, first: Head) -> MapSide:
+    part = context.part
     narrow = {"as_list": True, "width": LIST_WIDTH}
+    layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
     with st.container(horizontal=True):
-        layers, heads = ([str(n) for n in range(count)] for count in (part.layers, part.heads))
-        layer = one_of("Its layer", "other_layer", layers, str(first.layer), **narrow)
-        other = heads[(first.head + 1) % part.heads]
-        head = one_of("Its head", "other_head", heads, other, **narrow)
-    title = f"Layer {layer}, head {head}"
-    return Side(title, first.forward, first.part, int(layer), int(head))
+        layer = one_of("Other layer", "other_layer", layers, str(first.layer), **narrow)
+        default = heads[(first.head + 1) % part.heads]
+        head = one_of("Other head", "other_head", heads, default, **narrow)
+    second = replace(first, layer=int(layer), head=int(head))
+    return MapSide(SAME_HEAD.format(layer, head), second)
 
 
-def _another_sentence(first: Side, opened: Opened) -> Side:
-    at = page_context().choice
+def _another_sentence(context: PageContext, first: Head) -> MapSide:
+    at = context.choice
     follow("other_text", at.text)
     text = st.text_input(
-        "The other sentence",
+        "Other sentence",
         value=at.text,
         max_chars=TEXT_LIMIT,
         key="other_text",
         bind="query-params",
     )
     if at.pair:
-        st.text("Both are read with the second sentence.")
-    forward = or_stop(lambda: run_text(opened, str(text or ""), at.pair))
-    return Side("The other sentence", forward, first.part, first.layer, first.head)
+        st.text("The second sentence is the same on both sides.")
+    forward = or_stop(lambda: run_text(context.opened, str(text or ""), at.pair))
+    return MapSide("Other sentence", replace(first, forward=forward))
 
 
-def _another_model(first: Side, opened: Opened) -> Side:
-    at, shelf = page_context().choice, page_context().shelf
-    others = [entry for name, entry in shelf.items() if name != at.model]
-    names = [entry.name for entry in sorted(others, key=_unlike)]
+def _another_model(context: PageContext, first: Head) -> MapSide:
+    mine = context.opened.config
+
+    def is_other_kind(entry: Entry) -> bool:
+        config = entry.config
+        return config is None or (config.kind, config.head) != (mine.kind, mine.head)
+
+    others = [entry for name, entry in context.shelf.items() if name != context.choice.model]
+    names = [entry.name for entry in sorted(others, key=is_other_kind)]
     if not names:
         say("There is no other model here: train one, or open one on the Checkpoints page.")
         st.stop()
-    name = one_of("The other model", "other_model", names, as_list=True, width=LIST_WIDTH)
-    try:
-        other = entries.open_entry(shelf[name])
-    except entries.LibraryError as error:
-        say(str(error))
-        st.stop()
-    return _through(other, shelf[name], first, name, shelf[name].folder)
+    name = one_of("Other model", "other_model", names, as_list=True, width=LIST_WIDTH)
+    entry = context.shelf[name]
+    other = _open_or_stop(lambda: entries.open_entry(entry))
+    return MapSide(name, _same_head_in(context, first, other, entry))
 
 
-def _unlike(entry: Entry) -> bool:
-    """Models of the same kind stand first: they have the head that is compared."""
-    mine = page_context().opened.config
-    return entry.config is None or (entry.config.kind, entry.config.head) != (mine.kind, mine.head)
-
-
-def _another_step(first: Side, opened: Opened) -> Side:
-    snapshots = _snapshots()
+def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> MapSide:
+    """The same tokens through a snapshot; a decoder of two stacks reads the same answer."""
+    opened, forward = context.opened, first.forward
     step = one_of("Step", "other_step", tuple(snapshots), as_list=True, width=LIST_WIDTH)
     folder = snapshots[step]
-    try:
-        other = kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
-    except entries.LibraryError as error:
-        say(str(error))
-        st.stop()
-    if opened.config.kind != "encoder-decoder":
-        entry = page_context().shelf[page_context().choice.model]
-        return _through(other, entry, first, f"Step {step}", folder)
-    st.text("The step might write something else: here its decoder reads what yours has written.")
-    mine = first.forward
+    other = _open_or_stop(
+        lambda: kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
+    )
+    if forward.written:
+        st.text("The decoder of both reads the answer of the trained model (teacher forcing).")
     again = kept(
         other,
-        ("over the answer of another step", mine.text, mine.target),
-        lambda: rerun(other, mine, mine.source, mine.target, ()),
+        ("tokens of another step", forward.text, forward.pair, forward.target),
+        lambda: rerun(other, forward, forward.source, forward.target, ()),
         lambda made: made.bytes,
     )
-    here = first.part, first.layer, first.head
-    return Side(f"Step {step}", again, *here, folder=folder)
+    return MapSide(f"Step {step}", replace(first, forward=again, folder=folder))
 
 
-def _with_edits(first: Side, opened: Opened) -> Side:
-    with st.expander("The edits: undo them, or remove one"):
-        made, passed = edit_history.history(opened, first.forward)
-    if not made.edits:
-        st.text("Nothing is changed yet, so both sides are the same pass.")
+def _with_interventions(context: PageContext, first: Head) -> MapSide:
+    with st.expander("Interventions: undo or remove"):
+        history, edited = draw_history(context)
+    if not history.edits:
+        st.text("There are no interventions yet, so both sides are the same pass.")
     if first.forward.written:
-        effects.written(opened, Edited(first.forward), passed)
+        draw_answers(context.opened, EditedPass(first.forward), edited)
     page = session().pages.get("interventions")
     if page is not None:
-        st.page_link(page, label="Change the pass", icon=":material/arrow_forward:")
-    here = first.part, first.layer, first.head
-    said = _edits(opened, first.forward, passed)
-    return Side("With your edits", passed.forward, *here, said, passed.in_core)
+        st.page_link(page, label="Interventions", icon=":material/arrow_forward:")
+    second = replace(first, forward=edited.forward, edits=edited.core_edits)
+    return MapSide("With your interventions", second, _about_edits(context, edited))
 
 
-def _edits(opened: Opened, forward: ForwardPass, passed: Edited) -> dict[str, str]:
-    """What was edited, for who takes it away: in words, and as an address holds it."""
-    if not passed.made:
+def _about_edits(context: PageContext, edited: EditedPass) -> dict[str, str]:
+    """What was applied, for the export: in words, and as an address holds it."""
+    if not edited.applied:
         return {}
-    made = History(passed.made, len(passed.made))
-    said = "; ".join(words(opened, forward, edit) for edit in passed.made)
-    return {"edits of the second": said, "the same in an address": f"edits={to_address(made)}"}
+    words = [describe_edit(context.opened, context.forward, edit) for edit in edited.applied]
+    address = to_address(EditHistory(edited.applied, len(edited.applied)))
+    return {
+        "interventions of the second": "; ".join(words),
+        "the same in an address": f"edits={address}",
+    }
 
 
-def _through(other: Opened, entry: Entry, first: Side, title: str, folder: Path) -> Side:
+def _same_head_in(context: PageContext, first: Head, other: Opened, entry: Entry) -> Head:
     """The same sentence and head in another model; the nearest where it has no such head."""
-    at = page_context().choice
+    at = context.choice
     named = {part.name: part for part in parts(other.config)}
     part = named.get(first.part) or list(named.values())[-1]
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
-        st.text(
-            f"{title} has no such head; shown is its {part.title.lower()}, layer {layer}, "
-            f"head {head}."
-        )
+        shown = f"{part.title.lower()}, layer {layer}, head {head}"
+        st.text(f"{entry.name} has no such head; shown is its {shown}.")
     pair = at.pair if reads_pairs(entry) else ""
     if pair != at.pair:
-        st.text(f"{title} reads one sentence: the second one is left out there.")
+        st.text(f"{entry.name} reads one sentence: the second one is left out there.")
     forward = or_stop(lambda: run_text(other, at.text, pair))
-    return Side(title, forward, part.name, layer, head, folder=folder)
+    return Head(forward, entry.folder, part.name, layer, head)
 
 
-def _snapshots() -> dict[str, Path]:
-    """The steps of the training that made the chosen model, where they lie beside it."""
-    entry = page_context().shelf[page_context().choice.model]
-    if entry.origin == "brought":  # a stranger's folder is not looked around in
+def _open_or_stop(open_model: Callable[[], Opened]) -> Opened:
+    """The opened model; where it cannot be opened the page says why and ends."""
+    try:
+        return open_model()
+    except entries.LibraryError as error:
+        say(str(error))
+        st.stop()
+
+
+def _snapshots(context: PageContext) -> Snapshots:
+    entry = context.shelf[context.choice.model]
+    if entry.origin == "brought":  # nothing around a reader's own folder is searched
         return {}
     return {str(step): folder for step, folder in Run(entry.folder.parent).snapshots()}

@@ -1,4 +1,4 @@
-"""The forms that change the pass, one kind of edit at a time."""
+"""The forms that add an intervention, one kind at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token
 from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
@@ -15,8 +15,7 @@ from explorer.app.url import whole
 from explorer.catalog.entries import Opened
 from explorer.components import chips
 from explorer.inference.forward_pass import ForwardPass
-from explorer.interventions.core_edits import token_label
-from explorer.interventions.edit_links import LONGEST_TEXT
+from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -25,121 +24,120 @@ from explorer.interventions.edits import (
     Patch,
     ReplaceToken,
 )
+from explorer.interventions.to_core import token_label
 from explorer.text import TextError, Token
 from explorer.text.labels import cut
 from explorer.text.token_labels import text_of
-from explorer.views.interventions import mask_painter
+from explorer.views.interventions.mask_editor import draw_mask_form
 from explorer.views.shared import pinned
-from explorer.views.shared.edit_history import button
+from explorer.views.shared.edit_history import edit_button
 
-TO = {"Zero": "zero", "Mean over positions": "mean"}
-EDGE_TO = {"Zero": "zero", "Mean over queries": "mean"}
+ABLATE_TO = {"Zero": "zero", "Mean over positions": "mean"}
+CUT_TO = {"Zero": "zero", "Mean over queries": "mean"}
 THIS_HEAD, ALL_HEADS = "This head", "Every head of the layer"
-STREAM, HEAD_OUT = "Stream after the layer", "Output of the head"
+STREAM, HEAD_OUTPUT = "Residual stream after the layer", "Head output"
 TOKEN_AT = Folded("token_at", {"token_at": ""})
 
 
-def show(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    """What can be changed, one kind at a time; which head and layer, the sidebar says."""
-    FORMS[one_of("Change", "change", tuple(FORMS))](opened, forward, changed)
+def draw_edit_form(context: PageContext, after: ForwardPass) -> None:
+    """The form of one kind; the head and layer are those of the sidebar.
+
+    `after` is the pass with the interventions so far.
+    """
+    FORMS[one_of("Intervention", "change", tuple(FORMS))](context, after)
 
 
-def _to() -> str:
-    return TO[one_of("Its output becomes", "becomes", tuple(TO))]
+def _choose_ablation() -> str:
+    return ABLATE_TO[one_of("Ablation value", "becomes", tuple(ABLATE_TO))]
 
 
-def _head(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    at = page_context().choice
-    edit = AblateHead(at.part, at.layer, at.head, _to())
+def _draw_head_form(context: PageContext, after: ForwardPass) -> None:
+    at = context.choice
+    edit = AblateHead(at.part, at.layer, at.head, _choose_ablation())
     label = f"Ablate layer {at.layer}, head {at.head}"
-    button(opened, forward, edit, label, "ablate_head", type="primary")
+    edit_button(context, edit, label, "ablate_head", type="primary")
 
 
-def _layer(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    at, to = page_context().choice, _to()
+def _draw_layer_form(context: PageContext, after: ForwardPass) -> None:
+    at, to = context.choice, _choose_ablation()
     own = f"{at.part.split('.')[0]}.self_attn"
     with st.container(horizontal=True):
         attention = AblateAttention(at.part, at.layer, to)
         label = f"Ablate the attention of layer {at.layer}"
-        button(opened, forward, attention, label, "ablate_attention")
-        mlp = AblateMlp(own, at.layer, to) if opened.config.d_ff else None
+        edit_button(context, attention, label, "ablate_attention")
+        mlp = AblateMlp(own, at.layer, to) if context.opened.config.d_ff else None
         label = f"Ablate the feed-forward of layer {at.layer}"
-        button(opened, forward, mlp, label, "ablate_mlp")
+        edit_button(context, mlp, label, "ablate_mlp")
 
 
-def _edge(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    at = page_context().choice
-    rows, columns = changed.rows(at.part), changed.columns(at.part)
-    words, holds = forward.part(at.part).words, pinned.seen(changed)
-    last = len(rows) - 1
+def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
+    at, held = context.choice, pinned.seen(after)
+    rows, columns = after.rows(at.part), after.columns(at.part)
     with st.container(horizontal=True):
-        query = token("From (query)", "edge_query", rows, _or(holds.query, last))
-        key = token("To (key)", "edge_key", columns, _or(holds.key, 0))
-    scope = one_of("In", "edge_in", (THIS_HEAD, ALL_HEADS))
-    to = EDGE_TO[one_of("The edge becomes", "edge_becomes", tuple(EDGE_TO))]
+        query = token("Query", "edge_query", rows, _first(held.query, len(rows) - 1))
+        key = token("Key", "edge_key", columns, _first(held.key, 0))
+    scope = one_of("Heads", "edge_in", (THIS_HEAD, ALL_HEADS))
+    to = CUT_TO[one_of("Set the weight to", "edge_becomes", tuple(CUT_TO))]
     head = at.head if scope == THIS_HEAD else None
-    if not bool(changed.mask(at.part, at.layer)[query, key]):
-        st.text("This query may not look at this key, so there is no edge to cut.")
+    if not after.mask(at.part, at.layer)[query, key]:
+        st.text("This key is masked for this query, so there is no edge to cut.")
         return
-    weight = float(changed.weights(at.part, at.layer, at.head)[query, key])
-    said = words.cell.format(
+    weight = float(after.weights(at.part, at.layer, at.head)[query, key])
+    words = after.part(at.part).words.cell.format(
         row=text_of(rows[query]), column=text_of(columns[key]), value=f"{weight:.3f}"
     )
-    st.text(f"{said} in layer {at.layer}, head {at.head}.")
+    st.text(f"{words} in layer {at.layer}, head {at.head}.")
     edit = CutEdge(at.part, at.layer, head, query, key, to)
-    button(opened, forward, edit, "Cut the edge", "cut_edge", type="primary")
-    st.caption("The other weights of the row stay as they are: they no longer add up to one.")
+    edit_button(context, edit, "Cut the edge", "cut_edge", type="primary")
+    st.caption("The other weights of the row stay as they are, so they no longer sum to 1.")
 
 
-def _or(place: int | None, otherwise: int) -> int:
-    """The held place, where one is held."""
-    return otherwise if place is None else place
+def _first(*positions: int | None) -> int:
+    """The first that there is."""
+    return next(each for each in positions if each is not None)
 
 
-def _token(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    stack = "encoder" if forward.source else "decoder"
-    part = f"{stack}.self_attn"
-    tokens = changed.source or changed.target
-    holds = pinned.seen(changed)
-    at = page_context().choice.part  # what is held are places in its rows and columns
-    query = holds.query if changed.rows(at) is tokens else None
-    key = holds.key if changed.columns(at) is tokens else None
-    first = _or(query, _or(key, 1))
-    place = _place(tokens, min(first, len(tokens) - 1))
-    chips(tokens, key="token_to_change", highlight=place, on_pick=_pick_token)
-    st.text(f"Token {place} is “{text_of(tokens[place])}”. Click another one to change that.")
+def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
+    opened, at, held = context.opened, context.choice.part, pinned.seen(after)
+    part = "encoder.self_attn" if after.source else "decoder.self_attn"
+    tokens = after.source or after.target
+    query = held.query if after.rows(at) is tokens else None  # pinned in its rows and columns
+    key = held.key if after.columns(at) is tokens else None
+    position = _choose_position(tokens, min(_first(query, key, 1), len(tokens) - 1))
+    chips(tokens, key="token_to_change", highlight=position, on_pick=_pick_token)
+    st.text(f"Token {position} is “{text_of(tokens[position])}”. Click another one to replace it.")
+
+    def replace_by(token_id: int) -> ReplaceToken:
+        return ReplaceToken(part, position, token_id, token_label(opened, token_id))
+
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how: dict[str, Any] = {"placeholder": "One token", "bind": "query-params"}
-        typed = st.text_input("Becomes", key="new_token", max_chars=60, **how)
-        number, why = one_token(opened, typed or "")
-        edit = None if number is None else _become(opened, part, place, number)
-        button(opened, forward, edit, "Replace", "replace_token", type="primary")
+        typed = st.text_input("Replace with", key="new_token", max_chars=60, **how)
+        token_id, why = one_token(opened, typed or "")
+        edit = None if token_id is None else replace_by(token_id)
+        edit_button(context, edit, "Replace", "replace_token", type="primary")
         if (mask := opened.tokenizer.mask_id) is not None:
-            button(opened, forward, _become(opened, part, place, mask), "Mask it", "mask_token")
+            edit_button(context, replace_by(mask), "Mask it", "mask_token")
     if why:
         st.text(why)
 
 
-def _become(opened: Opened, part: str, place: int, token: int) -> ReplaceToken:
-    return ReplaceToken(part, place, token, token_label(opened, token))
+def _pick_token(position: int) -> None:
+    TOKEN_AT.put("token_at", str(position))
 
 
-def _pick_token(place: int) -> None:
-    TOKEN_AT.put("token_at", str(place))
-
-
-def _place(tokens: Sequence[Token], first: int) -> int:
-    """Which token is to be changed; what an address asks for in vain is said and replaced."""
+def _choose_position(tokens: Sequence[Token], default: int) -> int:
+    """Which token is replaced; an invalid value in the address is replaced with a message."""
     asked = str(TOKEN_AT.texts().get("token_at", ""))
     found = whole(asked, len(tokens))
     if asked and found is None:
-        say(f"There is no token “{cut(asked, 20)}” in this text; showing {first}.")
+        say(f"There is no token “{cut(asked, 20)}” in this text; showing {default}.")
     TOKEN_AT.settle({"token_at": "" if found is None else str(found)})
-    return first if found is None else found
+    return default if found is None else found
 
 
 def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
-    """The number of the one token that this is, or why it is none; a space may come before."""
+    """The ID of the one token that this is, or why it is none; a space may come before it."""
     if not typed.strip():
         return None, ""
     for text in (typed, f" {typed}"):
@@ -155,26 +153,34 @@ def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
     return None, f"“{typed[:40]}” is {len(inside)} tokens here: {named}. Type one."
 
 
-def _patch(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
-    at = page_context().choice
-    words = "A sentence of as many tokens; what the model makes of it there is put in here"
-    how: dict[str, Any] = {"max_chars": LONGEST_TEXT, "help": words, "bind": "query-params"}
-    other = st.text_input("Another sentence", key="patch_text", **how)
-    what = one_of("What is put in", "patch_what", (HEAD_OUT, STREAM))
-    part = at.part if what == HEAD_OUT else f"{at.part.split('.')[0]}.self_attn"
-    rows = forward.rows(part)
-    place = token("At", "patch_at", rows, len(rows) - 1)
-    head = at.head if what == HEAD_OUT else None
-    edit = Patch(part, at.layer, head, place, other) if (other or "").strip() else None
-    of = f"layer {at.layer}, head {at.head}" if head is not None else f"layer {at.layer}"
-    button(opened, forward, edit, f"Patch {of}", "patch", type="primary")
+def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
+    at = context.choice
+    explanation = (
+        "Activation patching: the value that this sentence has there replaces that of yours."
+    )
+    other = st.text_input(
+        "Source sentence (same number of tokens)",
+        key="patch_text",
+        max_chars=MAX_PATCH_TEXT,
+        help=explanation,
+        bind="query-params",
+    )
+    is_head = one_of("Patched value", "patch_what", (HEAD_OUTPUT, STREAM)) == HEAD_OUTPUT
+    part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"
+    rows = context.forward.rows(part)
+    position = token("Position", "patch_at", rows, len(rows) - 1)
+    edit = None
+    if other and other.strip():
+        edit = Patch(part, at.layer, at.head if is_head else None, position, other)
+    of = f"layer {at.layer}, head {at.head}" if is_head else f"layer {at.layer}"
+    edit_button(context, edit, f"Patch {of}", "patch", type="primary")
 
 
 FORMS = {
-    "Head": _head,
-    "Layer": _layer,
-    "Edge": _edge,
-    "Mask": mask_painter.mask,
-    "Token": _token,
-    "Patch": _patch,
+    "Head": _draw_head_form,
+    "Layer": _draw_layer_form,
+    "Edge": _draw_edge_form,
+    "Mask": draw_mask_form,
+    "Token": _draw_token_form,
+    "Patch": _draw_patch_form,
 }

@@ -1,254 +1,156 @@
-"""Every head switched off or patched at once, one number each; a map tested by cutting edges."""
+"""Every head ablated or patched alone: one number each for how much the output changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis import ablation, output_change
-from explorer.analysis.faithfulness import (
-    DRAWS,
-    Faithfulness,
-    TooManyEdges,
-    faithfulness,
-    work,
-)
-from explorer.app.context import page_context
+from explorer.analysis import ablation
+from explorer.analysis.output_change import kl, logits_at
+from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.app.progress import bar, with_bar
+from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
-from explorer.catalog.entries import Opened
-from explorer.charts.before_after import Point, by_edges
 from explorer.components.cells import cells
 from explorer.inference.answers import option_name
-from explorer.inference.edited_pass import Edited
+from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
-from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
-from explorer.interventions.core_edits import Misfit, head_out, same_length
-from explorer.interventions.edit_links import LONGEST_TEXT
+from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import AblateHead
+from explorer.interventions.to_core import NotApplicableError, head_output, same_length_pass
+from explorer.snippets.edits_code import ablation_lines
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.views.shared import edit_history, widgets
+from explorer.views.interventions.many_passes import (
+    NO_HEAD,
+    CodeLines,
+    base_words,
+    identity,
+    is_started,
+    recorded_pass,
+)
+from explorer.views.shared import widgets
+from explorer.views.shared.edit_history import add_edit
 
-KL, LOGIT = "KL", "Change of the likeliest logit"
-OFF, PATCHED = "Switched off", "Patched"
-OPENS, ABLATES = "Opens the head", "Ablates the head"
-THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
-CHART_HEIGHT = 340
+KL, LOGIT = "KL divergence", "Change in the top logit"
+ABLATED, PATCHED = "Ablated", "Patched"
+SELECTS, ABLATES = "Selects the head", "Ablates the head"
 TOO_LONG = "One pass for every head of this model takes too long: shorten the text."
-NO_HEAD = "This model ends in vectors, so no answer comes out that could be compared."
+LISTED = 8
 
 
-def every_head(opened: Opened, forward: ForwardPass, passed: Edited, place: int) -> None:
-    """One cell a head: what is different at the chosen position without it, or with another's."""
+def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> CodeLines:
+    """One cell per head, then the heads that matter most; gives the lines of the chosen layer."""
+    opened, at = context.opened, context.choice
     if opened.config.head == "none":
         st.text(NO_HEAD)
-        return
-    at = page_context().choice
+        return None
     with st.container(horizontal=True):
-        way = one_of("Every head is", "heads_are", (OFF, PATCHED))
-        number = one_of("Number", "number", (KL, LOGIT))
-        one_of("A click", "click", (OPENS, ABLATES))
-    text, instead = "", None
+        way = one_of("Every head is", "heads_are", (ABLATED, PATCHED))
+        is_kl = one_of("Metric", "number", (KL, LOGIT)) == KL
+        one_of("A click", "click", (SELECTS, ABLATES))
+    text, other = "", None
     if way == PATCHED:
-        text = _another_sentence()
+        text = _other_sentence()
         try:
-            instead = _outputs(opened, forward, at.part, text)
-        except Misfit as error:
+            other = same_length_pass(opened, context.forward, at.part, text)
+        except NotApplicableError as error:
             st.text(str(error))
-            return
-    count = forward.part(at.part).layers
-    once = [
-        ablation.multiplications(opened.model, given(forward), at.part, layer)
-        for layer in range(count)
-    ]
-    takes = forward.part(at.part).heads * sum(once)
-    if takes > ablation.MOST:
+            return None
+    here, edits = (at.part, at.layer), edited.core_edits
+    lines = partial(ablation_lines, edited.forward, context.folder, here, position, edits, other)
+    base, part = recorded_pass(edited, position), edited.forward.part(at.part)
+    costs = [ablation.multiplications(base, at.part, layer) for layer in range(part.layers)]
+    cost = part.heads * sum(costs)
+    if cost > ablation.MOST:
         st.text(TOO_LONG)
-        return
-    if not _started("heads", (opened.name, *_of(passed), at.part, place, text), takes):
-        return
-    found = _measured(opened, passed, at.part, place, text, instead)
-    values = found[0 if number == KL else 1]
-    layers, heads = values.shape
-
-    def pick(layer: int, head: int) -> None:
-        choose_head(layer, head)
-        # Chosen perhaps since this was drawn: the server may hear of both at once.
-        if st.session_state["click"] == ABLATES:
-            edit_history.add(AblateHead(at.part, layer, head))
-
+        return lines
+    key = (*identity(edited), at.part, position, text)
+    if not is_started("heads", (opened.name, *key), cost):
+        return lines
+    found = kept(
+        opened,
+        ("every head", *key),
+        lambda: _measure(base, at.part, part.layers, other),
+        lambda made: made.nbytes,
+    )
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
-        cells(
-            values,
-            [str(layer) for layer in range(layers)],
-            [str(head) for head in range(heads)],
-            key="heads_off",
-            selected=(at.layer, at.head),
-            on_pick=pick,
-            unit="nats" if number == KL else "logits",
-            scale="sequential" if number == KL else "diverging",
-        )
-        is_kl = number == KL
-        what = "KL(before ‖ after)" if is_kl else _likeliest(opened, passed.forward, place)
-        made = "as it is over the other sentence" if text else "set to zero"
-        st.caption(f"Each head alone {made}, {_in(passed)}: {what} at the chosen position.")
+        _draw_grid(context, found[0 if is_kl else 1], is_kl)
+        top = option_name(opened, int(logits_at(base.trace, position).argmax()))
+        what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{literal(top)}”"
+        how = "patched from the source sentence" if text else "ablated to zero"
+        st.caption(f"Each head alone {how}, {base_words(edited)}: {what} at the output position.")
     with numbers:
-        st.markdown("**Matters most**")
-        order = values.abs().flatten().argsort(descending=True)[:8].tolist()
-        st.dataframe(
-            {
-                "layer": [i // heads for i in order],
-                "head": [i % heads for i in order],
-                "nats" if number == KL else "logits": [
-                    three(float(values.flatten()[i])) for i in order
-                ],
-            },
-            hide_index=True,
-        )
+        _draw_strongest(found[0 if is_kl else 1], "nats" if is_kl else "logits")
+    return lines
 
 
-def _likeliest(opened: Opened, forward: ForwardPass, place: int) -> str:
-    here = output_change.logits(forward, place)
-    best = option_name(opened, int(here.argmax()))
-    return f"how the logit of “{literal(best)}” changes"
-
-
-def _in(passed: Edited) -> str:
-    """In which pass something more is changed."""
-    return "in the pass with your edits" if passed.made else "in the pass as it is"
-
-
-def _of(passed: Edited) -> tuple[Hashable, ...]:
-    """What tells this pass from others of the model."""
-    return passed.forward.text, passed.forward.pair, passed.made
-
-
-def _another_sentence() -> str:
+def _other_sentence() -> str:
     typed = st.text_input(
-        "Another sentence of as many tokens",
+        "Source sentence (same number of tokens)",
         key="heads_from",
-        max_chars=LONGEST_TEXT,
+        max_chars=MAX_PATCH_TEXT,
         bind="query-params",
     )
     return (typed or "").strip()
 
 
-def _outputs(opened: Opened, forward: ForwardPass, part: str, text: str) -> Callable[[int], Tensor]:
-    """What the heads of a layer give over another text, (heads, tokens, d_head)."""
-    other = same_length(opened, forward, part, text)
-    heads = range(forward.part(part).heads)
-    return lambda layer: torch.stack([head_out(other, part, layer, head) for head in heads])
-
-
-def _measured(
-    opened: Opened,
-    passed: Edited,
-    part: str,
-    place: int,
-    text: str,
-    instead: Callable[[int], Tensor] | None,
+def _measure(
+    base: ablation.RecordedPass, part: str, layers: int, other: ForwardPass | None
 ) -> Tensor:
-    """(2, layers, heads): KL in nats, and the change of the logit of the likeliest option."""
-    forward, edits = passed.forward, passed.in_core
-    layers = forward.part(part).layers
-    before = output_change.logits(forward, place)
-    likeliest = int(before.argmax())
+    """(2, layers, heads): KL in nats, and the change in the logit of the likeliest option."""
+    before = logits_at(base.trace, base.position)
+    top = int(before.argmax())
+    patched: Callable[[int], Tensor] | None = None
+    if other is not None:
+        heads = range(base.model.config.n_heads)
 
-    def layer_by_layer() -> Tensor:
-        steps = ablation.every_head(
-            opened.model, forward.trace, given(forward), part, layers, place, edits, instead
-        )
-        rows = (
-            torch.stack([output_change.kl(before, seen), (seen - before)[:, likeliest].double()])
-            for seen in steps
-        )
-        found = with_bar(rows, layers, "Every head, by layer")
-        return torch.stack(found, dim=1)
+        def patched(layer: int) -> Tensor:
+            return torch.stack([head_output(other, part, layer, head) for head in heads])
 
-    key = ("heads off", *_of(passed), part, place, text)
-    return kept(opened, key, layer_by_layer, lambda made: made.nbytes)
+    rows = (
+        torch.stack([kl(before, after), (after - before)[:, top].double()])
+        for after in ablation.ablate_every_head(base, part, layers, patched)
+    )
+    return torch.stack(with_bar(rows, layers, "Every head, by layer"), dim=1)
 
 
-def _started(name: str, asked: Hashable, takes: int) -> bool:
-    """Whether to begin: at once where it is quick, else when the reader has asked for just this."""
-    begun = f"_begun_{name}"
-    if takes <= ablation.AT_ONCE or st.session_state.get(begun) == asked:
-        return True
-    seconds = 3 * takes / ablation.AT_ONCE
-    st.text(f"This runs a large part of the model many times: about {seconds:.0f} seconds.")
-    st.button("Run", key=f"begin_{name}", on_click=_begin, args=(begun, asked), type="primary")
-    return False
+def _draw_grid(context: PageContext, values: Tensor, is_kl: bool) -> None:
+    at = context.choice
 
+    def pick(layer: int, head: int) -> None:
+        choose_head(layer, head)
+        # Chosen perhaps since this was drawn: the server may hear of both at once.
+        if st.session_state["click"] == ABLATES:
+            add_edit(AblateHead(at.part, layer, head))
 
-def _begin(begun: str, asked: Hashable) -> None:
-    st.session_state[begun] = asked
-
-
-def given(forward: ForwardPass) -> tuple[Tensor, ...]:
-    """What the pass was given: ids, or source and target."""
-    return tuple(ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens)
-
-
-def tested(opened: Opened, passed: Edited, place: int) -> None:
-    """The strongest edges of the map cut, beside as many random ones."""
-    if opened.config.head == "none":
-        st.text(NO_HEAD)
-        return
-    at, forward = page_context().choice, passed.forward
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        scope = one_of("Edges of", "edges_of", (THIS_HEAD, WHOLE_LAYER))
-        seed = int(
-            st.number_input(
-                "Seed of the draws",
-                min_value=0,
-                max_value=9_999,
-                value=0,
-                key="draw_seed",
-                bind="query-params",
-                width=160,
-            )
-            or 0
-        )
-    head = at.head if scope == THIS_HEAD else None
-    key = ("faithful", *_of(passed), at.part, at.layer, head, place, seed)
-    own = opened.model, forward.trace, given(forward), at.part, at.layer, head
-    try:
-        takes = work(*own)
-    except TooManyEdges as error:
-        st.text(str(error))
-        return
-    if not _started("cuts", (opened.name, *key), takes):
-        return
-    before = output_change.logits(forward, place)
-
-    def make() -> Faithfulness:
-        with bar("Cutting edges") as report:
-            return faithfulness(*own, place, before, seed, edits=passed.in_core, report=report)
-
-    found = kept(opened, key, make, lambda made: made.random.nbytes)
-    if not found.counts:
-        st.text("No query looks at anything here, so there is no edge to cut.")
-        return
-    with st.container(key="faithfulness"):
-        st.vega_lite_chart(by_edges(points(found)), height=CHART_HEIGHT)
-    of = f"layer {at.layer}, head {at.head}" if head is not None else f"layer {at.layer}"
-    st.caption(
-        f"Edges of {of} set to zero, the strongest first or drawn at random ({DRAWS} draws: mean "
-        f"and range), {_in(passed)}. There are {found.edges:,} edges; the last "
-        "point has them all. If the strongest change no more than random ones, the map does not "
-        "tell what matters here."
+    cells(
+        values,
+        *([str(number) for number in range(count)] for count in values.shape),
+        key="heads_off",
+        selected=(at.layer, at.head),
+        on_pick=pick,
+        unit="nats" if is_kl else "logits",
+        scale="sequential" if is_kl else "diverging",
     )
 
 
-def points(found: Faithfulness) -> list[Point]:
-    return [
-        Point(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
-        for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
-    ]
+def _draw_strongest(values: Tensor, unit: str) -> None:
+    st.markdown("**Largest effects**")
+    flat, heads = values.flatten(), values.shape[1]
+    order = flat.abs().argsort(descending=True)[:LISTED].tolist()
+    st.dataframe(
+        {
+            "layer": [i // heads for i in order],
+            "head": [i % heads for i in order],
+            unit: [three(float(flat[i])) for i in order],
+        },
+        hide_index=True,
+        column_config={unit: st.column_config.TextColumn(alignment="right")},
+    )

@@ -1,4 +1,4 @@
-"""What the reader has changed: the list of edits in the address, with undo, redo and remove."""
+"""The interventions in the address: their list, undo, redo, remove, and buttons that add one."""
 
 from __future__ import annotations
 
@@ -6,153 +6,160 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.entries import Opened
-from explorer.inference.edited_pass import Edited, edited, misfit
+from explorer.inference.edited_pass import EditedPass, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass
-from explorer.interventions.edit_links import (
-    LONGEST,
+from explorer.interventions.address_text import (
+    MAX_CHARACTERS,
+    edit_to_text,
     from_address,
     has_room_for,
     to_address,
-    written,
 )
-from explorer.interventions.edit_words import words
-from explorer.interventions.edits import Edit, History, MaskCell
+from explorer.interventions.edit_descriptions import describe_edit
+from explorer.interventions.edits import EditHistory, Intervention, MaskCell
 
 LIST_HEIGHT = 190
-FULL = "The address has no room for more edits: remove some."
+FULL = "The address has no room for more interventions: remove some."
 
 
-def history(opened: Opened, forward: ForwardPass) -> tuple[History, Edited]:
-    """The edits of the address and the pass they give; draws the buttons and the list.
+def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
+    """The interventions of the address and the pass with them; draws their list and buttons.
 
-    What does not fit this model and text is set aside: it stays in the list with its
-    reason, and is made again where it fits. What is no edit at all is said and dropped.
+    What does not apply to this model and text stays in the list with the reason, and applies
+    again where it can. What cannot be read is dropped with a message.
     """
     buttons = st.container(horizontal=True, vertical_alignment="center")
     listed, field = st.container(), st.container()
     state, reader = st.session_state, session()
     if reader.edits_next is not None:
         state["edits"], reader.edits_next = reader.edits_next, None
-    with field, st.expander("The edits as text"):
+    with field, st.expander("Interventions as text"):
         st.text_input(
-            "Edits",
+            "Interventions",
             key="edits",
             bind="query-params",
             label_visibility="collapsed",
-            help="What stands in the address; a link with it gives the same changes.",
+            help="As they stand in the address: a link with this text has the same interventions.",
         )
-    found, notes = from_address(state.get("edits") or "")
+    history, notes = from_address(state.get("edits") or "")
     if notes:
-        reader.edits_next = to_address(found)
+        reader.edits_next = to_address(history)
         reader.edits_notes = reader.edits_next, tuple(notes)
         st.rerun()
-    passed = edited(opened, forward, found.made)
-    _buttons(buttons, found)
+    edited = run_edited(context.opened, context.forward, history.active)
+    with buttons:
+        _draw_buttons(history)
     with listed:
-        _say(passed)
-        _listed(opened, forward, found, passed)
-    return found, passed
+        _draw_notes(edited)
+        _draw_list(context, history, edited)
+    return history, edited
 
 
-def put(made: History) -> None:
-    """For a callback: this is what is changed from now on."""
-    st.session_state["edits"] = to_address(made)
+def store_history(history: EditHistory) -> None:
+    """For a callback: these are the interventions from now on."""
+    st.session_state["edits"] = to_address(history)
     session().edits_notes = None
 
 
-def now() -> History:
+def current_history() -> EditHistory:
     return from_address(st.session_state.get("edits") or "")[0]
 
 
-def add(edit: Edit) -> None:
-    """For a callback: one more edit, or the sentence that there is no room for it."""
-    if why := _no_room(now(), edit):
+def add_edit(edit: Intervention) -> None:
+    """For a callback: one more, or the message that there is no room for it."""
+    if why := _why_no_room(current_history(), edit):
         session().edits_notes = st.session_state.get("edits") or "", (why,)
     else:
-        put(now().add(edit))
+        store_history(current_history().add(edit))
 
 
-def make(opened: Opened, forward: ForwardPass, edit: Edit) -> None:
-    """The same; but a cell of a mask that is so without any edit of it needs none."""
-    without = now().without_same(edit)
-    if isinstance(edit, MaskCell) and len(without.made) < now().done:
-        mask = edited(opened, forward, without.made).forward.mask
+def apply_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> None:
+    """The same; but a mask cell that has this value without an intervention needs none."""
+    without = current_history().without_target(edit)
+    if isinstance(edit, MaskCell) and len(without.active) < current_history().done:
+        mask = run_edited(opened, forward, without.active).forward.mask
         layers = range(forward.part(edit.part).layers) if edit.layer is None else [edit.layer]
         cells = [bool(mask(edit.part, layer)[edit.query, edit.key]) for layer in layers]
         if all(cell == edit.allowed for cell in cells):
-            put(without)
+            store_history(without)
             return
-    add(edit)
+    add_edit(edit)
 
 
-def button(
-    opened: Opened, forward: ForwardPass, edit: Edit | None, label: str, key: str, **how: Any
+def edit_button(
+    context: PageContext, edit: Intervention | None, label: str, key: str, **how: Any
 ) -> None:
-    """A button that makes an edit; off, with the reason, where it cannot be made."""
-    made = now()
-    why = "" if edit is None else misfit(opened, forward, made.made, edit)
-    if edit is not None and not why:
-        why = _no_room(made, edit)
-    off = edit is None or bool(why)
-    st.button(label, key=key, on_click=make, args=(opened, forward, edit), disabled=off, **how)
+    """A button that adds an intervention; disabled, with the reason, where it does not apply."""
+    opened, forward, history = context.opened, context.forward, current_history()
+    why = ""
+    if edit is not None:
+        why = why_not_applicable(opened, forward, history.active, edit)
+        why = why or _why_no_room(history, edit)
+    disabled = edit is None or bool(why)
+    args = opened, forward, edit
+    st.button(label, key=key, on_click=apply_edit, args=args, disabled=disabled, **how)
     if why:
         st.text(why)
 
 
-def _no_room(made: History, edit: Edit) -> str:
-    """Why the address cannot hold one more, in a sentence; nothing where it can."""
-    if has_room_for(made, edit):
+def _why_no_room(history: EditHistory, edit: Intervention) -> str:
+    """Why the address cannot hold one more, in a sentence; empty where it can."""
+    if has_room_for(history, edit):
         return ""
-    if has_room_for(History(), edit):
+    if has_room_for(EditHistory(), edit):
         return FULL
     return (  # letters other than a to z are written with several characters
-        f"Written for the address this sentence has {len(written(edit)):,} characters, and the "
-        f"address has room for about {LONGEST:,}: shorten the sentence."
+        f"This sentence takes {len(edit_to_text(edit)):,} characters in the address, which has "
+        f"room for about {MAX_CHARACTERS:,}: shorten the sentence."
     )
 
 
-def _say(passed: Edited) -> None:
-    """What of the address was dropped, and that edits wait for a text or model that they fit."""
+def _draw_notes(edited: EditedPass) -> None:
+    """What of the address was dropped, and how many interventions do not apply."""
     address, notes = session().edits_notes or ("", ())
     for note in notes if address == (st.session_state.get("edits") or "") else ():
         say(note)
-    if count := len(passed.set_aside):
-        which = "1 edit does" if count == 1 else f"{count} edits do"
+    if count := len(edited.not_applicable):
+        which = "1 intervention does" if count == 1 else f"{count} interventions do"
         say(
-            f"{which} not fit here and {'is' if count == 1 else 'are'} set aside: the list says "
-            "why. What is set aside comes back where it fits."
+            f"{which} not apply to this model and text: the list says why. Such interventions "
+            "are kept and apply again where they can."
         )
 
 
-def _buttons(place: Any, found: History) -> None:
-    undone = len(found.edits) - found.done
-    for label, key, icon, to, off in (
-        ("Undo", "undo", ":material/undo:", found.undo(), not found.done),
-        ("Redo", "redo", ":material/redo:", found.redo(), not undone),
-        ("Clear", "clear", ":material/clear_all:", found.clear(), not found.done),
+def _draw_buttons(history: EditHistory) -> None:
+    can_redo = history.done < len(history.edits)
+    for label, key, icon, next_history, enabled in (
+        ("Undo", "undo", ":material/undo:", history.undo(), history.done),
+        ("Redo", "redo", ":material/redo:", history.redo(), can_redo),
+        ("Clear", "clear", ":material/clear_all:", history.clear(), history.done),
     ):
-        place.button(label, key=key, icon=icon, on_click=put, args=(to,), disabled=off)
+        args = (next_history,)
+        st.button(
+            label, key=key, icon=icon, on_click=store_history, args=args, disabled=not enabled
+        )
 
 
-def _listed(opened: Opened, forward: ForwardPass, found: History, passed: Edited) -> None:
-    """Every edit in words; what was undone or set aside is said to be."""
+def _draw_list(context: PageContext, history: EditHistory, edited: EditedPass) -> None:
+    """Every intervention in words, the newest first, with its state and a button."""
     with st.container(height=LIST_HEIGHT, border=True, key="edits_made", gap="small"):
-        if not found.edits:
-            st.text("Nothing is changed yet. What you change is listed here.")
-        for place, edit in reversed(list(enumerate(found.edits))):  # the newest in sight
+        if not history.edits:
+            st.text("No interventions yet. They will be listed here.")
+        for index, edit in reversed(list(enumerate(history.edits))):
             with st.container(horizontal=True, vertical_alignment="center"):
-                how = " (undone)" if place >= found.done else ""
-                if why := passed.set_aside.get(place):
-                    how = f" (set aside). {why}"
-                said = f"{place + 1}. {words(opened, forward, edit)}{how}"
-                st.container(width="stretch").text(said)
+                state = " (undone)" if index >= history.done else ""
+                if why := edited.not_applicable.get(index):
+                    state = f" (does not apply). {why}"
+                words = describe_edit(context.opened, context.forward, edit)
+                st.container(width="stretch").text(f"{index + 1}. {words}{state}")
                 st.button(
                     "Remove",
-                    key=f"remove_{place}",
-                    on_click=put,
-                    args=(found.without(place),),
+                    key=f"remove_{index}",
+                    on_click=store_history,
+                    args=(history.remove(index),),
                     type="tertiary",
                 )

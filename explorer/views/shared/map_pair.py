@@ -1,64 +1,98 @@
-"""Two maps beside each other on one scale, and their difference around zero."""
+"""Two attention maps side by side on one scale, and their difference around zero."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.comparison import Difference, NothingToSubtractError, Side, difference
+from explorer.analysis.comparison import DifferentSizesError, largest_change, map_difference
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS
 from explorer.components import matrix
+from explorer.inference.forward_pass import ForwardPass
+from explorer.snippets import Head
+from explorer.text import Token
 from explorer.text.literal import literal
 from explorer.views.shared import widgets
 
 
-def show(
-    first: Side,
-    second: Side,
+@dataclass(frozen=True, eq=False)
+class MapSide:
+    """One head over one text, under a title; `about` says how its pass was changed."""
+
+    title: str
+    head: Head
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def forward(self) -> ForwardPass:
+        return self.head.forward
+
+    @property
+    def values(self) -> Tensor:
+        return self.forward.weights(self.head.part, self.head.layer, self.head.head)
+
+    @property
+    def allowed(self) -> Tensor:
+        return self.forward.mask(self.head.part, self.head.layer)
+
+    @property
+    def rows(self) -> tuple[Token, ...]:
+        return self.forward.rows(self.head.part)
+
+    @property
+    def columns(self) -> tuple[Token, ...]:
+        return self.forward.columns(self.head.part)
+
+
+def draw_map_pair(
+    first: MapSide,
+    second: MapSide,
     top: float,
     *,
     keys: tuple[str, str] = ("map_first", "map_second"),
     title: str = "Second − first",
-    **hold: Any,
-) -> Difference | None:
-    """The maps under their `keys`, their colours ending at `top`; then the difference.
+    **pinning: Any,
+) -> Tensor | None:
+    """Both maps under their `keys`, their colours ending at `top`; then second − first.
 
-    Where there is none, its place says why. `hold` is what is held in all three, and what
-    to call when that changes.
+    Gives the difference; None where there is none, and its place says why. `pinning` is the
+    cell that is pinned in all three, and what to call when another one is.
     """
-    places = widgets.side_by_side(1, 1, 1)
-    for place, side, key in zip(places[:2], (first, second), keys, strict=True):
-        with place:
+    columns = widgets.side_by_side(1, 1, 1)
+    for column, side, key in zip(columns[:2], (first, second), keys, strict=True):
+        with column:
             st.markdown(f"**{literal(side.title)}**")
-            sentence = WORDS[side.part].cell
-            _map(side, side.values, side.allowed, key=key, sentence=sentence, top=top, **hold)
-    with places[2]:
+            sentence = WORDS[side.head.part].cell
+            _map(side, side.values, side.allowed, key=key, sentence=sentence, top=top, **pinning)
+    with columns[2]:
         st.markdown(f"**{title}**")
         try:
-            found = difference(first, second)
-        except NothingToSubtractError as error:
+            difference = map_difference(first.values, second.values)
+        except DifferentSizesError as error:
             say(str(error))
             return None
         _map(
             second,
-            found.values,
-            found.allowed,
+            difference,
+            first.allowed | second.allowed,
             key="map_difference",
             scale="diverging",
             sentence="{row}, {column}: {value}",
-            unit="change of weight",
-            top=found.largest or 1.0,
-            **hold,
+            unit="change in weight",
+            top=largest_change(difference) or 1.0,
+            **pinning,
         )
-    return found
+    return difference
 
 
-def _map(side: Side, values: Tensor, allowed: Tensor, **how: Any) -> None:
+def _map(side: MapSide, values: Tensor, allowed: Tensor, **how: Any) -> None:
     """Values over the tokens of a side."""
-    words = WORDS[side.part]
+    words = WORDS[side.head.part]
     matrix(
         values,
         side.rows,

@@ -1,4 +1,4 @@
-"""What the pages Change the pass and Compare show: other passes, and how far they lead."""
+"""What the pages Interventions and Compare show: other passes, and how far they lead."""
 
 from __future__ import annotations
 
@@ -42,20 +42,22 @@ def loss(logits: Tensor) -> float:
 
 def maps(visitor: Visitor) -> list[Claim]:
     visitor.press("Ablate layer 1, head 2")
-    expect(visitor.widget("edits_made").get_by_text("head 2 to zero")).to_be_visible()
+    expect(visitor.widget("edits_made").get_by_text("head 2: zero ablation")).to_be_visible()
     wait_until(
-        lambda: facts(visitor, "KL here")["KL here"] != "0 nats", "numbers of the edited pass", 30
+        lambda: facts(visitor, "KL divergence")["KL divergence"] != "0 nats",
+        "numbers of the edited pass",
+        30,
     )
     before, after = SHAKESPEARE.logits, without(1, 2).logits
     best = int(before[-1].argmax())
     everywhere = [kl(p, q) for p, q in zip(before, after, strict=True)]
     true = {
-        "KL here": everywhere[-1],
+        "KL divergence": everywhere[-1],
         "mean KL over positions": sum(everywhere) / len(everywhere),
-        "loss before": loss(before),
-        "loss after": loss(after),
-        "watched logit before": float(before[-1, best]),
-        "watched logit after": float(after[-1, best]),
+        "loss per token before": loss(before),
+        "loss per token after": loss(after),
+        "tracked logit before": float(before[-1, best]),
+        "tracked logit after": float(after[-1, best]),
     }
     return stated(visitor, true)
 
@@ -119,7 +121,7 @@ def _told(visitor: Visitor) -> list[tuple[str, ...]]:
 
 def compared(first: Case, second: Case, visitor: Visitor) -> list[Claim]:
     """Two maps, their difference, and how far they are apart."""
-    (bits,) = said(visitor, r"Their rows are ([\d.]+) bits apart")
+    (bits,) = said(visitor, r"divergence of their rows: ([\d.]+) bits")
     one, other, last = first.weights, second.weights, len(first.weights) - 1
     assert one.shape == other.shape
     return [

@@ -6,22 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.interventions import edit_links as links
-from explorer.interventions.edit_links import (
+from explorer.interventions import address_text
+from explorer.interventions.address_text import (
+    MAX_EDITS,
+    MAX_PATCH_TEXT,
+    edit_from_text,
+    edit_to_text,
     from_address,
     has_room_for,
-    read_one,
     to_address,
-    written,
 )
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
     AblateMlp,
     CutEdge,
-    Edit,
+    EditHistory,
     HideKey,
-    History,
+    Intervention,
     MaskCell,
     Patch,
     PresetMask,
@@ -31,15 +33,15 @@ from explorer.interventions.edits import (
 D = "decoder.self_attn"
 number = st.integers(0, 9_999_999)
 some = st.none() | number
-part = st.sampled_from(sorted(links.PART_LETTERS))
-to = st.sampled_from(sorted(links.TO))
-text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=links.LONGEST_TEXT)
+part = st.sampled_from(sorted(address_text.PART_LETTERS))
+to = st.sampled_from(sorted(address_text.TO_LETTERS))
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=MAX_PATCH_TEXT)
 any_edit = st.one_of(
     st.builds(AblateHead, part, number, number, to),
     st.builds(AblateAttention, part, number, to),
     st.builds(AblateMlp, part, number, to),
     st.builds(CutEdge, part, number, some, number, number, to),
-    st.builds(PresetMask, part, some, st.sampled_from(sorted(links.PRESETS)), number),
+    st.builds(PresetMask, part, some, st.sampled_from(sorted(address_text.PRESET_LETTERS)), number),
     st.builds(MaskCell, part, some, number, number, st.booleans()),
     st.builds(HideKey, part, some, number),
     st.builds(ReplaceToken, part, number, number, st.just("") | text),
@@ -50,23 +52,23 @@ PLAIN = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 
 @given(any_edit)
-def test_an_edit_is_read_as_it_was_written(edit: Edit) -> None:
-    assert read_one(written(edit)) == edit
-    assert set(written(edit)) <= PLAIN
+def test_an_edit_is_read_as_it_was_written(edit: Intervention) -> None:
+    assert edit_from_text(edit_to_text(edit)) == edit
+    assert set(edit_to_text(edit)) <= PLAIN
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[hafxmcktp](\.[a-z0-9]{1,3}){0,7}", fullmatch=True))
 def test_only_what_would_be_written_is_read(text: str) -> None:
     try:
-        edit = read_one(text)
+        edit = edit_from_text(text)
     except ValueError:
         return
-    assert written(edit) == text
+    assert edit_to_text(edit) == text
 
 
 @given(st.lists(st.builds(AblateHead, part, st.integers(0, 99), st.integers(0, 99), to)), number)
-def test_a_history_goes_through_an_address(made: list[Edit], done: int) -> None:
-    history = History(tuple(made[: links.MOST]), min(done, len(made[: links.MOST])))
+def test_a_history_goes_through_an_address(made: list[Intervention], done: int) -> None:
+    history = EditHistory(tuple(made[:MAX_EDITS]), min(done, len(made[:MAX_EDITS])))
     assert from_address(to_address(history)) == (history, ())
 
 
@@ -84,44 +86,44 @@ NO_EDITS = (
 
 
 def test_what_is_no_edit_is_dropped_and_what_is_no_list_is_refused_whole() -> None:
-    good = History((AblateHead(D, 0, 1), HideKey(D, None, 4)), 2)
+    good = EditHistory((AblateHead(D, 0, 1), HideKey(D, None, 4)), 2)
     for bad in NO_EDITS:
         history, notes = from_address(f"1.3~h.d.0.1.z~{bad}~k.d.a.4")
         assert (history, len(notes)) == (good, 1)
-        assert "no edit" in notes[0]
+        assert "not an intervention" in notes[0]
     for text in ["x", "2.0~h.d.0.1.z", "1~h.d.0.1.z", "1.-1~h.d.0.1.z", "~~~"]:
         history, notes = from_address(text)
-        assert history == History()
-        assert "not a list of edits" in notes[0]
+        assert history == EditHistory()
+        assert "not a list of interventions" in notes[0]
 
 
 def test_an_address_that_is_too_long_is_refused() -> None:
     history, notes = from_address("1.1" + "~h.d.0.1.z" * 200)
-    assert history == History()
+    assert history == EditHistory()
     assert "at most 1,500" in notes[0]
-    full = History()
-    for head in range(links.MOST):
+    full = EditHistory()
+    for head in range(MAX_EDITS):
         assert has_room_for(full, AblateHead(D, 10, head))
         full = full.add(AblateHead(D, 10, head))
-    assert not has_room_for(full, AblateHead(D, 10, links.MOST))
+    assert not has_room_for(full, AblateHead(D, 10, MAX_EDITS))
     assert has_room_for(full, AblateHead(D, 10, 1, "mean")), "it takes the place of another"
 
 
 def test_undo_redo_remove_and_clear() -> None:
     first, second, third = (AblateHead(D, 0, head) for head in range(3))
-    history = History().add(first).add(second).add(third)
-    assert history.undo().made == (first, second)
+    history = EditHistory().add(first).add(second).add(third)
+    assert history.undo().active == (first, second)
     assert history.undo().redo() == history
     assert history.undo().add(first).edits == (second, first), "what was undone is gone"
-    assert history.without(0).made == (second, third)
-    assert history.undo().without(2) == History((first, second), 2)
-    assert history.clear().made == ()
-    assert history.clear().redo().made == (first,)
-    assert History().undo() == History() == History().redo()
+    assert history.remove(0).active == (second, third)
+    assert history.undo().remove(2) == EditHistory((first, second), 2)
+    assert history.clear().active == ()
+    assert history.clear().redo().active == (first,)
+    assert EditHistory().undo() == EditHistory() == EditHistory().redo()
 
 
 MAY, MAY_NOT = MaskCell(D, 0, 2, 1, True), MaskCell(D, 0, 2, 1, False)
-TWICE: list[tuple[Edit, Edit]] = [
+TWICE: list[tuple[Intervention, Intervention]] = [
     (AblateHead(D, 0, 1), AblateHead(D, 0, 1, "mean")),
     (AblateAttention(D, 0), AblateAttention(D, 0, "mean")),
     (AblateMlp(D, 0), AblateMlp(D, 0, "mean")),
@@ -132,7 +134,7 @@ TWICE: list[tuple[Edit, Edit]] = [
     (ReplaceToken(D, 1, 4), ReplaceToken(D, 1, 5)),
     (Patch(D, 0, 1, 2, "the hat"), Patch(D, 0, 1, 2, "the cat")),
 ]
-ELSEWHERE: list[tuple[Edit, Edit]] = [
+ELSEWHERE: list[tuple[Intervention, Intervention]] = [
     (MAY_NOT, MaskCell(D, None, 2, 1, True)),
     (MAY_NOT, HideKey(D, 0, 1)),
     (AblateHead(D, 0, 1), AblateHead(D, 1, 1)),
@@ -146,9 +148,9 @@ def test_of_two_edits_of_the_same_thing_the_newer_counts(subtests: pytest.Subtes
     for older, newer in TWICE:
         with subtests.test(older=older):
             between = AblateHead(D, 7, 7)
-            history = History().add(older).add(between).add(newer)
-            assert history == History((between, newer), 2)
-            assert history.without_same(older).made == (between,)
+            history = EditHistory().add(older).add(between).add(newer)
+            assert history == EditHistory((between, newer), 2)
+            assert history.without_target(older).active == (between,)
     for one, other in ELSEWHERE:
         with subtests.test(one=one, other=other):
-            assert History().add(one).add(other).made == (one, other)
+            assert EditHistory().add(one).add(other).active == (one, other)

@@ -1,0 +1,160 @@
+"""Interventions as text in an address, for example `1.2~h.d.0.3.z~k.d.a.4`.
+
+The version of this form, how many of the interventions are active (the later ones were undone),
+then each as a letter and its fields. Only what this module writes is read; everything else is
+dropped with a message.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from explorer.interventions import edits
+from explorer.interventions.edits import EditHistory, Intervention
+
+VERSION = "1"
+MAX_CHARACTERS = 1_500
+"""Of all interventions in an address."""
+MAX_EDITS = 60
+MAX_PATCH_TEXT = 300
+"""Characters of a sentence that is patched from."""
+
+PART_LETTERS = {"encoder.self_attn": "e", "decoder.self_attn": "d", "decoder.cross_attn": "c"}
+PRESET_LETTERS = {
+    "none": "n",
+    "causal": "c",
+    "padding": "f",
+    "window": "s",
+    "prefix": "p",
+    "blocks": "b",
+}
+TO_LETTERS = {"zero": "z", "mean": "m"}
+KINDS: dict[str, type[Any]] = {
+    "h": edits.AblateHead,
+    "a": edits.AblateAttention,
+    "f": edits.AblateMlp,
+    "x": edits.CutEdge,
+    "m": edits.PresetMask,
+    "c": edits.MaskCell,
+    "k": edits.HideKey,
+    "t": edits.ReplaceToken,
+    "p": edits.Patch,
+}
+KIND_LETTERS = {kind: letter for letter, kind in KINDS.items()}
+Codec = tuple[Callable[[Any], str], Callable[[str], Any]]
+
+
+def _read_number(text: str) -> int:
+    if not re.fullmatch(r"0|[1-9][0-9]{0,6}", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _one_of(letters: dict[str, str]) -> Codec:
+    names = {letter: name for name, letter in letters.items()}
+    return letters.__getitem__, names.__getitem__
+
+
+def _pack(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _unpack(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", text):
+        raise ValueError(text)
+    found = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    if len(found) > MAX_PATCH_TEXT:
+        raise ValueError(text)
+    return found
+
+
+NUMBER: Codec = (str, _read_number)
+NUMBER_OR_ALL: Codec = (
+    lambda number: "a" if number is None else str(number),
+    lambda text: None if text == "a" else _read_number(text),
+)
+CODECS: dict[str, Codec] = {
+    "part": _one_of(PART_LETTERS),
+    "layer": NUMBER_OR_ALL,
+    "head": NUMBER_OR_ALL,
+    "to": _one_of(TO_LETTERS),
+    "preset": _one_of(PRESET_LETTERS),
+    "allowed": (lambda allowed: str(int(allowed)), lambda text: {"0": False, "1": True}[text]),
+    "text": (_pack, _unpack),
+    "word": (_pack, lambda text: _unpack(text) if text else ""),
+}
+"""How a field is written and read; what is not named here is a number."""
+
+
+def edit_to_text(edit: Intervention) -> str:
+    """One intervention as it stands in an address."""
+    values = (CODECS.get(f.name, NUMBER)[0](getattr(edit, f.name)) for f in fields(edit))
+    return ".".join((KIND_LETTERS[type(edit)], *values))
+
+
+def edit_from_text(text: str) -> Intervention:
+    """One intervention again; ValueError for anything that `edit_to_text` does not write."""
+    letter, *texts = text.split(".")
+    try:
+        kind = KINDS[letter]
+        values = [
+            CODECS.get(f.name, NUMBER)[1](each) for f, each in zip(fields(kind), texts, strict=True)
+        ]
+    except (KeyError, UnicodeDecodeError) as error:
+        raise ValueError(text) from error
+    for field, value in zip(fields(kind), values, strict=True):
+        if value is None and "None" not in str(field.type):
+            raise ValueError(text)
+    edit: Intervention = kind(*values)
+    if edit_to_text(edit) != text:
+        raise ValueError(text)
+    return edit
+
+
+def has_room_for(history: EditHistory, edit: Intervention) -> bool:
+    """Whether an address can hold one more."""
+    more = history.add(edit)
+    return len(more.edits) <= MAX_EDITS and len(to_address(more)) <= MAX_CHARACTERS
+
+
+def to_address(history: EditHistory) -> str:
+    """The whole history as text; empty where it is."""
+    if not history.edits:
+        return ""
+    return "~".join((f"{VERSION}.{history.done}", *map(edit_to_text, history.edits)))
+
+
+def from_address(text: str) -> tuple[EditHistory, tuple[str, ...]]:
+    """The history that an address holds, and a sentence about each part that cannot be read."""
+    if not text:
+        return EditHistory(), ()
+    if len(text) > MAX_CHARACTERS:
+        return EditHistory(), (
+            f"The interventions in the address have {len(text):,} characters; at most "
+            f"{MAX_CHARACTERS:,} are read, so none was applied.",
+        )
+    head, *rest = text.split("~")
+    version, _, count = head.partition(".")
+    try:
+        if version != VERSION or len(rest) > MAX_EDITS:
+            raise ValueError(head)
+        done = min(_read_number(count), len(rest))
+    except ValueError:
+        return EditHistory(), (
+            f"“{text[:40]}” in the address is not a list of interventions that this version "
+            "reads, so none was applied.",
+        )
+    found: list[Intervention] = []
+    notes: list[str] = []
+    active = done
+    for index, each in enumerate(rest):
+        try:
+            found.append(edit_from_text(each))
+        except ValueError:
+            notes.append(f"“{each[:40]}” in the address is not an intervention and was dropped.")
+            active -= index < done
+    return EditHistory(tuple(found), active), tuple(notes)

@@ -1,0 +1,166 @@
+"""Interventions as edits of the core, and why one does not apply to a model and a text."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+from torch import Tensor
+
+from explorer.catalog.attention_parts import site
+from explorer.catalog.entries import Opened
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
+from explorer.inference.results_cache import kept
+from explorer.interventions import edits
+from explorer.interventions.edits import Intervention
+from models import interventions as core
+from models.masking import causal_mask
+from models.transformer import EVERYWHERE
+
+
+class NotApplicableError(ValueError):
+    """The model or the text lacks what an intervention names; the message says what."""
+
+
+def check_applicable(opened: Opened, forward: ForwardPass, edit: Intervention) -> None:
+    """NotApplicableError where this model or this text lacks what the intervention names."""
+    parts = {part.name: part for part in forward.parts}
+    if edit.part not in parts:
+        raise NotApplicableError("This model has no such attention.")
+    part = parts[edit.part]
+    rows, columns = len(forward.rows(edit.part)), len(forward.columns(edit.part))
+    for name, what, count in (
+        ("layer", "layer", part.layers),
+        ("head", "head", part.heads),
+        ("query", "query", rows),
+        ("position", "token", rows),
+        ("key", "key", columns),
+    ):
+        number = getattr(edit, name, None)
+        if number is not None and number >= count:
+            raise NotApplicableError(f"There is no {what} {number} here: there are {count}.")
+    is_cross = edit.part == "decoder.cross_attn"
+    match edit:
+        case edits.PresetMask(preset=preset) if is_cross and preset not in ("none", "padding"):
+            raise NotApplicableError("In cross-attention, queries and keys are of two texts.")
+        case edits.PresetMask(n=n) if n < 1:
+            raise NotApplicableError("The size must be at least 1.")
+        case edits.AblateMlp() if is_cross or not opened.config.d_ff:
+            raise NotApplicableError("There is no feed-forward layer there.")
+        case edits.ReplaceToken(token=token, word=word):
+            known = opened.config.vocab_size
+            if edit.part.startswith("encoder"):
+                known = opened.config.src_vocab_size or known
+            if is_cross or token >= known:
+                raise NotApplicableError(f"This model has no token ID {token:,} there.")
+            if word and word != (here := token_label(opened, token)):
+                raise NotApplicableError(
+                    f"“{word}” was chosen in another model; its token ID is “{here}” here."
+                )
+        case edits.Patch(head=None) if is_cross:
+            raise NotApplicableError(
+                "The residual stream is patched under Decoder, not Cross-attention."
+            )
+
+
+def token_label(opened: Opened, token: int) -> str:
+    """The label of a token ID; the ID itself where the tokenizer does not know it."""
+    known = token < opened.tokenizer.vocab_size
+    return opened.tokenizer.token(token).label if known else str(token)
+
+
+def core_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> core.Edit:
+    """The edit of the core; NotApplicableError where another text cannot be patched from."""
+    stack, attention = edit.part.split(".")
+    layer = getattr(edit, "layer", None)
+    block = f"{stack}.*" if layer is None else f"{stack}.{layer}"
+    at = f"{block}.{attention}"
+    match edit:
+        case edits.AblateHead(head=head, to=to):
+            return _ablation(f"{at}.head_out", to, head)
+        case edits.AblateAttention(to=to):
+            return _ablation(f"{at}.out", to)
+        case edits.AblateMlp(to=to):
+            return _ablation(f"{block}.mlp.out", to)
+        case edits.CutEdge(head=head, query=query, key=key, to=to):
+            return core.SetCell(f"{at}.weights", query, key, None if to == "mean" else 0.0, head)
+        case edits.PresetMask():
+            return core.Replace(f"{at}.mask", preset_mask(forward, edit)[None, None])
+        case edits.MaskCell(query=query, key=key, allowed=allowed):
+            return core.SetCell(f"{at}.mask", query, key, allowed)
+        case edits.HideKey(key=key):
+            return core.ForbidKey(f"{at}.mask", key)
+        case edits.Patch(head=None, position=position, text=text):
+            other, stream = (
+                same_length_pass(opened, forward, edit.part, text),
+                f"{block}.resid_post",
+            )
+            return core.ReplaceAt(stream, position, other.trace[stream][0, position])
+        case edits.Patch(head=int(head), position=position, text=text):
+            other = same_length_pass(opened, forward, edit.part, text)
+            value = head_output(other, edit.part, edit.layer, head, position)
+            return core.ReplaceAt(f"{at}.head_out", position, value, head)
+    raise NotApplicableError("A token is replaced before the pass.")
+
+
+def _ablation(where: str, to: str, head: int | None = None) -> core.Edit:
+    return core.Mean(where, head) if to == "mean" else core.Scale(where, head=head)
+
+
+def preset_mask(forward: ForwardPass, edit: edits.PresetMask) -> Tensor:
+    """Which key (column) each query (row) may attend to, (queries, keys). Sizes are tokens.
+
+    A window, a block or the padding of a decoder stays causal. Every query may attend to a
+    prefix (Raffel et al. 2020, section 3.2.1), which is causal behind it. Padding is the last
+    tokens, as in a batch with a longer text.
+    """
+    queries, keys = len(forward.rows(edit.part)), len(forward.columns(edit.part))
+    if edit.preset == "none":
+        return torch.ones(queries, keys, dtype=torch.bool)
+    causal = causal_mask(queries, keys)[0, 0]
+    if edit.preset == "causal":
+        return causal
+    here, there = torch.arange(queries)[:, None], torch.arange(keys)[None]
+    if edit.preset == "prefix":
+        return causal | (there < edit.n)
+    seen = {
+        "padding": there < keys - edit.n,
+        "window": (here - there).abs() < edit.n,
+        "blocks": here // edit.n == there // edit.n,
+    }[edit.preset].expand(queries, keys)
+    return seen & causal if edit.part == "decoder.self_attn" else seen
+
+
+def head_output(
+    forward: ForwardPass, part: str, layer: int, head: int, position: int | slice = EVERYWHERE
+) -> Tensor:
+    """weights · V of one head, (tokens, d_head), or at one position (d_head,)."""
+    values = forward.trace[f"{site(part, layer)}.v"][forward.row]
+    values = values[head * len(values) // forward.config.n_heads]
+    return forward.weights(part, layer, head)[position] @ values
+
+
+def same_length_pass(opened: Opened, forward: ForwardPass, part: str, text: str) -> ForwardPass:
+    """The pass over a text to patch from; NotApplicableError where it has other positions.
+
+    A decoder that generates reads the answer of `forward` there too. One more pass, kept.
+    """
+    try:
+        other = run_text(opened, text)
+    except ForwardPassError as error:
+        raise NotApplicableError(str(error)) from error
+    if opened.config.kind == "encoder-decoder":
+        same = dataclasses.replace(other, written=forward.written)
+        other = kept(
+            opened,
+            ("patched from", text, forward.text),
+            lambda: rerun(opened, same, same.source, forward.target, ()),
+            lambda made: made.bytes,
+        )
+    ours, theirs = len(forward.rows(part)), len(other.rows(part))
+    if ours != theirs:
+        raise NotApplicableError(
+            f"That text is {theirs} tokens and yours {ours}: only texts of the same length have "
+            "the same positions."
+        )
+    return other

@@ -1,0 +1,90 @@
+"""Whether the map is faithful: its strongest edges cut, beside as many random ones."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis.faithfulness import (
+    DRAWS,
+    Faithfulness,
+    TooManyEdgesError,
+    counts_for,
+    cutting_cost,
+    faithfulness,
+)
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.number_controls import whole
+from explorer.app.progress import bar
+from explorer.charts.before_after import Point, by_edges
+from explorer.inference.edited_pass import EditedPass
+from explorer.inference.results_cache import kept
+from explorer.snippets.edits_code import edge_cutting_lines
+from explorer.views.interventions.many_passes import (
+    NO_HEAD,
+    CodeLines,
+    base_words,
+    identity,
+    is_started,
+    recorded_pass,
+)
+
+THIS_HEAD, WHOLE_LAYER = "This head", "The whole layer"
+CHART_HEIGHT = 340
+
+
+def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -> CodeLines:
+    """KL over the number of cut edges, as a chart; gives the lines that make its first curve."""
+    opened, at, forward = context.opened, context.choice, edited.forward
+    if opened.config.head == "none":
+        st.text(NO_HEAD)
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scope = one_of("Edges of", "edges_of", (THIS_HEAD, WHOLE_LAYER))
+        seed = whole("Random seed", "draw_seed", 0, 9_999, 0, width=160)
+    head = at.head if scope == THIS_HEAD else None
+    which = at.part, at.layer, head
+
+    def lines() -> str:
+        heads = range(forward.part(at.part).heads) if head is None else [head]
+        weights = [forward.weights(at.part, at.layer, each) for each in heads]
+        counts = counts_for(sum(int(each.count_nonzero()) for each in weights))
+        edits = edited.core_edits
+        return edge_cutting_lines(forward, context.folder, which, position, counts, edits)
+
+    base = recorded_pass(edited, position)
+    try:
+        cost = cutting_cost(base, *which)
+    except TooManyEdgesError as error:
+        st.text(str(error))
+        return lines
+    key = ("faithfulness", *identity(edited), *which, position, seed)
+    if not is_started("cuts", (opened.name, *key), cost):
+        return lines
+
+    def measure() -> Faithfulness:
+        with bar("Cutting edges") as report:
+            return faithfulness(base, *which, seed, report=report)
+
+    found = kept(opened, key, measure, lambda made: made.random.nbytes)
+    if not found.counts:
+        st.text("No query attends to any key here, so there is no edge to cut.")
+        return lines
+    with st.container(key="faithfulness"):
+        st.vega_lite_chart(by_edges(points(found)), height=CHART_HEIGHT)
+    of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
+    st.caption(
+        f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
+        f"draws: mean and range), {base_words(edited)}. There are {found.edges:,} edges; all are "
+        "cut at the last point. If the strongest edges change the output no more than random "
+        "ones, the map does not show what matters here."
+    )
+    return lines
+
+
+def points(found: Faithfulness) -> list[Point]:
+    """The chart's points: KL of the strongest edges, mean and range of the random draws."""
+    return [
+        Point(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
+        for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
+    ]

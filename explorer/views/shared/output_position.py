@@ -1,0 +1,27 @@
+"""The position whose prediction is read: one choice on Interventions and Logit lens."""
+
+from __future__ import annotations
+
+from explorer.analysis.output_change import has_words
+from explorer.app.context import PageContext
+from explorer.app.controls import token
+from explorer.inference.answers import first_place
+from explorer.inference.output_tokens import last_stack_tokens
+
+PREDICTS = {
+    "decoder": "The model predicts the token after this one.",
+    "encoder": "The model predicts the token in this place.",
+    "encoder-decoder": "The model predicted this token of its answer.",
+}
+
+
+def choose_output_position(context: PageContext) -> int:
+    """The chosen position; 0 where the model gives one answer for the whole text."""
+    opened, forward = context.opened, context.forward
+    kind = opened.config.kind
+    if not has_words(opened.config):
+        return 0
+    read = last_stack_tokens(forward)
+    tokens = forward.written if kind == "encoder-decoder" else read
+    default = first_place(opened, read)
+    return token("Output position", "expected_at", tokens, default, help=PREDICTS[kind], width=360)
