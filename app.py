@@ -104,6 +104,8 @@ class WarmUp:
             from explorer.app import session
 
             session.warm_up()
+            import altair  # noqa: F401 - 0.3 s, for the first chart
+
             from explorer.runs.cluster import cluster
 
             self.cluster = cluster()

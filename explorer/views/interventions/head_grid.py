@@ -20,7 +20,7 @@ from explorer.app import session
 from explorer.app.controls import one_of
 from explorer.app.progress import bar, with_bar
 from explorer.catalog.entries import Opened
-from explorer.charts.before_after import Point, by_edges
+from explorer.charts.before_after import EdgeCut, edge_cut_curves
 from explorer.components.cells import cells
 from explorer.inference.answers import option_name
 from explorer.inference.edited_pass import Edited
@@ -236,7 +236,7 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
         st.text("No query looks at anything here, so there is no edge to cut.")
         return
     with st.container(key="faithfulness"):
-        st.vega_lite_chart(by_edges(points(found)), height=CHART_HEIGHT)
+        st.vega_lite_chart(edge_cut_curves(points(found)), height=CHART_HEIGHT)
     of = f"layer {at.layer}, head {at.head}" if head is not None else f"layer {at.layer}"
     st.caption(
         f"Edges of {of} set to zero, the strongest first or drawn at random ({DRAWS} draws: mean "
@@ -246,8 +246,8 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
     )
 
 
-def points(found: Faithfulness) -> list[Point]:
+def points(found: Faithfulness) -> list[EdgeCut]:
     return [
-        Point(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
+        EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
         for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
     ]

@@ -11,7 +11,7 @@ from explorer.analysis.logit_lens import lens, ranks
 from explorer.analysis.output_change import has_words
 from explorer.app import session
 from explorer.catalog.entries import Opened
-from explorer.charts.bars import bars
+from explorer.charts.bars import probability_bars
 from explorer.components.token_labels import text_of
 from explorer.inference.answers import class_names
 from explorer.inference.forward_pass import ForwardPass
@@ -51,9 +51,8 @@ def show(opened: Opened, forward: ForwardPass) -> tuple[int, int] | None:
         chances = logits.double().softmax(-1)[:, answer].tolist()
         places = ranks(logits, answer)
         labels = [f"{step} · {at}." for step, at in zip(steps, places, strict=True)]
-        st.vega_lite_chart(
-            bars(labels, chances), width="stretch", height=BAR * len(steps) + 30, key="way"
-        )
+        spec = probability_bars(labels, chances)
+        st.vega_lite_chart(spec, width="stretch", height=BAR * len(steps) + 30, key="way")
         st.caption("How likely it is after each layer, and which place it has among all options.")
     st.markdown("**What a logit is made of**")
     return place, attribution.show(opened, forward, place, logits[-1], named)

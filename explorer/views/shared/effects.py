@@ -11,7 +11,7 @@ from explorer.analysis.output_change import OverText
 from explorer.app import session
 from explorer.app.controls import one_of, token
 from explorer.catalog.entries import Opened
-from explorer.charts.before_after import paired
+from explorer.charts.before_after import before_after_bars
 from explorer.inference import edited_generation
 from explorer.inference.answers import first_place, option_name
 from explorer.inference.edited_pass import Edited, edited
@@ -65,7 +65,8 @@ def show(opened: Opened, first: Edited, passed: Edited, place: int) -> None:
     labels = [option_name(opened, each.index) for each in found]
     before, after = [each.before for each in found], [each.after for each in found]
     with st.container(key="chances"):
-        st.vega_lite_chart(paired(labels, before, after), width="stretch", height=BARS_HEIGHT)
+        spec = before_after_bars(labels, before, after)
+        st.vega_lite_chart(spec, width="stretch", height=BARS_HEIGHT)
     names = [f"{label} ({each.index})" for label, each in zip(labels, found, strict=True)]
     watched = found[names.index(one_of("Watched", "watched", names, as_list=True))].index
     facts(_facts(opened, first, passed, (mine, theirs), watched))

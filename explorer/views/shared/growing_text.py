@@ -8,7 +8,7 @@ from explorer.analysis.forward_pass.pass_stages import stages_of
 from explorer.app import session
 from explorer.app.number_controls import slider
 from explorer.catalog.entries import Opened
-from explorer.charts.bars import bars
+from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix
 from explorer.inference.generated_text import (
     MOST_WRITTEN,
@@ -100,5 +100,7 @@ def _next(grown: Writing, step: int) -> None:
     st.markdown("**What comes next**")
     many = f"The {len(guesses)} likeliest tokens it may write; the first of them is written."
     st.caption(many if len(guesses) > 1 else "No other token has a chance here.")
-    spec = bars([guess.label for guess in guesses], [guess.probability for guess in guesses])
+    spec = probability_bars(
+        [guess.label for guess in guesses], [guess.probability for guess in guesses]
+    )
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key="written_next")
