@@ -17,6 +17,7 @@ from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.snippets import head_metrics_code
+from explorer.views.heads.flow_sankey import draw_flow_sankey
 from explorer.views.shared import widgets
 
 HEIGHT, FLOW_HEIGHT, CHOICE_WIDTH = 560, 250, 240
@@ -110,6 +111,7 @@ def show_flow(opened: Opened, forward: ForwardPass) -> None:
     )
     st.caption(FLOW)
     folder, count = session.folder(), layer + 1
+    draw_flow_sankey(forward, at.part, count, token)
     widgets.code(
         rollout.mixed,
         rollout.flows,

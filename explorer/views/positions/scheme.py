@@ -21,6 +21,7 @@ from explorer.components import matrix
 from explorer.snippets import positions_code as snippets
 from explorer.text.number_format import three
 from explorer.views.positions.missing_positions import NO_TABLE, missing
+from explorer.views.positions.position_surface import draw_position_surface
 from explorer.views.shared import widgets
 
 SHOWN, CLOCKS = 48, 6
@@ -53,6 +54,7 @@ def pictures(opened: Opened, name: str) -> Callable[[], str] | None:
         _by_distance(shown, at.head)
     else:
         _added(shown, shown.table, count)
+    draw_position_surface(shown)
     here, config, folder = (at.part, at.layer, at.head), opened.config, session.folder()
     return lambda: snippets.scheme(config, folder, name, count, here, width) or ""
 

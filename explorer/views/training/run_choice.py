@@ -12,6 +12,7 @@ from explorer.catalog.entries import runs_root
 from explorer.runs.run import Run, RunError, all_runs, named
 from explorer.views.shared import widgets
 from explorer.views.training import run_words
+from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_status import status_of
 from models.loading.checkpoint import CheckpointError, peek
 
@@ -65,6 +66,7 @@ def earlier_runs() -> None:
             "held out": st.column_config.NumberColumn(format="%.3g"),
         },
     )
+    draw_run_comparison(runs)
 
 
 def show_run(run: Run) -> None:
