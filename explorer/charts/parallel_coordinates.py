@@ -65,7 +65,7 @@ def parallel_runs(
             x=[*range(len(axes))],
             y=[axis.places[run] for axis in axes],
             mode="lines+markers",
-            line={"color": colour, "width": 2, "shape": "spline", "smoothing": 0.6},
+            line={"color": colour, "width": 2},
             customdata=[[plain_label(name, 40), _shown(value[run])] for value in columns.values()],
             hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
             showlegend=False,

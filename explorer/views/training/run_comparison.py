@@ -13,6 +13,7 @@ from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.theme import palette
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import RunSpec
+from explorer.text.literal import literal
 
 FEWEST_RUNS = 2
 MOST_SETTINGS = 7
@@ -54,10 +55,10 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
         figure = parallel_runs(names, columns, results, palette(st.context.theme.type))
         st.plotly_chart(figure, key="runs_compared", config=CONFIG)
         st.caption(
-            f"{len(same)} runs of the task {task}: a line for each, from its settings to its last "
-            f"{measure} on held-out data. Lines of a larger result stand out more. "
-            "Settings that all runs share are left out, except the "
-            f"learning rate and the batch size; at most {MOST_SETTINGS} are drawn."
+            f"{len(same)} runs of {literal(task)}: a line for each, through its settings to its "
+            f"last {measure} on held-out data, stronger where the result is larger. Settings that "
+            "all runs share are left out, except the learning rate and the batch size; at most "
+            f"{MOST_SETTINGS} are drawn."
         )
 
 
