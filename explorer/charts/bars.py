@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from explorer.charts.fill import Spec, filled
+from explorer.charts.fill import Spec, filled_chart
 from explorer.text.labels import cut
 
 MONOSPACE = "'Source Code Pro', monospace"
@@ -27,14 +27,14 @@ def probability_bars(labels: Sequence[str], probabilities: Sequence[float]) -> S
         }
         for order, (label, value) in enumerate(zip(labels, probabilities, strict=True))
     ]
-    return filled(_bars(), {"labels": rows})
+    return filled_chart(_bars(), {"labels": rows})
 
 
 @cache
 def _bars() -> Spec:
     import altair as alt
 
-    from explorer.charts.frame import inside_layer, spec_of, text_line
+    from explorer.charts.frame import framed_spec, inside_layer, text_line
 
     # Two labels may be equal, so a bar stands by its order and is only named by its label.
     names = "datum.value == null ? '' : data('labels')[datum.value].shown"
@@ -48,4 +48,4 @@ def _bars() -> Spec:
             tooltip=[text_line("label", "token"), text_line("number", "probability")],
         )
     )
-    return inside_layer(spec_of(chart))
+    return inside_layer(framed_spec(chart))

@@ -11,14 +11,14 @@ from typing import Any
 import altair as alt
 
 from explorer.charts.bars import LONGEST, MONOSPACE
-from explorer.charts.fill import Spec, filled
+from explorer.charts.fill import Spec, filled_chart
 from explorer.charts.frame import (
-    ends,
     fixed,
+    framed_spec,
     inside_layer,
     number_line,
     ruler,
-    spec_of,
+    scale_ends,
     text_line,
 )
 from explorer.text.labels import cut
@@ -57,7 +57,7 @@ def before_after_bars(
         for when, values in ((BEFORE, before), (AFTER, after))
         for order, value in enumerate(values)
     ]
-    return filled(_pairs(), {"pairs": rows}, names=names)
+    return filled_chart(_pairs(), {"pairs": rows}, names=names)
 
 
 def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
@@ -80,7 +80,7 @@ def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
     ]
     finite = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
     tables = {"curves": curves, "band": band, "numbers": numbers}
-    return filled(_edge_cuts(), tables, **ends("y", 0, max(finite, default=0.0) or 1.0))
+    return filled_chart(_edge_cuts(), tables, **scale_ends("y", 0, max(finite, default=0.0) or 1.0))
 
 
 @cache
@@ -100,7 +100,7 @@ def _pairs() -> Spec:
             tooltip=tooltip,
         )
     )
-    return inside_layer(spec_of(chart))
+    return inside_layer(framed_spec(chart))
 
 
 @cache
@@ -124,7 +124,7 @@ def _edge_cuts() -> Spec:
         )
     )
     tooltip = [number_line("edges", places=0), text_line("strongest"), text_line("random")]
-    return spec_of(alt.layer(band, curves, ruler(x, "edges", tooltip, "numbers")))
+    return framed_spec(alt.layer(band, curves, ruler(x, "edges", tooltip, "numbers")))
 
 
 def _finite(value: float) -> float | None:

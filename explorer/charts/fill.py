@@ -9,7 +9,7 @@ Spec = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
 
-def filled(spec: Spec, tables: Mapping[str, Rows], **params: Any) -> Spec:
+def filled_chart(spec: Spec, tables: Mapping[str, Rows], **params: Any) -> Spec:
     """A copy with rows for the tables that the chart names, and values for its parameters.
 
     A table of the whole chart is sent beside the spec, as Arrow. That of a layer stays in

@@ -1,7 +1,7 @@
 """What all charts share: quiet axes, a fixed place for everything, readable numbers.
 
-A chart is written with altair once per process, which validates it in 4 to 40 ms; `spec_of`
-gives its Vega-Lite spec, and `fill.filled` puts the data of one run into a copy.
+A chart is written with altair once per process, which validates it in 4 to 40 ms; `framed_spec`
+gives its Vega-Lite spec, and `fill.filled_chart` puts the data of one run into a copy.
 Colours and fonts come from the page's theme (.streamlit/config.toml, the same as
 theme.py), so one chart serves light and dark.
 """
@@ -45,7 +45,7 @@ CONFIG: Spec = {
 }
 
 
-def spec_of(chart: alt.TopLevelMixin) -> Spec:
+def framed_spec(chart: alt.TopLevelMixin) -> Spec:
     """The chart's Vega-Lite spec in the frame of this app, without any data."""
     spec = chart.to_dict()
     return {key: spec[key] for key in spec if key not in {"$schema", "datasets"}} | {
@@ -69,7 +69,7 @@ def fixed(axis: str, *, zero: bool | None = False, **more: Any) -> alt.Scale:
     return alt.Scale(domain=ends, nice=False, **more)
 
 
-def ends(axis: str, low: float, high: float) -> dict[str, float]:
+def scale_ends(axis: str, low: float, high: float) -> dict[str, float]:
     """The parameters of a `fixed` scale."""
     return {f"{axis}_low": low, f"{axis}_high": high}
 

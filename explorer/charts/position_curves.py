@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import altair as alt
 
-from explorer.charts.fill import Spec, filled
+from explorer.charts.fill import Spec, filled_chart
 from explorer.charts.frame import (
     MIDDLE,
     around_zero,
-    ends,
     fixed,
+    framed_spec,
     number_line,
     ruler,
-    spec_of,
+    scale_ends,
     text_line,
 )
 
@@ -38,7 +38,9 @@ def wave_curves(rows: Sequence[Mapping[str, float | str]]) -> Spec:
     """Lines over positions; a row has `position`, `value` and `dimension`."""
     last = max((float(row["position"]) for row in rows), default=1.0)
     around = around_zero(float(row["value"]) for row in rows)
-    return filled(_waves(), {"rows": rows}, **ends("x", 0, last), **ends("y", *around))
+    return filled_chart(
+        _waves(), {"rows": rows}, **scale_ends("x", 0, last), **scale_ends("y", *around)
+    )
 
 
 def offset_curve(rows: Sequence[tuple[int, float, float, float]], unit: str) -> Spec:
@@ -49,8 +51,8 @@ def offset_curve(rows: Sequence[tuple[int, float, float, float]], unit: str) -> 
     names = ("offset", "smallest", "mean", "largest")
     table = [dict(zip(names, row, strict=True)) for row in rows]
     around = around_zero(number for row in rows for number in row[1:])
-    axes = ends("x", 0, len(rows) - 1) | ends("y", *around)
-    return filled(_offsets(unit), {"rows": table}, **axes)
+    axes = scale_ends("x", 0, len(rows) - 1) | scale_ends("y", *around)
+    return filled_chart(_offsets(unit), {"rows": table}, **axes)
 
 
 def head_curves(rows: Sequence[tuple[str, int, float]], unit: str, thick: str = "") -> Spec:
@@ -61,9 +63,11 @@ def head_curves(rows: Sequence[tuple[str, int, float]], unit: str, thick: str = 
     table = [dict(zip(("head", "offset", "value"), row, strict=True)) for row in rows]
     offsets = [row[1] for row in rows] or [0]
     heads = list(dict.fromkeys(row[0] for row in rows))
-    axes = ends("x", min(offsets), max(*offsets, 1)) | ends("y", *around_zero(r[2] for r in rows))
+    axes = scale_ends("x", min(offsets), max(*offsets, 1)) | scale_ends(
+        "y", *around_zero(r[2] for r in rows)
+    )
     spec = _heads(unit, len(heads) <= MOST_NAMED)
-    return filled(spec, {"rows": table}, heads=heads, thick=thick, **axes)
+    return filled_chart(spec, {"rows": table}, heads=heads, thick=thick, **axes)
 
 
 def position_curve(values: Sequence[float], trained: int, unit: str) -> Spec:
@@ -74,11 +78,11 @@ def position_curve(values: Sequence[float], trained: int, unit: str) -> Spec:
         if math.isfinite(value)
     ]
     low, high = around_zero(row["value"] for row in rows)
-    axes = ends("x", 0, max(len(values) - 1, 1)) | ends(
+    axes = scale_ends("x", 0, max(len(values) - 1, 1)) | scale_ends(
         "y", low, high + ROOM_FOR_TEXT * (high - low)
     )
     border = [{"position": trained, "text": "longer than in training →"}]
-    return filled(_positions(unit), {"rows": rows, "border": border}, **axes)
+    return filled_chart(_positions(unit), {"rows": rows, "border": border}, **axes)
 
 
 def rotation_clocks(
@@ -110,8 +114,8 @@ def rotation_clocks(
         ]
     lines = -(-len(hands) // CLOCKS_A_LINE)
     size = {"width": CLOCK * CLOCKS_A_LINE, "height": CLOCK * 1.16 * lines}
-    axes = ends("x", 0, ACROSS * CLOCKS_A_LINE) | ends("y", 1.3 - DOWN * lines, 1.3)
-    return filled(_clocks(), {"tips": tips, "circles": circles}, **axes) | size
+    axes = scale_ends("x", 0, ACROSS * CLOCKS_A_LINE) | scale_ends("y", 1.3 - DOWN * lines, 1.3)
+    return filled_chart(_clocks(), {"tips": tips, "circles": circles}, **axes) | size
 
 
 @cache
@@ -129,7 +133,7 @@ def _waves() -> Spec:
         )
     )
     tooltip = [text_line("dimension"), number_line("position", places=0), number_line("value")]
-    return spec_of(alt.layer(curve, ruler(x, "position", tooltip), data=alt.NamedData("rows")))
+    return framed_spec(alt.layer(curve, ruler(x, "position", tooltip), data=alt.NamedData("rows")))
 
 
 @cache
@@ -147,7 +151,7 @@ def _offsets(unit: str) -> Spec:
         mean.encode(x=x, y=alt.Y("mean:Q", **y)),
         ruler(x, "offset", tooltip),
     )
-    return spec_of(alt.layer(*layers, data=alt.NamedData("rows")))
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
 
 
 @cache
@@ -170,7 +174,7 @@ def _heads(unit: str, named: bool) -> Spec:
     )
     tooltip = [text_line("head"), number_line("offset", "distance", 0), number_line("value", unit)]
     layers = every, chosen, ruler(x, "offset", tooltip)
-    return spec_of(alt.layer(*layers, data=alt.NamedData("rows")))
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
 
 
 @cache
@@ -182,7 +186,7 @@ def _positions(unit: str) -> Spec:
     text = border.mark_text(align="left", dx=6, y=8, color=MIDDLE).encode(x=x, text="text:N")
     tooltip = [number_line("position", places=0), number_line("value", unit)]
     layers = curve, rule, text, ruler(x, "position", tooltip)
-    return spec_of(alt.layer(*layers, data=alt.NamedData("rows")))
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
 
 
 @cache
@@ -212,4 +216,4 @@ def _clocks() -> Spec:
         ),
         now.mark_point(filled=True, size=70).encode(tooltip=tooltip),
     )
-    return spec_of(alt.layer(*layers, data=alt.NamedData("tips")))
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("tips")))

@@ -9,15 +9,15 @@ from typing import Any
 
 import altair as alt
 
-from explorer.charts.fill import Spec, filled
+from explorer.charts.fill import Spec, filled_chart
 from explorer.charts.frame import (
     MIDDLE,
     around_zero,
-    ends,
     fixed,
+    framed_spec,
     number_line,
     ruler,
-    spec_of,
+    scale_ends,
 )
 from explorer.charts.position_curves import QUERY_MINUS_KEY
 
@@ -51,7 +51,9 @@ def dimension_bars(
         )
     every = max(1, math.ceil(len(order) / FEWEST_NAMED))
     around = around_zero(value for value in values if math.isfinite(value))
-    return filled(_dimensions(title, last), {"rows": rows}, every=every, **ends("y", *around))
+    return filled_chart(
+        _dimensions(title, last), {"rows": rows}, every=every, **scale_ends("y", *around)
+    )
 
 
 def distance_curve(points: Sequence[tuple[int, float]], actual: int, unit: str) -> Spec:
@@ -61,9 +63,9 @@ def distance_curve(points: Sequence[tuple[int, float]], actual: int, unit: str) 
     ]
     own = [row for row in rows if row["distance"] == actual]
     distances = [row["distance"] for row in rows] or [0]
-    axes = ends("x", min(distances), max(*distances, 1))
-    axes |= ends("y", *around_zero(row["value"] for row in rows))
-    return filled(_distances(unit), {"rows": rows, "own": own}, **axes)
+    axes = scale_ends("x", min(distances), max(*distances, 1))
+    axes |= scale_ends("y", *around_zero(row["value"] for row in rows))
+    return filled_chart(_distances(unit), {"rows": rows, "own": own}, **axes)
 
 
 @cache
@@ -79,7 +81,7 @@ def _dimensions(title: str, last: bool) -> Spec:
         number_line("value", title, 6),
         number_line("sum", "sum so far", 6),
     ]
-    return spec_of(
+    return framed_spec(
         alt.Chart(alt.NamedData("rows"))
         .mark_bar(width=alt.RelativeBandSize(band=0.8))
         .encode(
@@ -103,4 +105,4 @@ def _distances(unit: str) -> Spec:
         own.mark_point(filled=True, size=90).encode(x=x, y=y),
         ruler(x, "distance", tooltip),
     )
-    return spec_of(alt.layer(*layers, data=alt.NamedData("rows")))
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))

@@ -8,8 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from explorer.charts.fill import Spec, filled
-from explorer.charts.frame import MIDDLE, ends, fixed, number_line, ruler, spec_of
+from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.frame import MIDDLE, fixed, framed_spec, number_line, ruler, scale_ends
 
 MATRIX, NOISE = "this matrix", "noise of its size"
 MOST_POINTS = 400
@@ -44,8 +44,8 @@ def singular_value_curves(
     if logarithmic and drawn:
         low = max(floor, min(values[drawn[-1]], noise[drawn[-1]]))
     limit = [{"edge": edge, "text": "edge of noise"}]
-    axes = ends("x", 1, max(2, len(values))) | ends("y", low, 1.05 * top)
-    return filled(_curves(logarithmic), {"rows": rows, "limit": limit}, **axes)
+    axes = scale_ends("x", 1, max(2, len(values))) | scale_ends("y", low, 1.05 * top)
+    return filled_chart(_curves(logarithmic), {"rows": rows, "limit": limit}, **axes)
 
 
 @cache
@@ -73,4 +73,4 @@ def _curves(logarithmic: bool) -> Spec:
         number_line("noise", NOISE),
     ]
     layers = curves, rule, text, ruler(x, "rank", tooltip)
-    return spec_of(alt.layer(*layers, data=alt.NamedData("rows")))
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))

@@ -13,7 +13,7 @@ from explorer.charts.theme import Palette
 HEIGHT = 560
 
 
-def space_scatter(
+def embedding_scatter(
     places: Tensor,
     labels: Sequence[str],
     groups: Sequence[str],

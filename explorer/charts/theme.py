@@ -90,7 +90,7 @@ def ten(stops: tuple[str, ...]) -> list[str]:
     return [stops[round(step * last / 9)] for step in range(10)]
 
 
-def as_json() -> str:
+def palettes_as_json() -> str:
     """Both palettes as the views' JavaScript reads them."""
     return json.dumps(
         {

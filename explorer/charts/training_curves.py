@@ -13,8 +13,8 @@ from typing import Any
 
 import altair as alt
 
-from explorer.charts.fill import Spec, filled
-from explorer.charts.frame import ends, fixed, number_line, ruler, spec_of
+from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.frame import fixed, framed_spec, number_line, ruler, scale_ends
 
 MOST_POINTS = 300
 HEIGHT = 180
@@ -41,8 +41,8 @@ def loss_curves(steps: int, highest: float | None = None, *, run: str | None = N
     `highest` is the loss to expect at the start, ln of the vocabulary. With `run` the
     table's column of that name keeps several runs apart.
     """
-    axes = ends("x", 0, max(1, steps)) | (ends("y", 0, highest) if highest else {})
-    return filled(_loss(bool(highest), run), {}, **axes)
+    axes = scale_ends("x", 0, max(1, steps)) | (scale_ends("y", 0, highest) if highest else {})
+    return filled_chart(_loss(bool(highest), run), {}, **axes)
 
 
 def held_out_curves(
@@ -54,11 +54,11 @@ def held_out_curves(
     run: str | None = None,
 ) -> Spec:
     """A held-out measurement of a table with `step` and `value`; the goal is a dashed rule."""
-    axes = ends("x", 0, max(1, steps)) | (ends("y", *domain) if domain else {})
+    axes = scale_ends("x", 0, max(1, steps)) | (scale_ends("y", *domain) if domain else {})
     title = f"{name}, goal {goal:g}" if goal is not None else name
     # The goal's row is its own: one rule over the whole width, however many points there are.
     tables = {"goal": [{"goal": goal}]} if goal is not None else {}
-    return filled(_held_out(name, title, bool(domain), run), tables, **axes)
+    return filled_chart(_held_out(name, title, bool(domain), run), tables, **axes)
 
 
 def _steps() -> alt.X:
@@ -112,6 +112,6 @@ def _held_out(name: str, title: str, fixed_ends: bool, run: str | None) -> Spec:
 
 
 def _without_rows(chart: alt.TopLevelMixin) -> Spec:
-    spec = spec_of(chart)
+    spec = framed_spec(chart)
     del spec["data"]
     return spec

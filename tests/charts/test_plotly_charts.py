@@ -15,7 +15,7 @@ from explorer.charts.icicle import parameter_boxes, parameter_icicle
 from explorer.charts.parallel_coordinates import parallel_axis, parallel_runs
 from explorer.charts.plotly_frame import plain_label
 from explorer.charts.sankey import FlowEdge, rollout_sankey, strongest_edges
-from explorer.charts.space_scatter import space_scatter
+from explorer.charts.space_scatter import embedding_scatter
 from explorer.charts.surface import surface_of_positions
 from explorer.charts.theme import DARK, LIGHT
 from models import Transformer, TransformerConfig
@@ -32,7 +32,7 @@ def plain(figure: go.Figure) -> dict[str, Any]:
 def test_a_label_is_never_markup() -> None:
     assert plain_label("<s>") == "&lt;s&gt;"
     assert "<" not in plain_label(LINK, 100)
-    scatter = space_scatter(torch.zeros(1, 3), [LINK], ["b"], ("a", "b"), (1, 0, 0), LIGHT)
+    scatter = embedding_scatter(torch.zeros(1, 3), [LINK], ["b"], ("a", "b"), (1, 0, 0), LIGHT)
     shown = [
         scatter.data[1].customdata,
         rollout_sankey([FlowEdge(0, 0, 0, 1.0)], [LINK], 1, LIGHT).data[0].node.label,
@@ -49,7 +49,7 @@ def test_a_label_is_never_markup() -> None:
 
 def test_every_point_is_drawn_once_in_its_group() -> None:
     places = torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]])
-    figure = space_scatter(
+    figure = embedding_scatter(
         places, ["a", "b", "c"], ["rest", "yours", "rest"], ("rest", "yours"), (0.5, 0.2, 0.1), DARK
     )
     rest, yours = plain(figure)["data"]

@@ -51,7 +51,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_the_page_and_the_views_have_these_colours() -> None:
-    sent = json.loads(theme.as_json())
+    sent = json.loads(theme.palettes_as_json())
     for mode in theme.MODES:
         page, colours = CONFIG["theme"][mode], theme.palette(mode)
         assert page["backgroundColor"] == colours.background

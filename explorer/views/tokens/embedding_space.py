@@ -10,7 +10,7 @@ from torch import nn
 from explorer.analysis.embedding_pca import MOST_CHOSEN, EmbeddingSpace, embedding_space
 from explorer.catalog.entries import Opened
 from explorer.charts.plotly_frame import CONFIG
-from explorer.charts.space_scatter import space_scatter
+from explorer.charts.space_scatter import embedding_scatter
 from explorer.charts.theme import palette
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
@@ -54,7 +54,7 @@ def _draw(found: EmbeddingSpace, labels: list[str]) -> None:
     groups = [
         YOURS if token in chosen else NEIGHBOURS if token in near else OTHERS for token in found.ids
     ]
-    figure = space_scatter(
+    figure = embedding_scatter(
         found.places,
         labels,
         groups,
