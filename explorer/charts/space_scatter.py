@@ -45,7 +45,7 @@ def embedding_scatter(
                 marker={"size": 5 if order else 2, "color": colour, "opacity": 0.45, **shape}
                 | ({"opacity": 1.0} if order else {}),
                 textfont={"size": 12, "color": palette.text, "family": "monospace"},
-                hovertemplate=f"%{{customdata}}<extra>{name}</extra>",
+                hovertemplate=f"%{{customdata}}<br>{name}<extra></extra>",
             )
         )
     titles = [f"component {n + 1} ({share:.0%})" for n, share in enumerate(shares)]

@@ -21,7 +21,7 @@ def surface_of_positions(values: Tensor, unit: str, palette: Palette) -> go.Figu
         cmax=top,
         colorscale=colour_scale(palette.diverging if signed else palette.sequential),
         colorbar={"title": {"text": unit}, "thickness": 12, "len": 0.6, "outlinewidth": 0},
-        hovertemplate=f"query %{{y}}, key %{{x}}: %{{z:.3~g}}<extra>{unit}</extra>",
+        hovertemplate=f"query %{{y}}, key %{{x}}<br>{unit} %{{z:.3~g}}<extra></extra>",
     )
     axes = scene(palette, x="key's position", y="query's position", z=unit)
     return figure_of(drawn, height=HEIGHT, scene=axes)
