@@ -14,12 +14,13 @@ def table(rows: int = 60, width: int = 8) -> torch.Tensor:
     return noise * torch.linspace(3, 0.1, width) + 1
 
 
-def test_components_are_those_of_the_singular_value_decomposition() -> None:
-    values = table()
+@pytest.mark.parametrize("size", [(60, 8), (8, 60)], ids=["tall", "wide"])
+def test_components_are_those_of_the_singular_value_decomposition(size: tuple[int, int]) -> None:
+    values = table(*size).double()
     mean, axes, shares = components(values)
-    centred = values.double() - values.double().mean(0)
+    centred = values - values.mean(0)
     _, sizes, directions = torch.linalg.svd(centred, full_matrices=False)
-    assert torch.allclose(mean, values.double().mean(0))
+    assert torch.allclose(mean, values.mean(0))
     assert torch.allclose((axes.T @ directions[:3].T).abs(), torch.eye(3).double(), atol=1e-9)
     assert shares == pytest.approx((sizes.square() / sizes.square().sum())[:3].tolist())
     assert (axes.gather(0, axes.abs().argmax(0, keepdim=True)) > 0).all(), "one sign every time"
@@ -40,7 +41,7 @@ def test_the_text_and_its_neighbours_are_always_drawn() -> None:
     near = [token for each in found.neighbours for token, _ in each]
     assert {59, 7, *near, 0, 12, 24, 36, 48} == set(found.ids)
     assert len(set(found.ids)) == len(found.ids) == len(found.places)
-    mean, axes, _ = components(values)
+    mean, axes, _ = components(values.double())
     assert torch.allclose(found.places[0], (values[59].double() - mean) @ axes)
 
 
@@ -52,3 +53,12 @@ def test_a_narrow_or_a_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
     large = embedding_space(table(), [0])
     assert (large.rows, large.size) == (10, 60)
     assert embedding_space(torch.ones(4, 4), [0]).shares == (0, 0, 0)
+
+
+def test_a_table_is_gone_through_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = neighbours(table(), [3, 40], 5)
+    monkeypatch.setattr(embedding_pca, "CHUNK", 7)
+    parts = neighbours(table(), [3, 40], 5)
+    assert [[token for token, _ in each] for each in parts] == [
+        [token for token, _ in each] for each in whole
+    ]

@@ -30,12 +30,13 @@ def draw_embedding_space(opened: Opened, forward: ForwardPass) -> None:
             return
         table = stack.embedding.weight
         ids = tuple(token.id for token in forward.tokens)
-        found = kept(
-            opened,
-            ("embedding space", ids),
-            lambda: embedding_space(table, ids),
-            lambda made: made.places.nbytes,
-        )
+        with st.spinner("Finding the principal components"):
+            found = kept(
+                opened,
+                ("embedding space", ids),
+                lambda: embedding_space(table, ids),
+                lambda made: made.places.nbytes,
+            )
         labels = labels_of(opened.tokenizer, found.ids)
         _draw(found, labels)
         _neighbours(found, dict(zip(found.ids, labels, strict=True)))
