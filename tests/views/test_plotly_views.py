@@ -7,13 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+from explorer.catalog import entries
 from explorer.runs.run import Run
 from explorer.runs.spec import Status
 from explorer.views.training.run_comparison import comparison_columns, measured_runs
 from tests import apps
 from tests.apps import said
 from tests.runs.making import tiny_run
+from tests.views.drawing import words_model
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -75,3 +78,17 @@ def test_one_run_has_nothing_to_be_compared_with(
     at.run()
     assert not at.exception
     assert len(at.get("plotly_chart")) == 1
+
+
+def test_an_embedding_that_is_not_finite_has_no_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words_model(tmp_path, "broken")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    weights = dict(entries.open_model("broken").model.named_parameters())
+    weights["decoder.embedding.weight"].data[0, 0] = torch.nan
+    at = apps.page("input/tokens", model="broken")
+    at.session_state["embedding_space"] = True
+    at.run()
+    assert not at.exception
+    assert "values that are not finite" in said(at)

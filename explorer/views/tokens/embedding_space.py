@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 from torch import nn
+from torch.linalg import LinAlgError
 
 from explorer.analysis.embedding_pca import MOST_CHOSEN, EmbeddingSpace, embedding_space
 from explorer.catalog.entries import Opened
@@ -14,7 +15,7 @@ from explorer.charts.space_scatter import embedding_scatter
 from explorer.charts.theme import palette
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.text import AnyTokenizer, PublishedTokenizer
+from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
 
 OTHERS, NEIGHBOURS, YOURS = "vocabulary", "nearest neighbours", "your tokens"
 
@@ -30,23 +31,32 @@ def draw_embedding_space(opened: Opened, forward: ForwardPass) -> None:
             return
         table = stack.embedding.weight
         ids = tuple(token.id for token in forward.tokens)
-        with st.spinner("Finding the principal components"):
-            found = kept(
-                opened,
-                ("embedding space", ids),
-                lambda: embedding_space(table, ids),
-                lambda made: made.places.nbytes,
-            )
-        labels = labels_of(opened.tokenizer, found.ids)
+        try:
+            with st.spinner("Finding the principal components"):
+                found = kept(
+                    opened,
+                    ("embedding space", ids),
+                    lambda: embedding_space(table, ids),
+                    lambda made: made.places.nbytes,
+                )
+            labels = labels_of(opened.tokenizer, found.ids)
+        except LinAlgError:
+            st.caption("The embedding holds values that are not finite, so it has no components.")
+            return
+        except TextError as error:
+            st.text(str(error))
+            return
         _draw(found, labels)
         _neighbours(found, dict(zip(found.ids, labels, strict=True)))
 
 
 def labels_of(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
-    """How to show these tokens; a published tokenizer is asked once for all of them."""
+    """How to show these tokens; an ID that the vocabulary leaves free is shown as `<50300>`."""
     if isinstance(tokenizer, PublishedTokenizer):
-        return tokenizer.labels(ids)
-    return [tokenizer.label(token) for token in ids]
+        return tokenizer.labels(ids)  # one question to its process
+    return [
+        tokenizer.label(token) if token < tokenizer.vocab_size else f"<{token}>" for token in ids
+    ]
 
 
 def _draw(found: EmbeddingSpace, labels: list[str]) -> None:
