@@ -54,6 +54,22 @@ def rollout(mixing: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
     return found
 
 
+def edge_shares(mixing: Sequence[Tensor], token: int) -> list[Tensor]:
+    """What each edge of each layer, the first first, carries of row `token` of the rollout.
+
+    An entry (i, j) of a (t, t) is the share that token i above the layer passes on from token j
+    below it. The entries of a layer sum to one; the columns of the first are the row.
+    """
+    share = torch.zeros(len(mixing[0]), dtype=mixing[0].dtype)
+    share[token] = 1.0
+    found = []
+    for layer in reversed(mixing):
+        edges = share[:, None] * layer
+        found.append(edges)
+        share = edges.sum(0)
+    return found[::-1]
+
+
 def reached(masks: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
     """Whether a path leads from row i after the last layer to input j, (t, t), by these masks."""
     found = step = torch.empty(0)

@@ -1,46 +1,51 @@
-"""What a model considers, as bars: the likeliest first, each with its number."""
+"""Probabilities as bars: the likeliest first, each with its number.
+
+The Start page draws them last, so altair (0.3 s) is imported when they are first drawn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
-from explorer.charts.frame import Spec, framed, told
+from explorer.charts.fill import Spec, filled_chart
 from explorer.text.labels import cut
 
 MONOSPACE = "'Source Code Pro', monospace"
 LONGEST = 18
 
 
-def bars(labels: Sequence[str], values: Sequence[float]) -> Spec:
-    """A Vega-Lite chart of probabilities; labels stay in the order they come.
-
-    The number stands with the label, so that the numbers are one column. The rows stand in
-    a layer, where they are sent as they are: Streamlit turns those at the top into a table
-    of Arrow, and would load pandas, 65 MB, for ten numbers.
-    """
+def probability_bars(labels: Sequence[str], probabilities: Sequence[float]) -> Spec:
+    """A bar for each label, in the order they come; the number stands beside the label."""
     rows = [
-        {"label": label, "value": value, "said": f"{value:.3f}", "order": order}
-        for order, (label, value) in enumerate(zip(labels, values, strict=True))
+        {
+            "label": label,
+            "value": value,
+            "number": f"{value:.3f}",
+            "order": order,
+            "shown": f"\u2068{cut(label, LONGEST)}\u2069  {value:.3f}",
+        }
+        for order, (label, value) in enumerate(zip(labels, probabilities, strict=True))
     ]
-    for row in rows:
-        row["shown"] = f"\u2068{cut(str(row['label']), LONGEST)}\u2069  {row['said']}"
-    # Two labels may look alike, so a bar stands by its order and is only named by its label.
+    return filled_chart(_bars(), {"labels": rows})
+
+
+@cache
+def _bars() -> Spec:
+    import altair as alt
+
+    from explorer.charts.frame import framed_spec, inside_layer, text_line
+
+    # Two labels may be equal, so a bar stands by its order and is only named by its label.
     names = "datum.value == null ? '' : data('labels')[datum.value].shown"
-    y: Spec = {
-        "field": "order",
-        "type": "ordinal",
-        "axis": {"labelExpr": names, "title": None, "labelLimit": 260, "labelFont": MONOSPACE},
-    }
-    x: Spec = {
-        "field": "value",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [0, 1]},
-    }
-    tooltip = [told("label", "token", places=None), told("said", "probability", places=None)]
-    layer: Spec = {
-        "data": {"name": "labels", "values": rows},
-        "mark": {"type": "bar", "cornerRadiusEnd": 2, "height": {"band": 0.64}},
-        "encoding": {"y": y, "x": x, "tooltip": tooltip},
-    }
-    return framed({"layer": [layer]})
+    axis = alt.Axis(labelExpr=names, title=None, labelLimit=260, labelFont=MONOSPACE)
+    chart = (
+        alt.Chart(alt.NamedData("labels"))
+        .mark_bar(cornerRadiusEnd=2, height=alt.RelativeBandSize(band=0.64))
+        .encode(
+            y=alt.Y("order:O", axis=axis),
+            x=alt.X("value:Q", axis=None, scale=alt.Scale(domain=[0, 1])),
+            tooltip=[text_line("label", "token"), text_line("number", "probability")],
+        )
+    )
+    return inside_layer(framed_spec(chart))

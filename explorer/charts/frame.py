@@ -1,14 +1,19 @@
-"""What all charts share: quiet axes, a fixed place for everything, numbers one can read.
+"""What all charts share: quiet axes, a fixed place for everything, readable numbers.
 
+A chart is written with altair once per process, which validates it in 4 to 40 ms; `framed_spec`
+gives its Vega-Lite spec, and `fill.filled_chart` puts the data of one run into a copy.
 Colours and fonts come from the page's theme (.streamlit/config.toml, the same as
 theme.py), so one chart serves light and dark.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-Spec = dict[str, Any]
+import altair as alt
+
+from explorer.charts.fill import Spec
 
 MIDDLE = "#757a83"
 """A grey that stands out as far from the light page as from the dark one."""
@@ -40,55 +45,64 @@ CONFIG: Spec = {
 }
 
 
-def framed(spec: Spec) -> Spec:
-    """The chart in the frame of this app."""
-    return {**spec, "config": CONFIG}
-
-
-def quantity(
-    field: str,
-    title: str | None = None,
-    *,
-    zero: bool = False,
-    domain: tuple[float, float] | None = None,
-) -> Spec:
-    """A number along an axis; with a `domain` the axis stands still whatever comes."""
-    scale: Spec = {"zero": zero, "nice": False}
-    if domain is not None:
-        scale["domain"] = list(domain)
-    return {"field": field, "type": "quantitative", "title": title or field, "scale": scale}
-
-
-def told(field: str, title: str | None = None, places: int | None = 3) -> Spec:
-    """A line of the tooltip."""
-    line: Spec = {"field": field, "title": title or field}
-    if places is not None:
-        line["format"] = f".{places}~f"
-        line["type"] = "quantitative"
-    return line
-
-
-def ruler(field: str, tooltip: list[Spec]) -> Spec:
-    """A thin line at the pointer that says every value there; one need not hit a point."""
-    return {
-        "mark": {"type": "rule", "strokeWidth": 1},
-        "params": [
-            {
-                "name": f"at_{field}",
-                "select": {
-                    "type": "point",
-                    "on": "pointerover",
-                    "nearest": True,
-                    "clear": "pointerout",
-                    "encodings": ["x"],
-                },
-            }
-        ],
-        "encoding": {
-            "opacity": {
-                "condition": {"param": f"at_{field}", "empty": False, "value": 0.5},
-                "value": 0,
-            },
-            "tooltip": tooltip,
-        },
+def framed_spec(chart: alt.TopLevelMixin) -> Spec:
+    """The chart's Vega-Lite spec in the frame of this app, without any data."""
+    spec = chart.to_dict()
+    return {key: spec[key] for key in spec if key not in {"$schema", "datasets"}} | {
+        "config": CONFIG
     }
+
+
+def inside_layer(spec: Spec) -> Spec:
+    """The same chart as the only layer of another: its table stays in the spec."""
+    outer = {"config", "params"}
+    return {"layer": [{key: spec[key] for key in spec if key not in outer}]} | {
+        key: spec[key] for key in spec if key in outer
+    }
+
+
+def fixed(axis: str, *, zero: bool | None = False, **more: Any) -> alt.Scale:
+    """A scale from the parameter `x_low` to `x_high` (or y), whatever the data."""
+    ends = [alt.ExprRef(f"{axis}_low"), alt.ExprRef(f"{axis}_high")]
+    if zero is not None:  # a logarithmic scale has none
+        more["zero"] = zero
+    return alt.Scale(domain=ends, nice=False, **more)
+
+
+def scale_ends(axis: str, low: float, high: float) -> dict[str, float]:
+    """The parameters of a `fixed` scale."""
+    return {f"{axis}_low": low, f"{axis}_high": high}
+
+
+def around_zero(values: Iterable[float]) -> tuple[float, float]:
+    """A range that holds all values and zero, with 5% room at each end but at zero."""
+    found = [0.0, *values]
+    low, high = min(found), max(found)
+    room = 0.05 * ((high - low) or 1.0)
+    return low - room * (low < 0), high + room
+
+
+def number_line(field: str, title: str | None = None, places: int = 3) -> alt.Tooltip:
+    """A number in the tooltip."""
+    return alt.Tooltip(f"{field}:Q", title=title or field, format=f".{places}~f")
+
+
+def text_line(field: str, title: str | None = None) -> alt.Tooltip:
+    """A text in the tooltip."""
+    return alt.Tooltip(f"{field}:N", title=title or field)
+
+
+def ruler(
+    x: alt.X, field: str, tooltip: Sequence[alt.Tooltip], data: str | None = None
+) -> alt.Chart:
+    """A thin line at the pointer with every value there; one need not hit a point."""
+    pointer = alt.selection_point(
+        name=f"at_{field}", on="pointerover", nearest=True, clear="pointerout", encodings=["x"]
+    )
+    shown = alt.when(pointer, empty=False).then(alt.value(0.5)).otherwise(alt.value(0))
+    chart = alt.Chart(alt.NamedData(data)) if data else alt.Chart()
+    return (
+        chart.mark_rule(strokeWidth=1)
+        .encode(x=x, opacity=shown, tooltip=list(tooltip))
+        .add_params(pointer)
+    )

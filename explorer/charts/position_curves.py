@@ -1,222 +1,219 @@
-"""Curves over positions: a pair of waves, and how two positions get on by their distance."""
+"""Curves over positions: dimensions of a table, products by distance, biases of heads, hands."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
 
-from explorer.charts.frame import MIDDLE, Spec, framed, quantity, ruler, told
+import altair as alt
 
-TOP = {"orient": "top", "title": None, "offset": 4}
-Row = Mapping[str, float | str]
+from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.frame import (
+    MIDDLE,
+    around_zero,
+    fixed,
+    framed_spec,
+    number_line,
+    ruler,
+    scale_ends,
+    text_line,
+)
+
 MOST_NAMED = 8
-"""More heads than these are told by pointing."""
+"""The legend names at most this many heads; the tooltip names every one."""
 THICK = 4
-"""Pixels of the line that is chosen."""
-ROOM_FOR_WORDS = 0.12
-"""The share of a chart's height that stays free for the words at its top."""
+"""Pixels of the chosen head's line."""
+ROOM_FOR_TEXT = 0.12
+"""The share of a chart's height that stays free for the text at its top."""
 CLOCK, CLOCKS_A_LINE = 130, 6
 """Pixels of a clock with the room around it, and how many stand in a line."""
+ACROSS, DOWN = 2.5, 2.9
+"""The same room in lengths of a hand."""
+QUERY_MINUS_KEY = "query's position − key's"
 
 
-def waves(rows: Sequence[Row]) -> Spec:
+def wave_curves(rows: Sequence[Mapping[str, float | str]]) -> Spec:
     """Lines over positions; a row has `position`, `value` and `dimension`."""
-    curve = {
-        "mark": {"type": "line", "interpolate": "monotone", "point": {"size": 18}},
-        "encoding": {
-            "y": quantity("value", domain=_around(float(row["value"]) for row in rows)),
-            "color": {"field": "dimension", "type": "nominal", "sort": None},
-            # Colour never speaks alone: the second of a pair is dashed.
-            "strokeDash": {"field": "dimension", "type": "nominal", "sort": None},
-        },
-    }
-    tooltip = [told("dimension", places=None), told("position", places=0), told("value")]
     last = max((float(row["position"]) for row in rows), default=1.0)
-    return framed(
-        {
-            "data": {"values": list(rows)},
-            "encoding": {"x": quantity("position", domain=(0, last))},
-            "layer": [curve, ruler("position", tooltip)],
-        }
+    around = around_zero(float(row["value"]) for row in rows)
+    return filled_chart(
+        _waves(), {"rows": rows}, **scale_ends("x", 0, last), **scale_ends("y", *around)
     )
 
 
-def by_offset(rows: Sequence[tuple[int, float, float, float]], unit: str) -> Spec:
-    """The mean over all pairs that far apart, in the band of the smallest and the largest."""
+def offset_curve(rows: Sequence[tuple[int, float, float, float]], unit: str) -> Spec:
+    """The mean over all pairs of one distance, in the band of the smallest and the largest.
+
+    A row has the distance, the smallest, the mean and the largest.
+    """
     names = ("offset", "smallest", "mean", "largest")
-    values = [dict(zip(names, row, strict=True)) for row in rows]
-    tooltip = [told("offset", "distance", 0), *(told(name) for name in names[1:])]
-    reach = _around(number for row in rows for number in row[1:])
-    y = quantity("mean", unit, domain=reach)
-    return framed(
-        {
-            "data": {"values": values},
-            "encoding": {
-                "x": quantity("offset", "distance of the two positions", domain=(0, len(rows) - 1))
-            },
-            "layer": [
-                {
-                    "mark": {"type": "area", "opacity": 0.18},
-                    "encoding": {
-                        "y": {**y, "field": "smallest"},
-                        "y2": {"field": "largest"},
-                    },
-                },
-                {
-                    "mark": {"type": "line", "point": {"size": 18}},
-                    "encoding": {"y": y},
-                },
-                ruler("offset", tooltip),
-            ],
-        }
-    )
+    table = [dict(zip(names, row, strict=True)) for row in rows]
+    around = around_zero(number for row in rows for number in row[1:])
+    axes = scale_ends("x", 0, len(rows) - 1) | scale_ends("y", *around)
+    return filled_chart(_offsets(unit), {"rows": table}, **axes)
 
 
-def by_head(rows: Sequence[tuple[str, int, float]], unit: str, thick: str = "") -> Spec:
-    """A line for each head over the distance of query and key; a row has head, distance, value."""
-    values = [dict(zip(("head", "offset", "value"), row, strict=True)) for row in rows]
-    tooltip = [told("head", places=None), told("offset", "distance", 0), told("value", unit)]
+def head_curves(rows: Sequence[tuple[str, int, float]], unit: str, thick: str = "") -> Spec:
+    """A line for each head over the distance of query and key; a row has head, distance, value.
+
+    The line of the head `thick` is drawn thicker.
+    """
+    table = [dict(zip(("head", "offset", "value"), row, strict=True)) for row in rows]
     offsets = [row[1] for row in rows] or [0]
     heads = list(dict.fromkeys(row[0] for row in rows))
-    colour: Spec = {"field": "head", "type": "nominal", "sort": None}
-    if len(heads) > MOST_NAMED:
-        colour["legend"] = None
-    curve = {"type": "line", "interpolate": "step" if unit == "bucket" else "linear"}
-    drawn = {
-        "y": quantity("value", unit, domain=_around(row[2] for row in rows)),
-        "color": {**colour, "scale": {"domain": heads}},
-    }
-    return framed(
-        {
-            "data": {"values": values},
-            "encoding": {
-                "x": quantity(
-                    "offset", "query's position − key's", domain=(min(offsets), max(*offsets, 1))
-                )
-            },
-            "layer": [
-                {"mark": curve, "encoding": drawn},
-                {
-                    "transform": [{"filter": {"field": "head", "equal": thick}}],
-                    "mark": {**curve, "strokeWidth": THICK},
-                    "encoding": drawn,
-                },
-                ruler("offset", tooltip),
-            ],
-        }
+    axes = scale_ends("x", min(offsets), max(*offsets, 1)) | scale_ends(
+        "y", *around_zero(r[2] for r in rows)
     )
+    spec = _heads(unit, len(heads) <= MOST_NAMED)
+    return filled_chart(spec, {"rows": table}, heads=heads, thick=thick, **axes)
 
 
-def over_places(values: Sequence[float], border: int, unit: str) -> Spec:
-    """A number for each position of a long text; a line stands where the trained ones end."""
+def position_curve(values: Sequence[float], trained: int, unit: str) -> Spec:
+    """A value at each position of a long text; a rule marks the trained length."""
     rows = [
-        {"position": place, "value": value}
-        for place, value in enumerate(values)
+        {"position": position, "value": value}
+        for position, value in enumerate(values)
         if math.isfinite(value)
     ]
-    x = quantity("position", domain=(0, max(len(values) - 1, 1)))
-    tooltip = [told("position", places=0), told("value", unit)]
-    low, high = _around(row["value"] for row in rows)
-    y = quantity("value", unit, domain=(low, high + ROOM_FOR_WORDS * (high - low)))
-    end: Spec = {"data": {"values": [{"position": border, "said": "longer than trained →"}]}}
-    return framed(
-        {
-            "data": {"values": rows},
-            "encoding": {"x": x},
-            "layer": [
-                {
-                    "mark": {"type": "line"},
-                    "encoding": {"y": y},
-                },
-                {**end, "mark": {"type": "rule", "strokeDash": [4, 3], "color": MIDDLE}},
-                {
-                    **end,
-                    "mark": {"type": "text", "align": "left", "dx": 6, "y": 8, "color": MIDDLE},
-                    "encoding": {"text": {"field": "said"}},
-                },
-                ruler("position", tooltip),
-            ],
-        }
+    low, high = around_zero(row["value"] for row in rows)
+    axes = scale_ends("x", 0, max(len(values) - 1, 1)) | scale_ends(
+        "y", low, high + ROOM_FOR_TEXT * (high - low)
     )
+    border = [{"position": trained, "text": "longer than in training →"}]
+    return filled_chart(_positions(unit), {"rows": rows, "border": border}, **axes)
 
 
-def clocks(hands: Sequence[tuple[str, Sequence[tuple[float, float]]]], place: int) -> Spec:
-    """A clock for each pair: where its hand points at a position, and was at those before.
+def rotation_clocks(
+    hands: Sequence[tuple[str, Sequence[tuple[float, float]]]], position: int
+) -> Spec:
+    """A clock for each pair of dimensions: its hand at a position, dots at those before.
 
-    `hands` are names and places of the tip (x, y) at every position; each clock is scaled to
-    its longest hand, its circle is that long.
+    `hands` are names and tips (x, y) at every position; a clock's radius is its longest hand.
     """
-    rows, marks = [], []
-    for at, (name, tips) in enumerate(hands):
-        longest = max((math.hypot(*tip) for tip in tips), default=0.0) or 1.0
-        column, row = at % CLOCKS_A_LINE, at // CLOCKS_A_LINE
-        middle = (2.5 * column + 1.25, -2.9 * row)
-        for step, (right, up) in enumerate(tips[: place + 1]):
-            rows.append(
-                {
-                    "x": middle[0] + right / longest,
-                    "y": middle[1] + up / longest,
-                    "middle_x": middle[0],
-                    "middle_y": middle[1],
-                    "pair": name,
-                    "position": step,
-                    "first": right,
-                    "second": up,
-                    "now": step == place,
-                }
-            )
-        marks.append({"x": middle[0], "y": middle[1], "low": middle[1] - 1.28, "pair": name})
+    tips, circles = [], []
+    for index, (name, points) in enumerate(hands):
+        longest = max((math.hypot(*point) for point in points), default=0.0) or 1.0
+        line, column = divmod(index, CLOCKS_A_LINE)
+        middle_x, middle_y = ACROSS * (column + 0.5), -DOWN * line
+        circles.append({"x": middle_x, "y": middle_y, "low": middle_y - 1.28, "pair": name})
+        tips += [
+            {
+                "x": middle_x + right / longest,
+                "y": middle_y + up / longest,
+                "middle_x": middle_x,
+                "middle_y": middle_y,
+                "pair": name,
+                "position": step,
+                "first": right,
+                "second": up,
+                "now": step == position,
+            }
+            for step, (right, up) in enumerate(points[: position + 1])
+        ]
     lines = -(-len(hands) // CLOCKS_A_LINE)
-    across = 2.5 * CLOCKS_A_LINE
-    size: Spec = {"width": CLOCK * CLOCKS_A_LINE, "height": CLOCK * 1.16 * lines}
-    x = {**quantity("x", domain=(0, across)), "axis": None}
-    y = {**quantity("y", domain=(1.3 - 2.9 * lines, 1.3)), "axis": None}
-    tooltip = [told("pair", places=None), told("position", places=0)]
-    tooltip += [told("first", "to the right"), told("second", "up")]
-    now: Spec = {"transform": [{"filter": "datum.now"}]}
-    return framed(
-        {
-            **size,
-            "data": {"values": rows},
-            "encoding": {"x": x, "y": y},
-            "layer": [
-                {
-                    "data": {"values": marks},
-                    "mark": {"type": "point", "stroke": MIDDLE, "strokeWidth": 1, "opacity": 0.6},
-                    "encoding": {"size": {"value": (2 * CLOCK / 2.5) ** 2}},
-                },
-                {
-                    "data": {"values": marks},
-                    "mark": {"type": "text", "fontSize": 12, "color": MIDDLE},
-                    "encoding": {"y": {**y, "field": "low"}, "text": {"field": "pair"}},
-                },
-                {
-                    "mark": {"type": "point", "filled": True, "size": 14, "opacity": 0.45},
-                    "encoding": {"tooltip": tooltip},
-                },
-                {
-                    **now,
-                    "mark": {"type": "rule", "strokeWidth": 2.5, "strokeCap": "round"},
-                    "encoding": {
-                        "x": {**x, "field": "middle_x"},
-                        "y": {**y, "field": "middle_y"},
-                        "x2": {"field": "x"},
-                        "y2": {"field": "y"},
-                    },
-                },
-                {
-                    **now,
-                    "mark": {"type": "point", "filled": True, "size": 70},
-                    "encoding": {"tooltip": tooltip},
-                },
-            ],
-        }
+    size = {"width": CLOCK * CLOCKS_A_LINE, "height": CLOCK * 1.16 * lines}
+    axes = scale_ends("x", 0, ACROSS * CLOCKS_A_LINE) | scale_ends("y", 1.3 - DOWN * lines, 1.3)
+    return filled_chart(_clocks(), {"tips": tips, "circles": circles}, **axes) | size
+
+
+@cache
+def _waves() -> Spec:
+    x = alt.X("position:Q", title="position", scale=fixed("x"))
+    curve = (
+        alt.Chart()
+        .mark_line(interpolate="monotone", point=alt.OverlayMarkDef(size=18))
+        .encode(
+            x=x,
+            y=alt.Y("value:Q", title="value", scale=fixed("y")),
+            color=alt.Color("dimension:N", sort=None),
+            # Colour is never the only sign: the second of a pair is dashed.
+            strokeDash=alt.StrokeDash("dimension:N", sort=None),
+        )
     )
+    tooltip = [text_line("dimension"), number_line("position", places=0), number_line("value")]
+    return framed_spec(alt.layer(curve, ruler(x, "position", tooltip), data=alt.NamedData("rows")))
 
 
-def _around(values: Iterable[float]) -> tuple[float, float]:
-    """A range that holds all values and zero, with a little room."""
-    found = [0.0, *values]
-    low, high = min(found), max(found)
-    room = 0.05 * ((high - low) or 1.0)
-    return low - room * (low < 0), high + room
+@cache
+def _offsets(unit: str) -> Spec:
+    x = alt.X("offset:Q", title="distance of the two positions", scale=fixed("x"))
+    y: dict[str, Any] = {"title": unit, "scale": fixed("y")}
+    band = alt.Chart().mark_area(opacity=0.18)
+    mean = alt.Chart().mark_line(point=alt.OverlayMarkDef(size=18))
+    tooltip = [
+        number_line("offset", "distance", 0),
+        *map(number_line, ("smallest", "mean", "largest")),
+    ]
+    layers = (
+        band.encode(x=x, y=alt.Y("smallest:Q", **y), y2="largest"),
+        mean.encode(x=x, y=alt.Y("mean:Q", **y)),
+        ruler(x, "offset", tooltip),
+    )
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
+
+
+@cache
+def _heads(unit: str, named: bool) -> Spec:
+    x = alt.X("offset:Q", title=QUERY_MINUS_KEY, scale=fixed("x"))
+    heads = alt.Scale(domain=alt.ExprRef("heads"))
+    legend: dict[str, Any] = {} if named else {"legend": None}
+    drawn: dict[str, Any] = {
+        "x": x,
+        "y": alt.Y("value:Q", title=unit, scale=fixed("y")),
+        "color": alt.Color("head:N", sort=None, scale=heads, **legend),
+    }
+    interpolate: Literal["step", "linear"] = "step" if unit == "bucket" else "linear"
+    every = alt.Chart().mark_line(interpolate=interpolate).encode(**drawn)
+    chosen = (
+        alt.Chart()
+        .mark_line(interpolate=interpolate, strokeWidth=THICK)
+        .encode(**drawn)
+        .transform_filter("datum.head === thick")
+    )
+    tooltip = [text_line("head"), number_line("offset", "distance", 0), number_line("value", unit)]
+    layers = every, chosen, ruler(x, "offset", tooltip)
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
+
+
+@cache
+def _positions(unit: str) -> Spec:
+    x = alt.X("position:Q", title="position", scale=fixed("x"))
+    curve = alt.Chart().mark_line().encode(x=x, y=alt.Y("value:Q", title=unit, scale=fixed("y")))
+    border = alt.Chart(alt.NamedData("border"))
+    rule = border.mark_rule(strokeDash=[4, 3], color=MIDDLE).encode(x=x)
+    text = border.mark_text(align="left", dx=6, y=8, color=MIDDLE).encode(x=x, text="text:N")
+    tooltip = [number_line("position", places=0), number_line("value", unit)]
+    layers = curve, rule, text, ruler(x, "position", tooltip)
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))
+
+
+@cache
+def _clocks() -> Spec:
+    across: dict[str, Any] = {"axis": None, "scale": fixed("x")}
+    up: dict[str, Any] = {"axis": None, "scale": fixed("y")}
+    x, y = alt.X("x:Q", **across), alt.Y("y:Q", **up)
+    tooltip = [
+        text_line("pair"),
+        number_line("position", places=0),
+        number_line("first", "to the right"),
+        number_line("second", "up"),
+    ]
+    circles = alt.Chart(alt.NamedData("circles"))
+    every = alt.Chart().encode(x=x, y=y)
+    now = every.transform_filter("datum.now")
+    layers = (
+        circles.mark_point(stroke=MIDDLE, strokeWidth=1, opacity=0.6).encode(
+            x=x, y=y, size=alt.value((2 * CLOCK / ACROSS) ** 2)
+        ),
+        circles.mark_text(fontSize=12, color=MIDDLE).encode(
+            x=x, y=alt.Y("low:Q", **up), text="pair:N"
+        ),
+        every.mark_point(filled=True, size=14, opacity=0.45).encode(tooltip=tooltip),
+        now.mark_rule(strokeWidth=2.5, strokeCap="round").encode(
+            x=alt.X("middle_x:Q", **across), y=alt.Y("middle_y:Q", **up), x2="x", y2="y"
+        ),
+        now.mark_point(filled=True, size=70).encode(tooltip=tooltip),
+    )
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("tips")))

@@ -1,25 +1,39 @@
-"""Bars of a query, a key and their product, number by number; and a pair by its distance."""
+"""Query, key and their product dimension by dimension; and a score by the distance of the pair."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from explorer.charts.frame import MIDDLE, Spec, framed, quantity, ruler, told
+import altair as alt
+
+from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.frame import (
+    MIDDLE,
+    around_zero,
+    fixed,
+    framed_spec,
+    number_line,
+    ruler,
+    scale_ends,
+)
+from explorer.charts.position_curves import QUERY_MINUS_KEY
 
 AXIS_WIDTH = 56
-"""The numbers beside every picture take the same room, so that dimensions stand in line."""
+"""The numbers beside every chart take the same room, so that dimensions stand in line."""
 FEWEST_NAMED = 32
-"""More dimensions than this are named in steps."""
+"""Of more dimensions than this, every so many is named."""
+SIGNS = ["above zero", "below zero"]
 
 
-def dimensions(
+def dimension_bars(
     values: Sequence[float], order: Sequence[int], title: str, *, last: bool = False
 ) -> Spec:
-    """Signed bars, one a dimension, in this order; the `last` of several pictures names them.
+    """Signed bars, one for each dimension, in this order; the `last` of several charts names them.
 
-    What is no number has no bar. Values above zero and below differ in colour and side.
+    What is not finite has no bar. Values above zero and below differ in colour and side.
     """
     running = 0.0
     rows: list[dict[str, Any]] = []
@@ -32,76 +46,63 @@ def dimensions(
                 "dimension": dimension,
                 "value": value if math.isfinite(value) else None,
                 "sum": running if math.isfinite(running) else None,
-                "side": "above zero" if value > 0 else "below zero",
+                "side": SIGNS[0] if value > 0 else SIGNS[1],
             }
         )
     every = max(1, math.ceil(len(order) / FEWEST_NAMED))
-    names = f"datum.value % {every} ? '' : data('rows')[datum.value].dimension"
-    hidden: Spec = {"labels": False, "title": None}
-    named: Spec = {"labelExpr": names, "title": "dimension", "labelAngle": 0}
-    signed = ["above zero", "below zero"]
-    colours: Spec = {"domain": signed}  # the theme's first two, which every eye tells apart
-    tooltip = [told("dimension", places=0), told("value", title, 6), told("sum", "sum so far", 6)]
-    finite = [value for value in values if math.isfinite(value)]
-    return framed(
-        {
-            "datasets": {"rows": rows},
-            "data": {"name": "rows"},
-            "mark": {"type": "bar", "width": {"band": 0.8}},
-            "encoding": {
-                "x": {
-                    "field": "place",
-                    "type": "ordinal",
-                    "sort": None,
-                    "axis": named if last else hidden,
-                },
-                "y": {
-                    **quantity("value", title, domain=_around(finite)),
-                    "axis": {"minExtent": AXIS_WIDTH, "maxExtent": AXIS_WIDTH, "tickCount": 4},
-                },
-                "color": {"field": "side", "type": "nominal", "scale": colours, "legend": None},
-                "tooltip": tooltip,
-            },
-        }
+    around = around_zero(value for value in values if math.isfinite(value))
+    return filled_chart(
+        _dimensions(title, last), {"rows": rows}, every=every, **scale_ends("y", *around)
     )
 
 
-def by_distance(points: Sequence[tuple[int, float]], actual: int, what: str) -> Spec:
+def distance_curve(points: Sequence[tuple[int, float]], actual: int, unit: str) -> Spec:
     """A line over the distances of query and key, and the pair's own distance marked."""
     rows = [
         {"distance": distance, "value": value} for distance, value in points if math.isfinite(value)
     ]
     own = [row for row in rows if row["distance"] == actual]
-    places = [row["distance"] for row in rows] or [0]
-    x = quantity("distance", "query's position − key's", domain=(min(places), max(*places, 1)))
-    y = quantity("value", what, domain=_around(row["value"] for row in rows))
-    pointer = ruler("distance", [told("distance", places=0), told("value", what, 4)])
-    pointer["encoding"]["x"] = x
-    mark: Spec = {"data": {"values": own}}
-    return framed(
-        {
-            "data": {"values": rows},
-            "layer": [
-                {"mark": {"type": "line"}, "encoding": {"x": x, "y": y}},
-                {
-                    **mark,
-                    "mark": {"type": "rule", "strokeDash": [2, 4], "color": MIDDLE},
-                    "encoding": {"x": x},
-                },
-                {
-                    **mark,
-                    "mark": {"type": "point", "filled": True, "size": 90},
-                    "encoding": {"x": x, "y": y},
-                },
-                pointer,
-            ],
-        }
+    distances = [row["distance"] for row in rows] or [0]
+    axes = scale_ends("x", min(distances), max(*distances, 1))
+    axes |= scale_ends("y", *around_zero(row["value"] for row in rows))
+    return filled_chart(_distances(unit), {"rows": rows, "own": own}, **axes)
+
+
+@cache
+def _dimensions(title: str, last: bool) -> Spec:
+    names = "datum.value % every ? '' : data('rows')[datum.value].dimension"
+    hidden = alt.Axis(labels=False, title=None)
+    named = alt.Axis(labelExpr=names, title="dimension", labelAngle=0)
+    beside = alt.Axis(minExtent=AXIS_WIDTH, maxExtent=AXIS_WIDTH, tickCount=4)
+    # The theme's first two colours, which every reader can tell apart.
+    side = alt.Color("side:N", scale=alt.Scale(domain=SIGNS), legend=None)
+    tooltip = [
+        number_line("dimension", places=0),
+        number_line("value", title, 6),
+        number_line("sum", "sum so far", 6),
+    ]
+    return framed_spec(
+        alt.Chart(alt.NamedData("rows"))
+        .mark_bar(width=alt.RelativeBandSize(band=0.8))
+        .encode(
+            x=alt.X("place:O", sort=None, axis=named if last else hidden),
+            y=alt.Y("value:Q", title=title, scale=fixed("y"), axis=beside),
+            color=side,
+            tooltip=tooltip,
+        )
     )
 
 
-def _around(values: Iterable[float]) -> tuple[float, float]:
-    """A range that holds all values and zero, with a little room."""
-    found = [0.0, *values]
-    low, high = min(found), max(found)
-    room = 0.05 * ((high - low) or 1.0)
-    return low - room * (low < 0), high + room
+@cache
+def _distances(unit: str) -> Spec:
+    x = alt.X("distance:Q", title=QUERY_MINUS_KEY, scale=fixed("x"))
+    y = alt.Y("value:Q", title=unit, scale=fixed("y"))
+    own = alt.Chart(alt.NamedData("own"))
+    tooltip = [number_line("distance", places=0), number_line("value", unit, 4)]
+    layers = (
+        alt.Chart().mark_line().encode(x=x, y=y),
+        own.mark_rule(strokeDash=[2, 4], color=MIDDLE).encode(x=x),
+        own.mark_point(filled=True, size=90).encode(x=x, y=y),
+        ruler(x, "distance", tooltip),
+    )
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-from explorer.charts.frame import MIDDLE, Spec, framed, quantity, ruler, told
+import altair as alt
+
+from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.frame import MIDDLE, fixed, framed_spec, number_line, ruler, scale_ends
 
 MATRIX, NOISE = "this matrix", "noise of its size"
 MOST_POINTS = 400
 ALL_UP_TO = 100
 SMALLEST = 1e-6
-"""Where the axis is logarithmic, values below this share of the largest lie on its lower end."""
+"""On a logarithmic axis, values below this share of the largest lie on its lower end."""
 
 
-def ranks(count: int) -> list[int]:
+def drawn_ranks(count: int) -> list[int]:
     """Which of `count` values are drawn: the first hundred, then evenly many."""
     if count <= MOST_POINTS:
         return list(range(count))
@@ -22,13 +27,13 @@ def ranks(count: int) -> list[int]:
     return [*range(ALL_UP_TO), *(ALL_UP_TO + round(step * at) for at in range(spread))]
 
 
-def spectrum(
+def singular_value_curves(
     values: Sequence[float], noise: Sequence[float], edge: float, *, logarithmic: bool = False
 ) -> Spec:
     """Two lines over the rank, and the edge that noise does not pass."""
     top = max([*values[:1], *noise[:1], edge], default=0.0) or 1.0
     floor = SMALLEST * top if logarithmic else 0.0
-    drawn = ranks(min(len(values), len(noise)))
+    drawn = drawn_ranks(min(len(values), len(noise)))
     rows = [
         {"rank": at + 1, "value": max(line[at], floor), "which": which}
         | {"own": values[at], "noise": noise[at]}
@@ -38,35 +43,34 @@ def spectrum(
     low = floor
     if logarithmic and drawn:
         low = max(floor, min(values[drawn[-1]], noise[drawn[-1]]))
-    y = quantity("value", "singular value", zero=not logarithmic, domain=(low, 1.05 * top))
-    if logarithmic:
-        y["scale"]["type"] = "log"
-    tooltip = [told("rank", places=0), told("own", MATRIX), told("noise", NOISE)]
-    x = quantity("rank", domain=(1, max(2, len(values))))
-    lines: Spec = {
-        "mark": {"type": "line"},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "color": {"field": "which", "type": "nominal", "sort": None},
-            # Colour never speaks alone: noise is dashed.
-            "strokeDash": {"field": "which", "type": "nominal", "sort": None},
-        },
-    }
-    known: Spec = {"data": {"values": [{"edge": edge, "said": "edge of noise"}]}}
-    limit: Spec = {
-        **known,
-        "mark": {"type": "rule", "strokeDash": [2, 4]},
-        "encoding": {"y": {**y, "field": "edge"}},
-    }
-    said: Spec = {
-        **known,
-        "mark": {"type": "text", "x": "width", "align": "right", "dy": -7, "color": MIDDLE},
-        "encoding": {
-            "y": {**y, "field": "edge"},
-            "text": {"field": "said"},
-        },
-    }
-    pointer = ruler("rank", tooltip)
-    pointer["encoding"]["x"] = x
-    return framed({"data": {"values": rows}, "layer": [lines, limit, said, pointer]})
+    limit = [{"edge": edge, "text": "edge of noise"}]
+    axes = scale_ends("x", 1, max(2, len(values))) | scale_ends("y", low, 1.05 * top)
+    return filled_chart(_curves(logarithmic), {"rows": rows, "limit": limit}, **axes)
+
+
+@cache
+def _curves(logarithmic: bool) -> Spec:
+    scale = fixed("y", zero=None, type="log") if logarithmic else fixed("y", zero=True)
+    x = alt.X("rank:Q", title="rank", scale=fixed("x"))
+    y: dict[str, Any] = {"title": "singular value", "scale": scale}
+    curves = (
+        alt.Chart()
+        .mark_line()
+        .encode(
+            x=x,
+            y=alt.Y("value:Q", **y),
+            color=alt.Color("which:N", sort=None),
+            # Colour is never the only sign: noise is dashed.
+            strokeDash=alt.StrokeDash("which:N", sort=None),
+        )
+    )
+    limit = alt.Chart(alt.NamedData("limit")).encode(y=alt.Y("edge:Q", **y))
+    rule = limit.mark_rule(strokeDash=[2, 4])
+    text = limit.mark_text(x="width", align="right", dy=-7, color=MIDDLE).encode(text="text:N")
+    tooltip = [
+        number_line("rank", places=0),
+        number_line("own", MATRIX),
+        number_line("noise", NOISE),
+    ]
+    layers = curves, rule, text, ruler(x, "rank", tooltip)
+    return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))

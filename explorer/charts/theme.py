@@ -1,9 +1,11 @@
 """The colours of every figure, light and dark as a pair; the views' JavaScript gets the same.
 
-Zero has the page's background, so nothing looks like nothing. Weights run from
-there in steps that look equal; differences run both ways from there, orange below
-and blue above, which colour-blind readers tell apart. Series take Okabe and Ito's
-hues, darkened or lightened where the originals would vanish on the page.
+Zero has the page's background. From there the colours are those of published maps, taken
+at even steps of lightness (OKLab) so that equal steps look equal: weights in `ice` (cmocean),
+differences in red below and blue above zero, `RdBu` (ColorBrewer) on the light page and
+`berlin` (Crameri) on the dark one. Colour-blind readers can tell the two sides apart.
+Series take Okabe and Ito's hues, darkened or lightened where the originals would be too
+faint on the page.
 """
 
 from __future__ import annotations
@@ -11,14 +13,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from explorer.charts.oklab import ramp
-
 MODES = ("light", "dark")
 
 
 @dataclass(frozen=True)
 class Palette:
-    """What one mode is painted with."""
+    """The colours of one mode; each ramp starts at zero with the page's background."""
 
     background: str
     surface: str
@@ -36,15 +36,25 @@ class Palette:
         return (*reversed(self.negative), *self.positive[1:])
 
 
+def _stops(colours: str) -> tuple[str, ...]:
+    return tuple(colours.split())
+
+
 LIGHT = Palette(
     background="#fdfdfc",
     surface="#f4f4f1",
     text="#1c1e22",
     muted="#62666d",
     border="#dcdcd7",
-    sequential=ramp("#fdfdfc", 0.28, (210, 275), 0.15),
-    negative=ramp("#fdfdfc", 0.36, (75, 35), 0.16),
-    positive=ramp("#fdfdfc", 0.36, (220, 265), 0.15),
+    sequential=_stops(
+        "#fdfdfc #ceecef #a7d8df #83c3d2 #66acc9 #5193c0 #4378b6 #3e5ea7 #3c468c #33336a #252349"
+    ),
+    negative=_stops(
+        "#fdfdfc #fce2d2 #f9c6ac #f5aa89 #eb9172 #df765e #d25849 #c2383a #b1182b #930e26 #760521"
+    ),
+    positive=_stops(
+        "#fdfdfc #ddebf2 #b8d8e9 #96c7df #78b4d5 #59a1ca #3e8cbf #2c75b4 #1e61a5 #144e8a #0c3d73"
+    ),
     series=("#0072b2", "#d55e00", "#008a66", "#b8548a", "#b47700", "#2f93cf", "#8a7d00", "#5c6066"),
 )
 
@@ -54,9 +64,15 @@ DARK = Palette(
     text="#e8e8e4",
     muted="#9a9ea6",
     border="#33373f",
-    sequential=ramp("#111317", 0.94, (275, 185), 0.125),
-    negative=ramp("#111317", 0.86, (30, 75), 0.14),
-    positive=ramp("#111317", 0.86, (265, 215), 0.13),
+    sequential=_stops(
+        "#111317 #202041 #303063 #3b4387 #3e5ba6 #4278b6 #5193c0 #68aec9 #88c6d4 #afdce2 #d7f1f3"
+    ),
+    negative=_stops(
+        "#111317 #3b1100 #521804 #68240f #7d341e #904430 #a25544 #b46658 #c6776c #d98982 #ec9b97"
+    ),
+    positive=_stops(
+        "#111317 #11232c #143240 #1a4256 #20546c #276481 #2e7699 #3787af #489aca #67a8e3 #9ab0fd"
+    ),
     series=("#56b4e9", "#f0803c", "#2fc49a", "#df92bc", "#e69f00", "#4a8fd6", "#e0d54a", "#a5a9b0"),
 )
 
@@ -74,7 +90,7 @@ def ten(stops: tuple[str, ...]) -> list[str]:
     return [stops[round(step * last / 9)] for step in range(10)]
 
 
-def as_json() -> str:
+def palettes_as_json() -> str:
     """Both palettes as the views' JavaScript reads them."""
     return json.dumps(
         {

@@ -1,69 +1,51 @@
-"""How a training run goes: the loss as it falls, the held-out figure as it rises.
+"""Training runs: the loss, and the measurement on held-out data.
 
-The charts hold no data: it is given beside them, `st.vega_lite_chart(table, loss(...))`,
-so a chart on screen is fed and not built again. The axes are fixed by what is known
-before the first step, so nothing moves while the points come.
+The charts hold no rows: `st.vega_lite_chart(table, loss_curves(...))`, so a chart on screen
+is fed and not built again. The axes are fixed by what is known before the first step, so
+nothing moves while the points come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-from explorer.charts.frame import Spec, framed, quantity, ruler, told
+import altair as alt
+
+from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.frame import fixed, framed_spec, number_line, ruler, scale_ends
 
 MOST_POINTS = 300
 HEIGHT = 180
+GIVEN = alt.NamedData("given")
 
 Point = tuple[int, float]
 
 
 def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
     """At most that many points: each the mean of its neighbours, at the step of the last."""
-    size = together(points, most)
+    size = points_per_mean(points, most)
     groups = [points[start : start + size] for start in range(0, len(points), size)]
     return [(group[-1][0], sum(value for _, value in group) / len(group)) for group in groups]
 
 
-def together(points: Sequence[Point], most: int = MOST_POINTS) -> int:
+def points_per_mean(points: Sequence[Point], most: int = MOST_POINTS) -> int:
     """How many neighbours become one point where there are more than `most`."""
     return max(1, -(-len(points) // most))
 
 
-def loss(steps: int, highest: float | None = None, *, run: str | None = None) -> Spec:
+def loss_curves(steps: int, highest: float | None = None, *, run: str | None = None) -> Spec:
     """The loss of a table with `step` and `loss`, and its mean over 15 rows.
 
     `highest` is the loss to expect at the start, ln of the vocabulary. With `run` the
     table's column of that name keeps several runs apart.
     """
-    y = quantity("loss", zero=True, domain=(0, highest) if highest else None)
-    y["scale"]["clamp"] = True
-    around = {"frame": [-7, 7], "sort": [{"field": "step"}]}
-    mean: Spec = {"window": [{"op": "mean", "field": "loss", "as": "mean"}], **around}
-    colour: Spec = {}
-    if run:
-        mean["groupby"] = [run]
-        colour = {"color": {"field": run, "type": "nominal", "sort": None}}
-    tooltip = [told("step", places=0), told("loss"), told("mean", "smoothed")]
-    return framed(
-        {
-            "transform": [mean],
-            "encoding": {"x": _steps(steps)},
-            "layer": [
-                {
-                    "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.3},
-                    "encoding": {"y": y, **colour},
-                },
-                {
-                    "mark": {"type": "line", "strokeWidth": 2},
-                    "encoding": {"y": {**y, "field": "mean"}, **colour},
-                },
-                ruler("step", tooltip),
-            ],
-        }
-    )
+    axes = scale_ends("x", 0, max(1, steps)) | (scale_ends("y", 0, highest) if highest else {})
+    return filled_chart(_loss(bool(highest), run), {}, **axes)
 
 
-def held_out(
+def held_out_curves(
     name: str,
     steps: int,
     *,
@@ -71,29 +53,65 @@ def held_out(
     domain: tuple[float, float] | None = (0.0, 1.0),
     run: str | None = None,
 ) -> Spec:
-    """A held-out measurement of a table with `step` and `value`; the goal is a dashed line."""
-    colour = {"color": {"field": run, "type": "nominal", "sort": None}} if run else {}
-    titled = f"{name}, goal {goal:g}" if goal is not None else name
-    x = _steps(steps)
-    y = quantity("value", titled, domain=domain)
-    y["scale"]["clamp"] = True
-    line: Spec = {
-        "mark": {"type": "line", "interpolate": "step-after", "point": {"size": 24}},
-        "encoding": {"x": x, "y": y, **colour},
-    }
-    pointer = ruler("step", [told("step", places=0), told("value", name)])
-    pointer["encoding"]["x"] = x
-    layers = [line, pointer]
-    if goal is not None:
-        # Its data is its own: one line over the whole width, however many points there are.
-        aim: Spec = {
-            "data": {"values": [{"goal": goal}]},
-            "mark": {"type": "rule", "strokeDash": [4, 4]},
-            "encoding": {"y": quantity("goal", titled, domain=domain)},
-        }
-        layers.append(aim)
-    return framed({"layer": layers})
+    """A held-out measurement of a table with `step` and `value`; the goal is a dashed rule."""
+    axes = scale_ends("x", 0, max(1, steps)) | (scale_ends("y", *domain) if domain else {})
+    title = f"{name}, goal {goal:g}" if goal is not None else name
+    # The goal's row is its own: one rule over the whole width, however many points there are.
+    tables = {"goal": [{"goal": goal}]} if goal is not None else {}
+    return filled_chart(_held_out(name, title, bool(domain), run), tables, **axes)
 
 
-def _steps(steps: int) -> Spec:
-    return quantity("step", domain=(0, max(1, steps)))
+def _steps() -> alt.X:
+    return alt.X("step:Q", title="step", scale=fixed("x"))
+
+
+def _run_colours(run: str | None) -> dict[str, Any]:
+    return {"color": alt.Color(f"{run}:N", sort=None)} if run else {}
+
+
+def _y_scale(fixed_ends: bool, *, zero: bool) -> alt.Scale:
+    if fixed_ends:
+        return fixed("y", zero=zero, clamp=True)
+    return alt.Scale(zero=zero, nice=False, clamp=True)
+
+
+@cache
+def _loss(fixed_ends: bool, run: str | None) -> Spec:
+    x = _steps()
+    y: dict[str, Any] = {"title": "loss", "scale": _y_scale(fixed_ends, zero=True)}
+    drawn: dict[str, Any] = {"x": x, **_run_colours(run)}
+    tooltip = [number_line("step", places=0), number_line("loss"), number_line("mean", "smoothed")]
+    layers = (
+        alt.Chart().mark_line(strokeWidth=1, opacity=0.3).encode(y=alt.Y("loss:Q", **y), **drawn),
+        alt.Chart().mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q", **y), **drawn),
+        ruler(x, "step", tooltip),
+    )
+    chart = alt.layer(*layers, data=GIVEN).transform_window(
+        mean="mean(loss)",
+        frame=[-7, 7],
+        sort=[alt.SortField("step")],
+        groupby=[run] if run else alt.Undefined,
+    )
+    return _without_rows(chart)
+
+
+@cache
+def _held_out(name: str, title: str, fixed_ends: bool, run: str | None) -> Spec:
+    x = _steps()
+    y: dict[str, Any] = {"title": title, "scale": _y_scale(fixed_ends, zero=False)}
+    curve = (
+        alt.Chart()
+        .mark_line(interpolate="step-after", point=alt.OverlayMarkDef(size=24))
+        .encode(x=x, y=alt.Y("value:Q", **y), **_run_colours(run))
+    )
+    layers = [curve, ruler(x, "step", [number_line("step", places=0), number_line("value", name)])]
+    if title != name:
+        goal = alt.Chart(alt.NamedData("goal")).mark_rule(strokeDash=[4, 4])
+        layers.append(goal.encode(y=alt.Y("goal:Q", **y)))
+    return _without_rows(alt.layer(*layers, data=GIVEN))
+
+
+def _without_rows(chart: alt.TopLevelMixin) -> Spec:
+    spec = framed_spec(chart)
+    del spec["data"]
+    return spec

@@ -56,7 +56,7 @@ def code(name: str) -> str:
     """All JavaScript of a view, the colours of the figures before it."""
     shared = ["shared.js", "picking.js"] if name in PICKED_FROM else ["shared.js"]
     files = [*(HERE / file for file in shared), *sorted((HERE / name).glob("*.js"))]
-    return f"const THEME = {theme.as_json()};\n" + slim_js("".join(map(read, files)))
+    return f"const THEME = {theme.palettes_as_json()};\n" + slim_js("".join(map(read, files)))
 
 
 @dataclass(frozen=True)

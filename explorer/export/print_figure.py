@@ -1,4 +1,4 @@
-"""A picture on paper: PNG and SVG of a matrix in print quality, drawn by matplotlib."""
+"""A matrix in print quality, as PNG or SVG, drawn by matplotlib."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from explorer.charts.theme import LIGHT
 from explorer.export.figure_data import Taken
+from explorer.text.labels import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,24 +21,25 @@ WIDTH = 6.3
 """Inches: the text of an A4 page with usual margins."""
 DOTS_PER_INCH = 300
 MOST_LABELS = 48
-"""More rows than this are labelled every so many, as many as can be read."""
-LONGEST_LABEL = 24
+"""Of more rows than this, every so many is labelled."""
+LONGEST_LABEL = 25
 LINE = 110
 """Characters of the note in one line."""
 DECADES = 3
-"""How many lie under the fullest colour on a log scale, as on the screen."""
+"""How many a log scale spans below the fullest colour, as on the screen."""
 FAINTEST = 3 / 255
+"""The least colour of a value that is not zero."""
 
-_one_at_a_time = Lock()  # matplotlib's settings are those of the whole process
+_one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def on_paper(taken: Taken, kind: str) -> bytes:
+def as_picture(taken: Taken, kind: str) -> bytes:
     """The picture as a file of this kind, "png" or "svg".
 
-    Queries down, keys across; forbidden cells are hatched and what is no number is grey.
-    An SVG keeps its words as words and its cells as one picture of a pixel each.
+    Queries down, keys across; masked cells are hatched, and what is not finite has no colour.
+    In an SVG texts stay texts, and the cells are one picture with a pixel each.
     """
-    import matplotlib as mpl  # a second and 40 MB that only those pay who take a picture
+    import matplotlib as mpl  # 1 s and 40 MB, only when somebody exports a picture
 
     file = io.BytesIO()
     with _one_at_a_time, mpl.rc_context({"svg.fonttype": "none", "hatch.linewidth": 0.5}):
@@ -46,7 +48,7 @@ def on_paper(taken: Taken, kind: str) -> bytes:
 
 
 def _metadata(kind: str) -> dict[str, str | None]:
-    """No date: the same picture is the same file."""
+    """Without a date, so that the same picture gives the same file."""
     return {"Date": None} if kind == "svg" else {}
 
 
@@ -60,9 +62,9 @@ def _figure(taken: Taken) -> Figure:
     is_diverging = taken.scale == "diverging"
     top = _top(taken, shown)
     stops = LIGHT.diverging if is_diverging else LIGHT.sequential
-    colours = LinearSegmentedColormap.from_list("explorer", ["#ffffff", *stops[1:]])
-    if is_diverging:
-        colours = LinearSegmentedColormap.from_list("explorer", list(stops))
+    if not is_diverging:
+        stops = ("#ffffff", *stops[1:])
+    colours = LinearSegmentedColormap.from_list("explorer", list(stops))
 
     rows, columns = values.shape
     size = WIDTH, _height(rows, columns)
@@ -101,7 +103,7 @@ def _figure(taken: Taken) -> Figure:
 
 
 def _top(taken: Taken, shown: np.ma.MaskedArray) -> np.ndarray:
-    """Where the colours end (1 × 1, rows × 1 or 1 × columns): what has all of them."""
+    """The value of the fullest colour: (1, 1), (rows, 1) or (1, columns)."""
     over = {"row": (1,), "column": (0,)}.get(taken.scaling, (0, 1))
     largest = np.abs(shown.filled(0.0)).max(over, keepdims=True)
     if taken.top and taken.scaling == "all":
@@ -110,7 +112,7 @@ def _top(taken: Taken, shown: np.ma.MaskedArray) -> np.ndarray:
 
 
 def _fullness(taken: Taken, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
-    """How full each colour is, with its sign; as on the screen, only a true zero has none."""
+    """The share of the colour scale from −1 to 1; as on the screen, only zero itself gives 0."""
     share = np.ma.minimum(np.abs(shown) / top, 1.0)
     if taken.log:
         share = np.ma.maximum(1 + np.log10(np.maximum(share, 1e-30)) / DECADES, 0.0)
@@ -120,7 +122,7 @@ def _fullness(taken: Taken, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.
 
 
 def _ticks(taken: Taken, top: float) -> tuple[list[float], list[str]]:
-    """Places along the colours, and the values that are there."""
+    """Places along the colour bar, and the values there."""
     places = [step / 4 for step in range(5)]
     ends = [f"{top * place:.3g}" for place in places]
     if taken.log:
@@ -138,7 +140,7 @@ def _ticks(taken: Taken, top: float) -> tuple[list[float], list[str]]:
 
 
 def _strike(figure: Figure, axes: Axes, hidden: set[int]) -> None:
-    """A line through the labels of these columns, where they are printed."""
+    """A line through the labels of these columns, where they have one."""
     from matplotlib.lines import Line2D
 
     struck = [
@@ -148,8 +150,8 @@ def _strike(figure: Figure, axes: Axes, hidden: set[int]) -> None:
     ]
     if not struck:
         return
-    figure.draw_without_rendering()  # where a label ends is known when it is laid out,
-    figure.set_layout_engine("none")  # once and for all
+    figure.draw_without_rendering()  # gives every label its place
+    figure.set_layout_engine("none")  # and keeps it there
     for label in struck:
         label.set_color(LIGHT.muted)
         box = label.get_window_extent().transformed(figure.transFigure.inverted())
@@ -158,7 +160,7 @@ def _strike(figure: Figure, axes: Axes, hidden: set[int]) -> None:
 
 
 def _runs(cells: np.ndarray) -> list[tuple[float, int]]:
-    """Where the stretches of true cells begin, and how long they are."""
+    """Start and length of each run of true cells."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], cells.astype(np.int8), [0]))))
     return [(start - 0.5, int(end - start)) for start, end in edges.reshape(-1, 2)]
 
@@ -171,14 +173,9 @@ def _height(rows: int, columns: int) -> float:
 def _labels(labels: tuple[str, ...]) -> tuple[range, list[str]]:
     every = -(-len(labels) // MOST_LABELS)
     places = range(0, len(labels), every)
-    return places, [_plain(_cut(labels[place])) for place in places]
-
-
-def _cut(label: str) -> str:
-    half = LONGEST_LABEL // 2
-    return label if len(label) <= LONGEST_LABEL else f"{label[:half]}…{label[-half:]}"
+    return places, [_plain(cut(labels[place], LONGEST_LABEL)) for place in places]
 
 
 def _plain(text: str) -> str:
-    """As it stands: two dollar signs would begin a formula."""
+    """The text as it is: matplotlib would set what is between two dollar signs as a formula."""
     return text.replace("$", r"\$")

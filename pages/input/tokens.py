@@ -9,7 +9,7 @@ from explorer.snippets import attention_code
 from explorer.text import TextError, Tokenizer, steps
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
-from explorer.views.tokens import tokenizer_comparison
+from explorer.views.tokens import embedding_space, tokenizer_comparison
 
 widgets.opening(
     "Tokens",
@@ -51,6 +51,7 @@ else:
 
 tokenizer_comparison.one_by_one(forward)
 tokenizer_comparison.beside(forward.text)
+embedding_space.draw_embedding_space(page_context().opened, forward)
 widgets.code(
     Tokenizer.encode,
     steps,

@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from torch import Tensor
 
-from explorer.analysis.rollout import Network, edges_from, flows, mixed, mixings, reached, rollout
+from explorer.analysis.rollout import (
+    Network,
+    edge_shares,
+    edges_from,
+    flows,
+    mixed,
+    mixings,
+    reached,
+    rollout,
+)
 from explorer.catalog import entries
 from explorer.inference.forward_pass import run_text
 
@@ -36,6 +45,18 @@ def test_half_is_looked_up_and_half_stays() -> None:
     assert rollout([mixed(blind)] * 3).sum(-1).tolist() == [1.0, 1.0]
     assert rollout([mixed(torch.ones(1, 1))] * 3).tolist() == [[1.0]]
     assert list(flows([mixed(torch.ones(1, 1))] * 3, 0)) == [1.0]
+
+
+@settings(deadline=None, max_examples=20)
+@given(GRAPHS)
+def test_the_edges_carry_a_row_of_the_rollout(graph: tuple[int, int, int, bool]) -> None:
+    mixing = stack(*graph)
+    last = len(mixing[0]) - 1
+    shares = edge_shares(mixing, last)
+    assert [float(each.sum()) for each in shares] == pytest.approx([1.0] * len(mixing))
+    assert torch.allclose(shares[0].sum(0), rollout(mixing)[last])
+    for below, above in pairwise(shares):
+        assert torch.allclose(below.sum(1), above.sum(0)), "what comes in goes on"
 
 
 @settings(deadline=None, max_examples=40)

@@ -1,4 +1,4 @@
-"""Every chart is plain data that Vega-Lite's own schema accepts, and stands still."""
+"""Every chart is a spec that Vega-Lite's own schema accepts, and stands still."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ import altair
 import pytest
 
 from explorer.charts import training_curves
-from explorer.charts.bars import bars
-from explorer.charts.before_after import Point, by_edges, paired
+from explorer.charts.bars import probability_bars
+from explorer.charts.before_after import EdgeCut, before_after_bars, edge_cut_curves
 from explorer.charts.frame import CONFIG
-from explorer.charts.position_curves import by_head, by_offset, clocks, over_places, waves
-from explorer.charts.query_key_bars import by_distance, dimensions
-from explorer.charts.singular_value_chart import MOST_POINTS, ranks, spectrum
-from explorer.charts.training_curves import held_out, loss, thinned
+from explorer.charts.position_curves import (
+    head_curves,
+    offset_curve,
+    position_curve,
+    rotation_clocks,
+    wave_curves,
+)
+from explorer.charts.query_key_bars import dimension_bars, distance_curve
+from explorer.charts.singular_value_chart import MOST_POINTS, drawn_ranks, singular_value_curves
+from explorer.charts.training_curves import held_out_curves, loss_curves, thinned
 
 NAN, INF = math.nan, math.inf
 ROWS = [
@@ -25,38 +31,44 @@ ROWS = [
     for p in range(9)
 ]
 CHARTS: dict[str, dict[str, Any]] = {
-    "bars": bars(["a", "a", "<script>"], [0.5, 0.3, 0.2]),
-    "no bars": bars([], []),
-    "all zero bars": bars(["a"], [0.0]),
-    "waves": waves(ROWS),
-    "no waves": waves([]),
-    "by offset": by_offset([(0, 1.0, 1.5, 2.0), (1, -1.0, 0.0, 1.0)], "product"),
-    "by head": by_head([("head 0", 0, 0.0), ("head 0", 1, -0.5), ("head 1", 1, -0.25)], "bias"),
-    "by no head": by_head([], "bias"),
-    "buckets": by_head([("bucket", -1, 17.0), ("bucket", 0, 0.0)], "bucket"),
-    "over places": over_places([1.0, 2.0, NAN], 1, "keys"),
-    "over no place": over_places([], 1, "nats"),
-    "clocks": clocks([("pair 0", [(1.0, 0.0), (0.0, 1.0)]), ("pair 1", [(0.0, 0.0)] * 2)], 1),
-    "spectrum": spectrum([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6),
-    "spectrum, logarithmic": spectrum([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True),
-    "spectrum of zeros": spectrum([0.0, 0.0], [0.0, 0.0], 0.0, logarithmic=True),
-    "spectrum of one": spectrum([3.0], [2.5], 2.6),
-    "loss": loss(400, math.log(27)),
-    "losses": loss(400, run="run"),
-    "held out": held_out("exact match", 400, goal=0.99),
-    "held out of runs": held_out("nats per token", 400, domain=None, run="run"),
-    "pairs": paired(["cat", "dog"], [0.75, 0.25], [0.5, 0.5]),
-    "pairs without numbers": paired(["cat", "dog"], [0.75, 0.25], [NAN, INF]),
-    "edges": by_edges([Point(1, 0.5, 0.1, 0.0, 0.2), Point(2, 1.5, 0.2, 0.1, 0.3)]),
-    "edges without numbers": by_edges([Point(1, 0.5, NAN, NAN, INF), Point(2, NAN, 0, 0, 0)]),
-    "no edge with a number": by_edges([Point(1, NAN, NAN, NAN, NAN)]),
-    "products by size": dimensions([0.5, -2.0, 0.0, 1.25], [1, 3, 0, 2], "product", last=True),
-    "products without numbers": dimensions([NAN, INF, 1.0], [0, 1, 2], "key"),
-    "one product": dimensions([1.0], [0], "key", last=True),
-    "many products": dimensions([1.0, -1.0] * 128, list(range(256)), "key", last=True),
-    "by distance": by_distance([(-1, 0.5), (0, 1.0), (3, -2.0)], 3, "score"),
-    "by distance without numbers": by_distance([(0, NAN)], 0, "score"),
-    "one distance": by_distance([(0, 1.0)], 0, "bias"),
+    "bars": probability_bars(["a", "a", "<script>"], [0.5, 0.3, 0.2]),
+    "no bars": probability_bars([], []),
+    "all zero bars": probability_bars(["a"], [0.0]),
+    "waves": wave_curves(ROWS),
+    "no waves": wave_curves([]),
+    "by offset": offset_curve([(0, 1.0, 1.5, 2.0), (1, -1.0, 0.0, 1.0)], "product"),
+    "by head": head_curves([("head 0", 0, 0.0), ("head 0", 1, -0.5), ("head 1", 1, -0.25)], "bias"),
+    "by no head": head_curves([], "bias"),
+    "buckets": head_curves([("bucket", -1, 17.0), ("bucket", 0, 0.0)], "bucket"),
+    "over places": position_curve([1.0, 2.0, NAN], 1, "keys"),
+    "over no place": position_curve([], 1, "nats"),
+    "clocks": rotation_clocks(
+        [("pair 0", [(1.0, 0.0), (0.0, 1.0)]), ("pair 1", [(0.0, 0.0)] * 2)], 1
+    ),
+    "spectrum": singular_value_curves([3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6),
+    "spectrum, logarithmic": singular_value_curves(
+        [3.0, 2.0, 0.0], [2.5, 1.5, 0.5], 2.6, logarithmic=True
+    ),
+    "spectrum of zeros": singular_value_curves([0.0, 0.0], [0.0, 0.0], 0.0, logarithmic=True),
+    "spectrum of one": singular_value_curves([3.0], [2.5], 2.6),
+    "loss": loss_curves(400, math.log(27)),
+    "losses": loss_curves(400, run="run"),
+    "held out": held_out_curves("exact match", 400, goal=0.99),
+    "held out of runs": held_out_curves("nats per token", 400, domain=None, run="run"),
+    "pairs": before_after_bars(["cat", "dog"], [0.75, 0.25], [0.5, 0.5]),
+    "pairs without numbers": before_after_bars(["cat", "dog"], [0.75, 0.25], [NAN, INF]),
+    "edges": edge_cut_curves([EdgeCut(1, 0.5, 0.1, 0.0, 0.2), EdgeCut(2, 1.5, 0.2, 0.1, 0.3)]),
+    "edges without numbers": edge_cut_curves(
+        [EdgeCut(1, 0.5, NAN, NAN, INF), EdgeCut(2, NAN, 0, 0, 0)]
+    ),
+    "no edge with a number": edge_cut_curves([EdgeCut(1, NAN, NAN, NAN, NAN)]),
+    "products by size": dimension_bars([0.5, -2.0, 0.0, 1.25], [1, 3, 0, 2], "product", last=True),
+    "products without numbers": dimension_bars([NAN, INF, 1.0], [0, 1, 2], "key"),
+    "one product": dimension_bars([1.0], [0], "key", last=True),
+    "many products": dimension_bars([1.0, -1.0] * 128, list(range(256)), "key", last=True),
+    "by distance": distance_curve([(-1, 0.5), (0, 1.0), (3, -2.0)], 3, "score"),
+    "by distance without numbers": distance_curve([(0, NAN)], 0, "score"),
+    "one distance": distance_curve([(0, 1.0)], 0, "bias"),
 }
 FIXED = ["waves", "by offset", "by head", "over places", "loss", "held out", "spectrum"]
 
@@ -70,25 +82,41 @@ def test_a_chart_is_json_that_vega_lite_accepts_in_the_one_frame(subtests: pytes
             altair.Chart.from_dict(spec, validate=True)
 
 
+def domains(chart: dict[str, Any], axis: str) -> list[list[float] | None]:
+    """The ends of this axis in every layer that has it, its parameters looked up."""
+    values = {each["name"]: each.get("value") for each in chart["params"]}
+    sides = [part.get("encoding", {}).get(axis) for part in [chart, *chart.get("layer", [])]]
+    scales = [side.get("scale", {}) for side in sides if side and side["type"] == "quantitative"]
+    named = [scale.get("domain") for scale in scales]
+    return [ends and [values[end["expr"]] for end in ends] for ends in named]
+
+
 def test_the_axes_are_fixed_before_the_data_comes() -> None:
     for name in FIXED:
-        parts = [CHARTS[name], *CHARTS[name].get("layer", [])]
-        found = [part.get("encoding", {}).get(side) for part in parts for side in ("x", "y")]
-        axes = [axis for axis in found if axis and axis["type"] == "quantitative"]
-        assert all("domain" in axis["scale"] for axis in axes), name
+        found = [ends for axis in "xy" for ends in domains(CHARTS[name], axis)]
+        assert found, name
+        assert all(ends and None not in ends for ends in found), name
+
+
+def test_a_chart_is_made_once_and_filled_each_time() -> None:
+    first, second = (position_curve([1.0, top], 1, "keys") for top in (2.0, 3.0))
+    assert first["layer"][0] is second["layer"][0]
+    assert first["datasets"]["rows"][1]["value"] == 2.0
+    assert domains(first, "y")[0] != domains(second, "y")[0]
 
 
 def test_bars_keep_equal_labels_apart_and_cut_long_ones() -> None:
-    rows = bars(["same", "same", "x" * 60], [0.5, 0.25, 0.125])["layer"][0]["data"]["values"]
+    chart = probability_bars(["same", "same", "x" * 60], [0.5, 0.25, 0.125])
+    rows = chart["layer"][0]["data"]["values"]
     assert [row["order"] for row in rows] == [0, 1, 2]
-    assert [row["said"] for row in rows] == ["0.500", "0.250", "0.125"]
+    assert [row["number"] for row in rows] == ["0.500", "0.250", "0.125"]
     assert "…" in rows[2]["shown"]
     assert rows[2]["label"] == "x" * 60, "whole on hover"
 
 
 def test_of_many_ranks_the_first_and_the_last_are_drawn() -> None:
     for count in (0, 1, 2, 399, 400, 401, 512, 4096):
-        drawn = ranks(count)
+        drawn = drawn_ranks(count)
         assert len(drawn) == min(count, MOST_POINTS) == len(set(drawn)), count
         assert drawn == sorted(drawn), count
         assert not count or (drawn[0], drawn[-1]) == (0, count - 1)
@@ -96,9 +124,9 @@ def test_of_many_ranks_the_first_and_the_last_are_drawn() -> None:
 
 def test_a_logarithmic_spectrum_has_no_zero() -> None:
     chart = CHARTS["spectrum, logarithmic"]
-    assert all(row["value"] > 0 for row in chart["data"]["values"])
-    assert chart["data"]["values"][2]["own"] == 0.0, "whole on hover"
-    assert chart["layer"][0]["encoding"]["y"]["scale"]["domain"][0] > 0
+    assert all(row["value"] > 0 for row in chart["datasets"]["rows"])
+    assert chart["datasets"]["rows"][2]["own"] == 0.0, "whole on hover"
+    assert all(ends and ends[0] > 0 for ends in domains(chart, "y"))
 
 
 # ---- a training ------------------------------------------------------------------------
@@ -117,12 +145,12 @@ def test_a_long_curve_is_thinned_and_ends_where_it_ends() -> None:
 def test_charts_of_a_training_hold_no_data_and_end_where_the_run_will() -> None:
     assert "data" not in CHARTS["loss"]
     assert "data" not in CHARTS["held out"]
-    assert CHARTS["loss"]["encoding"]["x"]["scale"]["domain"] == [0, 400]
+    assert domains(CHARTS["loss"], "x")[0] == [0, 400]
     share = CHARTS["held out"]
-    assert share["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0.0, 1.0]
+    assert domains(share, "y")[0] == [0.0, 1.0]
     assert share["layer"][-1]["data"]["values"] == [{"goal": 0.99}]
-    nats = held_out("nats per token", 10, domain=(0.0, 4.5))
-    assert nats["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0.0, 4.5]
+    nats = held_out_curves("nats per token", 10, domain=(0.0, 4.5))
+    assert domains(nats, "y")[0] == [0.0, 4.5]
     assert len(nats["layer"]) == 2, "no goal, no line"
 
 
@@ -133,7 +161,7 @@ def test_what_is_no_number_has_no_bar_and_is_said() -> None:
     chart = CHARTS["pairs without numbers"]
     rows = chart["layer"][0]["data"]["values"]
     assert [row["value"] for row in rows] == [0.75, 0.25, None, None]
-    assert [row["said"] for row in rows] == ["0.7500", "0.2500", "no value", "no value"]
+    assert [row["number"] for row in rows] == ["0.7500", "0.2500", "no value", "no value"]
     assert chart["params"][0]["value"][0].endswith("0.750 → no value")
     rows = CHARTS["products without numbers"]["datasets"]["rows"]
     assert [row["value"] for row in rows] == [None, None, 1.0]
@@ -141,7 +169,7 @@ def test_what_is_no_number_has_no_bar_and_is_said() -> None:
 
 def test_the_scale_of_edges_ends_at_the_largest_number() -> None:
     for name, top in (("edges", 1.5), ("edges without numbers", 0.5), ("no edge with a number", 1)):
-        assert CHARTS[name]["layer"][1]["encoding"]["y"]["scale"]["domain"][1] == top, name
+        assert domains(CHARTS[name], "y") == [[0, top], [0, top]], name
 
 
 # ---- a query and a key -----------------------------------------------------------------

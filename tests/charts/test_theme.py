@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Callable
 from itertools import pairwise, product
 
+import matplotlib as mpl
+import numpy as np
 import pytest
+from plotly.colors import sample_colorscale, unlabel_rgb
 
 from explorer.charts import theme
 from explorer.charts.frame import MIDDLE
-from explorer.charts.oklab import channels, from_lch, linear, to_lch
 from tests.source import ROOT
 
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+
+
+def channels(colour: str) -> tuple[float, float, float]:
+    """`#rrggbb` as three numbers in [0, 1]."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return red, green, blue
+
+
+def linear(channel: float) -> float:
+    """One sRGB channel in [0, 1] as light."""
+    return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+
+
+def perceived_lightness(colour: str) -> float:
+    """From 0 to 1, in OKLab (Ottosson, 2020)."""
+    r, g, b = map(linear, channels(colour))
+    long = (0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b) ** (1 / 3)
+    middle = (0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b) ** (1 / 3)
+    short = (0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b) ** (1 / 3)
+    return 0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short
 
 
 def contrast(one: str, other: str) -> float:
@@ -28,7 +51,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_the_page_and_the_views_have_these_colours() -> None:
-    sent = json.loads(theme.as_json())
+    sent = json.loads(theme.palettes_as_json())
     for mode in theme.MODES:
         page, colours = CONFIG["theme"][mode], theme.palette(mode)
         assert page["backgroundColor"] == colours.background
@@ -47,7 +70,7 @@ def test_equal_steps_look_equal() -> None:
     for mode, ramp in product(theme.MODES, ("sequential", "negative", "positive")):
         stops = getattr(theme.palette(mode), ramp)
         assert stops[0] == theme.palette(mode).background
-        lightness = [to_lch(stop)[0] for stop in stops]
+        lightness = [perceived_lightness(stop) for stop in stops]
         steps = [after - before for before, after in pairwise(lightness)]
         assert max(steps) - min(steps) < 0.02, (mode, ramp)
 
@@ -79,9 +102,27 @@ def test_blue_tells_the_two_sides_of_zero_apart_for_every_reader() -> None:
             assert channels(above)[2] - channels(below)[2] > 0.15, mode
 
 
-def test_colours_survive_the_way_to_oklch_and_back() -> None:
-    for colour in ("#000000", "#ffffff", "#d55e00", "#1b166c", "#808080"):
-        assert from_lch(*to_lch(colour)) == colour
+def cmocean_ice(place: float) -> tuple[float, ...]:
+    (colour,) = sample_colorscale("ice", place)
+    return tuple(channel / 255 for channel in unlabel_rgb(colour))
+
+
+def test_every_colour_is_one_of_its_published_map(subtests: pytest.Subtests) -> None:
+    red_blue, berlin = mpl.colormaps["RdBu"], mpl.colormaps["berlin"]
+    maps: dict[str, tuple[tuple[str, ...], Callable[[float], tuple[float, ...]]]] = {
+        "light weights": (theme.LIGHT.sequential, cmocean_ice),
+        "dark weights": (theme.DARK.sequential, cmocean_ice),
+        "light, below zero": (theme.LIGHT.negative, lambda place: red_blue(place / 2)[:3]),
+        "light, above zero": (theme.LIGHT.positive, lambda place: red_blue(0.5 + place / 2)[:3]),
+        "dark, below zero": (theme.DARK.negative, lambda place: berlin(0.5 + place / 2)[:3]),
+        "dark, above zero": (theme.DARK.positive, lambda place: berlin(place / 2)[:3]),
+    }
+    for name, (stops, published) in maps.items():
+        with subtests.test(name=name):
+            known = np.array([published(place) for place in np.linspace(0, 1, 1001)])
+            ours = np.array([channels(stop) for stop in stops[1:]])
+            apart = np.abs(known[None] - ours[:, None]).max(-1).min(-1)
+            assert apart.max() < 2 / 255
 
 
 def test_nothing_leaves_the_machine_and_only_it_may_ask() -> None:

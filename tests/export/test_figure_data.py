@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from explorer.export.figure_data import Taken, as_csv, as_json, as_npz
-from explorer.export.print_figure import on_paper
+from explorer.export.print_figure import as_picture
 
 WORDS = ("␣the", "=1+1", "$a$", "<b>", "日", "\n", "", 'a,"b"')
 CAUSAL = torch.ones(4, 4).tril().bool()
@@ -73,11 +73,11 @@ def test_every_picture_can_be_printed() -> None:
         (taken(scale="diverging", allowed=CAUSAL), "svg"),
         (nothing, "png"),
     ]:
-        file = on_paper(picture, kind)
+        file = as_picture(picture, kind)
         assert file.startswith({"png": b"\x89PNG", "svg": b"<?xml"}[kind])
         assert len(file) < 2_000_000
         assert b"<script" not in file
-    assert on_paper(taken(), "png") == on_paper(taken(), "png")
-    svg = on_paper(taken(), "svg").decode()
+    assert as_picture(taken(), "png") == as_picture(taken(), "png")
+    svg = as_picture(taken(), "svg").decode()
     for word in ("␣the", "=1+1", "$a$", "&lt;b&gt;", "Layer 0, head $1$"):
         assert word in svg, "words stay words"

@@ -8,6 +8,7 @@ from explorer.app.controls import one_of
 from explorer.catalog import descriptions, parameters
 from explorer.catalog.entries import Opened
 from explorer.catalog.parameters import Node
+from explorer.views.checkpoints.parameter_icicle import draw_parameter_icicle
 from explorer.views.shared import tables, widgets
 from models import TransformerConfig
 from models.presets import PRESETS
@@ -20,11 +21,14 @@ def show(opened: Opened) -> None:
     """A line for each part; the lines under one add up to it, and the first is the total."""
     picked = one_of("Ledger of", "ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
     if picked == CHOSEN:
-        tree(parameters.ledger(opened.model))
+        node = parameters.ledger(opened.model)
+        tree(node)
+        draw_parameter_icicle(node)
         return
     config = PRESETS[picked]()
     st.markdown(descriptions.in_words(config))
     of_config(config)
+    draw_parameter_icicle(parameters.of_config(config))
 
 
 def of_config(config: TransformerConfig) -> None:

@@ -41,9 +41,11 @@ def show(opened: Opened) -> None:
     with drawn:
         st.markdown(f"`{name}`")
         values, others = found.values.tolist(), noise(found.shape, found.rms).tolist()
-        spec = figure.spectrum(values, others, found.edge, logarithmic=axis == LOGARITHMIC)
+        spec = figure.singular_value_curves(
+            values, others, found.edge, logarithmic=axis == LOGARITHMIC
+        )
         st.vega_lite_chart(spec, height=HEIGHT, key="spectrum")
-        count = len(figure.ranks(len(values)))
+        count = len(figure.drawn_ranks(len(values)))
         drawn_of = f" Drawn are {count} of {len(values):,} ranks." if count < len(values) else ""
         st.caption(f"{EXPLAINED} {found.method}{drawn_of}")
     with numbers:

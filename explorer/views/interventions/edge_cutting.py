@@ -16,7 +16,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.number_controls import whole
 from explorer.app.progress import bar
-from explorer.charts.before_after import Point, by_edges
+from explorer.charts.before_after import EdgeCut, edge_cut_curves
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.results_cache import kept
 from explorer.snippets.edits_code import edge_cutting_lines
@@ -71,7 +71,7 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         st.text("No query attends to any key here, so there is no edge to cut.")
         return lines
     with st.container(key="faithfulness"):
-        st.vega_lite_chart(by_edges(points(found)), height=CHART_HEIGHT)
+        st.vega_lite_chart(edge_cut_curves(points(found)), height=CHART_HEIGHT)
     of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
     st.caption(
         f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "
@@ -82,9 +82,9 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
     return lines
 
 
-def points(found: Faithfulness) -> list[Point]:
+def points(found: Faithfulness) -> list[EdgeCut]:
     """The chart's points: KL of the strongest edges, mean and range of the random draws."""
     return [
-        Point(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
+        EdgeCut(count, float(best), float(draws.mean()), float(draws.min()), float(draws.max()))
         for count, best, draws in zip(found.counts, found.strongest, found.random, strict=True)
     ]

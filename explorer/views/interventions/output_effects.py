@@ -10,7 +10,7 @@ from explorer.analysis.output_change import ChangeOverText, last_stream, logits_
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.entries import Opened
-from explorer.charts.before_after import paired
+from explorer.charts.before_after import before_after_bars
 from explorer.inference.answers import option_name
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.output_tokens import predicted_ids
@@ -47,7 +47,7 @@ def draw_output_change(
     found = output_change.likeliest(old, new)
     labels = [option_name(opened, option) for option in found]
     probabilities = (each.double().softmax(-1)[found].tolist() for each in (old, new))
-    bars = paired(labels, *probabilities)
+    bars = before_after_bars(labels, *probabilities)
     with st.container(key="probabilities"):
         st.vega_lite_chart(bars, width="stretch", height=BARS_HEIGHT)
     names = [f"{label} ({option})" for label, option in zip(labels, found, strict=True)]

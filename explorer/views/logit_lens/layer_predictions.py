@@ -7,7 +7,7 @@ from torch import Tensor
 
 from explorer.analysis.logit_lens import ranks_by_layer
 from explorer.catalog.entries import Opened
-from explorer.charts.bars import bars
+from explorer.charts.bars import probability_bars
 from explorer.inference.answers import option_name
 from explorer.text.literal import literal
 from explorer.text.number_format import three
@@ -40,7 +40,7 @@ def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
         st.markdown(f"**Output: {literal(option_text(opened, output))}**")
         ranks = ranks_by_layer(logits, output)
         labels = [f"{step} · rank {rank}" for step, rank in zip(steps, ranks, strict=True)]
-        spec = bars(labels, probabilities[:, output].tolist())
+        spec = probability_bars(labels, probabilities[:, output].tolist())
         st.vega_lite_chart(spec, width="stretch", height=BAR * len(steps) + 30, key="way")
         st.caption(
             "Its probability after each layer, and its rank among all options. The output head was "

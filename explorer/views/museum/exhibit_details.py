@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
-from explorer.charts.training_curves import HEIGHT, held_out, loss
+from explorer.charts.training_curves import HEIGHT, held_out_curves, loss_curves
 from explorer.tasks import TASKS, Task
 from explorer.text.number_format import three
 from explorer.views.museum import document_numbers, paired_training
@@ -112,7 +112,7 @@ def _softmax_twice() -> None:
         top = max(point.value for point in points)
         st.vega_lite_chart(
             _table(points, "loss"),
-            loss(paired_training.STEPS, top, run="run"),
+            loss_curves(paired_training.STEPS, top, run="run"),
             height=HEIGHT,
             key="museum_curves",
         )
@@ -130,7 +130,7 @@ def _random_labels() -> None:
     if points:
         st.vega_lite_chart(
             _table(points, "value"),
-            held_out("accuracy", paired_training.STEPS, run="run"),
+            held_out_curves("accuracy", paired_training.STEPS, run="run"),
             height=HEIGHT + 60,
             key="museum_curves",
         )

@@ -13,7 +13,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS
 from explorer.catalog.entries import Opened
-from explorer.charts.position_curves import over_places
+from explorer.charts.position_curves import position_curve
 from explorer.inference.results_cache import kept
 from explorer.snippets import positions_code as snippets
 from explorer.text.number_format import three
@@ -94,14 +94,14 @@ def _show(found: Longer, name: str, own: str, where: str) -> None:
     with places[0]:
         stack = WORDS[found.part].row
         st.markdown(f"**How many keys each {stack} looks at: {where}**")
-        spec = over_places(found.looks_at.tolist(), found.trained, "keys")
+        spec = position_curve(found.looks_at.tolist(), found.trained, "keys")
         st.vega_lite_chart(spec, height=HEIGHT, key="looks_at")
         st.caption(_halves(found, found.looks_at, "keys", "e to the entropy of its weights"))
     if found.nats is None:
         return
     with places[1]:
         st.markdown("**What it loses on each next token**")
-        spec = over_places(found.nats.tolist(), found.trained, "nats")
+        spec = position_curve(found.nats.tolist(), found.trained, "nats")
         st.vega_lite_chart(spec, height=HEIGHT, key="nats")
         st.caption(_halves(found, found.nats, "nats", "−ln of the chance of the next token"))
 

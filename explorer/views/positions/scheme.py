@@ -11,7 +11,7 @@ from explorer.analysis.position_schemes import Scheme, scheme
 from explorer.app.context import page_context
 from explorer.app.controls import number, one_of
 from explorer.catalog.entries import Opened
-from explorer.charts.position_curves import by_head, by_offset, clocks, waves
+from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.components import matrix
 from explorer.snippets import positions_code as snippets
 from explorer.text.number_format import three
@@ -75,7 +75,7 @@ def _by_distance(shown: Scheme, head: int) -> None:
     with right:
         title = "Every head: added to the score" if of_heads else "By the distance"
         st.markdown(f"**{title}**")
-        spec = by_head(shown.by_head, shown.unit, f"head {head}")
+        spec = head_curves(shown.by_head, shown.unit, f"head {head}")
         st.vega_lite_chart(spec, height=CURVE_HEIGHT + 90, key="by_head")
     if of_heads:
         st.caption(
@@ -89,14 +89,14 @@ def _added(shown: Scheme, table: Tensor, count: int) -> None:
     with left:
         _places("dimension", shown.title, "value", "positions_table", table)
         pair = number("Pair of dimensions", "dimensions", len(shown.pairs) - 1)
-        st.vega_lite_chart(waves(shown.wave(pair)), height=CURVE_HEIGHT, key="waves")
+        st.vega_lite_chart(wave_curves(shown.wave(pair)), height=CURVE_HEIGHT, key="waves")
         if shown.wavelengths:
             st.caption(f"One turn takes {three(shown.wavelengths[pair])} positions.")
     with right:
         title = "Dot product of two positions"
         _places("position", title, shown.unit, "products", shown.products)
         st.markdown("**The product by the distance of two positions**")
-        spec = by_offset(shown.against_offset(), "product")
+        spec = offset_curve(shown.against_offset(), "product")
         st.vega_lite_chart(spec, height=CURVE_HEIGHT, key="by_offset")
     _hands(shown, count)
 
@@ -109,7 +109,7 @@ def _hands(shown: Scheme, count: int) -> None:
     some = sorted({round(step * last / (CLOCKS - 1)) for step in range(CLOCKS)})
     st.markdown(f"**The hands of {len(some)} pairs at position {place}**")
     hands = [(f"pair {pair}", [tuple(tip) for tip in shown.hand(pair).tolist()]) for pair in some]
-    st.vega_lite_chart(clocks(hands, place), width="content", key="clocks")
+    st.vega_lite_chart(rotation_clocks(hands, place), width="content", key="clocks")
     turns = {
         "sinusoidal": "Up is the sine, to the right the cosine: every hand turns at its own speed.",
         "rotary": "A hand is a pair of ones as it is turned: every pair turns at its own speed.",

@@ -177,7 +177,7 @@ def _bars(found: Pair, order: str, config: TransformerConfig) -> None:
         ("key", found.k, SMALL_HEIGHT),
         ("product", found.products, HEIGHT),
     ):
-        spec = query_key_bars.dimensions(values.tolist(), places, name, last=name == "product")
+        spec = query_key_bars.dimension_bars(values.tolist(), places, name, last=name == "product")
         st.vega_lite_chart(spec, height=height, key=f"pair_{name}")
     st.caption(
         f"Products above zero add up to {three(found.positive)}, those below to "
@@ -199,7 +199,7 @@ def _distance(forward: ForwardPass, curve: ByDistance | None, found: Pair) -> No
         if curve is None:
             st.caption(_no_curve(forward))
             return
-        spec = query_key_bars.by_distance(curve.points, curve.actual, curve.what)
+        spec = query_key_bars.distance_curve(curve.points, curve.actual, curve.what)
         st.vega_lite_chart(spec, height=DISTANCE_HEIGHT, key="pair_distance")
         st.caption(_curve_said(curve))
 

@@ -75,7 +75,7 @@ def _bars(found: Onward) -> None:
         ("given", "× weight", found.given),
         ("head", "all keys", found.head_out),
     ):
-        spec = query_key_bars.dimensions(values.tolist(), places, title, last=name == "head")
+        spec = query_key_bars.dimension_bars(values.tolist(), places, title, last=name == "head")
         st.vega_lite_chart(spec, height=HEIGHT + 50 * (name == "head"), key=f"onward_{name}")
     st.caption(
         f"The value of the key, the same times its weight {three(found.weight)}, and the sum of "
@@ -84,7 +84,7 @@ def _bars(found: Onward) -> None:
 
 
 def _written(found: Onward, order: list[int]) -> None:
-    spec = query_key_bars.dimensions(found.written.tolist(), order, "written", last=True)
+    spec = query_key_bars.dimension_bars(found.written.tolist(), order, "written", last=True)
     st.vega_lite_chart(spec, height=HEIGHT + 50, key="onward_written")
     cut = (
         f" The {len(order)} largest of {len(found.written)} numbers."

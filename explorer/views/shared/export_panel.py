@@ -12,7 +12,7 @@ from explorer.app.context import page_context
 from explorer.components import mounting
 from explorer.export import offline_page
 from explorer.export.figure_data import Taken, as_csv, as_json, as_npz
-from explorer.export.print_figure import on_paper
+from explorer.export.print_figure import as_picture
 from explorer.text.literal import literal
 
 
@@ -39,8 +39,8 @@ def take_away(make: Callable[[], Taken]) -> None:
 def _ways(taken: Taken) -> list[tuple[str, str, Callable[[], bytes]]]:
     views = mounting.drawn()
     return [
-        ("Picture for print, PNG", "png", partial(on_paper, taken, "png")),
-        ("Picture for print, SVG", "svg", partial(on_paper, taken, "svg")),
+        ("Picture for print, PNG", "png", partial(as_picture, taken, "png")),
+        ("Picture for print, SVG", "svg", partial(as_picture, taken, "svg")),
         ("Numbers, CSV", "csv", partial(as_csv, taken)),
         ("Numbers, JSON", "json", partial(as_json, taken)),
         ("Numbers, npz", "npz", partial(as_npz, taken)),

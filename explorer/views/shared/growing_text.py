@@ -11,7 +11,7 @@ from explorer.app.number_controls import slider
 from explorer.app.session import session
 from explorer.app.sidebar import switch_page
 from explorer.catalog.entries import Opened
-from explorer.charts.bars import bars
+from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix
 from explorer.inference.generated_text import (
     MOST_WRITTEN,
@@ -103,5 +103,7 @@ def _next(grown: Writing, step: int) -> None:
     st.markdown("**What comes next**")
     many = f"The {len(guesses)} likeliest tokens it may write; the first of them is written."
     st.caption(many if len(guesses) > 1 else "No other token has a chance here.")
-    spec = bars([guess.label for guess in guesses], [guess.probability for guess in guesses])
+    spec = probability_bars(
+        [guess.label for guess in guesses], [guess.probability for guess in guesses]
+    )
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key="written_next")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.app.context import page_context
 from explorer.app.session import session
-from explorer.charts.bars import bars
+from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
 from explorer.components.matrix import room
 from explorer.inference.forward_pass import ForwardPass
@@ -137,7 +137,7 @@ def answer(forward: ForwardPass, key: str = "answer") -> None:
     if kind != "classes":
         st.caption(f"The {len(guesses)} likeliest tokens. {literal(forward.answer.note)}")
     labels = [guess.label for guess in guesses]
-    spec = bars(labels, [guess.probability for guess in guesses])
+    spec = probability_bars(labels, [guess.probability for guess in guesses])
     st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key=key)
 
 

@@ -17,7 +17,14 @@ from statistics import median
 import streamlit as st
 
 from explorer.app.messages import say
-from explorer.charts.training_curves import HEIGHT, MOST_POINTS, held_out, loss, thinned, together
+from explorer.charts.training_curves import (
+    HEIGHT,
+    MOST_POINTS,
+    held_out_curves,
+    loss_curves,
+    points_per_mean,
+    thinned,
+)
 from explorer.components.alone import alone
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
@@ -89,14 +96,14 @@ def _curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     left, right = st.columns(2)
     left.vega_lite_chart(
         _table("loss", thinned(losses)),
-        loss(status.steps, math.log(spec.model.vocab_size)),
+        loss_curves(status.steps, math.log(spec.model.vocab_size)),
         height=HEIGHT,
         width="stretch",
         key="loss_curve",
     )
     right.vega_lite_chart(
         _table("value", values[-MOST_POINTS:]),
-        held_out(
+        held_out_curves(
             status.measure or "held out",
             status.steps,
             goal=task.goal if spec.stop_at is None else spec.stop_at,
@@ -107,7 +114,7 @@ def _curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
         key="held_out_curve",
     )
     if len(losses) > MOST_POINTS:
-        left.caption(f"Each point is the mean of up to {together(losses)} updates.")
+        left.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
     if len(values) > MOST_POINTS:
         right.caption(f"The last {MOST_POINTS} of {len(values):,} measurements.")
 

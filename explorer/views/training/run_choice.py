@@ -13,6 +13,7 @@ from explorer.app.sidebar import choose_model, switch_page
 from explorer.catalog.entries import runs_root
 from explorer.runs.run import Run, RunError, all_runs, named
 from explorer.views.training import run_words
+from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_status import status_of
 from models.loading.checkpoint import CheckpointError, peek
 
@@ -66,6 +67,7 @@ def earlier_runs() -> None:
             "held out": st.column_config.NumberColumn(format="%.3g"),
         },
     )
+    draw_run_comparison(runs)
 
 
 def show_run(run: Run) -> None:

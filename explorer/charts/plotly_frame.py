@@ -1,0 +1,45 @@
+"""What the plotly charts share: their colours, fixed sizes, and labels that are never markup."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from explorer.charts.theme import Palette
+from explorer.text.labels import cut
+
+CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage"]}
+"""For `st.plotly_chart`: no links to other hosts, no picture without the page's theme."""
+LONGEST_LABEL = 24
+
+
+def plain_label(text: str, longest: int = LONGEST_LABEL) -> str:
+    """A label as plain text: plotly would draw `<b>` or `<a href=…>` in it as markup."""
+    return escape(cut(text, longest), quote=False)
+
+
+def colour_scale(colours: tuple[str, ...]) -> list[tuple[float, str]]:
+    """A palette's ramp in the form that plotly reads."""
+    return [(place / (len(colours) - 1), colour) for place, colour in enumerate(colours)]
+
+
+def figure_of(*traces: Any, height: int, **layout: Any) -> go.Figure:
+    """A figure of a fixed height that keeps its view when its data change."""
+    room = {"l": 8, "r": 8, "t": 24, "b": 8}
+    return go.Figure(traces, {"height": height, "margin": room, "uirevision": "fixed", **layout})
+
+
+def scene(palette: Palette, **titles: str) -> dict[str, Any]:
+    """The axes of a chart in three dimensions, by their titles."""
+    quiet = {
+        "showbackground": False,
+        "gridcolor": palette.border,
+        "zerolinecolor": palette.border,
+        "color": palette.muted,
+        "tickfont": {"size": 11},
+        "showspikes": False,
+    }
+    axes = {f"{name}axis": {**quiet, "title": {"text": title}} for name, title in titles.items()}
+    return {**axes, "camera": {"eye": {"x": 1.35, "y": -1.35, "z": 0.8}, "center": {"z": -0.15}}}

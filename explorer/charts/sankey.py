@@ -1,0 +1,83 @@
+"""Attention rollout of one token as a flow through the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from torch import Tensor
+
+from explorer.charts.plotly_frame import figure_of, plain_label
+from explorer.charts.theme import Palette
+
+EDGES_DRAWN = 14
+"""At most so many between two layers."""
+ROW, LEAST_HEIGHT, MOST_HEIGHT = 30, 280, 720
+
+
+@dataclass(frozen=True)
+class FlowEdge:
+    """`share` of the token comes from token `lower` below `layer` to token `upper` above it."""
+
+    layer: int
+    lower: int
+    upper: int
+    share: float
+
+
+def strongest_edges(shares: Sequence[Tensor], most: int = EDGES_DRAWN) -> list[FlowEdge]:
+    """The largest shares of each layer; `shares` are (upper tokens, lower tokens) by layer."""
+    edges = []
+    for layer, share in enumerate(shares):
+        largest = share.flatten().topk(min(most, share.numel()))
+        for value, place in zip(largest.values.tolist(), largest.indices.tolist(), strict=True):
+            upper, lower = divmod(place, share.shape[1])
+            if value > 0:
+                edges.append(FlowEdge(layer, lower, upper, value))
+    return edges
+
+
+def rollout_sankey(
+    edges: Sequence[FlowEdge], tokens: Sequence[str], layers: int, palette: Palette
+) -> go.Figure:
+    """The text at the left, the token after the last layer at the right."""
+    places = sorted(
+        {(edge.layer, edge.lower) for edge in edges}
+        | {(edge.layer + 1, edge.upper) for edge in edges}
+    )
+    number = {place: index for index, place in enumerate(places)}
+    names = [plain_label(token, 16) for token in tokens]
+    shown = {token for _, token in places}
+    height = min(MOST_HEIGHT, max(LEAST_HEIGHT, ROW * len(shown)))
+    drawn = go.Sankey(
+        arrangement="snap",
+        node={
+            "label": [names[token] for _, token in places],
+            "customdata": [
+                f"after layer {level - 1}" if level else "the text" for level, _ in places
+            ],
+            "x": [min(0.999, max(0.001, level / layers)) for level, _ in places],
+            "y": [min(0.999, max(0.001, (token + 0.5) / len(tokens))) for _, token in places],
+            "pad": 8,
+            "thickness": 12,
+            "color": [palette.series[token % len(palette.series)] for _, token in places],
+            "line": {"width": 0},
+            "hovertemplate": "%{label}, %{customdata}: %{value:.3~g}<extra></extra>",
+        },
+        link={
+            "source": [number[edge.layer, edge.lower] for edge in edges],
+            "target": [number[edge.layer + 1, edge.upper] for edge in edges],
+            "value": [edge.share for edge in edges],
+            "color": [_translucent(palette, edge.lower) for edge in edges],
+            "hovertemplate": "%{source.label} → %{target.label}: %{value:.3~g}<extra></extra>",
+        },
+        textfont={"color": palette.text, "family": "monospace", "size": 12},
+    )
+    return figure_of(drawn, height=height)
+
+
+def _translucent(palette: Palette, token: int) -> str:
+    colour = palette.series[token % len(palette.series)]
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, 0.35)"

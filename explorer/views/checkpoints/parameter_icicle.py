@@ -1,0 +1,26 @@
+"""The parameter tree as an icicle."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.catalog.parameters import Node
+from explorer.charts.icicle import parameter_icicle
+from explorer.charts.plotly_frame import CONFIG
+from explorer.charts.theme import palette
+
+CAPTION = (
+    "A box is as tall as its share of all parameters; the boxes right of a part add up to it. "
+    "A click on a part enlarges it. Of layers that are built alike, all are counted in one box. "
+    "Parts without parameters of their own, such as tied weights, have no box."
+)
+
+
+def draw_parameter_icicle(node: Node) -> None:
+    """An expander; nothing is sent while it is closed."""
+    with st.expander("Shares as an icicle", key="parameter_icicle", on_change="rerun") as panel:
+        if not panel.open:
+            return
+        figure = parameter_icicle(node, palette(st.context.theme.type))
+        st.plotly_chart(figure, key="parameter_boxes", config=CONFIG)
+        st.caption(CAPTION)

@@ -1,0 +1,42 @@
+"""Where a token's rollout comes from, layer by layer, as a Sankey diagram."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import rollout
+from explorer.charts.plotly_frame import CONFIG
+from explorer.charts.sankey import EDGES_DRAWN, FlowEdge, rollout_sankey, strongest_edges
+from explorer.charts.theme import palette
+from explorer.inference.forward_pass import ForwardPass
+from explorer.text.token_labels import text_of
+
+NUMBERS_HELD = 2_000_000
+"""Of all layers together; more are not drawn."""
+
+
+def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -> None:
+    """An expander with the ways through the first so many layers to one token."""
+    with st.expander("Layer by layer", key="flow_sankey", on_change="rerun") as panel:
+        if not panel.open:
+            return
+        tokens = [text_of(each) for each in forward.rows(part)]
+        if layers * len(tokens) ** 2 > NUMBERS_HELD:
+            st.caption("This text is too long to follow layer by layer; choose a lower layer.")
+            return
+        shares = rollout.edge_shares([*rollout.mixings(forward, part, layers)], token)
+        edges = strongest_edges(shares)
+        figure = rollout_sankey(edges, tokens, layers, palette(st.context.theme.type))
+        st.plotly_chart(figure, key="flow_edges", config=CONFIG)
+        st.caption(_caption(edges, layers))
+
+
+def _caption(edges: list[FlowEdge], layers: int) -> str:
+    drawn = [sum(edge.share for edge in edges if edge.layer == layer) for layer in range(layers)]
+    return (
+        "Attention rollout of the chosen token: the text at the left, the token after the last of "
+        "these layers at the right. A band is the share of the token that passes through it; "
+        "half of every token stays in its own row, the residual stream. "
+        f"Drawn are the {EDGES_DRAWN} strongest bands of each layer, at least {min(drawn):.0%} "
+        "of the whole."
+    )

@@ -1,0 +1,30 @@
+"""What two positions give together, as a surface over both."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis.position_schemes import Scheme
+from explorer.charts.plotly_frame import CONFIG
+from explorer.charts.surface import surface_of_positions
+from explorer.charts.theme import palette
+
+CAPTIONS = {
+    "product": "The dot product of the vectors of two positions, for every pair of them.",
+    "bias": "What the chosen head adds to the score of a key, for every pair of positions.",
+    "bucket": "The bucket of every pair of positions: a plateau shares one number.",
+}
+
+
+def draw_position_surface(shown: Scheme) -> None:
+    """An expander; nothing is sent while it is closed."""
+    with st.expander(
+        "Surface over two positions", key="position_surface", on_change="rerun"
+    ) as panel:
+        if not panel.open:
+            return
+        colours = palette(st.context.theme.type)
+        figure = surface_of_positions(shown.products, shown.unit, colours)
+        st.plotly_chart(figure, key="positions_3d", config=CONFIG)
+        count = len(shown.products)
+        st.caption(f"{CAPTIONS[shown.unit]} Shown are the first {count} positions.")

@@ -1,0 +1,94 @@
+"""Training runs of one task side by side: their settings, and the result of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.charts.parallel_coordinates import parallel_runs
+from explorer.charts.plotly_frame import CONFIG
+from explorer.charts.theme import palette
+from explorer.runs.run import Run, RunError
+from explorer.runs.spec import RunSpec
+from explorer.text.literal import literal
+
+FEWEST_RUNS = 2
+MOST_SETTINGS = 7
+ALWAYS = ("lr", "batch_size")
+"""Settings that have an axis even where all runs have the same."""
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """A run with a measurement on held-out data, the last one."""
+
+    name: str
+    spec: RunSpec
+    measure: str
+    value: float
+
+    @property
+    def settings(self) -> dict[str, object]:
+        model, training = self.spec.model.to_dict(), self.spec.training.to_dict()
+        return model | training | {"weights_seed": self.spec.weights_seed}
+
+
+def draw_run_comparison(runs: Sequence[Run]) -> None:
+    """An expander, where at least two runs of a task were measured."""
+    with st.expander("Compare runs", key="run_comparison", on_change="rerun") as panel:
+        if not panel.open:
+            return
+        measured = measured_runs(runs)
+        counts = Counter(each.spec.task for each in measured)
+        tasks = [task for task, count in counts.most_common() if count >= FEWEST_RUNS]
+        if not tasks:
+            st.caption("Train at least two runs of one task to compare them here.")
+            return
+        task = st.selectbox("Task", tasks, key="compared_task", width=240)
+        same = [each for each in measured if each.spec.task == task]
+        measure, results = same[0].measure or "held out", [run.value for run in same]
+        columns = {**comparison_columns(same), measure: results}
+        names = [run.name for run in same]
+        figure = parallel_runs(names, columns, results, palette(st.context.theme.type))
+        st.plotly_chart(figure, key="runs_compared", config=CONFIG)
+        st.caption(
+            f"{len(same)} runs of {literal(task)}: a line for each, through its settings to its "
+            f"last {measure} on held-out data, stronger where the result is larger. Settings that "
+            "all runs share are left out, except the learning rate and the batch size; at most "
+            f"{MOST_SETTINGS} are drawn."
+        )
+
+
+def measured_runs(runs: Sequence[Run]) -> list[ComparedRun]:
+    """Those that can be read and were measured at least once."""
+    found = []
+    for run in runs:
+        try:
+            spec, status = run.spec, run.status()
+        except RunError:
+            continue
+        if status.value is not None:
+            found.append(ComparedRun(run.name, spec, status.measure, status.value))
+    return found
+
+
+def comparison_columns(runs: Sequence[ComparedRun]) -> dict[str, list[float] | list[str]]:
+    """The settings that differ between the runs, and a value of each run."""
+    every = [run.settings for run in runs]
+    names = [
+        name
+        for name in every[0]
+        if name in ALWAYS or len({str(settings.get(name)) for settings in every}) > 1
+    ]
+    return {
+        name: _values([settings.get(name) for settings in every]) for name in names[:MOST_SETTINGS]
+    }
+
+
+def _values(values: Sequence[object]) -> list[float] | list[str]:
+    """Numbers as they are; where one is none, all as texts."""
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    return numbers if len(numbers) == len(values) else [str(value) for value in values]

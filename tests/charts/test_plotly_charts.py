@@ -1,0 +1,138 @@
+"""The charts in plotly: their numbers are those that were given, and labels are never markup."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+import torch
+
+from explorer.catalog.parameters import Node, ledger, lines
+from explorer.charts import sankey
+from explorer.charts.icicle import parameter_boxes, parameter_icicle
+from explorer.charts.parallel_coordinates import parallel_axis, parallel_runs
+from explorer.charts.plotly_frame import plain_label
+from explorer.charts.sankey import FlowEdge, rollout_sankey, strongest_edges
+from explorer.charts.space_scatter import embedding_scatter
+from explorer.charts.surface import surface_of_positions
+from explorer.charts.theme import DARK, LIGHT
+from models import Transformer, TransformerConfig
+
+LINK = '<a href="https://example.org">x</a>'
+
+
+def plain(figure: go.Figure) -> dict[str, Any]:
+    """As it is sent."""
+    sent: dict[str, Any] = json.loads(figure.to_json())
+    return sent
+
+
+def test_a_label_is_never_markup() -> None:
+    assert plain_label("<s>") == "&lt;s&gt;"
+    assert "<" not in plain_label(LINK, 100)
+    scatter = embedding_scatter(torch.zeros(1, 3), [LINK], ["b"], ("a", "b"), (1, 0, 0), LIGHT)
+    shown = [
+        scatter.data[1].customdata,
+        rollout_sankey([FlowEdge(0, 0, 0, 1.0)], [LINK], 1, LIGHT).data[0].node.label,
+        parameter_icicle(Node(LINK, 3), LIGHT).data[0].labels,
+        parallel_runs([LINK], {LINK: [LINK]}, [1.0], LIGHT).data[0].customdata[0],
+        parallel_runs(["a"], {LINK: [LINK]}, [1.0], LIGHT).layout.xaxis.ticktext,
+        [each.text for each in parallel_runs(["a"], {"b": [LINK]}, [1], LIGHT).layout.annotations],
+    ]
+    assert all("<" not in text for texts in shown for text in texts)
+
+
+# ---- an embedding ----------------------------------------------------------------------
+
+
+def test_every_point_is_drawn_once_in_its_group() -> None:
+    places = torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]])
+    figure = embedding_scatter(
+        places, ["a", "b", "c"], ["rest", "yours", "rest"], ("rest", "yours"), (0.5, 0.2, 0.1), DARK
+    )
+    rest, yours = plain(figure)["data"]
+    assert (rest["x"], rest["y"], rest["z"]) == ([0, 6], [1, 7], [2, 8])
+    assert (yours["x"], yours["text"]) == ([3], ["b"])
+    assert rest["mode"] == "markers"
+    assert figure.layout.scene.xaxis.title.text == "component 1 (50%)"
+
+
+# ---- positions -------------------------------------------------------------------------
+
+
+def test_a_surface_is_even_around_zero_where_it_has_both_signs() -> None:
+    both = surface_of_positions(torch.tensor([[1.0, -3.0], [0.0, 2.0]]), "bias", LIGHT).data[0]
+    assert (both.cmin, both.cmax) == (-3, 3)
+    assert [list(row) for row in both.z] == [[1, -3], [0, 2]]
+    assert both.colorscale[10][1] == LIGHT.background
+    above = surface_of_positions(torch.tensor([[1.0, 3.0]]), "product", LIGHT).data[0]
+    assert (above.cmin, above.cmax) == (0, 3)
+    assert surface_of_positions(torch.zeros(2, 2), "product", DARK).data[0].cmax == 1
+
+
+# ---- parameters ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_the_boxes_of_an_icicle_add_up_to_the_model(kind: str) -> None:
+    model = Transformer(TransformerConfig(kind=kind, n_layers=3))
+    node = ledger(model)
+    boxes = [*parameter_boxes(node)]
+    counts = {name: count for name, _, _, count in boxes}
+    assert counts["0"] == sum(each.numel() for each in model.parameters())
+    for name, _, part, count in boxes:
+        inside = [counts[child] for child, parent, _, _ in boxes if parent == name]
+        assert not part.children or sum(inside) == count, name
+    assert len(boxes) == sum(part.count > 0 for _, part in lines(node))
+    (drawn,) = plain(parameter_icicle(node, LIGHT))["data"]
+    assert drawn["values"] == [*counts.values()]
+    assert drawn["branchvalues"] == "total"
+
+
+# ---- rollout ---------------------------------------------------------------------------
+
+
+def test_the_strongest_edges_of_each_layer_are_kept() -> None:
+    shares = [torch.tensor([[0.5, 0.0], [0.3, 0.2]]), torch.tensor([[0.0, 0.0], [0.75, 0.25]])]
+    assert strongest_edges(shares, 2) == [
+        FlowEdge(0, 0, 0, 0.5),
+        FlowEdge(0, 0, 1, pytest.approx(0.3)),  # type: ignore[arg-type]
+        FlowEdge(1, 0, 1, 0.75),
+        FlowEdge(1, 1, 1, 0.25),
+    ]
+    assert len(strongest_edges([torch.rand(9, 9)])) == sankey.EDGES_DRAWN
+
+
+def test_a_sankey_joins_each_layer_to_the_next() -> None:
+    edges = [FlowEdge(0, 0, 1, 0.4), FlowEdge(0, 1, 1, 0.6), FlowEdge(1, 1, 1, 1.0)]
+    (drawn,) = plain(rollout_sankey(edges, ["a", "b"], 2, LIGHT))["data"]
+    assert drawn["node"]["label"] == ["a", "b", "b", "b"]
+    assert drawn["node"]["customdata"][0::3] == ["the text", "after layer 1"]
+    assert drawn["link"]["source"] == [0, 1, 2]
+    assert drawn["link"]["target"] == [2, 2, 3]
+    assert drawn["link"]["value"] == [0.4, 0.6, 1.0]
+
+
+# ---- runs ------------------------------------------------------------------------------
+
+
+def test_an_axis_places_numbers_by_size_and_texts_in_order() -> None:
+    assert parallel_axis([1.0, 3.0, 2.0]).places == (0.0, 1.0, 0.5)
+    assert parallel_axis([1.0, 3.0]).ticks == {0.0: "1", 1.0: "3"}
+    assert parallel_axis(["b", "a"]).places == (1.0, 0.0)
+    assert parallel_axis([5, 5]).places == (0.5, 0.5)
+    assert parallel_axis([*range(10)]).ticks == {0.0: "0", 1.0: "9"}
+
+
+def test_a_run_is_a_line_through_its_settings() -> None:
+    columns: dict[str, list[Any]] = {
+        "lr": [0.1, 0.2],
+        "norm": ["rms", "layer"],
+        "exact match": [0.5, 1.0],
+    }
+    first, second = plain(parallel_runs(["r-1", "r-2"], columns, [0.5, 1.0], LIGHT))["data"]
+    assert (first["y"], second["y"]) == ([0, 1, 0], [1, 0, 1])
+    assert second["line"]["color"] == LIGHT.sequential[-1], "the largest result"
+    assert first["customdata"] == [["r-1", "0.1"], ["r-1", "rms"], ["r-1", "0.5"]]

@@ -1,0 +1,94 @@
+"""The views in plotly: closed at first, and what was left out of a chart is in its caption."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer.catalog import entries
+from explorer.runs.run import Run
+from explorer.runs.spec import Status
+from explorer.views.training.run_comparison import comparison_columns, measured_runs
+from tests import apps
+from tests.apps import said
+from tests.runs.making import tiny_run
+from tests.views.drawing import words_model
+
+pytestmark = pytest.mark.usefixtures("small_models")
+
+
+VIEWS: dict[str, tuple[str, dict[str, str], str]] = {
+    "embedding_space": ("input/tokens", {}, r"three principal components"),
+    "position_surface": ("input/positions", {}, "Shown are the first 48 positions"),
+    "parameter_icicle": ("models/checkpoints", {}, "all are counted in one box"),
+    "flow_sankey": ("attention/heads", {"side": "Flow", "part": "Encoder"}, "strongest bands"),
+}
+
+
+@pytest.mark.parametrize("key", VIEWS)
+def test_a_chart_is_drawn_when_it_is_opened(key: str) -> None:
+    path, address, caption = VIEWS[key]
+    at = apps.page(path, model="translation", **address)
+    assert not at.get("plotly_chart")
+    at.session_state[key] = True
+    at.run()
+    assert not at.exception
+    assert len(at.get("plotly_chart")) == 1
+    assert caption in said(at)
+
+
+def measured(run: Run, value: float) -> Run:
+    """The run as if it had ended with this measurement."""
+    status = Status("done", step=12, steps=12, measure="exact match", value=value)
+    (run.folder / "status.json").write_text(json.dumps(status.to_dict()))
+    return run
+
+
+def test_runs_are_compared_by_the_settings_that_differ(tmp_path: Path) -> None:
+    runs = [
+        measured(tiny_run(tmp_path, lr=0.01, schedule="constant"), 0.25),
+        measured(tiny_run(tmp_path, lr=0.02, schedule="cosine"), 0.75),
+        tiny_run(tmp_path, lr=0.04),
+    ]
+    found = measured_runs([*runs, Run(tmp_path / "no run")])
+    assert [each.name for each in found] == [run.name for run in runs[:2]]
+    assert comparison_columns(found) == {
+        "batch_size": [4, 4],
+        "lr": [0.01, 0.02],
+        "schedule": ["constant", "cosine"],
+    }
+    other = replace(found[0], spec=replace(found[0].spec, weights_seed=6))
+    assert comparison_columns([found[0], other])["weights_seed"] == [5, 6]
+
+
+def test_one_run_has_nothing_to_be_compared_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_RUNS", str(tmp_path))
+    measured(tiny_run(tmp_path), 0.5)
+    at = apps.page("training/training")
+    at.session_state["run_comparison"] = True
+    at.run()
+    assert "Train at least two runs of one task" in said(at)
+    measured(tiny_run(tmp_path), 0.7)
+    at.run()
+    assert not at.exception
+    assert len(at.get("plotly_chart")) == 1
+
+
+def test_an_embedding_that_is_not_finite_has_no_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words_model(tmp_path, "broken")
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    weights = dict(entries.open_model("broken").model.named_parameters())
+    weights["decoder.embedding.weight"].data[0, 0] = torch.nan
+    at = apps.page("input/tokens", model="broken")
+    at.session_state["embedding_space"] = True
+    at.run()
+    assert not at.exception
+    assert "values that are not finite" in said(at)
