@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_similarity import apart
+from explorer.analysis.head_similarity import js_divergence
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
 from models.interventions import Edit
@@ -91,7 +91,7 @@ def divergence(first: Side, second: Side) -> float:
     both = first.allowed.any(-1) & second.allowed.any(-1)
     if not both.any():
         return float("nan")
-    return float(apart(first.values[both].double(), second.values[both].double()[None])[0])
+    return float(js_divergence(first.values[both].double(), second.values[both].double()[None])[0])
 
 
 def _aligned(first: Side, second: Side) -> str:

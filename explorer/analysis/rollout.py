@@ -25,7 +25,7 @@ UNITS = 10**12
 """Capacities are whole numbers of this part, so that a flow is found exactly."""
 
 
-def mixed(weights: Tensor) -> Tensor:
+def half_residual(weights: Tensor) -> Tensor:
     """½ W̄ + ½ I from the mean weights (t, t): half is looked up, half stays where it is.
 
     Every row sums to one; a row that looks nowhere stays with itself alone.
@@ -34,13 +34,13 @@ def mixed(weights: Tensor) -> Tensor:
     return both / both.sum(-1, keepdim=True)
 
 
-def mixings(forward: ForwardPass, part: str, layers: int) -> Iterator[Tensor]:
+def half_residual_layers(forward: ForwardPass, part: str, layers: int) -> Iterator[Tensor]:
     """A (t, t) of the first so many layers, from the first on; few heads are held at a time."""
     for layer in range(layers):
         total = torch.zeros(())
         for weights in forward.some_heads(part, layer):
             total = total + weights.sum(0)
-        yield mixed(total / forward.part(part).heads)
+        yield half_residual(total / forward.part(part).heads)
 
 
 def rollout(mixing: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
@@ -70,7 +70,7 @@ def reached(masks: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
     return found > 0
 
 
-def edges_from(mixing: Sequence[Tensor], token: int) -> int:
+def edges_below(mixing: Sequence[Tensor], token: int) -> int:
     """How many edges lie on the ways from this token down to the text.
 
     Masks in place of weights give the most that there can be.
@@ -84,7 +84,7 @@ def edges_from(mixing: Sequence[Tensor], token: int) -> int:
     return count
 
 
-def flows(mixing: Sequence[Tensor], token: int) -> Iterator[float]:
+def flow_to(mixing: Sequence[Tensor], token: int) -> Iterator[float]:
     """The most that fits through the graph from each input in turn up to `token` after layer L.
 
     Between 0 and 1; unlike rollout, the flows to several inputs share edges and need not

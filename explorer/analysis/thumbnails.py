@@ -30,7 +30,7 @@ class Thumbnails:
 _made: WeakKeyDictionary[ForwardPass, dict[str, Thumbnails]] = WeakKeyDictionary()
 
 
-def of_reading(forward: ForwardPass, part: str) -> Thumbnails:
+def thumbnails_of(forward: ForwardPass, part: str) -> Thumbnails:
     """Those of one kind of attention, kept as long as the reading is.
 
     Made head by head: time grows with layers × heads × tokens², memory does not.
@@ -46,7 +46,7 @@ def of_reading(forward: ForwardPass, part: str) -> Thumbnails:
     return made[part]
 
 
-def of_weights(weights: Tensor) -> Thumbnails:
+def thumbnails_of_weights(weights: Tensor) -> Thumbnails:
     """Those of weights (layers, heads, queries, keys) that are there already."""
     n = cells_pooled(*weights.shape[2:])
     return Thumbnails(largest_of(weights, n), n)

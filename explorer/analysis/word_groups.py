@@ -17,7 +17,7 @@ WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC", "THAI", "LAO", "
 Group = tuple[int, ...]
 
 
-def words_of(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Group, ...]:
+def group_words(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Group, ...]:
     """The places of the tokens of each word, in order; a special token is a word of its own.
 
     A word ends at a space and at punctuation. Typed tokens are told apart by the
@@ -34,7 +34,7 @@ def words_of(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Group,
     return tuple(map(tuple, groups))
 
 
-def word_tokens(
+def merged_tokens(
     tokens: Sequence[Token], groups: Sequence[Group], text: str, pair: str = ""
 ) -> tuple[Token, ...]:
     """One token for every word, labelled by its characters; a word of one token stays it."""

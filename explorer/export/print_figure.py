@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explorer.charts.theme import LIGHT
-from explorer.export.figure_data import Taken
+from explorer.export.figure_data import FigureData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings are those of the whole process
 
 
-def on_paper(taken: Taken, kind: str) -> bytes:
+def on_paper(taken: FigureData, kind: str) -> bytes:
     """The picture as a file of this kind, "png" or "svg".
 
     Queries down, keys across; forbidden cells are hatched and what is no number is grey.
@@ -50,7 +50,7 @@ def _metadata(kind: str) -> dict[str, str | None]:
     return {"Date": None} if kind == "svg" else {}
 
 
-def _figure(taken: Taken) -> Figure:
+def _figure(taken: FigureData) -> Figure:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
@@ -100,7 +100,7 @@ def _figure(taken: Taken) -> Figure:
     return figure
 
 
-def _top(taken: Taken, shown: np.ma.MaskedArray) -> np.ndarray:
+def _top(taken: FigureData, shown: np.ma.MaskedArray) -> np.ndarray:
     """Where the colours end (1 × 1, rows × 1 or 1 × columns): what has all of them."""
     over = {"row": (1,), "column": (0,)}.get(taken.scaling, (0, 1))
     largest = np.abs(shown.filled(0.0)).max(over, keepdims=True)
@@ -109,7 +109,7 @@ def _top(taken: Taken, shown: np.ma.MaskedArray) -> np.ndarray:
     return np.where(largest > 0, largest, 1.0)
 
 
-def _fullness(taken: Taken, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
+def _fullness(taken: FigureData, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
     """How full each colour is, with its sign; as on the screen, only a true zero has none."""
     share = np.ma.minimum(np.abs(shown) / top, 1.0)
     if taken.log:
@@ -119,7 +119,7 @@ def _fullness(taken: Taken, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.
     return np.ma.where(shown == 0, 0.0, np.sign(shown) * share)
 
 
-def _ticks(taken: Taken, top: float) -> tuple[list[float], list[str]]:
+def _ticks(taken: FigureData, top: float) -> tuple[list[float], list[str]]:
     """Places along the colours, and the values that are there."""
     places = [step / 4 for step in range(5)]
     ends = [f"{top * place:.3g}" for place in places]

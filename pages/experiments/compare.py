@@ -11,11 +11,11 @@ widgets.opening(
     "Compare",
     "The chosen head beside another: two heads, sentences, models or training steps, or the "
     "pass with your edits, on one scale, and what differs.",
-    takes_away=True,
+    exports=True,
 )
 first, second = sides.sides()
 found = sides.show(first, second)
 if found is not None:
-    export_panel.take_away(partial(sides.taken, first, second, found))
+    export_panel.export_button(partial(sides.taken, first, second, found))
 sides.answers(first, second)
-widgets.code(difference, head_similarity.apart, pasted=partial(sides.pasted, first, second))
+widgets.code(difference, head_similarity.js_divergence, pasted=partial(sides.pasted, first, second))

@@ -27,5 +27,5 @@ widgets.code(
     frozen_norms.before_norm,
     pasted=None
     if shown is None
-    else partial(attention_code.lens, forward, page_context().folder, *shown),
+    else partial(attention_code.logit_lens_script, forward, page_context().folder, *shown),
 )

@@ -54,5 +54,5 @@ tokenizer_comparison.beside(forward.text)
 widgets.code(
     Tokenizer.encode,
     steps,
-    pasted=lambda: attention_code.tokens(page_context().folder, chosen.text, chosen.pair),
+    pasted=lambda: attention_code.tokens_script(page_context().folder, chosen.text, chosen.pair),
 )

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from playwright.sync_api import expect
 
-from explorer.analysis.thumbnails import of_weights
+from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import wire
 from explorer.components.grid import encode, natural_height
 from tests.components.conftest import OpenDemo
@@ -40,7 +40,7 @@ def test_144_heads_of_128_tokens_say_how_they_were_made_small(open_demo: OpenDem
 
 def test_a_small_weight_is_not_drawn_as_zero() -> None:
     weights = torch.tensor([[[[1.0, 1e-6, 0.0]]]])
-    _, planes = wire.unpack(encode(of_weights(weights), "layer", "head", name="g"))
+    _, planes = wire.unpack(encode(thumbnails_of_weights(weights), "layer", "head", name="g"))
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0]
 
 

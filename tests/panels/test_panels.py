@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from explorer.analysis.forward_pass.pass_stages import stages_of
-from explorer.analysis.head_metrics import STATISTICS
+from explorer.analysis.head_metrics import METRICS
 from explorer.catalog import entries
 from explorer.catalog.entries import runs_root
 from explorer.inference import continuation
@@ -80,7 +80,7 @@ def finder(page: Panel) -> None:
     layer = page.at.session_state["layer"]
     seen = page.picture("heads_table")[layer]
     title = page.at.selectbox(key="metric").value
-    name = next(each.name for each in STATISTICS.values() if each.title == title)
+    name = next(each.name for each in METRICS.values() if each.title == title)
     torch.testing.assert_close(
         torch.from_numpy(seen), page.made["found"][name], rtol=2e-4, atol=1e-4, equal_nan=True
     )

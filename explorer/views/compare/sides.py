@@ -15,7 +15,7 @@ from explorer.app.session import session
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.entries import Entry, Opened
-from explorer.export.figure_data import Taken
+from explorer.export.figure_data import FigureData
 from explorer.inference.edited_pass import Edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.inference.results_cache import kept
@@ -24,7 +24,7 @@ from explorer.interventions.edit_words import words
 from explorer.interventions.edits import History
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
-from explorer.snippets import Head, two_heads
+from explorer.snippets import Head, two_heads_script
 from explorer.text.number_format import three
 from explorer.text.token_labels import texts
 from explorer.views.shared import edit_history, effects, export_panel, map_pair, widgets
@@ -73,10 +73,10 @@ def show(first: Side, second: Side) -> Difference | None:
     return found
 
 
-def taken(first: Side, second: Side, found: Difference) -> Taken:
+def taken(first: Side, second: Side, found: Difference) -> FigureData:
     """The difference, for who takes it away; the offline page has all three maps."""
     at, called = page_context().choice, second.forward.part(second.part).words
-    about = export_panel.about() | {"first": first.title, "second": second.title}
+    about = export_panel.origin(page_context()) | {"first": first.title, "second": second.title}
     if second.forward.text != at.text:
         about["the other sentence"] = second.forward.text
     if second.forward.pair != at.pair:
@@ -85,7 +85,7 @@ def taken(first: Side, second: Side, found: Difference) -> Taken:
     about["layer of the second"] = str(second.layer)
     about["head of the second"] = str(second.head)
     about |= second.about
-    return Taken(
+    return FigureData(
         values=found.values,
         rows=tuple(texts(second.rows)),
         columns=tuple(texts(second.columns)),
@@ -102,7 +102,7 @@ def taken(first: Side, second: Side, found: Difference) -> Taken:
 
 def pasted(first: Side, second: Side) -> str:
     """The lines that make the weights of both, and their difference."""
-    return two_heads(_head(first), _head(second))
+    return two_heads_script(_head(first), _head(second))
 
 
 def _head(side: Side) -> Head:
@@ -123,7 +123,7 @@ def answers(first: Side, second: Side) -> None:
         widgets.side_by_side(1, 1), (first, second), ("answer_first", "answer_second"), strict=True
     ):
         with place:
-            widgets.answer(side.forward, key=key)
+            widgets.draw_answer(side.forward, key=key)
             widgets.notes(side.forward.notes)
 
 

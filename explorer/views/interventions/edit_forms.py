@@ -70,7 +70,7 @@ def _layer(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
 def _edge(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     at = page_context().choice
     rows, columns = changed.rows(at.part), changed.columns(at.part)
-    words, holds = forward.part(at.part).words, pinned.seen(changed)
+    words, holds = forward.part(at.part).words, pinned.in_text(page_context(), changed)
     last = len(rows) - 1
     with st.container(horizontal=True):
         query = token("From (query)", "edge_query", rows, _or(holds.query, last))
@@ -100,7 +100,7 @@ def _token(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     stack = "encoder" if forward.source else "decoder"
     part = f"{stack}.self_attn"
     tokens = changed.source or changed.target
-    holds = pinned.seen(changed)
+    holds = pinned.in_text(page_context(), changed)
     at = page_context().choice.part  # what is held are places in its rows and columns
     query = holds.query if changed.rows(at) is tokens else None
     key = holds.key if changed.columns(at) is tokens else None

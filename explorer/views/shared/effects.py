@@ -18,7 +18,7 @@ from explorer.inference.edited_pass import Edited, edited
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import History
-from explorer.snippets import Head, two_heads
+from explorer.snippets import Head, two_heads_script
 from explorer.text.number_format import three
 from explorer.views.shared import map_pair, pinned, pinned_actions
 from explorer.views.shared.tables import facts
@@ -140,7 +140,7 @@ def _stream_only(opened: Opened, first: ForwardPass, then: ForwardPass) -> None:
 
 def maps(opened: Opened, forward: ForwardPass, first: ForwardPass, then: ForwardPass) -> None:
     """The chosen head before and after on one scale, and the difference around zero."""
-    at, holds = page_context().choice, pinned.now(then)
+    at, holds = page_context().choice, pinned.current(page_context(), then)
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
     old, new = (
         Side(title, each, at.part, at.layer, at.head)
@@ -171,4 +171,4 @@ def pasted(first: Edited, then: Edited) -> str:
         Head(each.forward, folder, at.part, at.layer, at.head, each.in_core)
         for each in (first, then)
     )
-    return two_heads(before, after)
+    return two_heads_script(before, after)

@@ -11,15 +11,15 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import CutEdge, Edit, HideKey, MaskCell
 from explorer.text.token_labels import text_of
 from explorer.views.shared import edit_history, pinned
-from explorer.views.shared.pinned import Held
+from explorer.views.shared.pinned import Pinned
 
 
 def hold(place: Place | None) -> None:
     """For the callback of a map: every row and column is one token there."""
-    pinned.hold(Held() if place is None else Held(*place))
+    pinned.pin(Pinned() if place is None else Pinned(*place))
 
 
-def show(opened: Opened, forward: ForwardPass, changed: ForwardPass, holds: Held) -> None:
+def show(opened: Opened, forward: ForwardPass, changed: ForwardPass, holds: Pinned) -> None:
     """The held cell in words, and a button for each way to change it in the chosen layer."""
     at = page_context().choice
     if holds.query is None or holds.key is None:
