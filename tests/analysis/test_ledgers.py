@@ -247,10 +247,10 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass
         close(way.after, normed(found, part.name, way) if is_post else way.before + added)
 
         rows = stream_terms(way)
-        assert ("what it writes, normed" in rows) == (way.where == "sandwich")
-        assert ("the stream after: that, normed" in rows) == is_post
+        assert ("attention output, normed" in rows) == (way.where == "sandwich")
+        assert ("stream after: the sum, normed" in rows) == is_post
         close(list(rows.values())[-1], way.after)
-        *_, written, before, after = [v for k, v in rows.items() if "after: that, normed" not in k]
+        *_, written, before, after = [v for k, v in rows.items() if "after: the sum, normed" not in k]
         close(written, added)
         close(before + written, after)
 

@@ -107,7 +107,7 @@ def test_the_look_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
     adjust(visitor)
     legend = visitor.widget(HEAD).locator(".legend")
     take(visitor, "colours", "Row")
-    expect(legend).to_contain_text("largest of its row")
+    expect(legend).to_contain_text("maximum of the row")
     seen = visitor.changed(HEAD, seen)
     page.keyboard.press("Escape")
     expect(visitor.point(HEAD, 2, 3)).to_have_text(value)

@@ -17,7 +17,7 @@ def test_a_head_names_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: Ope
     visitor = open_demo("grid", "small")
     page, sentence = visitor.page, visitor.point("grid", 1, 2)
     largest = float((heads(2, 4, 12, 12) * causal(12))[1, 2].max())
-    expect(sentence).to_contain_text(f"layer 1, head 2: largest weight {largest:.3f}")
+    expect(sentence).to_contain_text(f"layer 1, head 2: maximum weight {largest:.3f}")
     visitor.pick("grid", layer=1, head=3)
     expect(page.get_by_text("told (1, 3), run 2")).to_be_visible()
     visitor.pick("grid", layer=1, head=3)  # it is the one that is chosen

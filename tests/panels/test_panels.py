@@ -86,10 +86,10 @@ def finder(page: Panel) -> None:
     )
 
 
-def likeness(page: Panel) -> None:
+def similarity(page: Panel) -> None:
     state = page.at.session_state
-    made = page.made["likeness"]
-    row = page.picture("likeness")[state["layer"] * page.made["every"][0].shape[0] + state["head"]]
+    made = page.made["similarity"]
+    row = page.picture("similarity")[state["layer"] * page.made["every"][0].shape[0] + state["head"]]
     torch.testing.assert_close(torch.from_numpy(row).float(), made, rtol=2e-4, atol=2e-4)
 
 
@@ -233,7 +233,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("attention/masks", {"example": "A padded batch"}, masks, MOST),
     ("attention/masks", {"example": "I am a student"}, student, ("letters",)),
     ("attention/heads", {"side": "Finder"}, finder, MOST),
-    ("attention/heads", {"side": "Likeness"}, likeness, MOST),
+    ("attention/heads", {"side": "Similarity"}, similarity, MOST),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, rollout, MOST),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, flow, MOST),
     ("generation/generate", {}, writing, WRITING),

@@ -117,13 +117,13 @@ def test_what_is_pasted_makes_what_is_seen(
 def test_what_the_lines_leave_out_is_said(small_models: Path) -> None:
     opened, folder = entries.open_model("letters"), small_models / "letters"
     forward = run_text(opened, "the cat")
-    said = "# The plain weights of layer 1, head 2, before what Adjust does to them."
+    said = "# The raw weights of layer 1, head 2, without the display options."
     assert snippets.head_script(forward, folder, D, 1, 2, adjusted=True).splitlines()[0] == said
-    assert "Adjust" not in snippets.head_script(forward, folder, D, 1, 2)
+    assert "display options" not in snippets.head_script(forward, folder, D, 1, 2)
     edits = (PresetMask(D, 0, "none", 1), AblateHead(D, 0, 1))
     passed = edited(opened, forward, edits)
     code = two(forward, passed.forward, folder, passed.in_core)
-    assert "# Not made here, as they hold tensors of their own: 1 of the edits." in code
+    assert "# Left out, since they hold tensors: 1 of the edits." in code
 
 
 def test_heads_of_two_models_over_other_tokens_have_no_difference(small_models: Path) -> None:

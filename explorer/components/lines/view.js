@@ -240,10 +240,10 @@ function tell(state, pointed) {
   const parts = side ? {column: data.columns[at], row: data.rows[best[1]]}
     : {row: data.rows[at], column: data.columns[best[1]]};
   if (best[1] < 0) {
-    say(line, side ? "no drawn head looks at {column}" : "{row} looks at nothing", parts);
+    say(line, side ? "no drawn head attends to {column}" : "{row} attends to nothing", parts);
     return;
   }
-  say(line, (side ? "{column} is looked at most by {row}" : "{row} attends most to {column}") +
+  say(line, (side ? "{column} is attended to most by {row}" : "{row} attends most to {column}") +
     `: {value}, ${data.names[best[2]]}`, {...parts, value: number(best[0], data)});
 }
 
@@ -273,8 +273,8 @@ function show(state) {
   root.querySelector(".length").style.height = `${length}px`;
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
   canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +
-    `${data.columns.length} ${data.words.column} tokens. Arrow keys walk, Escape lets go.`);
-  const end = data.scaling === "all" ? number(data.top, data) : `the largest of its ${data.scaling}`;
+    `${data.columns.length} ${data.words.column} tokens. Arrow keys move, Escape unpins.`);
+  const end = data.scaling === "all" ? number(data.top, data) : `the maximum of the ${data.scaling}`;
   const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;
   root.querySelector(".notes").textContent = `opacity: ${full} ÷ √heads drawn` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");

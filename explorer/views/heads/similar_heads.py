@@ -110,7 +110,7 @@ def _draw_matrix(context: PageContext, pairs: PairwiseDivergence, order: str) ->
             1 - pairs.divergence[places][:, places],
             names,
             names,
-            key="likeness",
+            key="similarity",
             written=(names if len(heads) <= MOST_IN_WORDS else short, short),
             selected=None if own is None else (own, own),
             on_pick=pick,
