@@ -87,7 +87,7 @@ def adjust_head(
     """One matrix (rows, columns): of this head, or of the heads of one or all layers combined.
 
     One head after another, so memory grows with queries × keys, whatever the heads and layers.
-    `report` is told the share that is done, where it takes long.
+    `report` is called with the share that is done.
     """
     of = forward.part(part)
     layers = range(of.layers) if options.all_layers else [layer]

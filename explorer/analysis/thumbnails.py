@@ -1,4 +1,4 @@
-"""Every head of a pass small enough to be drawn at once, and never all of them large."""
+"""Thumbnails of every head of a forward pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.functional import max_pool2d, pad
 from explorer.inference.forward_pass import ForwardPass
 
 SIDE = 32
-"""The most cells a small picture has along one side."""
+"""The most cells of a thumbnail along one side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ _made: WeakKeyDictionary[ForwardPass, dict[str, Thumbnails]] = WeakKeyDictionary
 
 
 def thumbnails_of(forward: ForwardPass, part: str) -> Thumbnails:
-    """Those of one kind of attention, kept as long as the reading is.
+    """Those of one kind of attention, kept as long as the forward pass is.
 
     Made head by head: time grows with layers × heads × tokens², memory does not.
     """
@@ -58,7 +58,7 @@ def cells_pooled(queries: int, keys: int) -> int:
 
 
 def largest_of(weights: Tensor, n: int) -> Tensor:
-    """The largest of every n × n weights (…, q, k): a mean would lose the strongest line."""
+    """The largest of every n × n weights (…, q, k): a mean would lose thin lines."""
     small = torch.nan_to_num(weights.detach().float(), nan=0.0).clamp_min(0)
     if n == 1:
         return small

@@ -19,8 +19,8 @@ EXAMPLES = {
     STUDENT: "A start token and four words in a decoder: each attends to itself and to earlier "
     "ones.",
     YOURS: "Your sentence alone, as the model gets it: no padding is needed.",
-    BATCH: "Your sentence in one batch with its own beginning. Both rows must have one length, so "
-    "the shorter one, shown here, is filled with padding.",
+    BATCH: "Your sentence in one batch with its own beginning. The texts of a batch have the same "
+    "length, so the shorter one, shown here, is padded.",
 }
 
 

@@ -65,7 +65,7 @@ def inputs_of(forward: ForwardPass) -> dict[str, tuple[Token, ...]]:
 
 
 def segments_of(forward: ForwardPass) -> list[int]:
-    """Which sentence a token is of, for a model that is told."""
+    """The segment ID of each token, for a model with segment embeddings."""
     most = forward.config.n_segments - 1
     return [min(token.segment, most) for token in forward.tokens] if most > 0 else []
 
@@ -77,7 +77,7 @@ def kinds_of(edits: Sequence[Edit]) -> list[str]:
 
 
 def is_short(edit: Edit) -> bool:
-    """Whether one line holds it: an edit with a mask or a value of another pass is long."""
+    """Whether it fits on one line: an edit with a tensor does not."""
     return not any(isinstance(value, Tensor) for value in vars(edit).values())
 
 

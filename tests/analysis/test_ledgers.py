@@ -250,7 +250,7 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass
         assert ("attention output, normed" in rows) == (way.where == "sandwich")
         assert ("stream after: the sum, normed" in rows) == is_post
         close(list(rows.values())[-1], way.after)
-        *_, written, before, after = [v for k, v in rows.items() if "after: the sum, normed" not in k]
+        *_, written, before, after = [v for k, v in rows.items() if "sum, normed" not in k]
         close(written, added)
         close(before + written, after)
 

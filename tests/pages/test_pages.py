@@ -198,7 +198,8 @@ def test_masks_say_what_this_attention_adds_and_lacks(
         assert "**No causal mask: " in said(apps.page("attention/masks", part=part))
     words_model(tmp_path, "far", positions="alibi")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    assert "The scores include the bias that positions add." in said(apps.page("attention/masks", model="far"))
+    far = said(apps.page("attention/masks", model="far"))
+    assert "The scores include the bias that positions add." in far
 
 
 def test_a_model_without_a_head_writes_nothing(

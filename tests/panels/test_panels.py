@@ -89,7 +89,8 @@ def finder(page: Panel) -> None:
 def similarity(page: Panel) -> None:
     state = page.at.session_state
     made = page.made["similarity"]
-    row = page.picture("similarity")[state["layer"] * page.made["every"][0].shape[0] + state["head"]]
+    heads = page.made["every"][0].shape[0]
+    row = page.picture("similarity")[state["layer"] * heads + state["head"]]
     torch.testing.assert_close(torch.from_numpy(row).float(), made, rtol=2e-4, atol=2e-4)
 
 

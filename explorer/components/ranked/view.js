@@ -28,7 +28,7 @@ function pick(state, item) {
 
 function tell({line}, item) {
   line.classList.toggle("idle", !item);
-  line.textContent = !item ? "Point at a head to read its metric; click to choose it."
+  line.textContent = !item ? "Point at a head to read its value; click to choose it."
     : `${item.place}: ${title(item.at)}, ${item.value}; maximum weight ` +
       `${number(item.top, WEIGHT)}`;
 }

@@ -73,7 +73,9 @@ def choose_display(context: PageContext) -> DisplayOptions:
     KEPT.settle(chosen)
     options = _options(context, chosen, names)
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.popover("Adjust", icon=":material/tune:", key="adjust", on_change="rerun") as panel:
+        with st.popover(
+            "Display options", icon=":material/tune:", key="adjust", on_change="rerun"
+        ) as panel:
             if panel.open:
                 _draw_controls(context, chosen, names)
         st.caption(options_summary(options), width="stretch")

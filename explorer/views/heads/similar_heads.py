@@ -68,7 +68,7 @@ def draw_similarity(context: PageContext) -> None:
     layer, head = pairs.heads[-1]
     short = f"{layer}.{head} is layer {layer}, head {head}"
     st.markdown(
-        f"**All pairs of {len(pairs.heads)} heads** · {short}; click to choose a row's head"
+        f"**All pairs of {len(pairs.heads)} heads** · {short}; a click chooses the row's head"
     )
     if len(pairs.heads) < len(found.heads):
         layers = ", ".join(map(str, sorted({layer for layer, _ in pairs.heads})))

@@ -167,7 +167,7 @@ def links_from(found: Pinned) -> None:
     labels = {
         "head_steps": "This head, step by step",
         "query_key": f"Query and key of {what}",
-        "interventions": "Intervene on the pinned cell" if found.is_cell else "Intervene",
+        "interventions": f"Interventions on {'the pinned cell' if found.is_cell else 'this head'}",
     }
     with st.container(horizontal=True):
         for name, label in labels.items():

@@ -13,7 +13,8 @@ OWN = HEADS.index((SHAKESPEARE.layer, SHAKESPEARE.head))
 
 
 def finder(visitor: Visitor) -> list[Claim]:
-    place, of, value = said(visitor, r"Rank (\d+) of (\d+) by previous-token score, highest first: ([\d.]+)")
+    ranked = r"Rank (\d+) of (\d+) by previous-token score, highest first: ([\d.]+)"
+    place, of, value = said(visitor, ranked)
     every = torch.stack([SHAKESPEARE.at(*at).weights.diagonal(-1).mean() for at in HEADS])
     return [
         Claim("place", place, 1 + int((every > every[OWN]).sum())),

@@ -111,6 +111,8 @@ def statistics(layer: int, head: int) -> dict[str, float]:
     copies = {i: at for i, at in copies.items() if at}
     text = range(1, n)  # the first is the start token
     mirrored = [(i, n - i) for i in text if n - i <= i]
+    induction = sum(float(w[i, j + 1]) for i, at in copies.items() for j in at)
+    duplicate = sum(float(w[i, j]) for i, at in copies.items() for j in at)
     return {
         "Normalized entropy": sum(entropy[i] / math.log(i + 1) for i in text) / (n - 1),
         "Entropy": sum(entropy) / n,
@@ -120,8 +122,8 @@ def statistics(layer: int, head: int) -> dict[str, float]:
         "Previous-token score": float(w.diagonal(-1).mean()),
         "First-token score": float(w[:, 0].mean()),
         "Special-token score": float(w[:, 0].mean()),
-        "Induction score": sum(float(w[i, j + 1]) for i, at in copies.items() for j in at) / len(copies),
-        "Duplicate-token score": sum(float(w[i, j]) for i, at in copies.items() for j in at) / len(copies),
+        "Induction score": induction / len(copies),
+        "Duplicate-token score": duplicate / len(copies),
         "Diagonal score": sum(float(w[i, i]) for i in text) / len(text),
         "Anti-diagonal score": sum(float(w[at]) for at in mirrored) / len(mirrored),
     }
