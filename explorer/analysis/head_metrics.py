@@ -27,78 +27,62 @@ class HeadMetric:
 
     name: str
     title: str
-    unit: str
     meaning: str
+    unit: str = "weight"
     top: float | None = 1.0
-    same_text: bool = False
-    """Has a meaning only where queries and keys are the same tokens."""
 
 
 _METRICS = (
     HeadMetric(
         "spread",
         "Normalized entropy",
-        "of the maximum",
         "The entropy of a row over the logarithm of the number of its visible keys: 1 is uniform "
         "attention, 0 is all weight on one key. Rows with a single visible key are left out.",
+        "of the maximum",
     ),
-    HeadMetric("entropy", "Entropy", "nats", "−Σ w ln w of a row: 0 is one key.", None),
-    HeadMetric("largest", "Maximum weight", "weight", "The largest weight of a row."),
+    HeadMetric(
+        "entropy", "Entropy", "−Σ w ln w of a row: 0 is all weight on one key.", "nats", None
+    ),
+    HeadMetric("largest", "Maximum weight", "The largest weight of a row."),
     HeadMetric(
         "distance",
         "Mean distance",
-        "tokens",
         "The mean of |query − key| in tokens, weighted by attention.",
+        "tokens",
         None,
-        same_text=True,
     ),
-    HeadMetric(
-        "itself",
-        "Current-token score",
-        "weight",
-        "The weight on the query's own token.",
-        same_text=True,
-    ),
+    HeadMetric("itself", "Current-token score", "The weight on the query's own token."),
     HeadMetric(
         "previous",
         "Previous-token score",
-        "weight",
         "The weight on the token before; the first row, which has none, is left out.",
-        same_text=True,
     ),
-    HeadMetric("first", "First-token score", "weight", "The weight on the first token."),
+    HeadMetric("first", "First-token score", "The weight on the first token."),
     HeadMetric(
         "special",
         "Special-token score",
-        "weight",
         "The weight on special tokens, such as start and end.",
     ),
     HeadMetric(
         "induction",
         "Induction score",
-        "weight",
         "The weight on the tokens that followed earlier occurrences of the query's token. Rows "
         "without an earlier occurrence are left out.",
-        same_text=True,
     ),
     HeadMetric(
         "duplicate",
         "Duplicate-token score",
-        "weight",
         "The weight on earlier occurrences of the query's token. Rows without one are left out.",
-        same_text=True,
     ),
     HeadMetric(
         "diagonal",
         "Diagonal score",
-        "weight",
         "The weight of query i on key i, special tokens not counted. Rows whose key is masked "
         "are left out.",
     ),
     HeadMetric(
         "anti_diagonal",
         "Anti-diagonal score",
-        "weight",
         "The weight of query i on key n − 1 − i of n, special tokens not counted. Rows whose key "
         "is masked are left out.",
     ),

@@ -26,10 +26,11 @@ ROLLOUT = (
     f"{SOURCE}"
 )
 FLOW = (
-    "Flow is the maximum flow from each input token up to the token, with the weights of the same "
-    "graph as capacities. Input tokens share edges, so flows need not sum to 1; in deep models "
-    "nearly all of it gets through. Rollout sums to 1 over the input tokens; weight is the mean "
-    f"over the heads of the last layer alone. Each row has its own colour scale. {SOURCE}"
+    "Flow is the maximum flow from each input token up to the token; the capacities of a layer are "
+    "½ mean attention weights over the heads + ½ identity, as in rollout. Input tokens share "
+    "edges, so flows need not sum to 1, and in deep models each comes close to 1. Rollout sums to "
+    "1 over the input tokens; weight is the mean over the heads of the last layer alone. Each row "
+    f"has its own colour scale. {SOURCE}"
 )
 TOO_MANY = (
     "Up to {edges:,} edges from each of {inputs:,} input tokens take too long to solve: edges × "
