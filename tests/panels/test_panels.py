@@ -47,9 +47,9 @@ def pair(page: Panel) -> None:
     page.says(made["products"].sum(), made["weights"].max())
     rows = dict(zip(page.at.table[1].value["step"], page.at.table[1].value["value"], strict=True))
     number = int(str(page.at.selectbox(key="number").value))
-    assert rows["all keys: what this head writes"] == three(float(made["written"][number]))
+    assert rows["all keys: output of this head"] == three(float(made["written"][number]))
     mine = three(float(made["for_this_key"][number]))
-    assert rows["this key, weight × value × W_O"] == mine
+    assert rows["this key: weight × value × W_O"] == mine
 
 
 def lens(page: Panel) -> None:
