@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -23,49 +22,27 @@ CELLS_COMPARED = 100_000_000
 HEADS_COMPARED = 256
 """With more of them the picture would have less than two pixels a head."""
 
-LayerHead = tuple[int, int]
-"""A layer and a head of it."""
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedRows:
-    """The `weights` (n, r, k) of these heads in the compared `rows`, out of `of_rows` in all."""
-
-    heads: tuple[LayerHead, ...]
-    weights: Tensor
-    rows: tuple[int, ...]
-    of_rows: int
-
 
 def layers_compared(layers: int, heads: int) -> tuple[int, ...]:
     """Evenly spaced layers, the last among them, with at most HEADS_COMPARED heads together."""
     return _evenly(layers, max(1, HEADS_COMPARED // heads))
 
 
-def compared_rows(forward: ForwardPass, part: str) -> Iterator[ComparedRows]:
-    """The rows that are compared, one layer after another; fully masked rows are left out."""
-    shape = forward.part(part)
-    layers = range(shape.layers)
-    queries, keys = len(forward.rows(part)), len(forward.columns(part))
-    visible = torch.ones(queries, dtype=torch.bool)
-    for layer in layers:
-        visible &= forward.mask(part, layer).any(-1)
-    seeing = visible.nonzero()[:, 0].tolist()
-    n = min(len(layers) * shape.heads, HEADS_COMPARED)
+def rows_compared(forward: ForwardPass, part: str) -> tuple[int, ...]:
+    """Evenly spaced rows for at most CELLS_COMPARED; fully masked rows are left out."""
+    shape, keys = forward.part(part), len(forward.columns(part))
+    masks = [forward.mask(part, layer).any(-1) for layer in range(shape.layers)]
+    visible = torch.stack(masks).all(0).nonzero()[:, 0].tolist()
+    n = min(shape.layers * shape.heads, HEADS_COMPARED)
     most = max(1, CELLS_COMPARED // max(1, n * n // 2 * keys))
-    rows = [seeing[at] for at in _evenly(len(seeing), most)]
-    for layer in layers:
-        kept = torch.cat([weights[:, rows].float() for weights in forward.some_heads(part, layer)])
-        names = tuple((layer, head) for head in range(shape.heads))
-        yield ComparedRows(names, kept, tuple(rows), queries)
+    return tuple(visible[at] for at in _evenly(len(visible), most))
 
 
-def join_rows(found: Sequence[ComparedRows]) -> ComparedRows:
-    """The heads of several layers together."""
-    names = tuple(name for each in found for name in each.heads)
-    return ComparedRows(
-        names, torch.cat([each.weights for each in found]), found[0].rows, found[0].of_rows
-    )
+def rows_of_heads(forward: ForwardPass, part: str, rows: Sequence[int]) -> Iterator[Tensor]:
+    """These rows of every head of a layer, (heads, r, k), one layer after another."""
+    for layer in range(forward.part(part).layers):
+        heads = forward.some_heads(part, layer)
+        yield torch.cat([weights[:, list(rows)].float() for weights in heads])
 
 
 def _evenly(count: int, most: int) -> tuple[int, ...]:

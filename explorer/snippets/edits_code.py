@@ -15,7 +15,7 @@ from explorer.snippets.pass_code import (
     model_lines,
     pass_lines,
     pasted,
-    segments_of,
+    segment_ids,
 )
 from models.interventions import Edit
 
@@ -88,7 +88,7 @@ def cuts(
 
 def _given(forward: ForwardPass, edits: Sequence[Edit], last: str) -> str:
     """What `trace` is given: the text, and one edit more."""
-    segments = ", segments=segments" if segments_of(forward) else ""
+    segments = ", segments=segments" if segment_ids(forward) else ""
     made = "*edits, " if any(map(is_short, edits)) else ""
     return f"model, {', '.join(inputs_of(forward))}{segments}, edits=[{made}{last}]"
 

@@ -37,7 +37,7 @@ def pass_lines(
     short = [repr(edit) for edit in edits if is_short(edit)]
     left_out = len(edits) - len(short)
     missing = f"# Left out, since they hold tensors: {left_out} of the edits."
-    segments = [segments_of(one) for one in batch] if segments_of(batch[0]) else []
+    segments = [segment_ids(one) for one in batch] if segment_ids(batch[0]) else []
     given = ", ".join(inputs_of(batch[0]))
     with_segments = ", segments=segments" if segments else ""
     return [
@@ -64,7 +64,7 @@ def inputs_of(forward: ForwardPass) -> dict[str, tuple[Token, ...]]:
     return {"ids": forward.tokens}
 
 
-def segments_of(forward: ForwardPass) -> list[int]:
+def segment_ids(forward: ForwardPass) -> list[int]:
     """The segment ID of each token, for a model with segment embeddings."""
     most = forward.config.n_segments - 1
     return [min(token.segment, most) for token in forward.tokens] if most > 0 else []

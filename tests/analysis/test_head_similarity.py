@@ -13,11 +13,11 @@ from torch import Tensor
 
 from explorer.analysis import head_similarity
 from explorer.analysis.head_similarity import (
-    compared_rows,
     divergence_matrix,
-    join_rows,
     js_divergence,
     pairwise_divergence,
+    rows_compared,
+    rows_of_heads,
     similarity_order,
 )
 from explorer.catalog import entries
@@ -80,17 +80,15 @@ def opened(small_models: Path) -> Opened:
 def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forward = run_text(opened, "the cat and the hat")
-    found = join_rows(list(compared_rows(forward, "decoder.self_attn")))
-    assert found.heads == tuple((layer, head) for layer in range(2) for head in range(4))
-    assert len(found.rows) == found.of_rows == len(forward.target)
-    whole = forward.all_weights("decoder.self_attn").flatten(0, 1)
-    assert torch.allclose(found.weights, whole)
+    forward, part = run_text(opened, "the cat and the hat"), "decoder.self_attn"
     keys = len(forward.target)
+    assert rows_compared(forward, part) == tuple(range(keys))
+    found = torch.cat(list(rows_of_heads(forward, part, range(keys))))
+    assert torch.allclose(found, forward.all_weights(part).flatten(0, 1))
     monkeypatch.setattr(head_similarity, "CELLS_COMPARED", 8 * 8 // 2 * keys * 3)
-    found = join_rows(list(compared_rows(forward, "decoder.self_attn")))
-    assert found.rows == (0, round((keys - 1) / 2), keys - 1)
-    assert found.weights.shape == (8, 3, keys)
+    some = (0, round((keys - 1) / 2), keys - 1)
+    assert rows_compared(forward, part) == some
+    assert torch.equal(torch.cat(list(rows_of_heads(forward, part, some))), found[:, list(some)])
     monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 12)
     assert head_similarity.layers_compared(9, 4) == (0, 4, 8)
     assert head_similarity.layers_compared(3, 4) == (0, 1, 2)
@@ -104,8 +102,8 @@ def test_rows_that_see_nothing_are_left_out(
     mask = torch.ones(n, n, dtype=torch.bool).tril()
     monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
     mask[1] = False
-    (first, *_) = compared_rows(forward, "decoder.self_attn")
-    assert first.rows == (0, *range(2, n))
+    assert rows_compared(forward, "decoder.self_attn") == (0, *range(2, n))
     mask[:] = False
-    (first, *_) = compared_rows(forward, "decoder.self_attn")
-    assert bool(js_divergence(first.weights[0], first.weights).isnan().all())
+    assert rows_compared(forward, "decoder.self_attn") == ()
+    none = next(rows_of_heads(forward, "decoder.self_attn", ()))
+    assert bool(js_divergence(none[0], none).isnan().all())

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import product
 
 import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis import head_similarity
 from explorer.analysis.head_metrics import ranking
-from explorer.analysis.head_similarity import ComparedRows, LayerHead
+from explorer.analysis.head_similarity import (
+    divergence_matrix,
+    js_divergence,
+    layers_compared,
+    pairwise_divergence,
+    rows_compared,
+    rows_of_heads,
+    similarity_order,
+)
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
@@ -35,57 +42,48 @@ MEANING = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class PairwiseDivergence:
-    """The divergence (n, n) of every two of these `heads`, and their order by similarity."""
-
-    heads: tuple[LayerHead, ...]
-    divergence: Tensor
-    order: tuple[int, ...]
-
-
 def draw_similarity(context: PageContext) -> None:
-    """The heads most similar to the chosen one, then the matrix of all."""
-    at, part = context.choice, context.part
+    """The heads most similar to the chosen one, then the matrix of all pairs."""
+    at, forward, part = context.choice, context.forward, context.part
     if part.layers * part.heads == 1:
         say("This attention has a single head: there is no other to compare it with.")
         return
-    found = _rows(context)
-    if not found.rows:
+    rows, count = rows_compared(forward, at.part), len(forward.rows(at.part))
+    if not rows:
         say(NO_VISIBLE_KEYS)
         return
     order = one_of("Order of the heads", "arranged", (BY_LAYER, BY_SIMILARITY))
-    rows = f"All {found.of_rows:,} rows of your text are compared."
-    if len(found.rows) < found.of_rows:
-        rows = (
-            f"{len(found.rows):,} of {found.of_rows:,} rows are compared, evenly spaced; fully "
-            "masked rows are left out."
+    compared = f"All {count:,} rows of your text are compared."
+    if len(rows) < count:
+        compared = (
+            f"{len(rows):,} of {count:,} rows are compared, evenly spaced; fully masked rows are "
+            "left out."
         )
-    st.caption(f"{MEANING} {rows}")
+    st.caption(f"{MEANING} {compared}")
     st.markdown(f"**Most similar to layer {at.layer}, head {at.head}**")
-    _draw_nearest(context, found)
-    pairs = _pairs(context, found)
-    layer, head = pairs.heads[-1]
-    short = f"{layer}.{head} is layer {layer}, head {head}"
-    st.markdown(
-        f"**All pairs of {len(pairs.heads)} heads** · {short}; a click chooses the row's head"
-    )
-    if len(pairs.heads) < len(found.heads):
-        layers = ", ".join(map(str, sorted({layer for layer, _ in pairs.heads})))
-        st.caption(f"Of {len(found.heads):,} heads those of layers {layers} are drawn.")
-    _draw_matrix(context, pairs, order)
+    weights = _weights(context, rows)
+    _draw_nearest(context, weights)
+    layers = layers_compared(part.layers, part.heads)
+    heads = list(product(layers, range(part.heads)))
+    last, head = heads[-1]
+    short = f"{last}.{head} is layer {last}, head {head}"
+    st.markdown(f"**All pairs of {len(heads)} heads** · {short}; a click chooses the row's head")
+    if len(layers) < part.layers:
+        every, some = part.layers * part.heads, ", ".join(map(str, layers))
+        st.caption(f"Of {every:,} heads those of layers {some} are drawn.")
+    divergence, by_similarity = _divergence(context, weights, layers)
+    places = by_similarity if order == BY_SIMILARITY else list(range(len(heads)))
+    _draw_matrix(context, divergence[places][:, places], [heads[place] for place in places])
     here = at.part, at.layer, at.head
     widgets.code(
-        head_similarity.js_divergence,
-        pasted=lambda: similarity_script(
-            context.forward, context.folder, here, found.rows, found.of_rows
-        ),
+        js_divergence,
+        pasted=lambda: similarity_script(forward, context.folder, here, rows, count),
     )
 
 
-def _draw_nearest(context: PageContext, found: ComparedRows) -> None:
-    own = found.heads.index((context.choice.layer, context.choice.head))
-    similarity = 1 - head_similarity.js_divergence(found.weights[own], found.weights)
+def _draw_nearest(context: PageContext, weights: Tensor) -> None:
+    own = context.choice.layer * context.part.heads + context.choice.head
+    similarity = 1 - js_divergence(weights[own], weights)
     similarity[own] = torch.nan  # it is not compared with itself
     places = ranking(similarity.reshape(context.part.layers, -1))
     if not places:
@@ -94,9 +92,7 @@ def _draw_nearest(context: PageContext, found: ComparedRows) -> None:
     head_strip(context, places[:NEAREST], len(places), key="nearest_heads")
 
 
-def _draw_matrix(context: PageContext, pairs: PairwiseDivergence, order: str) -> None:
-    places = list(pairs.order) if order == BY_SIMILARITY else list(range(len(pairs.heads)))
-    heads = [pairs.heads[place] for place in places]
+def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int, int]]) -> None:
     names = [f"layer {layer} · head {head}" for layer, head in heads]
     short = [f"{layer}.{head}" for layer, head in heads]
     chosen = (context.choice.layer, context.choice.head)
@@ -107,7 +103,7 @@ def _draw_matrix(context: PageContext, pairs: PairwiseDivergence, order: str) ->
 
     with st.container(width=WIDTH):
         cells(
-            1 - pairs.divergence[places][:, places],
+            1 - divergence,
             names,
             names,
             key="similarity",
@@ -122,32 +118,29 @@ def _draw_matrix(context: PageContext, pairs: PairwiseDivergence, order: str) ->
         )
 
 
-def _rows(context: PageContext) -> ComparedRows:
-    """The rows that are compared, of every head."""
+def _weights(context: PageContext, rows: tuple[int, ...]) -> Tensor:
+    """These rows of all heads, (layers × heads, r, k)."""
     forward, part = context.forward, context.part
 
-    def make() -> ComparedRows:
-        steps = head_similarity.compared_rows(forward, part.name)
-        return head_similarity.join_rows(
-            with_bar(steps, part.layers, "Computing the weights, by layer")
-        )
+    def make() -> Tensor:
+        steps = rows_of_heads(forward, part.name, rows)
+        return torch.cat(with_bar(steps, part.layers, "Computing the weights, by layer"))
 
     key = ("compared rows", part.name, input_key(forward))
-    return kept(context.opened, key, make, lambda made: made.weights.nbytes)
+    return kept(context.opened, key, make, lambda made: made.nbytes)
 
 
-def _pairs(context: PageContext, found: ComparedRows) -> PairwiseDivergence:
+def _divergence(
+    context: PageContext, weights: Tensor, layers: tuple[int, ...]
+) -> tuple[Tensor, list[int]]:
+    """The divergence (n, n) of every two heads of these layers, and their order by similarity."""
     part = context.part
-    layers = head_similarity.layers_compared(part.layers, part.heads)
 
-    def make() -> PairwiseDivergence:
-        chosen = [at for at, (layer, _) in enumerate(found.heads) if layer in layers]
-        rows = head_similarity.pairwise_divergence(found.weights[chosen])
-        divergence = head_similarity.divergence_matrix(
-            with_bar(rows, len(chosen), "Comparing the heads")
-        )
-        order = tuple(head_similarity.similarity_order(divergence))
-        return PairwiseDivergence(tuple(found.heads[at] for at in chosen), divergence, order)
+    def make() -> tuple[Tensor, list[int]]:
+        some = weights.unflatten(0, (part.layers, part.heads))[list(layers)].flatten(0, 1)
+        steps = pairwise_divergence(some)
+        divergence = divergence_matrix(with_bar(steps, len(some), "Comparing the heads"))
+        return divergence, similarity_order(divergence)
 
     key = ("similarity", part.name, input_key(context.forward))
-    return kept(context.opened, key, make, lambda made: made.divergence.nbytes)
+    return kept(context.opened, key, make, lambda made: made[0].nbytes)
