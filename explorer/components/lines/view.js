@@ -96,7 +96,7 @@ function chips(state) {
   root.querySelector(".heads").replaceChildren(...active.map((on, head) => {
     const button = element("button"), dot = element("span", "dot");
     button.type = "button";
-    button.title = "Click to draw or drop this head, double-click to draw it alone";
+    button.title = "Click to show or hide this head, double-click to show it alone";
     button.style.setProperty("--hue", hueOf(state, head));
     button.setAttribute("aria-pressed", String(on));
     // Many chips stand in few lines when only the number is written on them.
@@ -276,7 +276,7 @@ function show(state) {
     `${data.columns.length} ${data.words.column} tokens. Arrow keys move, Escape unpins.`);
   const end = data.scaling === "all" ? number(data.top, data) : `the maximum of the ${data.scaling}`;
   const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;
-  root.querySelector(".notes").textContent = `opacity: ${full} ÷ √heads drawn` +
+  root.querySelector(".notes").textContent = `opacity: ${full} ÷ √(heads drawn)` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");
   paint(state);
 }
