@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.export.figure_data import Taken
+from explorer.export.figure_data import FigureData
 from explorer.views.shared import export_panel
 from tests.served import ROOT
 
@@ -32,16 +32,16 @@ def views(at: AppTest) -> set[str | None]:
     return {view.key for view in at.get("bidi_component")}
 
 
-def taken(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> Taken:
-    """What a page gives to take away."""
-    made: list[Taken] = []
+def exported(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> FigureData:
+    """What a page exports."""
+    made: list[FigureData] = []
 
-    def keep(taken: Taken) -> list[object]:
-        made.append(taken)
+    def keep(data: FigureData) -> list[object]:
+        made.append(data)
         return []
 
-    monkeypatch.setattr(export_panel, "_ways", keep)
-    at.session_state["take_away"] = True
+    monkeypatch.setattr(export_panel, "file_formats", keep)
+    at.session_state["export"] = True
     at.run()
     assert not at.exception
     return made[-1]

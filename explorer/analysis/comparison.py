@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from explorer.analysis.head_similarity import apart
+from explorer.analysis.head_similarity import js_divergence
 
 
 class DifferentSizesError(ValueError):
@@ -31,7 +31,7 @@ def map_divergence(first: Tensor, second: Tensor, rows: Tensor) -> float:
     """
     if not rows.any():
         return float("nan")
-    return float(apart(first[rows].double(), second[rows].double()[None])[0])
+    return float(js_divergence(first[rows].double(), second[rows].double()[None])[0])
 
 
 def common_scale(*maps: Tensor) -> float:

@@ -15,7 +15,7 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from explorer.analysis.head_metrics import HeadStatistics
+from explorer.analysis.head_metrics import HeadMetrics
 from explorer.analysis.singular_values import SMALLEST_SIDE, passes_for_noise
 from explorer.analysis.weight_statistics import Summary
 from explorer.text.labels import cut
@@ -233,7 +233,7 @@ def _sample(found: Sequence[Summary]) -> list[str]:
     return [names[at * (len(names) - 1) // (SAMPLED - 1)] for at in range(SAMPLED)]
 
 
-def of_attention(found: Sequence[HeadStatistics]) -> list[Finding]:
+def of_attention(found: Sequence[HeadMetrics]) -> list[Finding]:
     """Whether heads look everywhere equally: the sign of weights that were read wrongly."""
     spread = {each.part: each.values["spread"] for each in found}
     known = {part: values for part, values in spread.items() if not bool(values.isnan().all())}

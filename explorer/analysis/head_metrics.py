@@ -1,8 +1,7 @@
-"""What each head does with a text, in numbers: how spread its looks are, and where they go.
+"""Head metrics: how spread the attention of each head over a text is, and where it goes.
 
-Every statistic is a mean over the rows (queries) of a head. A row that may see nothing
-has no looks and is left out; how many that are is said. Layer by layer, and in a layer
-only as many heads at a time as fit a fixed memory.
+Every metric is a mean over the rows (queries) of a head, without fully masked rows. Computed
+layer by layer, and in a layer only as many heads at a time as fit a fixed memory.
 
 Induction and duplicate heads are those of Olsson et al. 2022, In-context Learning and
 Induction Heads, and Wang et al. 2022, Interpretability in the Wild, section 3.
@@ -23,91 +22,79 @@ from explorer.text.number_format import three
 
 
 @dataclass(frozen=True)
-class Statistic:
+class HeadMetric:
     """One number of a head. `top` ends its scale, None where the values do."""
 
     name: str
     title: str
-    unit: str
     meaning: str
+    unit: str = "weight"
     top: float | None = 1.0
-    same_text: bool = False
-    """Has a meaning only where rows and columns are the same tokens."""
 
 
-STATISTICS = {
-    each.name: each
-    for each in (
-        Statistic(
-            "spread",
-            "Entropy share",
-            "of the most possible",
-            "The entropy of a row over the logarithm of how many keys it sees: 1 looks at all "
-            "of them equally, 0 at one. Rows that see a single key are left out.",
-        ),
-        Statistic("entropy", "Entropy", "nats", "−Σ w ln w of a row: 0 looks at one key.", None),
-        Statistic("largest", "Largest", "weight", "The largest weight of a row."),
-        Statistic(
-            "distance",
-            "Distance",
-            "tokens",
-            "How far away the looks go, in tokens: the mean of |query − key|, weighted.",
-            None,
-            same_text=True,
-        ),
-        Statistic("itself", "Itself", "weight", "The weight on the own token.", same_text=True),
-        Statistic(
-            "previous",
-            "Previous",
-            "weight",
-            "The weight on the token before; the first row has none and is left out.",
-            same_text=True,
-        ),
-        Statistic("first", "First", "weight", "The weight on the first token."),
-        Statistic(
-            "special",
-            "Special",
-            "weight",
-            "The weight on the tokens that are no part of the text, such as start and end.",
-        ),
-        Statistic(
-            "induction",
-            "Induction",
-            "weight",
-            "The weight on the tokens that came after earlier copies of the own token: what "
-            "followed it last time. Rows without an earlier copy are left out.",
-            same_text=True,
-        ),
-        Statistic(
-            "duplicate",
-            "Duplicate",
-            "weight",
-            "The weight on earlier copies of the own token. Rows without one are left out.",
-            same_text=True,
-        ),
-        Statistic(
-            "diagonal",
-            "Diagonal",
-            "weight",
-            "The weight of query i on key i, counted among the tokens of the text without the "
-            "special ones. Rows that may not see theirs are left out.",
-        ),
-        Statistic(
-            "anti_diagonal",
-            "Anti-diagonal",
-            "weight",
-            "The weight of query i on key n − 1 − i of n, counted among the tokens of the text "
-            "without the special ones. Rows that may not see theirs are left out.",
-        ),
-    )
-}
+_METRICS = (
+    HeadMetric(
+        "spread",
+        "Normalized entropy",
+        "The entropy of a row over the logarithm of the number of its visible keys: 1 is uniform "
+        "attention, 0 is all weight on one key. Rows with a single visible key are left out.",
+        "of the maximum",
+    ),
+    HeadMetric(
+        "entropy", "Entropy", "−Σ w ln w of a row: 0 is all weight on one key.", "nats", None
+    ),
+    HeadMetric("largest", "Maximum weight", "The largest weight of a row."),
+    HeadMetric(
+        "distance",
+        "Mean distance",
+        "The mean of |query − key| in tokens, weighted by attention.",
+        "tokens",
+        None,
+    ),
+    HeadMetric("itself", "Current-token score", "The weight on the query's own token."),
+    HeadMetric(
+        "previous",
+        "Previous-token score",
+        "The weight on the token before; the first row, which has none, is left out.",
+    ),
+    HeadMetric("first", "First-token score", "The weight on the first token."),
+    HeadMetric(
+        "special",
+        "Special-token score",
+        "The weight on special tokens, such as start and end.",
+    ),
+    HeadMetric(
+        "induction",
+        "Induction score",
+        "The weight on the tokens that followed earlier occurrences of the query's token. Rows "
+        "without an earlier occurrence are left out.",
+    ),
+    HeadMetric(
+        "duplicate",
+        "Duplicate-token score",
+        "The weight on earlier occurrences of the query's token. Rows without one are left out.",
+    ),
+    HeadMetric(
+        "diagonal",
+        "Diagonal score",
+        "The weight of query i on key i, special tokens not counted. Rows whose key is masked "
+        "are left out.",
+    ),
+    HeadMetric(
+        "anti_diagonal",
+        "Anti-diagonal score",
+        "The weight of query i on key n − 1 − i of n, special tokens not counted. Rows whose key "
+        "is masked are left out.",
+    ),
+)
+METRICS = {each.name: each for each in _METRICS}
 
 
 @dataclass(frozen=True, eq=False)
-class HeadStatistics:
-    """Every statistic of every head of one kind of attention, each (layers, heads).
+class HeadMetrics:
+    """Every metric of every head of one kind of attention, each (layers, heads).
 
-    NaN where a number has no meaning. Of `rows` queries the `blind` ones see nothing.
+    NaN where a metric has no meaning. Of `rows` queries `blind` are fully masked.
     """
 
     part: str
@@ -116,18 +103,18 @@ class HeadStatistics:
     blind: int
 
     @property
-    def known(self) -> dict[str, Statistic]:
-        """The statistics that have a value for some head, by their titles."""
+    def known(self) -> dict[str, HeadMetric]:
+        """The metrics that have a value for some head, by their titles."""
         return {
             each.title: each
-            for name, each in STATISTICS.items()
+            for name, each in METRICS.items()
             if not bool(self.values[name].isnan().all())
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """What stands in the rows or the columns: the numbers of the tokens, and which are special."""
+    """The tokens of the rows or the columns: their IDs, and which are special."""
 
     ids: Tensor
     special: Tensor
@@ -138,7 +125,7 @@ class Tokens:
         return cls(torch.tensor([token.id for token in tokens], dtype=torch.long), special)
 
 
-def of_heads(
+def metrics_of_heads(
     weights: Tensor,
     visible: Tensor,
     special: Tensor,
@@ -146,9 +133,9 @@ def of_heads(
     *,
     same_text: bool,
 ) -> dict[str, Tensor]:
-    """The statistics of heads (h, q, k), each (h,). `visible` (q, k) is true where one may look.
+    """The metrics of heads (h, q, k), each (h,). `visible` (q, k) is the mask.
 
-    `special` (k,) says which columns are no part of the text; `cells` are those of `patterns`.
+    `special` (k,) is True for special tokens; `cells` are those of `pattern_cells`.
     """
     weights = weights.detach().double()
     queries, keys = weights.shape[1:]
@@ -171,19 +158,16 @@ def of_heads(
         found["itself"] = _mean(weights.diagonal(dim1=-2, dim2=-1), seen > 0)
         found["previous"] = _mean(before, seen[1:] > 0)
     nothing = torch.full_like(found["entropy"], math.nan)
-    return {name: found.get(name, nothing) for name in STATISTICS}
+    return {name: found.get(name, nothing) for name in METRICS}
 
 
-def patterns(
+def pattern_cells(
     rows: Tokens, columns: Tokens, visible: Tensor, *, same_text: bool
 ) -> dict[str, Tensor]:
-    """Where each pattern expects the weight: rows and columns of its visible cells, (2, n).
-
-    The same for all heads of a layer, and few cells among many.
-    """
+    """The rows and columns of the visible cells of each pattern, (2, n): few among many."""
     cells = {
-        "diagonal": in_step(rows, columns),
-        "anti_diagonal": in_step(rows, columns, backwards=True),
+        "diagonal": aligned_cells(rows, columns),
+        "anti_diagonal": aligned_cells(rows, columns, backwards=True),
     }
     if same_text:
         copies = earlier_copies(rows)
@@ -194,14 +178,13 @@ def patterns(
 def earlier_copies(tokens: Tokens) -> Tensor:
     """Where an earlier token (column) is the same as this one (row), (n, n); special ones never.
 
-    The last column is empty, since nothing stands behind it: so shifted by one it says what
-    followed an earlier copy, and nothing runs over the edge.
+    The last column is empty, so shifted by one it marks what followed an earlier copy.
     """
     same = (tokens.ids[:, None] == tokens.ids) & ~tokens.special[:, None]
     return same.tril(-1)
 
 
-def in_step(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> Tensor:
+def aligned_cells(rows: Tokens, columns: Tokens, *, backwards: bool = False) -> Tensor:
     """Query i and key i, or key n − 1 − i, among the tokens that are not special; (q, k)."""
     queries, keys = (~rows.special).nonzero()[:, 0], (~columns.special).nonzero()[:, 0]
     if backwards:
@@ -223,40 +206,40 @@ def _mean(values: Tensor, rows: Tensor) -> Tensor:
     return values[:, rows].mean(-1)
 
 
-def layers(forward: ForwardPass, part: str) -> Iterator[HeadStatistics]:
-    """One layer after another, each with its own statistics: (1, heads).
+def metrics_by_layer(forward: ForwardPass, part: str) -> Iterator[HeadMetrics]:
+    """The metrics (1, heads) of one layer after another.
 
-    Costs as many steps as there are weights: layers × heads × queries × keys.
+    Cost grows with layers × heads × queries × keys.
     """
     rows, columns = Tokens.of(forward.rows(part)), Tokens.of(forward.columns(part))
     same_text = part.endswith("self_attn")
     heads = forward.part(part).heads
     for layer in range(forward.part(part).layers):
         visible = forward.mask(part, layer)
-        cells = patterns(rows, columns, visible, same_text=same_text)
+        cells = pattern_cells(rows, columns, visible, same_text=same_text)
         # Made before the work: small tensors that stay between large ones that go split the
         # memory, and at 2,000 tokens the process grew by 64 MB a head.
-        values = {name: torch.empty(1, heads, dtype=torch.double) for name in STATISTICS}
+        values = {name: torch.empty(1, heads, dtype=torch.double) for name in METRICS}
         done = 0
         for weights in forward.some_heads(part, layer):
-            found = of_heads(weights, visible, columns.special, cells, same_text=same_text)
+            found = metrics_of_heads(weights, visible, columns.special, cells, same_text=same_text)
             for name, numbers in found.items():
                 values[name][0, done : done + len(weights)] = numbers
             done += len(weights)
         blind = int((~visible.any(-1)).sum())
-        yield HeadStatistics(part, values, len(forward.rows(part)), blind)
+        yield HeadMetrics(part, values, len(forward.rows(part)), blind)
 
 
-def joined(found: Sequence[HeadStatistics]) -> HeadStatistics:
-    """The layers of one kind of attention as one table."""
-    values = {name: torch.cat([each.values[name] for each in found]) for name in STATISTICS}
+def join_layers(found: Sequence[HeadMetrics]) -> HeadMetrics:
+    """The metrics (layers, heads) of all layers from those of each."""
+    values = {name: torch.cat([each.values[name] for each in found]) for name in METRICS}
     first = found[0]
-    return HeadStatistics(first.part, values, first.rows, max(each.blind for each in found))
+    return HeadMetrics(first.part, values, first.rows, max(each.blind for each in found))
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A head and its number; `place` is 1 for the best, and what reads alike shares a place."""
+    """A head and its number; `place` is 1 for the best, and numbers written alike share one."""
 
     place: int
     layer: int
@@ -265,10 +248,7 @@ class Ranked:
 
 
 def ranking(values: Tensor, *, highest: bool = True) -> list[Ranked]:
-    """Every head of (layers, heads) that has a number, the best first.
-
-    Those whose numbers are written alike share a place; true ties stay in order.
-    """
+    """Every head of (layers, heads) that has a number, the best first; ties stay in order."""
     heads = values.shape[1]
     known = [(float(value), at) for at, value in enumerate(values.flatten()) if value == value]
     known.sort(key=lambda each: -each[0] if highest else each[0])

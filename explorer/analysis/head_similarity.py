@@ -1,17 +1,16 @@
-"""Which heads look at a text alike: how far their rows are apart as distributions.
+"""Head similarity: how alike the rows of two heads are as distributions.
 
-Two heads are compared row by row by the Jensen–Shannon divergence of their weights, in
-bits: 0 where both look alike, 1 where no key has weight in both. The mean over the rows
-is one number of two heads (Clark et al. 2019, What Does BERT Look At?, section 6, who take
-the sum). Time grows with heads² × rows × keys, so of a long text only rows at even
-distances are compared, and of very many heads only some layers; what is left out is said.
+Two heads are compared row by row by the Jensen–Shannon divergence of their weights, in bits:
+0 for equal rows, 1 where no key has weight in both; then the mean over the rows is taken
+(Clark et al. 2019, What Does BERT Look At?, section 6, take the sum). Cost grows with
+heads² × rows × keys, so of a long text only rows at even distances are compared, and of very
+many heads only some layers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -23,53 +22,31 @@ CELLS_COMPARED = 100_000_000
 HEADS_COMPARED = 256
 """With more of them the picture would have less than two pixels a head."""
 
-Head = tuple[int, int]
-
-
-@dataclass(frozen=True, eq=False)
-class Looks:
-    """The rows of `heads` that are compared, (n, r, k) and which of all rows they are."""
-
-    heads: tuple[Head, ...]
-    weights: Tensor
-    rows: tuple[int, ...]
-    of_rows: int
-
 
 def layers_compared(layers: int, heads: int) -> tuple[int, ...]:
-    """Which layers, the first and the last among them, so that there are not too many heads."""
-    most = max(1, HEADS_COMPARED // heads)
-    return _evenly(layers, most)
+    """Evenly spaced layers, the last among them, with at most HEADS_COMPARED heads together."""
+    return _evenly(layers, max(1, HEADS_COMPARED // heads))
 
 
-def looks(forward: ForwardPass, part: str, layers: Sequence[int] | None = None) -> Iterator[Looks]:
-    """The rows that are compared, one layer after another; all layers unless some are named."""
-    shape = forward.part(part)
-    layers = range(shape.layers) if layers is None else layers
-    queries, keys = len(forward.rows(part)), len(forward.columns(part))
-    visible = torch.ones(queries, dtype=torch.bool)
-    for layer in layers:
-        visible &= forward.mask(part, layer).any(-1)
-    seeing = visible.nonzero()[:, 0].tolist()  # rows that see nothing have no distribution
-    n = min(len(layers) * shape.heads, HEADS_COMPARED)
+def rows_compared(forward: ForwardPass, part: str) -> tuple[int, ...]:
+    """Evenly spaced rows for at most CELLS_COMPARED; fully masked rows are left out."""
+    shape, keys = forward.part(part), len(forward.columns(part))
+    masks = [forward.mask(part, layer).any(-1) for layer in range(shape.layers)]
+    visible = torch.stack(masks).all(0).nonzero()[:, 0].tolist()
+    n = min(shape.layers * shape.heads, HEADS_COMPARED)
     most = max(1, CELLS_COMPARED // max(1, n * n // 2 * keys))
-    rows = [seeing[at] for at in _evenly(len(seeing), most)]
-    for layer in layers:
-        kept = torch.cat([weights[:, rows].float() for weights in forward.some_heads(part, layer)])
-        names = tuple((layer, head) for head in range(shape.heads))
-        yield Looks(names, kept, tuple(rows), queries)
+    return tuple(visible[at] for at in _evenly(len(visible), most))
 
 
-def joined(found: Sequence[Looks]) -> Looks:
-    """The heads of several layers together."""
-    names = tuple(name for each in found for name in each.heads)
-    return Looks(
-        names, torch.cat([each.weights for each in found]), found[0].rows, found[0].of_rows
-    )
+def rows_of_heads(forward: ForwardPass, part: str, rows: Sequence[int]) -> Iterator[Tensor]:
+    """These rows of every head of a layer, (heads, r, k), one layer after another."""
+    for layer in range(forward.part(part).layers):
+        heads = forward.some_heads(part, layer)
+        yield torch.cat([weights[:, list(rows)].float() for weights in heads])
 
 
 def _evenly(count: int, most: int) -> tuple[int, ...]:
-    """At most so many of 0 … count - 1, at even distances, the first and the last among them."""
+    """At most `most` of 0 … count − 1, evenly spaced, the first and the last among them."""
     if count <= most:
         return tuple(range(count))
     if most == 1:
@@ -77,24 +54,24 @@ def _evenly(count: int, most: int) -> tuple[int, ...]:
     return tuple(round(at * (count - 1) / (most - 1)) for at in range(most))
 
 
-def apart(one: Tensor, others: Tensor) -> Tensor:
-    """Mean Jensen–Shannon divergence in bits of a head (r, k) to others (n, r, k); (n,).
+def js_divergence(one: Tensor, others: Tensor) -> Tensor:
+    """Mean Jensen–Shannon divergence (n,) in bits of a head (r, k) to others (n, r, k).
 
-    NaN where there is no row, or a weight that is no number.
+    NaN where there is no row, or a weight is NaN.
     """
     middle = torch.special.entr((one + others) / 2).sum(-1)
     each = (torch.special.entr(one).sum(-1) + torch.special.entr(others).sum(-1)) / 2
     return ((middle - each) / math.log(2)).mean(-1).clamp(0, 1)
 
 
-def distances(weights: Tensor) -> Iterator[Tensor]:
-    """Of every head (n, r, k) to itself and those behind it: one row of the table after another."""
+def pairwise_divergence(weights: Tensor) -> Iterator[Tensor]:
+    """Divergence of every head (n, r, k) to itself and the heads after it, one after another."""
     for at in range(len(weights)):
-        yield apart(weights[at], weights[at:])
+        yield js_divergence(weights[at], weights[at:])
 
 
-def table(rows: Sequence[Tensor]) -> Tensor:
-    """The whole symmetric table (n, n) from the rows of `distances`; a head is like itself."""
+def divergence_matrix(rows: Sequence[Tensor]) -> Tensor:
+    """The symmetric matrix (n, n) from the rows of `pairwise_divergence`; 0 on the diagonal."""
     found = torch.zeros(len(rows), len(rows))
     for at, row in enumerate(rows):
         found[at, at:] = found[at:, at] = row
@@ -103,7 +80,7 @@ def table(rows: Sequence[Tensor]) -> Tensor:
     return found
 
 
-def by_likeness(distance: Tensor) -> list[int]:
+def similarity_order(distance: Tensor) -> list[int]:
     """An order of the heads in which those that are alike stand together.
 
     The two groups that are least far apart on average are joined, again and again (average

@@ -1,4 +1,4 @@
-"""Every head of a pass small enough to be drawn at once, and never all of them large."""
+"""Thumbnails of every head of a forward pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.functional import max_pool2d, pad
 from explorer.inference.forward_pass import ForwardPass
 
 SIDE = 32
-"""The most cells a small picture has along one side."""
+"""The most cells of a thumbnail along one side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class Thumbnails:
 _made: WeakKeyDictionary[ForwardPass, dict[str, Thumbnails]] = WeakKeyDictionary()
 
 
-def of_reading(forward: ForwardPass, part: str) -> Thumbnails:
-    """Those of one kind of attention, kept as long as the reading is.
+def thumbnails_of(forward: ForwardPass, part: str) -> Thumbnails:
+    """Those of one kind of attention, kept as long as the forward pass is.
 
     Made head by head: time grows with layers × heads × tokens², memory does not.
     """
@@ -46,7 +46,7 @@ def of_reading(forward: ForwardPass, part: str) -> Thumbnails:
     return made[part]
 
 
-def of_weights(weights: Tensor) -> Thumbnails:
+def thumbnails_of_weights(weights: Tensor) -> Thumbnails:
     """Those of weights (layers, heads, queries, keys) that are there already."""
     n = cells_pooled(*weights.shape[2:])
     return Thumbnails(largest_of(weights, n), n)
@@ -58,7 +58,7 @@ def cells_pooled(queries: int, keys: int) -> int:
 
 
 def largest_of(weights: Tensor, n: int) -> Tensor:
-    """The largest of every n × n weights (…, q, k): a mean would lose the strongest line."""
+    """The largest of every n × n weights (…, q, k): a mean would lose thin lines."""
     small = torch.nan_to_num(weights.detach().float(), nan=0.0).clamp_min(0)
     if n == 1:
         return small

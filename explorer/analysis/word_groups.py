@@ -1,4 +1,4 @@
-"""Which tokens are one word, and which sentence of a pair each token belongs to."""
+"""The tokens of each word, and the sentence of a pair that each token belongs to."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC", "THAI", "LAO", "
 Group = tuple[int, ...]
 
 
-def words_of(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Group, ...]:
+def group_words(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Group, ...]:
     """The places of the tokens of each word, in order; a special token is a word of its own.
 
-    A word ends at a space and at punctuation. Typed tokens are told apart by the
-    characters they came from; written ones, which came from none, by their labels
-    (`␣the`, `##ing`), and stay alone where the labels do not say.
+    A word ends at a space and at punctuation: of typed tokens by the characters they came
+    from, of generated ones by their labels (`␣the`, `##ing`) where these say so.
     """
     spaced = any(token.label.startswith(SPACE) for token in tokens)
     groups: list[list[int]] = []
@@ -34,7 +33,7 @@ def words_of(tokens: Sequence[Token], text: str, pair: str = "") -> tuple[Group,
     return tuple(map(tuple, groups))
 
 
-def word_tokens(
+def merged_tokens(
     tokens: Sequence[Token], groups: Sequence[Group], text: str, pair: str = ""
 ) -> tuple[Token, ...]:
     """One token for every word, labelled by its characters; a word of one token stays it."""

@@ -23,29 +23,29 @@ SELF = {
     "row": "query",
     "column": "key",
     "cell": "{row} attends to {column}: {value}",
-    "opening": "Every row is a token of your sentence; the stronger a cell, the more that token "
-    "looks at the token above the column.",
+    "opening": "Attention weights of one head over your sentence: the stronger a cell, the more "
+    "the query of that row attends to the key of that column.",
 }
 WORDS = {
     "encoder.self_attn": Words(
         **SELF,
-        explanation="The encoder looks at the whole sentence, before and after each token.",
-        ahead="No causal mask here: every token may look ahead",
+        explanation="Encoder self-attention: every token attends to the whole sentence.",
+        ahead="No causal mask: later tokens are visible",
     ),
     "decoder.self_attn": Words(
         **SELF,
-        explanation="The decoder looks back only: a token sees itself and the tokens before it.",
-        ahead="Causal: no one looks ahead",
+        explanation="Causal self-attention: a token attends to itself and to earlier tokens.",
+        ahead="Causal mask: later tokens are masked",
     ),
     "decoder.cross_attn": Words(
-        row="writes",
-        column="looks at",
-        cell="Writing {row}, the model looks at {column}: {value}",
-        opening="Every row is a word that the model writes; the stronger a cell, the more the "
-        "model looks at that word of your sentence while it writes.",
-        explanation="A row is the step that writes the word on its left, "
-        "and the columns are the sentence that the encoder has read.",
-        ahead="No causal mask here: the whole source may be seen",
+        row="target",
+        column="source",
+        cell="Predicting {row}, the decoder attends to {column}: {value}",
+        opening="Cross-attention weights of one head: the stronger a cell, the more the decoder "
+        "attends to that token of your sentence while it predicts the token of that row.",
+        explanation="Cross-attention: a row is the decoder step that predicts the token on its "
+        "left, a column is a token of the sentence in the encoder.",
+        ahead="No causal mask: the whole source is visible",
     ),
 }
 

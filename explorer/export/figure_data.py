@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class FigureData:
     """The values of a picture (rows, columns) and what they are.
 
     `allowed` is true where a row may look at a column, None where all may; `about` says
@@ -47,7 +47,7 @@ class Taken:
         return torch.ones(shape, dtype=torch.bool) if self.allowed is None else self.allowed
 
 
-def as_csv(taken: Taken) -> bytes:
+def as_csv(taken: FigureData) -> bytes:
     """One line per row under a line of column labels; a forbidden cell is empty.
 
     Every label begins with its place: equal tokens stay apart, and no token of a
@@ -62,7 +62,7 @@ def as_csv(taken: Taken) -> bytes:
     return lines.getvalue().encode("utf-8-sig")  # with the mark that spreadsheets ask for
 
 
-def as_json(taken: Taken) -> bytes:
+def as_json(taken: FigureData) -> bytes:
     """Everything in one object; a forbidden cell is null, and so is what is no number."""
     known = taken.visible & taken.values.isfinite()
     cells = [
@@ -80,7 +80,7 @@ def as_json(taken: Taken) -> bytes:
     return json.dumps(said, ensure_ascii=False, indent=1).encode()
 
 
-def as_npz(taken: Taken) -> bytes:
+def as_npz(taken: FigureData) -> bytes:
     """`values`, `allowed`, `rows` and `columns` for numpy.load, which needs no pickle for them."""
     file = io.BytesIO()
     np.savez_compressed(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explorer.charts.theme import LIGHT
-from explorer.export.figure_data import Taken
+from explorer.export.figure_data import FigureData
 from explorer.text.labels import cut
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(taken: Taken, kind: str) -> bytes:
+def as_picture(taken: FigureData, kind: str) -> bytes:
     """The picture as a file of this kind, "png" or "svg".
 
     Queries down, keys across; masked cells are hatched, and what is not finite has no colour.
@@ -52,7 +52,7 @@ def _metadata(kind: str) -> dict[str, str | None]:
     return {"Date": None} if kind == "svg" else {}
 
 
-def _figure(taken: Taken) -> Figure:
+def _figure(taken: FigureData) -> Figure:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
@@ -102,7 +102,7 @@ def _figure(taken: Taken) -> Figure:
     return figure
 
 
-def _top(taken: Taken, shown: np.ma.MaskedArray) -> np.ndarray:
+def _top(taken: FigureData, shown: np.ma.MaskedArray) -> np.ndarray:
     """The value of the fullest colour: (1, 1), (rows, 1) or (1, columns)."""
     over = {"row": (1,), "column": (0,)}.get(taken.scaling, (0, 1))
     largest = np.abs(shown.filled(0.0)).max(over, keepdims=True)
@@ -111,7 +111,7 @@ def _top(taken: Taken, shown: np.ma.MaskedArray) -> np.ndarray:
     return np.where(largest > 0, largest, 1.0)
 
 
-def _fullness(taken: Taken, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
+def _fullness(taken: FigureData, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.MaskedArray:
     """The share of the colour scale from −1 to 1; as on the screen, only zero itself gives 0."""
     share = np.ma.minimum(np.abs(shown) / top, 1.0)
     if taken.log:
@@ -121,7 +121,7 @@ def _fullness(taken: Taken, shown: np.ma.MaskedArray, top: np.ndarray) -> np.ma.
     return np.ma.where(shown == 0, 0.0, np.sign(shown) * share)
 
 
-def _ticks(taken: Taken, top: float) -> tuple[list[float], list[str]]:
+def _ticks(taken: FigureData, top: float) -> tuple[list[float], list[str]]:
     """Places along the colour bar, and the values there."""
     places = [step / 4 for step in range(5)]
     ends = [f"{top * place:.3g}" for place in places]

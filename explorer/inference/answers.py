@@ -85,10 +85,10 @@ def _behind_mask(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Ans
     masks = masks_in(opened, tokens)
     mask = opened.tokenizer.mask_id
     if mask is None:
-        return Answer("mask", "", note="Its tokenizer has no mask token to see behind.")
+        return Answer("mask", "", note="Its tokenizer has no mask token.")
     if not masks:
         word = opened.tokenizer.label(mask)
-        return Answer("mask", "", note=f"Put {word} in place of a word to see what it expects.")
+        return Answer("mask", "", note=f"Replace a word with {word} to see predictions for it.")
     guesses = _best(output[0 if len(output) == 1 else masks[0]], opened.tokenizer.label)
     note = f"There are {len(masks)} masks; shown is the first." if len(masks) > 1 else ""
     return Answer("mask", guesses[0].label, guesses, note)

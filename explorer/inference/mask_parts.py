@@ -16,16 +16,17 @@ from models.masking import causal_mask, padding_mask
 
 STUDENT, YOURS, BATCH = "I am a student", "Your sentence", "A padded batch"
 EXAMPLES = {
-    STUDENT: "Four words and a start token in a decoder: each may look at itself and back.",
-    YOURS: "Your sentence on its own, as the chosen model reads it: nothing has to be filled up.",
-    BATCH: "Your sentence read together with its own beginning. Both must be equally long, "
-    "so the shorter one, shown here, is filled up with padding.",
+    STUDENT: "A start token and four words in a decoder: each attends to itself and to earlier "
+    "ones.",
+    YOURS: "Your sentence alone, as the model gets it: no padding is needed.",
+    BATCH: "Your sentence in one batch with its own beginning. The texts of a batch have the same "
+    "length, so the shorter one, shown here, is padded.",
 }
 
 
 @dataclass(frozen=True)
 class Masks:
-    """True = may look; the three have the same shape, (rows, columns).
+    """True = may attend; the three have the same shape, (rows, columns).
 
     `both` is what the pass itself used; the other two say where it comes from.
     """
@@ -50,7 +51,7 @@ def of(forward: ForwardPass, part: str, layer: int = 0) -> Masks:
     """The masks of one kind of attention in this reading."""
     rows, columns, config = forward.rows(part), forward.columns(part), forward.config
     answers = part == "decoder.self_attn" and config.kind == "encoder-decoder"
-    begins = answers and config.pad_id == config.bos_id  # it is no filler where an answer begins
+    begins = answers and config.pad_id == config.bos_id  # the start of an answer is no padding
     kept = [(begins and i == 0) or token.id != config.pad_id for i, token in enumerate(columns)]
     keep = torch.tensor([kept])
     padding = padding_mask(keep)[0, 0].expand(len(rows), -1)
@@ -86,5 +87,7 @@ def padded(opened: Opened, forward: ForwardPass) -> tuple[ForwardPass, ...]:
     content = [token for token in forward.tokens if token.end > token.start and not token.second]
     shorter = forward.text[: content[(len(content) - 1) // 2].end]
     if not shorter.strip() or shorter == forward.text:
-        raise ForwardPassError("This sentence has no shorter one to be read beside: add a word.")
+        raise ForwardPassError(
+            "This sentence is too short for a batch with its own beginning: add a word."
+        )
     return run_batch(opened, (forward.text, shorter))

@@ -1,5 +1,5 @@
-"""The lines of Python that make what is on screen, for whoever wants to run them."""
+"""The code panels: Python scripts that recompute what is on screen."""
 
-from explorer.snippets.heads_code import Head, one_head, two_heads
+from explorer.snippets.heads_code import Head, head_script, two_heads_script
 
-__all__ = ["Head", "one_head", "two_heads"]
+__all__ = ["Head", "head_script", "two_heads_script"]

@@ -1,4 +1,4 @@
-"""The lines that make what the pages of the section Look show of one text."""
+"""Scripts for the overview, tokens, query and key, masks and the logit lens."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from explorer.snippets.pass_code import CORE, hint, pass_lines, pasted, path
 
 Place = tuple[str, int, int]
 """The part, the layer and the head that are chosen."""
-STUDENT = ("from models.masking import causal_mask",)
 
 
-def tokens(folder: Path, text: str, pair: str) -> str:
+def tokens_script(folder: Path, text: str, query_key_script: str) -> str:
     """The tokens of a text, by the tokenizer that lies with the model."""
-    both = ", ".join(repr(each) for each in (text, pair) if each)
+    both = ", ".join(repr(each) for each in (text, query_key_script) if each)
     lines = [
         f"folder = Path({path(folder)!r}){hint(folder)}",
         "tokenizer = opened_from(folder, folder.name).tokenizer",
@@ -35,19 +34,22 @@ def tokens(folder: Path, text: str, pair: str) -> str:
     return "\n".join([*imports, *lines]) + "\n"
 
 
-def answer(forward: ForwardPass, folder: Path, at: Place, place: int) -> str:
-    """The chosen head, and what the model makes of the text at this position."""
+def answer_script(forward: ForwardPass, folder: Path, at: Place, place: int) -> str:
+    """The weights of the chosen head, and the output of the model at this position."""
     logits = f"seen.output[0, {place}]" if has_words(forward.config) else "seen.output[0]"
     ends = ["print(weights)  # a row per query, a column per key"]
     if forward.answer.guesses:
-        ends += [f"chances = {logits}.softmax(-1)", "print(chances.topk(min(8, len(chances))))"]
+        ends += [
+            f"probabilities = {logits}.softmax(-1)",
+            "print(probabilities.topk(min(8, len(probabilities))))",
+        ]
     elif forward.written:
-        ends += ["written = seen.output[0].argmax(-1)", "print(written)  # the answer in numbers"]
+        ends += ["written = seen.output[0].argmax(-1)", "print(written)  # the answer as token IDs"]
     return pasted([*weight_lines(Head(forward, folder, *at), "weights"), *ends], CORE)
 
 
-def pair(forward: ForwardPass, folder: Path, at: Place, query: int, key: int) -> str:
-    """From one query and one key to what the head writes into the stream."""
+def query_key_script(forward: ForwardPass, folder: Path, at: Place, query: int, key: int) -> str:
+    """From one query and one key to what the head adds to the residual stream."""
     part, layer, head = at
     here, config = site(part, layer), forward.config
     group = head * config.kv_heads // config.n_heads
@@ -75,8 +77,8 @@ def pair(forward: ForwardPass, folder: Path, at: Place, query: int, key: int) ->
     )
 
 
-def lens(forward: ForwardPass, folder: Path, place: int, option: int) -> str:
-    """What the last norm and the head make of every stream, and what one logit is made of."""
+def logit_lens_script(forward: ForwardPass, folder: Path, place: int, option: int) -> str:
+    """The logit lens after every layer, and the direct attribution of one logit."""
     stack, layers = last_streams(forward.config)
     at = f"[0, {place}]" if has_words(forward.config) else "[0]"
     typed = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
@@ -106,12 +108,15 @@ def lens(forward: ForwardPass, folder: Path, place: int, option: int) -> str:
     )
 
 
-def student() -> str:
-    """The mask of the documents' own example."""
-    return pasted(["mask = causal_mask(5)[0, 0]", "print(mask)  # True = may look"], *STUDENT)
+def student_mask_script() -> str:
+    """The causal mask of the example “I am a student”."""
+    return pasted(
+        ["mask = causal_mask(5)[0, 0]", "print(mask)  # True = may attend"],
+        "from models.masking import causal_mask",
+    )
 
 
-def masks(batch: Sequence[ForwardPass], folder: Path, at: Place) -> str:
+def masks_script(batch: Sequence[ForwardPass], folder: Path, at: Place) -> str:
     """The mask of the last text of a batch, and one head from its scores to its weights."""
     part, layer, head = at
     here = site(part, layer)

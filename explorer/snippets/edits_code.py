@@ -15,7 +15,7 @@ from explorer.snippets.pass_code import (
     model_lines,
     pass_lines,
     pasted,
-    segments_of,
+    segment_ids,
 )
 from models.interventions import Edit
 
@@ -91,7 +91,7 @@ def edge_cutting_lines(
 
 def _traced_again(forward: ForwardPass, edits: Sequence[Edit], last: str) -> str:
     """The call that runs the text again, with one edit more."""
-    segments = ", segments=segments" if segments_of(forward) else ""
+    segments = ", segments=segments" if segment_ids(forward) else ""
     earlier = "*edits, " if any(map(is_short, edits)) else ""
     return f"trace(model, {', '.join(inputs_of(forward))}{segments}, edits=[{earlier}{last}])"
 

@@ -1,4 +1,4 @@
-"""The lines that make the numbers of whole heads: rankings, likeness, rollout and flow."""
+"""Scripts for the numbers of whole heads: metrics, similarity, rollout and flow."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import CORE, pass_lines, pasted
 
 
-def statistics(forward: ForwardPass, folder: Path, part: str, layer: int) -> str:
-    """Every number of every head of one layer."""
+def head_metrics_script(forward: ForwardPass, folder: Path, part: str, layer: int) -> str:
+    """Every metric of every head of one layer."""
     here = site(part, layer)
     same = part.endswith("self_attn")
     return pasted(
         [
             *pass_lines(forward, folder),
-            *_tokens(forward, part, same),
+            *_token_lines(forward, part, same),
             f'weights, visible = seen.weights("{here}")[0], seen.mask("{here}")[0, 0]',
-            f"cells = patterns(rows, columns, visible, same_text={same})",
-            f"found = of_heads(weights, visible, columns.special, cells, same_text={same})",
+            f"cells = pattern_cells(rows, columns, visible, same_text={same})",
+            f"found = metrics_of_heads(weights, visible, columns.special, cells, same_text={same})",
             "print(found)  # a number for each head of the layer",
         ],
         CORE,
-        "from explorer.analysis.head_metrics import Tokens, of_heads, patterns",
+        "from explorer.analysis.head_metrics import Tokens, metrics_of_heads, pattern_cells",
     )
 
 
-def _tokens(forward: ForwardPass, part: str, same: bool) -> list[str]:
-    """`rows` and `columns`: the numbers of the tokens, and which are no part of the text."""
+def _token_lines(forward: ForwardPass, part: str, same: bool) -> list[str]:
+    """`rows` and `columns`: the IDs of the tokens, and which are special."""
     lines: list[str] = []
     sides = {"rows": forward.rows(part), "columns": forward.columns(part)}
     for name, tokens in sides.items():
@@ -40,10 +40,10 @@ def _tokens(forward: ForwardPass, part: str, same: bool) -> list[str]:
     return lines
 
 
-def likeness(
+def similarity_script(
     forward: ForwardPass, folder: Path, at: tuple[str, int, int], rows: Sequence[int], of_rows: int
 ) -> str:
-    """How alike the chosen head and every other look, by the rows that are compared."""
+    """The similarity of the chosen head to every other, by the rows that are compared."""
     part, layer, head = at
     shape, stack, attention = forward.part(part), *part.split(".")
     some = "" if len(rows) == of_rows else f"[:, {list(rows)}]"
@@ -53,45 +53,45 @@ def likeness(
             f"layers = range({shape.layers})",
             f'every = [seen.weights(f"{stack}.{{n}}.{attention}")[0] for n in layers]',
             f"heads = torch.cat(every){some}",
-            f"likeness = 1 - apart(heads[{layer * shape.heads + head}], heads)",
-            f"print(likeness.reshape(-1, {shape.heads}))  # layers down, heads across",
+            f"similarity = 1 - js_divergence(heads[{layer * shape.heads + head}], heads)",
+            f"print(similarity.reshape(-1, {shape.heads}))  # layers down, heads across",
         ],
         CORE,
-        "from explorer.analysis.head_similarity import apart",
+        "from explorer.analysis.head_similarity import js_divergence",
     )
 
 
-def rollout(forward: ForwardPass, folder: Path, part: str, layers: int) -> str:
-    """What every token after these layers is made of."""
+def rollout_script(forward: ForwardPass, folder: Path, part: str, layers: int) -> str:
+    """Attention rollout through these layers."""
     return pasted(
         [
-            *_mixing(forward, folder, part, layers),
-            "shares = rollout(mixing)",
+            *_graph_lines(forward, folder, part, layers),
+            "shares = rollout(layers)",
             "print(shares)  # a row per token, a column per input",
         ],
         CORE,
-        "from explorer.analysis.rollout import mixed, rollout",
+        "from explorer.analysis.rollout import half_residual, rollout",
     )
 
 
-def flow(forward: ForwardPass, folder: Path, part: str, layers: int, token: int) -> str:
-    """What fits through the graph from every input to one token."""
+def flow_script(forward: ForwardPass, folder: Path, part: str, layers: int, token: int) -> str:
+    """Attention flow through these layers from every input to one token."""
     return pasted(
         [
-            *_mixing(forward, folder, part, layers),
-            f"flow = torch.tensor(list(flows(mixing, {token})))",
-            f"share = rollout(mixing)[{token}]",
+            *_graph_lines(forward, folder, part, layers),
+            f"flow = torch.tensor(list(flow_to(layers, {token})))",
+            f"share = rollout(layers)[{token}]",
             "print(flow, share)  # a number for each input",
         ],
         CORE,
-        "from explorer.analysis.rollout import flows, mixed, rollout",
+        "from explorer.analysis.rollout import flow_to, half_residual, rollout",
     )
 
 
-def _mixing(forward: ForwardPass, folder: Path, part: str, layers: int) -> list[str]:
+def _graph_lines(forward: ForwardPass, folder: Path, part: str, layers: int) -> list[str]:
     stack, attention = part.split(".")
     return [
         *pass_lines(forward, folder),
         f'every = [seen.weights(f"{stack}.{{n}}.{attention}")[0] for n in range({layers})]',
-        "mixing = [mixed(weights.mean(0)) for weights in every]",
+        "layers = [half_residual(weights.mean(0)) for weights in every]",
     ]

@@ -1,4 +1,4 @@
-"""The lines that make the weights of one head, or of two and what differs between them."""
+"""Scripts for the weights of one head, or of two and their difference."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Head:
     edits: tuple[Edit, ...] = ()
 
 
-def one_head(
+def head_script(
     forward: ForwardPass, folder: Path, part: str, layer: int, head: int, *, adjusted: bool = False
 ) -> str:
     """The weights of one head over this text; run it where the README is.
 
-    Where they are `adjusted` on screen, the first line says that these are not.
+    Where they are `adjusted` on screen, a comment says that these are raw.
     """
-    plain = f"# The plain weights of layer {layer}, head {head}, before what Adjust does to them."
+    plain = f"# The raw weights of layer {layer}, head {head}, without the display options."
     lines = weight_lines(Head(forward, folder, part, layer, head), "weights")
     end = "print(weights)  # a row per query, a column per key"
-    return pasted([*lines, end], CORE, said=[plain] * adjusted)
+    return pasted([*lines, end], CORE, comments=[plain] * adjusted)
 
 
-def two_heads(first: Head, second: Head) -> str:
+def two_heads_script(first: Head, second: Head) -> str:
     """The weights of both, and second − first where they are over as many tokens."""
     shapes = {
         each.forward.weights(each.part, each.layer, each.head).shape for each in (first, second)
@@ -49,7 +49,7 @@ def two_heads(first: Head, second: Head) -> str:
 
 
 def weight_lines(shown: Head, name: str) -> list[str]:
-    """The lines after which a variable of this name holds the weights of the head."""
+    """The lines after which a variable of this name is the weights of the head."""
     return [
         *pass_lines(shown.forward, shown.folder, shown.edits),
         f"{name} = seen.weights({site(shown.part, shown.layer)!r}, head={shown.head})[0]",

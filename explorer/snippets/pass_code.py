@@ -1,4 +1,4 @@
-"""The lines that every panel begins with: a model, a text in numbers, and one watched pass."""
+"""What every script begins with: a model, the token IDs of a text, and one traced forward pass."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from models.interventions import Edit
 CORE = "from models import load_checkpoint, trace"
 
 
-def pasted(lines: Sequence[str], *imports: str, said: Sequence[str] = ()) -> str:
-    """A whole panel: what is said first, the imports in order, and the lines."""
+def pasted(lines: Sequence[str], *imports: str, comments: Sequence[str] = ()) -> str:
+    """A whole script: comments, the imports in order, and the lines."""
     own = sorted(imports, key=lambda line: line.split()[1])
     known = [line for line in own if line.split()[1].partition(".")[0] in ("math", "pathlib")]
     rest = [line for line in own if line not in known]
     front = [*known, *([""] if known else []), "import torch", "", *rest]
-    return "\n".join([*said, *front, "", *lines]) + "\n"
+    return "\n".join([*comments, *front, "", *lines]) + "\n"
 
 
 def model_lines(folder: Path) -> list[str]:
@@ -30,14 +30,14 @@ def model_lines(folder: Path) -> list[str]:
 
 
 def pass_lines(
-    readings: ForwardPass | Sequence[ForwardPass], folder: Path, edits: Sequence[Edit] = ()
+    passes: ForwardPass | Sequence[ForwardPass], folder: Path, edits: Sequence[Edit] = ()
 ) -> list[str]:
-    """After these lines `seen` is the watched pass over the text, or over a batch of texts."""
-    batch = [readings] if isinstance(readings, ForwardPass) else list(readings)
+    """After these lines `seen` is the traced forward pass over the text, or a batch of texts."""
+    batch = [passes] if isinstance(passes, ForwardPass) else list(passes)
     short = [repr(edit) for edit in edits if is_short(edit)]
     left_out = len(edits) - len(short)
-    missing = f"# Not made here, as they hold tensors of their own: {left_out} of the edits."
-    segments = [segments_of(one) for one in batch] if segments_of(batch[0]) else []
+    missing = f"# Left out, since they hold tensors: {left_out} of the edits."
+    segments = [segment_ids(one) for one in batch] if segment_ids(batch[0]) else []
     given = ", ".join(inputs_of(batch[0]))
     with_segments = ", segments=segments" if segments else ""
     return [
@@ -64,8 +64,8 @@ def inputs_of(forward: ForwardPass) -> dict[str, tuple[Token, ...]]:
     return {"ids": forward.tokens}
 
 
-def segments_of(forward: ForwardPass) -> list[int]:
-    """Which sentence a token is of, for a model that is told."""
+def segment_ids(forward: ForwardPass) -> list[int]:
+    """The segment ID of each token, for a model with segment embeddings."""
     most = forward.config.n_segments - 1
     return [min(token.segment, most) for token in forward.tokens] if most > 0 else []
 
@@ -77,7 +77,7 @@ def kinds_of(edits: Sequence[Edit]) -> list[str]:
 
 
 def is_short(edit: Edit) -> bool:
-    """Whether one line holds it: an edit with a mask or a value of another pass is long."""
+    """Whether it fits on one line: an edit with a tensor does not."""
     return not any(isinstance(value, Tensor) for value in vars(edit).values())
 
 

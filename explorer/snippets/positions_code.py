@@ -14,7 +14,7 @@ from explorer.snippets.pass_code import (
     model_lines,
     pass_lines,
     pasted,
-    segments_of,
+    segment_ids,
 )
 from models import TransformerConfig
 
@@ -132,7 +132,7 @@ def longer(forward: ForwardPass, folder: Path, length: int, name: str, at: Place
     first, last = (typed[0], typed[-1] + 1) if typed else (0, len(forward.tokens))
     room = length - first - (len(forward.tokens) - last)
     times = room // (last - first) + 1
-    segments = segments_of(forward)
+    segments = segment_ids(forward)
     repeated = [
         f"{row} = torch.cat(({row}[:, :{first}], {row}[:, {first}:{last}].repeat(1, {times})"
         f"[:, :{room}], {row}[:, {last}:]), 1)"

@@ -1,4 +1,4 @@
-"""Who looks at whom: every head of every layer, and one of them large."""
+"""Attention maps: every head of every layer small, and one of them large."""
 
 import streamlit as st
 
@@ -6,42 +6,45 @@ from explorer.analysis import thumbnails
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.components import grid
-from explorer.views.attention import display_options, large_head, token_view
+from explorer.views.attention import display_options, large_head
 from explorer.views.shared import export_panel, widgets
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
 
-VIEWS = {"Matrix": large_head.as_matrix, "Lines": large_head.as_lines, "Tokens": token_view.two_way}
+VIEWS = {
+    "Matrix": large_head.draw_matrix,
+    "Lines": large_head.draw_lines,
+    "Tokens": large_head.draw_tokens,
+}
 
 widgets.opening(
-    "Attention",
-    "Each small picture is one head: the stronger a cell, the more the token of that row "
-    "looks at the token of that column.",
-    takes_away=True,
+    "Attention maps",
+    "Each thumbnail is one head: the stronger a cell, the more the query of that row attends to "
+    "the key of that column.",
+    exports=True,
 )
-at = page_context().choice
-forward = page_context().forward
-part = forward.part(at.part)
-look = display_options.choose(forward, at.part)
+context = page_context()
+at, forward, part = context.choice, context.forward, context.part
+options = display_options.choose_display(context)
 
 overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
 with overview:
-    st.markdown("**Every head** · layers down, heads across")
-    small = thumbnails.of_reading(forward, at.part)
-    framed = (at.layer, at.head) if look.of == "head" else None
-    grid(small, selected=framed, key="overview", on_pick=display_options.pick)
-    widgets.answer(forward)
+    st.markdown("**All heads** · layers down, heads across")
+    small = thumbnails.thumbnails_of(forward, at.part)
+    framed = (at.layer, at.head) if options.heads == "one" else None
+    grid(small, selected=framed, key="overview", on_pick=display_options.show_single_head)
+    widgets.draw_answer(forward)
     widgets.notes(forward.notes)
 with one:
     with st.container(horizontal=True, vertical_alignment="center"):
-        title = display_options.in_words(look, part, at.layer, at.head)
+        title = display_options.heads_title(context, options)
         st.markdown(f"**{title}**", width="stretch")
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
-    VIEWS[view](forward, look)
-    export_panel.take_away(lambda: large_head.taken(forward, look))
+    VIEWS[view](context, options)
+    export_panel.export_button(lambda: large_head.head_figure(context, options))
 
 st.markdown(part.words.explanation)
 widgets.code(
     MultiHeadAttention.forward,
     scaled_dot_product_attention,
-    pasted=lambda: large_head.pasted(forward, look),
+    pasted=lambda: large_head.head_lines(context, options),
 )

@@ -2,22 +2,22 @@
 
 from explorer.app.context import page_context
 from explorer.snippets import positions_code
-from explorer.views.head_steps import stage_matrices
+from explorer.views.head_steps.stage_matrices import draw_stages
 from explorer.views.shared import widgets
 from models.attention import attention_scores, attention_weights, scaled_dot_product_attention
 
 widgets.opening(
     "Head, step by step",
-    "The equation of attention with the chosen head's own numbers: every stage as a matrix, and "
-    "one cell held in all of them.",
+    "The attention equation with the numbers of the chosen head: every step is a matrix, and the "
+    "pinned cell is marked in all of them.",
 )
-forward = page_context().forward
-stage_matrices.show(forward)
+context = page_context()
+at, forward = context.choice, context.forward
+draw_stages(context)
 widgets.notes(forward.notes)
-at, folder = page_context().choice, page_context().folder
 widgets.code(
     attention_scores,
     attention_weights,
     scaled_dot_product_attention,
-    pasted=lambda: positions_code.stages(forward, folder, (at.part, at.layer, at.head)),
+    pasted=lambda: positions_code.stages(forward, context.folder, (at.part, at.layer, at.head)),
 )

@@ -1,4 +1,4 @@
-"""Which heads do what: every head ranked by a number, heads that do alike, and what flows where."""
+"""Heads ranked by a metric, compared with each other, and combined over the layers."""
 
 from explorer.app import controls
 from explorer.app.context import page_context
@@ -6,17 +6,17 @@ from explorer.views.heads import finder, rollout_and_flow, similar_heads
 from explorer.views.shared import widgets
 
 SIDES = {
-    "Finder": finder.show,
-    "Likeness": similar_heads.show,
-    "Rollout": rollout_and_flow.show_rollout,
-    "Flow": rollout_and_flow.show_flow,
+    "Finder": finder.draw_finder,
+    "Similarity": similar_heads.draw_similarity,
+    "Rollout": rollout_and_flow.draw_rollout,
+    "Flow": rollout_and_flow.draw_flow,
 }
 
 widgets.opening(
     "Heads",
-    "What every head does with your sentence, in numbers, and what all of them carry together.",
+    "What every head does with your sentence, in numbers, and what the layers carry together.",
 )
-forward = page_context().forward
-widgets.notes(forward.notes)
-side = controls.one_of("Side", "side", list(SIDES), label_visibility="collapsed")
-SIDES[side](page_context().opened, forward)
+context = page_context()
+widgets.notes(context.forward.notes)
+side = controls.one_of("View", "side", list(SIDES), label_visibility="collapsed")
+SIDES[side](context)

@@ -1,4 +1,4 @@
-"""Who may look at whom, and what a mask does to the scores of the chosen head."""
+"""Which keys each query may attend to, and what a mask does to the scores of the chosen head."""
 
 from functools import partial
 
@@ -10,43 +10,35 @@ from explorer.app.messages import or_stop
 from explorer.inference import mask_parts
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import attention_code
+from explorer.views.masks.mask_pictures import draw_masks
 from explorer.views.shared import widgets
 from models import masking
 from models.attention import attention_weights
 
 widgets.opening(
     "Masks",
-    "A mask says who may look at whom: a hatched cell is forbidden, and its score "
-    "is taken out before the weights are made.",
+    "A mask decides which keys each query may attend to: the score of a masked (hatched) cell "
+    "becomes −∞ before the softmax, so its weight is 0.",
 )
-at, opened = page_context().choice, page_context().opened
+context = page_context()
+at = context.choice
 head = at.part, at.layer, at.head
-batch: tuple[ForwardPass, ...] = ()
 example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), mask_parts.BATCH)
-if example == mask_parts.STUDENT:
-    shown = mask_parts.student()
-else:
-    whole = page_context().forward
-    batch = (whole,)
-    if example == mask_parts.BATCH:
-        batch = or_stop(lambda: mask_parts.padded(opened, whole))
-        widgets.notes(["The second sentence is left out of the batch."] if whole.pair else [])
-    shown = mask_parts.of(batch[-1], at.part, at.layer)
 st.caption(mask_parts.EXAMPLES[example])
-
-if not batch:
-    widgets.masks(shown, None)
+if example == mask_parts.STUDENT:
+    draw_masks(mask_parts.student(), None)
+    lines = attention_code.student_mask_script
 else:
-    made = mask_parts.pictures(batch[-1], *head)
-    if made.adds_bias:
-        st.caption("A bias by the distance of two tokens is part of the scores shown here.")
-    widgets.masks(shown, made)
-    widgets.notes(batch[-1].notes)
-widgets.code(
-    masking.causal_mask,
-    masking.padding_mask,
-    attention_weights,
-    pasted=partial(attention_code.masks, batch, page_context().folder, head)
-    if batch
-    else attention_code.student,
-)
+    passes: tuple[ForwardPass, ...] = (context.forward,)
+    if example == mask_parts.BATCH:
+        passes = or_stop(lambda: mask_parts.padded(context.opened, context.forward))
+        if at.pair:
+            st.text("The second sentence is left out of the batch.")
+    forward = passes[-1]
+    pictures = mask_parts.pictures(forward, *head)
+    if pictures.adds_bias:
+        st.caption("The scores include the bias that positions add.")
+    draw_masks(mask_parts.of(forward, at.part, at.layer), pictures)
+    widgets.notes(forward.notes)
+    lines = partial(attention_code.masks_script, passes, context.folder, head)
+widgets.code(masking.causal_mask, masking.padding_mask, attention_weights, pasted=lines)

@@ -1,24 +1,27 @@
-"""Why one token looks at another: its query, the key, and their product number by number."""
+"""Why one token attends to another: its query, the key, and their product."""
 
 from functools import partial
 
 from explorer.app.context import page_context
-from explorer.views.query_key import product
+from explorer.snippets.attention_code import query_key_script
+from explorer.views.query_key.product import draw_query_key
 from explorer.views.shared import widgets
 from models.attention import attention_scores, attention_weights
 from models.positional import RotaryPositions
 
 widgets.opening(
     "Query and key",
-    "Why one token looks at another: the query of the one, the key of the other, "
-    "their product, and what becomes of it in the stream.",
+    "Why one token attends to another: its query, the key of the other, their product, and what "
+    "it adds to the residual stream.",
 )
-forward = page_context().forward
-found = product.show(forward)
+context = page_context()
+at, forward = context.choice, context.forward
+found = draw_query_key(context)
 widgets.notes(forward.notes)
+here = at.part, at.layer, at.head
 widgets.code(
     attention_scores,
     attention_weights,
     RotaryPositions.turn,
-    pasted=partial(product.pasted, forward, found),
+    pasted=partial(query_key_script, forward, context.folder, here, found.query, found.key),
 )

@@ -5,7 +5,7 @@ from functools import partial
 from explorer.analysis import head_similarity
 from explorer.analysis.comparison import map_difference
 from explorer.app.context import page_context
-from explorer.snippets import two_heads
+from explorer.snippets import two_heads_script
 from explorer.views.compare.compared_maps import (
     difference_to_export,
     draw_compared_maps,
@@ -19,12 +19,12 @@ widgets.opening(
     "Compare",
     "The chosen head beside another head, sentence, model or training step, or beside the pass "
     "with your interventions: both maps on one scale, and their difference.",
-    takes_away=True,
+    exports=True,
 )
 first, second = choose_sides(context)
 difference = draw_compared_maps(first, second)
 if difference is not None:
-    export_panel.take_away(partial(difference_to_export, context, first, second, difference))
+    export_panel.export_button(partial(difference_to_export, context, first, second, difference))
 draw_outputs(first, second)
-lines = partial(two_heads, first.head, second.head)
-widgets.code(map_difference, head_similarity.apart, pasted=lines)
+lines = partial(two_heads_script, first.head, second.head)
+widgets.code(map_difference, head_similarity.js_divergence, pasted=lines)

@@ -35,7 +35,7 @@ else:
     draw_layer_predictions(opened, logits)
     st.markdown("**Direct logit attribution**")
     option = draw_logit_attribution(context, position, logits[-1])
-    lines = partial(attention_code.lens, forward, context.folder, position, option)
+    lines = partial(attention_code.logit_lens_script, forward, context.folder, position, option)
 widgets.notes(forward.notes)
 widgets.code(
     logit_lens.lens_logits,

@@ -43,4 +43,4 @@ except TextError as error:
     say(str(error))
 else:
     here(text, how, most)
-widgets.ways_on("tokens")
+widgets.page_links("tokens")

@@ -55,5 +55,5 @@ embedding_space.draw_embedding_space(page_context().opened, forward)
 widgets.code(
     Tokenizer.encode,
     steps,
-    pasted=lambda: attention_code.tokens(page_context().folder, chosen.text, chosen.pair),
+    pasted=lambda: attention_code.tokens_script(page_context().folder, chosen.text, chosen.pair),
 )

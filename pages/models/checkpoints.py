@@ -12,7 +12,7 @@ CODE = {
     "Weights": (weight_statistics.picture, weight_statistics.summary),
     "Norms": (weight_statistics.summary, weight_statistics.by_layer),
     "Spectra": (singular_values.spectrum, singular_values.noise),
-    "Heads": (head_metrics.of_heads,),
+    "Heads": (head_metrics.metrics_of_heads,),
     "Doctor": (diagnostics.of_training, singular_values.passes_for_noise, diagnostics.of_attention),
 }
 
@@ -31,4 +31,4 @@ checkpoints.show(view, opened)
 pasted = checkpoints.pasted(view, opened)
 widgets.code(*CODE[view], pasted=pasted)
 st.space("small")
-widgets.ways_on("overview", "attention")
+widgets.page_links("overview", "attention")

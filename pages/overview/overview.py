@@ -1,4 +1,4 @@
-"""Alive at once: a trained model, a sentence, and what the model looks at while it answers."""
+"""The first page: a trained model, a sentence, one attention head and the model's output."""
 
 import streamlit as st
 
@@ -11,28 +11,30 @@ from explorer.snippets import attention_code
 from explorer.views.shared import widgets
 from models.attention import MultiHeadAttention, attention_weights
 
-at = page_context().choice
+context = page_context()
+at = context.choice
 words = WORDS[at.part]
-widgets.opening("At a glance", words.opening)
-forward, opened = page_context().forward, page_context().opened
+widgets.opening("Overview", words.opening)
+forward, opened = context.forward, context.opened
 picture, beside = widgets.side_by_side(2, 1)
 with picture:
-    widgets.one_head(forward, key="start_head")
+    st.markdown(f"**Layer {at.layer}, head {at.head}** · {context.part.title}")
+    widgets.draw_head(context, key="start_head")
 with beside:
-    widgets.answer(forward)
+    widgets.draw_answer(forward)
     widgets.notes(forward.notes)
     st.space("small")
-    st.caption("Type your own sentence above, or go on.")
-    widgets.ways_on("tokens", "positions", "attention", "masks", "training")
+    st.caption("Enter your own sentence above, or go on with:")
+    widgets.page_links("tokens", "positions", "attention", "masks", "training")
 
-expected = opened.expectation if is_expected_in(opened, at.part) else ""
-blind = not forward.mask(at.part, at.layer).any(-1).all()
-sums = "Every row adds up to one" + (", but for rows that see nothing." if blind else ".")
-st.text(f"{expected or words.explanation} {sums}")
+pattern = opened.expectation if is_expected_in(opened, at.part) else ""
+explanation = f"Expected pattern: {pattern}" if pattern else words.explanation
+is_blind = not forward.mask(at.part, at.layer).any(-1).all()
+st.text(f"{explanation} Every row sums to 1{', except fully masked rows' if is_blind else ''}.")
 place = first_place(opened, last_stack_tokens(forward))
 head = at.part, at.layer, at.head
 widgets.code(
     MultiHeadAttention.forward,
     attention_weights,
-    pasted=lambda: attention_code.answer(forward, page_context().folder, head, place),
+    pasted=lambda: attention_code.answer_script(forward, context.folder, head, place),
 )

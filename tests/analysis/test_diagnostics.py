@@ -12,7 +12,7 @@ import torch
 
 from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import LEVELS, Finding
-from explorer.analysis.head_metrics import STATISTICS, HeadStatistics, joined, layers
+from explorer.analysis.head_metrics import METRICS, HeadMetrics, join_layers, metrics_by_layer
 from explorer.analysis.weight_statistics import survey
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
@@ -71,7 +71,7 @@ def of_model(model: Transformer) -> list[Finding]:
 def of_attention(opened: Opened) -> list[Finding]:
     forward = run_text(opened, opened.example)
     return diagnostics.of_attention(
-        [joined(list(layers(forward, each.name))) for each in forward.parts]
+        [join_layers(list(metrics_by_layer(forward, each.name))) for each in forward.parts]
     )
 
 
@@ -184,8 +184,8 @@ def test_uniform_attention_is_found() -> None:
         ([[math.nan, math.nan]], 12, "Attention not judged", "note"),
         ([[1.0]], 2, "Attention not judged", "note"),
     ]:
-        values = {name: torch.tensor(spread, dtype=torch.float64) for name in STATISTICS}
-        heads = HeadStatistics("decoder.self_attn", values, rows, 0)
+        values = {name: torch.tensor(spread, dtype=torch.float64) for name in METRICS}
+        heads = HeadMetrics("decoder.self_attn", values, rows, 0)
         (finding,) = diagnostics.of_attention([heads])
         assert (finding.title, finding.level) == (title, level)
     lost = entries.opened_from(CHECKPOINTS / "shakespeare", "lost")

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.head_metrics import (
-    STATISTICS,
+    METRICS,
     Ranked,
     Tokens,
-    joined,
-    layers,
-    of_heads,
-    patterns,
+    join_layers,
+    metrics_by_layer,
+    metrics_of_heads,
+    pattern_cells,
     ranking,
 )
 from explorer.catalog import entries
@@ -47,8 +47,8 @@ def numbers(
     """The statistics of a single head (q, k); without a text no token comes twice."""
     rows = rows or text(*range(weights.shape[0]))
     columns = columns or (rows if same_text else text(*range(weights.shape[1])))
-    cells = patterns(rows, columns, visible, same_text=same_text)
-    found = of_heads(weights[None], visible, columns.special, cells, same_text=same_text)
+    cells = pattern_cells(rows, columns, visible, same_text=same_text)
+    found = metrics_of_heads(weights[None], visible, columns.special, cells, same_text=same_text)
     return {name: float(value) for name, value in found.items()}
 
 
@@ -103,7 +103,7 @@ def test_between_two_texts_the_words_of_the_shorter_one_count_and_nothing_is_far
     assert found["anti_diagonal"] == 1
     assert found["diagonal"] == pytest.approx(1 / 3)
     missing = {name for name, value in found.items() if math.isnan(value)}
-    assert missing == {name for name, each in STATISTICS.items() if each.same_text}
+    assert missing == {"distance", "itself", "previous", "induction", "duplicate"}
     for queries, keys in ((2, 5), (5, 2), (1, 1)):
         shorter = range(min(queries, keys))
         weights = torch.zeros(queries, keys)
@@ -170,13 +170,13 @@ def test_every_kind_of_attention_is_measured_layer_by_layer(
     forward: ForwardPass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for part in forward.parts:
-        whole = joined(list(layers(forward, part.name)))
+        whole = join_layers(list(metrics_by_layer(forward, part.name)))
         assert whole.values["spread"].shape == (part.layers, part.heads)
         assert (whole.rows, whole.blind) == (len(forward.rows(part.name)), 0)
         with monkeypatch.context() as patch:
             patch.setattr(passes, "WEIGHTS_HELD", 1)
-            alone = joined(list(layers(forward, part.name)))
-        for name in STATISTICS:
+            alone = join_layers(list(metrics_by_layer(forward, part.name)))
+        for name in METRICS:
             assert torch.allclose(whole.values[name], alone.values[name], equal_nan=True)
 
 
@@ -184,7 +184,7 @@ def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
     forward: ForwardPass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = "encoder.self_attn"
-    (found,) = layers(forward, part)
+    (found,) = metrics_by_layer(forward, part)
     special = torch.tensor([token.special for token in forward.source])
     assert special.any()
     by_hand = forward.all_weights(part)[0][..., special].sum(-1).mean(-1)
@@ -192,5 +192,5 @@ def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
     mask = torch.ones(len(special), len(special), dtype=torch.bool)
     mask[0] = False
     monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
-    (found,) = layers(forward, part)
+    (found,) = metrics_by_layer(forward, part)
     assert (found.rows, found.blind) == (len(special), 1)

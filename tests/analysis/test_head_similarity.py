@@ -12,7 +12,14 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer.analysis import head_similarity
-from explorer.analysis.head_similarity import apart, by_likeness, distances, joined, looks, table
+from explorer.analysis.head_similarity import (
+    divergence_matrix,
+    js_divergence,
+    pairwise_divergence,
+    rows_compared,
+    rows_of_heads,
+    similarity_order,
+)
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
 from explorer.inference.forward_pass import run_text
@@ -27,12 +34,12 @@ def rows(n: int, queries: int, keys: int, seed: int) -> Tensor:
 @given(some.integers(2, 6), some.integers(1, 7), some.integers(1, 9), some.integers(0, 9999))
 def test_what_holds_for_all_heads(n: int, queries: int, keys: int, seed: int) -> None:
     weights = rows(n, queries, keys, seed)
-    found = table(list(distances(weights)))
+    found = divergence_matrix(list(pairwise_divergence(weights)))
     assert torch.equal(found, found.T)
     assert bool((found.diagonal() == 0).all())
     assert 0 <= float(found.min()) <= float(found.max()) <= 1
     same = torch.eye(keys)
-    ends = apart(same, torch.stack([same, same.roll(1, 1)])).tolist()
+    ends = js_divergence(same, torch.stack([same, same.roll(1, 1)])).tolist()
     assert ends == pytest.approx([0, float(keys > 1)])
     for at in range(n):
         slow = [_by_loop(weights[at], other) for other in weights]
@@ -50,19 +57,19 @@ def _by_loop(one: Tensor, other: Tensor) -> float:
 def test_heads_that_are_alike_stand_together() -> None:
     kinds = torch.eye(6)[None], torch.eye(6).roll(1, 1)[None], torch.full((1, 6, 6), 1 / 6)
     weights = torch.cat([kinds[at % 3] for at in range(9)])
-    order = by_likeness(table(list(distances(weights))))
+    order = similarity_order(divergence_matrix(list(pairwise_divergence(weights))))
     assert sorted(order) == list(range(9))
     assert [len({at % 3 for at in order[i : i + 3]}) for i in (0, 3, 6)] == [1, 1, 1]
-    assert by_likeness(torch.zeros(0, 0)) == []
-    assert by_likeness(torch.zeros(1, 1)) == [0]
+    assert similarity_order(torch.zeros(0, 0)) == []
+    assert similarity_order(torch.zeros(1, 1)) == [0]
 
 
 def test_what_is_no_number_stays_none() -> None:
     weights = rows(3, 4, 4, 1)
     weights[1, 0, 0] = math.nan
-    found = table(list(distances(weights)))
+    found = divergence_matrix(list(pairwise_divergence(weights)))
     assert found.isnan().tolist() == [[False, True, False], [True] * 3, [False, True, False]]
-    assert sorted(by_likeness(found)) == [0, 1, 2]
+    assert sorted(similarity_order(found)) == [0, 1, 2]
 
 
 @pytest.fixture
@@ -73,17 +80,15 @@ def opened(small_models: Path) -> Opened:
 def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forward = run_text(opened, "the cat and the hat")
-    found = joined(list(looks(forward, "decoder.self_attn")))
-    assert found.heads == tuple((layer, head) for layer in range(2) for head in range(4))
-    assert len(found.rows) == found.of_rows == len(forward.target)
-    whole = forward.all_weights("decoder.self_attn").flatten(0, 1)
-    assert torch.allclose(found.weights, whole)
+    forward, part = run_text(opened, "the cat and the hat"), "decoder.self_attn"
     keys = len(forward.target)
+    assert rows_compared(forward, part) == tuple(range(keys))
+    found = torch.cat(list(rows_of_heads(forward, part, range(keys))))
+    assert torch.allclose(found, forward.all_weights(part).flatten(0, 1))
     monkeypatch.setattr(head_similarity, "CELLS_COMPARED", 8 * 8 // 2 * keys * 3)
-    found = joined(list(looks(forward, "decoder.self_attn")))
-    assert found.rows == (0, round((keys - 1) / 2), keys - 1)
-    assert found.weights.shape == (8, 3, keys)
+    some = (0, round((keys - 1) / 2), keys - 1)
+    assert rows_compared(forward, part) == some
+    assert torch.equal(torch.cat(list(rows_of_heads(forward, part, some))), found[:, list(some)])
     monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 12)
     assert head_similarity.layers_compared(9, 4) == (0, 4, 8)
     assert head_similarity.layers_compared(3, 4) == (0, 1, 2)
@@ -97,8 +102,8 @@ def test_rows_that_see_nothing_are_left_out(
     mask = torch.ones(n, n, dtype=torch.bool).tril()
     monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
     mask[1] = False
-    (first, *_) = looks(forward, "decoder.self_attn")
-    assert first.rows == (0, *range(2, n))
+    assert rows_compared(forward, "decoder.self_attn") == (0, *range(2, n))
     mask[:] = False
-    (first, *_) = looks(forward, "decoder.self_attn")
-    assert bool(apart(first.weights[0], first.weights).isnan().all())
+    assert rows_compared(forward, "decoder.self_attn") == ()
+    none = next(rows_of_heads(forward, "decoder.self_attn", ()))
+    assert bool(js_divergence(none[0], none).isnan().all())

@@ -21,7 +21,7 @@ from explorer.catalog import entries
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
-from explorer.views.query_key.value_panel import lines
+from explorer.views.query_key.value_panel import stream_terms
 from models import trace
 from models.positional import AlibiPositions, RotaryPositions
 from tests.analysis.conftest import inputs_of, read
@@ -249,11 +249,11 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass
         is_post = way.where == "post"
         close(way.after, normed(found, part.name, way) if is_post else way.before + added)
 
-        rows = lines(way)
-        assert ("what it writes, normed" in rows) == (way.where == "sandwich")
-        assert ("the stream after: that, normed" in rows) == is_post
+        rows = stream_terms(way)
+        assert ("attention output, normed" in rows) == (way.where == "sandwich")
+        assert ("stream after: the sum, normed" in rows) == is_post
         close(list(rows.values())[-1], way.after)
-        *_, written, before, after = [v for k, v in rows.items() if "after: that, normed" not in k]
+        *_, written, before, after = [v for k, v in rows.items() if "sum, normed" not in k]
         close(written, added)
         close(before + written, after)
 

@@ -14,10 +14,10 @@ from torch import Tensor
 from explorer.analysis.rollout import (
     Network,
     edge_shares,
-    edges_from,
-    flows,
-    mixed,
-    mixings,
+    edges_below,
+    flow_to,
+    half_residual,
+    half_residual_layers,
     reached,
     rollout,
 )
@@ -34,17 +34,17 @@ def stack(layers: int, tokens: int, seed: int, is_causal: bool) -> list[Tensor]:
     scores = 3 * torch.randn(layers, tokens, tokens, generator=torch.Generator().manual_seed(seed))
     if is_causal:
         scores = scores.masked_fill(torch.ones(tokens, tokens).triu(1) > 0, -torch.inf)
-    return [mixed(weights) for weights in scores.double().softmax(-1)]
+    return [half_residual(weights) for weights in scores.double().softmax(-1)]
 
 
 def test_half_is_looked_up_and_half_stays() -> None:
     weights = torch.tensor([[1.0, 0.0], [0.4, 0.6]], dtype=torch.double)
-    assert mixed(weights).tolist() == [[1.0, 0.0], pytest.approx([0.2, 0.8])]
+    assert half_residual(weights).tolist() == [[1.0, 0.0], pytest.approx([0.2, 0.8])]
     blind = torch.tensor([[0.0, 0.0], [0.5, 0.5]])
-    assert mixed(blind).tolist() == [[1.0, 0.0], [0.25, 0.75]]
-    assert rollout([mixed(blind)] * 3).sum(-1).tolist() == [1.0, 1.0]
-    assert rollout([mixed(torch.ones(1, 1))] * 3).tolist() == [[1.0]]
-    assert list(flows([mixed(torch.ones(1, 1))] * 3, 0)) == [1.0]
+    assert half_residual(blind).tolist() == [[1.0, 0.0], [0.25, 0.75]]
+    assert rollout([half_residual(blind)] * 3).sum(-1).tolist() == [1.0, 1.0]
+    assert rollout([half_residual(torch.ones(1, 1))] * 3).tolist() == [[1.0]]
+    assert list(flow_to([half_residual(torch.ones(1, 1))] * 3, 0)) == [1.0]
 
 
 @settings(deadline=None, max_examples=20)
@@ -75,7 +75,7 @@ def test_rollout_is_the_sum_over_all_paths_and_no_less_flows(
                 share *= float(layer[step])
             total += share
         assert float(found[start, end]) == pytest.approx(total)
-    for flow, share in zip(flows(mixing, last), found[last].tolist(), strict=True):
+    for flow, share in zip(flow_to(mixing, last), found[last].tolist(), strict=True):
         assert share - 1e-9 <= flow <= 1 + 1e-9
 
 
@@ -103,28 +103,28 @@ def test_the_flow_is_the_smallest_cut(size: tuple[int, int], seed: int, is_causa
     mixing = stack(*size, seed, is_causal)
     token = size[1] - 1
     cuts = [smallest_cut(mixing, token, column) for column in range(size[1])]
-    assert list(flows(mixing, token)) == pytest.approx(cuts, abs=1e-9)
+    assert list(flow_to(mixing, token)) == pytest.approx(cuts, abs=1e-9)
 
 
 def test_one_layer_is_answered_without_solving() -> None:
     (row,) = stack(1, 700, 0, False)
-    assert list(flows([row], 5)) == row[5].tolist()
+    assert list(flow_to([row], 5)) == row[5].tolist()
 
 
 def test_only_the_edges_below_the_token_are_counted_and_joined(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     two = stack(2, 4, 0, True)
-    assert (edges_from(two, 0), edges_from(two, 3)) == (2, 4 + 10)
+    assert (edges_below(two, 0), edges_below(two, 3)) == (2, 4 + 10)
     joined: list[int] = []
     monkeypatch.setattr(Network, "join", lambda self, start, end, room: joined.append(room))
     monkeypatch.setattr(Network, "most", lambda self, source, sink: 0)
     mixing = stack(3, 6, 0, True)
     for token in range(6):
         joined.clear()
-        list(flows(mixing, token))
-        assert len(joined) == edges_from(mixing, token)
-        assert len(joined) == edges_from([layer > 0 for layer in mixing], token), "masks will do"
+        list(flow_to(mixing, token))
+        assert len(joined) == edges_below(mixing, token)
+        assert len(joined) == edges_below([layer > 0 for layer in mixing], token), "masks will do"
 
 
 def test_what_can_be_reached_grows_with_the_layers() -> None:
@@ -141,7 +141,7 @@ def test_every_stack_of_a_model_rolls_out(small_models: Path) -> None:
         forward = run_text(entries.opened_from(small_models / name, name), "the cat")
         for part in forward.parts:
             if part.name.endswith("self_attn"):
-                sums = rollout(mixings(forward, part.name, part.layers)).sum(-1)
+                sums = rollout(half_residual_layers(forward, part.name, part.layers)).sum(-1)
                 assert torch.allclose(sums, torch.ones_like(sums)), name
-                alone = rollout(mixings(forward, part.name, 1))
+                alone = rollout(half_residual_layers(forward, part.name, 1))
                 assert (alone == 0).equal(~reached([forward.mask(part.name)])), name

@@ -20,7 +20,7 @@ from tests.components.samples import heads
 def test_pooling_keeps_the_largest() -> None:
     for shape in [(1, 1, 5, 9), (2, 3, 33, 64), (1, 2, 128, 128), (1, 1, 1, 1)]:
         weights = heads(*shape)
-        small = thumbnails.of_weights(weights)
+        small = thumbnails.thumbnails_of_weights(weights)
         cells, n = small.cells, small.pooled
         assert max(cells.shape[2:]) <= thumbnails.SIDE
         for q, k in product(range(cells.shape[2]), range(cells.shape[3])):
@@ -36,12 +36,12 @@ def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
     monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)
     for part in read.parts:
         whole = read.all_weights(part.name)
-        found = thumbnails.of_reading(read, part.name)
-        assert torch.equal(found.cells, thumbnails.of_weights(whole).cells)
+        found = thumbnails.thumbnails_of(read, part.name)
+        assert torch.equal(found.cells, thumbnails.thumbnails_of_weights(whole).cells)
         singly = [list(read.some_heads(part.name, n)) for n in range(part.layers)]
         assert all(len(layer) == part.heads for layer in singly)
         torch.testing.assert_close(torch.stack([torch.cat(layer) for layer in singly]), whole)
-        assert thumbnails.of_reading(read, part.name) is found
+        assert thumbnails.thumbnails_of(read, part.name) is found
     made = weakref.ref(found)
     del found
     gc.collect()

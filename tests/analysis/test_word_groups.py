@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.analysis.word_groups import sentences_of, word_tokens, words_of
+from explorer.analysis.word_groups import group_words, merged_tokens, sentences_of
 from explorer.text import byte_tokenizer, character_tokenizer
 from explorer.text.special import DECODER
 from explorer.text.token import Token
@@ -19,9 +19,9 @@ def spans(text: str, *pieces: str, second: bool = False) -> list[Token]:
 
 
 def labels(tokens: list[Token], text: str, pair: str = "") -> list[str]:
-    groups = words_of(tokens, text, pair)
+    groups = group_words(tokens, text, pair)
     assert sorted(at for group in groups for at in group) == list(range(len(tokens)))
-    return [token.label for token in word_tokens(tokens, groups, text, pair)]
+    return [token.label for token in merged_tokens(tokens, groups, text, pair)]
 
 
 def test_a_word_ends_at_a_space_and_at_punctuation() -> None:
@@ -51,7 +51,7 @@ def test_digits_of_a_number_are_a_word_and_special_tokens_stay_alone() -> None:
     tokens = list(tokenizer.encode("314"))
     special = sum(token.special for token in tokens)
     assert special
-    assert len(words_of(tokens, "314")) == 1 + special
+    assert len(group_words(tokens, "314")) == 1 + special
 
 
 def test_written_tokens_are_told_apart_by_their_labels() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.thumbnails import of_weights
+from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components.grid import _VIEW as GRID
 from explorer.components.grid import encode as encode_grid
 from explorer.components.grid import natural_height as height_of_grid
@@ -58,7 +58,7 @@ def labels(tokens: int) -> list[str]:
 
 def overview(heads: Tensor, into: Path) -> tuple[Drawing, Drawn]:
     """Our page of every head, and the view in it."""
-    small = of_weights(heads)
+    small = thumbnails_of_weights(heads)
     data = encode_grid(small, "layer", "head", name="overview")
     queries, keys = small.shape[2:]
     height = height_of_grid(LAYERS, queries, keys, HEADS)

@@ -97,7 +97,7 @@ def long_overview() -> Iterator[Row]:
             heads = [(at % LAYERS, at // LAYERS) for at in range(1, LAYERS * HEADS, 4)]
             what = f"overview of {LAYERS * HEADS} heads at 512 tokens"
             hovers = hover(f"{what}: script for a head pointed at", page, "grid", heads)
-            expect(page.locator(".grid .sentence")).to_contain_text("largest weight")
+            expect(page.locator(".grid .sentence")).to_contain_text("maximum weight")
     yield Row(f"{what}: navigation to last paint", milliseconds(seconds))
     yield hovers
 

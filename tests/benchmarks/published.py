@@ -251,8 +251,8 @@ def cell_ledger() -> Iterator[Row]:
         query = 127 - 7 * click % 60
         key = strongest(forward, *here, query)
         way = onward(forward, *here, query, key)
-        assert pairs.ledger(pair(forward, *here, query, key))
-        assert onwards.steps(way, way.largest)
+        assert pairs.weight_steps(pair(forward, *here, query, key))
+        assert onwards.stream_terms(way)
         by_distance(forward, *here, query, key)
 
     what = f"opening a cell's ledger, {TITLE}, 128 tokens, the pass kept"

@@ -1,4 +1,4 @@
-"""The Attention page by hand: pointed at, held, walked with the keys, adjusted, drawn as lines."""
+"""Attention maps by hand: pointed at, pinned, walked with the keys, adjusted, drawn as lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL_AT_ONCE = """async ([names, clicks]) => {
 
 
 def adjust(visitor: Visitor) -> None:
-    """Open the controls of the look."""
+    """Open the display options."""
     visitor.rest()
     visitor.widget("adjust").get_by_role("button").first.click()
     expect(visitor.widget("hide_first")).to_be_visible()
@@ -76,29 +76,29 @@ def test_pointing_asks_nobody_and_a_head_is_chosen_by_one_message_or_by_keys(
     visitor.changed(HEAD, clicked)
 
 
-def test_a_cell_is_held_walked_let_go_and_leads_to_its_query_and_key(visitor: Visitor) -> None:
+def test_a_cell_is_pinned_walked_unpinned_and_leads_to_its_query_and_key(visitor: Visitor) -> None:
     page = visitor.open(OURS + "&text=To+be,+or+not+to+be")
     visitor.click(HEAD, 2, 1)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowLeft")
     visitor.asks(held="q3k0")
-    page.get_by_role("link", name="Query and key of the held cell").click()
+    page.get_by_role("link", name="Query and key of the pinned cell").click()
     visitor.titled("Query and key")
     visitor.rest()
     expect(visitor.widget("query").locator("input")).to_have_value(re.compile("^3 ·"))
     expect(visitor.widget("key").locator("input")).to_have_value(re.compile("^0 ·"))
-    visitor.follow("Attention")
+    visitor.follow("Attention maps")
     expect(visitor.widget(HEAD).locator(".place")).to_have_text("query 3, key 0")
     visitor.widget(HEAD).locator("canvas").focus()
     page.keyboard.press("Escape")
-    wait_until(lambda: "held" not in visitor.query(), "nothing held in the address")
+    wait_until(lambda: "held" not in visitor.query(), "nothing pinned in the address")
     visitor.other_view("view", "Tokens")
     visitor.drawn(TOKENS)
     visitor.widget(TOKENS).locator('.chip[data-at="2"]').first.click()
     visitor.asks(held="q2")
 
 
-def test_the_look_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
+def test_the_display_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
     """Each control changes the picture; the number of a cell stays its weight."""
     page = visitor.open(PUBLISHED)
     plain = seen = visitor.picture(HEAD)
@@ -107,7 +107,7 @@ def test_the_look_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
     adjust(visitor)
     legend = visitor.widget(HEAD).locator(".legend")
     take(visitor, "colours", "Row")
-    expect(legend).to_contain_text("largest of its row")
+    expect(legend).to_contain_text("maximum of the row")
     seen = visitor.changed(HEAD, seen)
     page.keyboard.press("Escape")
     expect(visitor.point(HEAD, 2, 3)).to_have_text(value)
@@ -115,24 +115,24 @@ def test_the_look_of_a_head_is_adjusted_and_reset(visitor: Visitor) -> None:
     adjust(visitor)
     for name, words in (
         ("Mean", "Layer 0, mean of 4 heads"),
-        ("Max of all layers", "In each cell the largest of the 4 heads of each of the 3 layers"),
+        ("Max of all layers", "Maximum of the 4 heads of each of the 3 layers"),
     ):
         take(visitor, "heads", name)
         visitor.says(words)
         seen = visitor.changed(HEAD, seen)
     visitor.widget("mass").get_by_role("slider").press("ArrowLeft")
     visitor.asks(mass="95")
-    visitor.says(re.compile(r"fewest keys that reach 95 % of it are shown, [\d.]+ on average"))
+    visitor.says(re.compile(r"keys of each row that reach 95 % are shown, [\d.]+ on average"))
     visitor.widget("reset_look").get_by_role("button").click()
     visitor.shows(HEAD, plain)
     page.keyboard.press("Escape")
-    for said in ("1 key hidden", "The head as the pass left it"):
+    for said in ("1 key hidden", "Raw attention weights"):
         visitor.click(HEAD, -0.7, 1)  # the label over a column
         visitor.says(said)
     visitor.fill("Second sentence", "a dog")
     adjust(visitor)
     take(visitor, "sentences", "A→B")
-    visitor.says(re.compile("A→B: .* of what these rows give goes to these columns"))
+    visitor.says(re.compile("A→B: .* of the weight of these rows is on these columns"))
     sized(visitor, HEAD, 6, 3)
 
 

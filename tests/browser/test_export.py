@@ -22,11 +22,11 @@ def test_a_view_is_saved_as_pictures_numbers_and_an_offline_page(
     """That the page is alive offline is proven in tests/export/test_offline_page.py."""
     page = visitor.open(f"/attention?model=translation&part=Cross&text={TEXT}&layer=0&head=1")
     visitor.drawn("attention_head")
-    visitor.widget("take_away").get_by_role("button").first.click()
+    visitor.widget("export").get_by_role("button").first.click()
     files = {}
     for ending in ("png", "svg", "csv", "json", "npz", "html"):
         with page.expect_download() as download:
-            visitor.widget(f"take_{ending}").get_by_role("button").click()
+            visitor.widget(f"export_{ending}").get_by_role("button").click()
         files[ending] = tmp_path / download.value.suggested_filename
         download.value.save_as(files[ending])
         assert files[ending].suffix == f".{ending}"

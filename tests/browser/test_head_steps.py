@@ -1,4 +1,4 @@
-"""One head step by step, by hand: every number of a held cell, and the equation beside them."""
+"""One head step by step, by hand: every number of a pinned cell, and the equation beside them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def one() -> Stages:
     return stages(found, "decoder.self_attn", 1, 1, range(count), range(count))
 
 
-def test_a_held_cell_has_its_number_in_every_stage(visitor: Visitor, one: Stages) -> None:
+def test_a_pinned_cell_has_its_number_in_every_stage(visitor: Visitor, one: Stages) -> None:
     page = visitor.open(OURS)
     visitor.drawn("stages")
     pairs = {of: getattr(one, of) for of in ("dots", "scaled", "logits", "weights")}
@@ -54,12 +54,12 @@ def test_a_held_cell_has_its_number_in_every_stage(visitor: Visitor, one: Stages
         page.keyboard.press("ArrowRight")
     visitor.asks(held="q5k7")
     says(visitor, dots=float(one.dots[5, 7]), added="−∞", logits="−∞", weights="0")
-    expect(visitor.widget("stages").locator(".sentence")).to_contain_text("may not look at")
+    expect(visitor.widget("stages").locator(".sentence")).to_contain_text("is masked for")
     left, top, wide, high = map(float, str(panel(visitor, "q").get_attribute("data-cells")).split())
     canvas = panel(visitor, "q").locator("canvas")
     canvas.hover(position={"x": left + 3.5 * wide, "y": top + 5.5 * high})
     says(visitor, q=f"[3] {three(float(one.q[5, 3]))}", k=f"[3] {three(float(one.k[7, 3]))}")
-    page.get_by_role("link", name="This cell's ledger, on to the stream").click()
+    page.get_by_role("link", name="Query and key of this cell").click()
     visitor.titled("Query and key")
     visitor.rest()
     expect(visitor.widget("query").locator("input")).to_have_value(re.compile("^5 ·"))

@@ -22,7 +22,7 @@ TEXTS = (
     HARMFUL,
 )
 """The last one stays on every page."""
-READING = ("Tokens", "Positions", "Attention", "Masks", "Checkpoints")
+READING = ("Tokens", "Positions", "Attention maps", "Masks", "Checkpoints")
 """Some of the pages that have a field for the model."""
 BACKGROUND = "app => getComputedStyle(app).backgroundColor"
 WIDTHS = (1920, 1280)
@@ -57,7 +57,7 @@ def titles(visitor: Visitor) -> list[str]:
     """The names of all pages, as the navigation links them."""
     links = visitor.page.get_by_test_id("stSidebarNav").get_by_role("link")
     every = [title.strip() for title in links.all_inner_texts()]
-    assert {"At a glance", "Forward pass", "Museum", *READING} <= {*every}
+    assert {"Overview", "Forward pass", "Museum", *READING} <= {*every}
     return every
 
 

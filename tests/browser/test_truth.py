@@ -57,10 +57,10 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("attention", "Matrix"): (partial(looking.attention, SHAKESPEARE), ""),
     ("attention", "Lines"): (looking.lines, ""),
     ("attention", "Tokens"): (looking.two_way, ""),
-    ("heads", "Finder"): (mixing.finder, "metric=Previous"),
-    ("heads", "Likeness"): (mixing.likeness, "metric=Previous"),
-    ("heads", "Rollout"): (mixing.rollout, "metric=Previous"),
-    ("heads", "Flow"): (mixing.flow, "metric=Previous"),
+    ("heads", "Finder"): (mixing.finder, "metric=Previous-token+score"),
+    ("heads", "Similarity"): (mixing.similarity, "metric=Previous-token+score"),
+    ("heads", "Rollout"): (mixing.rollout, "metric=Previous-token+score"),
+    ("heads", "Flow"): (mixing.flow, "metric=Previous-token+score"),
     ("head_steps", ""): (partial(looking.stages, SHAKESPEARE), HELD),
     ("query_key", ""): (partial(looking.pairs, SHAKESPEARE), PAIR.format(7, "␣be", 6, "␣to")),
     ("logit_lens", ""): (partial(looking.lens, SHAKESPEARE), ""),
@@ -199,7 +199,7 @@ PLANTED: list[View] = [
     ("query_key", ""),
     ("tokens", ""),
     ("decoding", "Beam search"),
-    ("heads", "Likeness"),
+    ("heads", "Similarity"),
     ("checkpoints", "Spectra"),
 ]
 """One of each way of reading: a table, a table on a canvas, a tree, a strip, names and values."""

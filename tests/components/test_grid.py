@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from playwright.sync_api import expect
 
-from explorer.analysis.thumbnails import of_weights
+from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components import wire
 from explorer.components.grid import encode, natural_height
 from tests.components.conftest import OpenDemo
@@ -17,7 +17,7 @@ def test_a_head_names_itself_and_is_chosen_by_a_click_and_by_keys(open_demo: Ope
     visitor = open_demo("grid", "small")
     page, sentence = visitor.page, visitor.point("grid", 1, 2)
     largest = float((heads(2, 4, 12, 12) * causal(12))[1, 2].max())
-    expect(sentence).to_contain_text(f"layer 1, head 2: largest weight {largest:.3f}")
+    expect(sentence).to_contain_text(f"layer 1, head 2: maximum weight {largest:.3f}")
     visitor.pick("grid", layer=1, head=3)
     expect(page.get_by_text("told (1, 3), run 2")).to_be_visible()
     visitor.pick("grid", layer=1, head=3)  # it is the one that is chosen
@@ -40,7 +40,7 @@ def test_144_heads_of_128_tokens_say_how_they_were_made_small(open_demo: OpenDem
 
 def test_a_small_weight_is_not_drawn_as_zero() -> None:
     weights = torch.tensor([[[[1.0, 1e-6, 0.0]]]])
-    _, planes = wire.unpack(encode(of_weights(weights), "layer", "head", name="g"))
+    _, planes = wire.unpack(encode(thumbnails_of_weights(weights), "layer", "head", name="g"))
     assert np.frombuffer(planes["cells"], np.uint8).tolist() == [255, 1, 0]
 
 

@@ -46,8 +46,8 @@ def test_both_directions_of_a_token_are_named_and_shaded(open_demo: OpenDemo) ->
     page = open_demo("inspect", "words").page
     weights = attention(12)
     chip(page, 4).hover()
-    names_the_strongest(said(page, "above"), "looks at", weights[4])
-    names_the_strongest(said(page, "below"), "looked at by", weights[:, 4])
+    names_the_strongest(said(page, "above"), "attends to", weights[4])
+    names_the_strongest(said(page, "below"), "attended to by", weights[:, 4])
     strongest = band(page, int(weights[4].argmax()), "high")
     weaker = band(page, int(weights[4, :4].argmin()), "high")
     assert strongest
@@ -69,11 +69,11 @@ def test_a_token_is_held_told_walked_from_and_let_go(open_demo: OpenDemo) -> Non
     chip(page, 7).click()
     expect(page.get_by_text("told ((0, 7),)")).to_be_visible()
     visitor.away()
-    expect(sentence).to_contain_text("held, Esc lets go")
+    expect(sentence).to_contain_text("pinned, Esc unpins")
     page.keyboard.press("ArrowRight")
     expect(sentence).to_contain_text("mat is token 8 of 12")
     expect(chip(page, 8)).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".inspect .spoken")).to_contain_text("mat looks at")
+    expect(page.locator(".inspect .spoken")).to_contain_text("mat attends to")
     page.keyboard.press("Escape")
     expect(page.get_by_text("told (None,)")).to_be_visible()
     expect(sentence).to_have_class("sentence idle")
@@ -87,11 +87,11 @@ def test_cross_attention_has_two_strips(open_demo: OpenDemo) -> None:
     page = open_demo("inspect", "cross").page
     weights = heads(10, 12)
     chip(page, 3, side=0).hover()
-    expect(said(page, "above")).to_contain_text("looks at")
+    expect(said(page, "above")).to_contain_text("attends to")
     expect(said(page, "below")).to_have_text("")
     assert band(page, int(weights[3].argmax()), "high", side=1)
     chip(page, 2, side=1).hover()
-    expect(said(page, "below")).to_contain_text("looked at by")
+    expect(said(page, "below")).to_contain_text("attended to by")
     expect(said(page, "above")).to_have_text("")
     assert band(page, int(weights[:, 2].argmax()), "low", side=0)
     chip(page, 3, side=0).focus()
@@ -102,7 +102,7 @@ def test_cross_attention_has_two_strips(open_demo: OpenDemo) -> None:
 def test_a_row_of_zeros_looks_at_nothing(open_demo: OpenDemo) -> None:
     page = open_demo("inspect", "empty").page
     chip(page, 2).hover()
-    expect(said(page, "above")).to_have_text("looks at nothing")
+    expect(said(page, "above")).to_have_text("attends to nothing")
     chip(page, 3).hover()
     assert "off" in str(chip(page, 4).locator(".high").get_attribute("class")), "no number"
 

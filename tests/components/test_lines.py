@@ -73,7 +73,7 @@ def test_keyboard_walks_through_the_tokens(open_demo: OpenDemo) -> None:
     page.keyboard.press("ArrowDown")
     expect(sentence).to_contain_text("<img")
     page.keyboard.press("ArrowRight")
-    expect(sentence).to_contain_text("is looked at most by")
+    expect(sentence).to_contain_text("is attended to most by")
     page.keyboard.press("Escape")
     expect(sentence).to_have_class("sentence idle")
 

@@ -52,7 +52,7 @@ def test_a_cell_says_the_value_of_the_tensor_and_a_label_its_token(open_demo: Op
         expect(sentence).to_have_text(re.compile(rf"^{re.escape(said)}( or less)?$"))
         assert (" or less" in sentence.inner_text()) == (said.endswith(" 0.0001"))
         expect(of(visitor, ".place")).to_have_text(f"query {row}, key {column}")
-    expect(visitor.point(KEY, 2, 5)).to_have_text("small may not look at sat")
+    expect(visitor.point(KEY, 2, 5)).to_have_text("sat is masked for small")
     expect(visitor.point(KEY, 3, -0.8 - 0.5)).to_have_text("query 3 of 12: black")
 
 
@@ -132,7 +132,7 @@ def test_every_size_is_painted(open_demo: OpenDemo, size: int) -> None:
     if size > 1:
         expect(of(visitor, ".notes")).to_contain_text("label shown")
     if size == 1024:
-        expect(of(visitor, ".notes")).to_contain_text("each dot is the largest of its cells")
+        expect(of(visitor, ".notes")).to_contain_text("each pixel is the maximum of its cells")
     assert of(visitor, "canvas").evaluate(COLOURS) > 10
 
 
@@ -157,7 +157,7 @@ def test_each_row_or_the_picture_has_the_full_colours(open_demo: OpenDemo) -> No
     assert by_column == by_picture, "the largest of the first column is that of the picture"
     assert on_log[0] == by_picture[0]
     assert on_log[1] not in (by_picture[1], by_picture[0])
-    expect(page.locator(".matrix .legend").nth(1)).to_contain_text("largest of its row")
+    expect(page.locator(".matrix .legend").nth(1)).to_contain_text("maximum of the row")
     expect(page.locator(".matrix .legend").nth(3)).to_contain_text("weight, log≤ 0.0008")
 
 

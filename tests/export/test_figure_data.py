@@ -12,17 +12,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
-from explorer.export.figure_data import Taken, as_csv, as_json, as_npz
+from explorer.export.figure_data import FigureData, as_csv, as_json, as_npz
 from explorer.export.print_figure import as_picture
 
 WORDS = ("␣the", "=1+1", "$a$", "<b>", "日", "\n", "", 'a,"b"')
 CAUSAL = torch.ones(4, 4).tril().bool()
 
 
-def taken(rows: int = 4, columns: int = 4, **how: object) -> Taken:
+def taken(rows: int = 4, columns: int = 4, **how: object) -> FigureData:
     values = torch.rand(rows, columns, generator=torch.Generator().manual_seed(rows))
     labels = tuple(WORDS[at % len(WORDS)] for at in range(max(rows, columns)))
-    return Taken(values, labels[:rows], labels[:columns], "Layer 0, head $1$", **how)  # type: ignore[arg-type]
+    return FigureData(values, labels[:rows], labels[:columns], "Layer 0, head $1$", **how)  # type: ignore[arg-type]
 
 
 def test_a_table_comes_back_number_by_number() -> None:
@@ -39,14 +39,14 @@ def test_a_table_comes_back_number_by_number() -> None:
 @given(some.lists(some.text(), min_size=1, max_size=5))
 def test_no_label_is_a_formula(labels: list[str]) -> None:
     named = tuple(labels)
-    table = Taken(torch.zeros(len(named), len(named)), named, named, "x")
+    table = FigureData(torch.zeros(len(named), len(named)), named, named, "x")
     lines = csv.reader(io.StringIO(as_csv(table).decode("utf-8-sig"), newline=""))
     assert not [cell for line in lines for cell in line if cell[:1] in ("=", "+", "-", "@")]
 
 
 def test_json_holds_everything_and_knows_what_is_no_number() -> None:
     values = torch.tensor([[0.5, torch.nan], [torch.inf, 1 / 3]])
-    table = Taken(values, ("a", "b"), ("c", "d"), "t", about={"model": "tiny"})
+    table = FigureData(values, ("a", "b"), ("c", "d"), "t", about={"model": "tiny"})
     said = json.loads(as_json(table))
     assert said["values"][0] == [0.5, None]
     assert said["values"][1][0] is None
@@ -65,7 +65,7 @@ def test_npz_needs_no_pickle() -> None:
 
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_every_picture_can_be_printed() -> None:
-    nothing = Taken(torch.full((2, 2), torch.nan), ("a", "b"), ("a", "b"), "nothing")
+    nothing = FigureData(torch.full((2, 2), torch.nan), ("a", "b"), ("a", "b"), "nothing")
     for picture, kind in [
         (taken(1, 1), "png"),
         (taken(3, 90), "svg"),

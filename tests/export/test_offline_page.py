@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from playwright.sync_api import Browser, expect
 
-from explorer.analysis.thumbnails import of_weights
+from explorer.analysis.thumbnails import thumbnails_of_weights
 from explorer.components.grid import _VIEW as GRID
 from explorer.components.grid import encode as encode_grid
 from explorer.components.matrix import _VIEW as MATRIX
@@ -31,7 +31,7 @@ def drawn() -> list[Drawn]:
     one = encode_matrix(
         weights[1, 2], LABELS, LABELS, scale="sequential", allowed=allowed, words=WORDS
     )
-    many = encode_grid(of_weights(weights), "layer", "head", name="overview")
+    many = encode_grid(thumbnails_of_weights(weights), "layer", "head", name="overview")
     return [MATRIX.drawn("head", one, 360, None), GRID.drawn("overview", many, 240, [1, 2])]
 
 

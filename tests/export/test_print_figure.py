@@ -8,7 +8,7 @@ import torch
 from matplotlib.lines import Line2D
 
 from explorer.export import print_figure
-from explorer.export.figure_data import Taken
+from explorer.export.figure_data import FigureData
 
 VALUES = torch.tensor([[0.9, 0.09, 0.0], [0.2, 0.1, 0.0002], [0.0, 0.0, 0.0]])
 NAMES = ("a", "b", "c")
@@ -16,7 +16,7 @@ NAMES = ("a", "b", "c")
 
 def fullness(values: torch.Tensor = VALUES, **how: object) -> np.ma.MaskedArray:
     """How full the colour of every cell is, from -1 to 1."""
-    figure = print_figure._figure(Taken(values, NAMES, NAMES, "t", **how))  # type: ignore[arg-type]
+    figure = print_figure._figure(FigureData(values, NAMES, NAMES, "t", **how))  # type: ignore[arg-type]
     image = figure.axes[0].images[0]
     assert (image.norm.vmin, image.norm.vmax) == (-1.0 if "scale" in how else 0.0, 1.0)
     found = image.get_array()
@@ -58,7 +58,7 @@ def test_what_is_no_number_or_forbidden_has_no_colour() -> None:
 
 
 def test_hidden_keys_are_struck_through_and_no_others() -> None:
-    struck = print_figure._figure(Taken(VALUES, NAMES, NAMES, "t", hidden=(0, 2)))
+    struck = print_figure._figure(FigureData(VALUES, NAMES, NAMES, "t", hidden=(0, 2)))
     labels = struck.axes[0].get_xticklabels()
     lines = [each for each in struck.artists if isinstance(each, Line2D)]
     for place, line in zip((0, 2), lines, strict=True):
@@ -67,4 +67,4 @@ def test_hidden_keys_are_struck_through_and_no_others() -> None:
         assert (across >= box.x0).all()
         assert (across <= box.x1).all()
         assert down.tolist() == pytest.approx([box.y0, box.y1])
-    assert not print_figure._figure(Taken(VALUES, NAMES, NAMES, "t")).artists
+    assert not print_figure._figure(FigureData(VALUES, NAMES, NAMES, "t")).artists

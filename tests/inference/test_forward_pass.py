@@ -161,7 +161,7 @@ def test_what_is_expected_behind_the_first_mask(bert: Opened) -> None:
         assert forward.trace.output.shape[1] == 1, "only what is shown is computed"
     answer = run_text(bert, "the cat is good").answer
     assert (answer.kind, answer.guesses) == ("mask", ())
-    assert answer.note == "Put [MASK] in place of a word to see what it expects."
+    assert answer.note == "Replace a word with [MASK] to see predictions for it."
 
 
 def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert: Opened) -> None:

@@ -27,7 +27,7 @@ MASKS = {"mask_padding", "mask_causal", "mask_both"}
 MAPS = {"map_first", "map_second"}
 DRAWN: dict[tuple[str, ...], set[str]] = {
     ("attention/heads", "Finder"): {"best_heads", "heads_table", "found_head"},
-    ("attention/heads", "Likeness"): {"nearest_heads", "likeness"},
+    ("attention/heads", "Similarity"): {"nearest_heads", "similarity"},
     ("attention/heads", "Rollout"): {"rollout"},
     ("attention/heads", "Flow"): {"flow"},
     ("generation/decoding", "Token by token"): {"stages", "branches_tree", "decoded_head"},
@@ -48,8 +48,8 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
 }
 SAID = {
     "input/positions": "This is the chosen model's own scheme.",
-    "attention/query_key": "the model's own numbers",
-    "attention/head_steps": "no weight differs from the pass by more than",
+    "attention/query_key": "Recomputed in float64",
+    "attention/head_steps": "max relative error of the weights",
 }
 WRITING = ("generation/decoding", "generation/generate")
 NO_STACK = "Cross-attention leads from one stack into another"
@@ -195,10 +195,11 @@ def test_masks_say_what_this_attention_adds_and_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for part in ["Encoder", "Cross"]:
-        assert "**No causal mask here: " in said(apps.page("attention/masks", part=part))
+        assert "**No causal mask: " in said(apps.page("attention/masks", part=part))
     words_model(tmp_path, "far", positions="alibi")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    assert "A bias by the distance" in said(apps.page("attention/masks", model="far"))
+    far = said(apps.page("attention/masks", model="far"))
+    assert "The scores include the bias that positions add." in far
 
 
 def test_a_model_without_a_head_writes_nothing(
@@ -207,10 +208,10 @@ def test_a_model_without_a_head_writes_nothing(
     words_model(tmp_path, "bare", head="none")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     at = apps.page("overview/overview", model="bare")
-    assert "The model writes" not in said(at)
-    assert "it ends in vectors, one for each token" in said(at)
+    assert "Generated text" not in said(at)
+    assert "its output is one vector for each token" in said(at)
     at = apps.page("forward_pass/forward_pass", model="bare", stage="decoder.final")
-    assert "The pass ends here. This model gives no answer" in said(at)
+    assert "The pass ends here. This model has no head" in said(at)
 
 
 def test_a_checkpoint_is_opened_by_its_button() -> None:

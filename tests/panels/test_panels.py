@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.analysis.head_metrics import STATISTICS
+from explorer.analysis.head_metrics import METRICS
 from explorer.catalog import entries
 from explorer.catalog.entries import runs_root
 from explorer.inference import continuation
@@ -47,9 +47,9 @@ def pair(page: Panel) -> None:
     page.says(made["products"].sum(), made["weights"].max())
     rows = dict(zip(page.at.table[1].value["step"], page.at.table[1].value["value"], strict=True))
     number = int(str(page.at.selectbox(key="number").value))
-    assert rows["all keys: what this head writes"] == three(float(made["written"][number]))
+    assert rows["all keys: output of this head"] == three(float(made["written"][number]))
     mine = three(float(made["for_this_key"][number]))
-    assert rows["this key, weight × value × W_O"] == mine
+    assert rows["this key: weight × value × W_O"] == mine
 
 
 def lens(page: Panel) -> None:
@@ -62,7 +62,7 @@ def lens(page: Panel) -> None:
     torch.testing.assert_close(picture, drawn, rtol=2e-4, atol=2e-4 * float(drawn.abs().max()))
     sums = dict(zip(page.column("what"), page.column("logits"), strict=True))
     assert sums["logit"] == three(found.total)
-    assert sums["biases"] == three(found.constant)
+    assert sums["β of the norms, biases of W_O and the head"] == three(found.constant)
     page.says(found.logit)
 
 
@@ -80,16 +80,17 @@ def finder(page: Panel) -> None:
     layer = page.at.session_state["layer"]
     seen = page.picture("heads_table")[layer]
     title = page.at.selectbox(key="metric").value
-    name = next(each.name for each in STATISTICS.values() if each.title == title)
+    name = next(each.name for each in METRICS.values() if each.title == title)
     torch.testing.assert_close(
         torch.from_numpy(seen), page.made["found"][name], rtol=2e-4, atol=1e-4, equal_nan=True
     )
 
 
-def likeness(page: Panel) -> None:
+def similarity(page: Panel) -> None:
     state = page.at.session_state
-    made = page.made["likeness"]
-    row = page.picture("likeness")[state["layer"] * page.made["every"][0].shape[0] + state["head"]]
+    made = page.made["similarity"]
+    heads = page.made["every"][0].shape[0]
+    row = page.picture("similarity")[state["layer"] * heads + state["head"]]
     torch.testing.assert_close(torch.from_numpy(row).float(), made, rtol=2e-4, atol=2e-4)
 
 
@@ -233,7 +234,7 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("attention/masks", {"example": "A padded batch"}, masks, MOST),
     ("attention/masks", {"example": "I am a student"}, student, ("letters",)),
     ("attention/heads", {"side": "Finder"}, finder, MOST),
-    ("attention/heads", {"side": "Likeness"}, likeness, MOST),
+    ("attention/heads", {"side": "Similarity"}, similarity, MOST),
     ("attention/heads", {"side": "Rollout", "part": "Decoder"}, rollout, MOST),
     ("attention/heads", {"side": "Flow", "part": "Decoder"}, flow, MOST),
     ("generation/generate", {}, writing, WRITING),
@@ -330,20 +331,20 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
                 page = panel("forward_pass/forward_pass", shelf[model], model=model, stage=name)
                 values = as_array(page.made["values"])
                 if kind == "tokens":
-                    shown = page.column("token ID")
+                    shown = page.column("its number")
                     assert [f"{value:,.0f}" for value in values] == shown
                     continue
-                rows, columns = page.header("stage_values")["places"]
+                rows, columns = page.header("walk_values")["places"]
                 values = values.reshape(-1, values.shape[-1])
                 few = values if len(values) == len(rows) else values[rows]
                 page.made["drawn"] = few[:, columns]
-                page.shows("stage_values", "drawn")
+                page.shows("walk_values", "drawn")
 
 
 def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer.analysis.forward_pass.pass_values.MOST_LOGITS", 10)
+    monkeypatch.setattr("explorer.analysis.forward_pass.stage_values.MOST_LOGITS", 10)
     for address in [{"decoder_token": "1"}, {}]:
         page = panel(
             "forward_pass/forward_pass",
@@ -352,10 +353,10 @@ def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
             stage="probabilities",
             **address,
         )
-        _, columns = page.header("stage_values")["places"]
+        _, columns = page.header("walk_values")["places"]
         assert len(page.made["values"]) == 1
         page.made["values"] = page.made["values"][:, columns]
-        page.shows("stage_values", "values")
+        page.shows("walk_values", "values")
 
 
 def test_the_lines_begin_with_the_token_that_must_be(

@@ -75,7 +75,7 @@ def two(
     """The lines of the last head of a pass, and of the same with edits."""
     part = before.parts[-1]
     here = folder, part.name, part.layers - 1, 1
-    return snippets.two_heads(
+    return snippets.two_heads_script(
         snippets.Head(before, *here),
         snippets.Head(after, *here, in_core),
     )
@@ -95,7 +95,7 @@ def test_what_is_pasted_makes_what_is_seen(
         forward = run_text(entries.opened_from(folder, folder.name), *texts)
         for part in forward.parts:
             last = part.name, part.layers - 1, part.heads - 1
-            code = snippets.one_head(forward, folder, *last)
+            code = snippets.head_script(forward, folder, *last)
             assert str(folder.parent) not in code, "where a model lies is nobody else's business"
             assert ("segments" in code) == (len(texts) == 2)
             pasted.append((code, folder))
@@ -117,19 +117,19 @@ def test_what_is_pasted_makes_what_is_seen(
 def test_what_the_lines_leave_out_is_said(small_models: Path) -> None:
     opened, folder = entries.open_model("letters"), small_models / "letters"
     forward = run_text(opened, "the cat")
-    said = "# The plain weights of layer 1, head 2, before what Adjust does to them."
-    assert snippets.one_head(forward, folder, D, 1, 2, adjusted=True).splitlines()[0] == said
-    assert "Adjust" not in snippets.one_head(forward, folder, D, 1, 2)
+    said = "# The raw weights of layer 1, head 2, without the display options."
+    assert snippets.head_script(forward, folder, D, 1, 2, adjusted=True).splitlines()[0] == said
+    assert "display options" not in snippets.head_script(forward, folder, D, 1, 2)
     edits = (PresetMask(D, 0, "none", 1), AblateHead(D, 0, 1))
     passed = run_edited(opened, forward, edits)
     code = two(forward, passed.forward, folder, passed.core_edits)
-    assert "# Not made here, as they hold tensors of their own: 1 of the edits." in code
+    assert "# Left out, since they hold tensors: 1 of the edits." in code
 
 
 def test_heads_of_two_models_over_other_tokens_have_no_difference(small_models: Path) -> None:
     first, second = (entries.open_model(name) for name in ("letters", "reviews"))
     other = run_text(second, "not a white cat eats")
-    code = snippets.two_heads(
+    code = snippets.two_heads_script(
         snippets.Head(run_text(first, "the cat"), small_models / "letters", D, 0, 1),
         snippets.Head(other, small_models / "reviews", "encoder.self_attn", 0, 1),
     )

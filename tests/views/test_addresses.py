@@ -22,33 +22,35 @@ IN_VAIN: dict[str, list[str]] = {
     "attention/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
         "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
         "not “x”; showing This head.",
-        "“weighting” can be Plain or Value length, not “x”; showing Plain.",
-        "“colours” can be 1, Picture, Row or Column, not “x”; showing 1.",
-        "The share shown is between 10 and 100 %, not “x”; showing all.",
-        "There is no key “x” to hide in this text.",
+        "“weighting” can be None or Value norm, not “x”; showing None.",
+        "“colours” can be 1, Matrix, Row or Column, not “x”; showing 1.",
+        "“mass” can be 10 to 100 %, not “x”; all keys are shown.",
+        "This text has no key “x” to hide.",
         "“words” can be true or false, not “x”; it is off.",
         "“log” can be true or false, not “x”; it is off.",
-        "There is one sentence here",
+        "There is no second sentence",
     ],
-    f"attention/attention?mass={HUGE}": ["The share shown is between 10 and 100 %"],
+    f"attention/attention?mass={HUGE}": ["“mass” can be 10 to 100 %"],
     **{
         f"attention/attention?held=q99k0&drawn=77&view={view}": [
-            "not “q99k0”; held is k0.",
+            "not “q99k0”; k0 is pinned.",
             "“drawn” can be heads 0 to 3 with dots between them, not “77”",
         ]
         for view in ("Matrix", "Lines", "Tokens")
     },
     "attention/heads?side=Backside&metric=Wisdom&best=7&best_is=Odd": [
-        "“Side” has no “Backside” here; showing Finder.",
-        "“Metric” has no “Wisdom” here; showing Previous.",
-        "“Shown” has no “7” here; showing 6.",
-        "“Best is” has no “Odd” here; showing Highest.",
+        "“View” has no “Backside” here; showing Finder.",
+        "“Metric” has no “Wisdom” here; showing Previous-token score.",
+        "“Heads shown” has no “7” here; showing 6.",
+        "“Order” has no “Odd” here; showing Highest first.",
     ],
-    "attention/heads?side=Likeness&arranged=x": ["“Arranged” has no “x” here; showing By layer."],
+    "attention/heads?side=Similarity&arranged=x": [
+        "“Order of the heads” has no “x” here; showing By layer."
+    ],
     "attention/heads?side=Rollout&through=9": ["“Through layer” has no “9” here; showing 1."],
     "attention/heads?side=Flow&flow_to=9+dog": ["“Token” has no “9 dog” here; showing"],
     "attention/head_steps?up_to=nothing&held=q99k0": [
-        "“Shown up to” has no “nothing” here; showing values.",
+        "“Steps up to” has no “nothing” here; showing values.",
         "“held” can be a query and a key of this text",
     ],
     "generation/decoding?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
@@ -120,8 +122,8 @@ HELD_BY_THE_ADDRESS = [
     "attention/attention?view=Lines&text=the+hat&layer=1&head=1",
     "attention/attention?model=translation&part=Encoder",
     "attention/attention?model=bert&text=the+cat&pair=a+dog",
-    "attention/heads?side=Finder&metric=Entropy&best_is=Lowest&best=12",
-    "attention/heads?side=Likeness&arranged=By+likeness",
+    "attention/heads?side=Finder&metric=Entropy&best_is=Lowest+first&best=12",
+    "attention/heads?side=Similarity&arranged=By+similarity",
     "attention/heads?side=Rollout&through=0",
     "attention/heads?side=Flow&flow_to=1+·+the",
     "attention/head_steps?up_to=softmax",
@@ -165,7 +167,7 @@ HELD_BY_THE_ADDRESS = [
     "models/checkpoints?show=Weights&tensor=mlp.down_proj.weight&cell=Largest+|w|",
     "models/checkpoints?show=Norms&tensors=Biases",
     "models/checkpoints?show=Spectra&axis=Logarithmic",
-    "models/checkpoints?show=Heads&statistic=Distance",
+    "models/checkpoints?show=Heads&statistic=Mean+distance",
     "training/training?task=sort",
 ]
 """But for the views themselves, no value is the one that is shown at first."""

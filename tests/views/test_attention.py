@@ -1,4 +1,4 @@
-"""The large head: how it is looked at, and what is held in it and carried to other pages."""
+"""The large head: its display options, and what is pinned in it and carried to other pages."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.app.controls import token_names
 from explorer.catalog import entries
-from explorer.inference.forward_pass import ForwardPass, run_text
-from explorer.views.attention import display_options, display_settings
-from explorer.views.attention.display_settings import FULL
+from explorer.inference.forward_pass import run_text
+from explorer.views.attention import display_options
+from explorer.views.attention.display_options import RAW, TOO_MANY_HIDDEN
 from explorer.views.shared import pinned
-from explorer.views.shared.pinned import Held
+from explorer.views.shared.pinned import Pinned
 from tests import apps, zoo
-from tests.apps import said, taken
+from tests.apps import exported, said
 from tests.grids import grid
 from tests.views.drawing import pasted, persistent, press, put_state
 
 GROUPS = ((0,), (1, 2), (3,))
-AS_IT_IS = "The head as the pass left it"
 
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -33,17 +32,17 @@ def page(**address: Any) -> AppTest:
     return apps.page("attention/attention", **address)
 
 
-def test_an_address_gives_the_look_it_names() -> None:
+def test_an_address_gives_the_display_options_it_names() -> None:
     at = page()
-    assert AS_IT_IS in said(at)
-    assert "Every row adds up to one" in said(at)
+    assert RAW in said(at)
+    assert "Every row sums to 1" in said(at)
     at = page(
         hide_first="true", hide=["2 · cat"], mass="70", heads="Mean", colours="Row", log="true"
     )
-    wanted = "mean of the heads · 2 keys hidden · 70 % of each row · colours by row · log colours"
-    assert wanted in said(at)
+    numbers, colours = "2 keys hidden · 70 % of the attention mass", "colours per row · log colours"
+    assert f"mean over heads · {numbers} · {colours}" in said(at)
     assert "Hidden: 2 keys" in said(at)
-    assert "Cut: of each row the fewest keys that reach 70 % of it" in said(at)
+    assert "the fewest keys of each row that reach 70 %" in said(at)
 
 
 def test_a_mistake_is_said_until_something_else_is_chosen() -> None:
@@ -55,25 +54,25 @@ def test_a_mistake_is_said_until_something_else_is_chosen() -> None:
 
 
 def test_everything_is_undone_by_one_button() -> None:
-    at = page(hide_first="true", mass="50", heads="Max", weighting="Value length")
-    assert "largest of the heads" in said(at)
-    assert AS_IT_IS in said(press(put_state(at, adjust=True), "reset_look"))
+    at = page(hide_first="true", mass="50", heads="Max", weighting="Value norm")
+    assert "max over heads" in said(at)
+    assert RAW in said(press(put_state(at, adjust=True), "reset_look"))
 
 
 @grid("view, heads", ["Matrix", "Lines"], ["This head", "Mean", "Max"])
-def test_lines_and_matrix_take_every_look(view: str, heads: str) -> None:
-    look = {"weighting": "Value length", "mass": "60", "words": "true", "hide_special": "true"}
+def test_lines_and_matrix_take_every_option(view: str, heads: str) -> None:
+    look = {"weighting": "Value norm", "mass": "60", "words": "true", "hide_special": "true"}
     assert "Kobayashi et al. 2020" in said(page(view=view, heads=heads, **look))
 
 
 def test_a_key_that_the_next_text_does_not_have_is_shown_again() -> None:
     at = page(hide=["2 · cat"])
     assert "1 key hidden" in said(at)
-    assert AS_IT_IS in said(put_state(at, text="the dog sleeps"))
+    assert RAW in said(put_state(at, text="the dog sleeps"))
 
 
-def test_what_is_taken_away_names_the_hidden_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = taken(page(hide_first="true", hide=["2 · cat"]), monkeypatch)
+def test_what_is_exported_names_the_hidden_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = exported(page(hide_first="true", hide=["2 · cat"]), monkeypatch)
     assert made.about["hidden keys"] == f"0 · {made.columns[0]}, 2 · cat"
 
 
@@ -84,98 +83,111 @@ def test_the_lines_to_paste_say_what_they_leave_out() -> None:
         ({"mass": "50"}, True),
         ({"log": "true", "colours": "Row"}, False),
     ]:
-        assert ("before what Adjust does to them" in pasted(page(**look))) == is_left_out
+        assert ("without the display options" in pasted(page(**look))) == is_left_out
 
 
 def hidden_after_a_click(
-    forward: ForwardPass, keys: tuple[int, ...], **chosen: str | list[str]
+    model: str, text: str, keys: tuple[int, ...], **chosen: str | list[str]
 ) -> tuple[int, ...]:
-    """What is hidden on a page of the look alone, after a click on the label of these keys."""
+    """What is hidden of a model's first attention, after a click on the label of these keys."""
 
-    def alone(forward, keys, chosen):  # type: ignore[no-untyped-def]  # run by its source alone
+    def alone(model, text, keys, chosen):  # type: ignore[no-untyped-def]  # run by its source alone
         import streamlit as st
 
+        from explorer.app import shelves
+        from explorer.app.context import Choice, PageContext, parts_of
         from explorer.app.session import session
         from explorer.views.attention import display_options
 
+        shelf = shelves.openable()
+        part = parts_of(shelf[model])[0].name
+        context = PageContext(Choice(text, "", model, part, 0, 0), shelf)
         if "clicked" not in st.session_state:
             st.session_state["clicked"] = True
-            session().persistent["look"] = chosen
-            display_options.toggle_hidden(forward, forward.parts[0].name, keys)
-        st.session_state["look"] = display_options.choose(forward, forward.parts[0].name)
+            session().persistent["display"] = chosen
+            display_options.toggle_hidden_keys(context, keys)
+        st.session_state["options"] = display_options.choose_display(context)
 
-    at = AppTest.from_function(alone, args=(forward, keys, chosen), default_timeout=60).run()
+    made = AppTest.from_function(alone, args=(model, text, keys, chosen), default_timeout=60)
+    at = made.run()
     assert not at.exception
-    return tuple(at.session_state["look"].hidden)
+    return tuple(at.session_state["options"].hidden)
 
 
-def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(tmp_path: Path) -> None:
-    found = run_text(entries.opened_from(zoo.bert(tmp_path / "bert"), "bert"), "the cat sat")
+def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(zoo.bert(tmp_path / "bert").parent))
+    one = ("bert", "the cat sat")
+    found = run_text(entries.open_model("bert"), one[1])
     special = [at for at, token in enumerate(found.source) if token.special]
     assert len(special) > 1
     first, last = (special[0],), (special[-1],)
-    assert hidden_after_a_click(found, first, hide_special="true") == tuple(special[1:])
+    assert hidden_after_a_click(*one, first, hide_special="true") == tuple(special[1:])
     both = {"hide_special": "true", "hide_first": "true"}
-    assert hidden_after_a_click(found, first, **both) == tuple(special[1:])
+    assert hidden_after_a_click(*one, first, **both) == tuple(special[1:])
     named = [token_names(found.source)[2]]
-    left = hidden_after_a_click(found, last, hide_special="true", hide=named)
+    left = hidden_after_a_click(*one, last, hide_special="true", hide=named)
     assert left == tuple(sorted({2, *special[:-1]}))
-    more = hidden_after_a_click(found, (2,), hide_special="true")
+    more = hidden_after_a_click(*one, (2,), hide_special="true")
     assert more == tuple(sorted({2, *special}))
 
 
 def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
-    found = run_text(entries.open_model("reviews"), "not a cat")
+    one = ("reviews", "not a cat")
+    found = run_text(entries.open_model("reviews"), one[1])
     first = token_names(found.source)[0]
-    assert hidden_after_a_click(found, (0,), hide_first="true") == ()
-    assert hidden_after_a_click(found, (0,), hide_first="true", hide=[first]) == ()
+    assert hidden_after_a_click(*one, (0,), hide_first="true") == ()
+    assert hidden_after_a_click(*one, (0,), hide_first="true", hide=[first]) == ()
 
 
 def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (display_options, display_settings):
-        monkeypatch.setattr(each, "MOST_HIDDEN", 2)
-    found = run_text(entries.open_model("reviews"), "not a cat")
+    monkeypatch.setattr(display_options, "MOST_HIDDEN", 2)
+    one = ("reviews", "not a cat")
+    found = run_text(entries.open_model("reviews"), one[1])
     names = token_names(found.source)
-    assert hidden_after_a_click(found, (0,), hide=names[1:3]) == (1, 2)
+    assert hidden_after_a_click(*one, (0,), hide=names[1:3]) == (1, 2)
     three = ["0 · the", "1 · black", "2 · cat"]
-    assert FULL in said(page(hide=three))
-    assert FULL not in said(page(hide=three[:2]))
+    assert TOO_MANY_HIDDEN in said(page(hide=three))
+    assert TOO_MANY_HIDDEN not in said(page(hide=three[:2]))
 
 
 @given(some.none() | some.integers(0, 9), some.none() | some.integers(0, 9))
-def test_an_address_says_what_is_held(query: int | None, key: int | None) -> None:
-    wish = Held(query, key)
-    assert pinned._read(str(wish), 10, 10) == wish
-    short = pinned._read(str(wish), 5, 5)
+def test_an_address_says_what_is_pinned(query: int | None, key: int | None) -> None:
+    wish = Pinned(query, key)
+    assert pinned.parse_pinned(str(wish), 10, 10) == wish
+    short = pinned.parse_pinned(str(wish), 5, 5)
     assert short.query == (query if query is not None and query < 5 else None)
     assert short.key == (key if key is not None and key < 5 else None)
 
 
-def test_an_address_in_vain_holds_and_draws_nothing() -> None:
+def test_an_invalid_address_pins_and_draws_nothing() -> None:
     for wish in ["banana", "q", "q-1", "k1q2", "q1 k2", "q" + "9" * 5_000]:
-        assert pinned._read(wish, 10, 10) == Held(), wish[:10]
+        assert pinned.parse_pinned(wish, 10, 10) == Pinned(), wish[:10]
     for wish in ["4", "", "x"]:
-        assert pinned._heads(wish, 4) == ()
-    assert pinned._heads("2.0.0", 4) == (0, 2)
-    assert pinned._heads("all", 4) == (0, 1, 2, 3)
+        assert pinned.parse_heads(wish, 4) == ()
+    assert pinned.parse_heads("2.0.0", 4) == (0, 2)
+    assert pinned.parse_heads("all", 4) == (0, 1, 2, 3)
 
 
 def test_a_token_is_found_in_a_picture_of_words() -> None:
-    assert pinned.cell(Held(2, 3), GROUPS, GROUPS) == (1, 2)
-    assert pinned.cell(Held(2, None), GROUPS, GROUPS) is None
-    assert pinned.cell(Held(2, 9), GROUPS, GROUPS) is None, "the picture leaves that key out"
-    assert pinned.token(Held(2, 3), GROUPS, GROUPS) == (0, 1)
-    assert pinned.token(Held(None, 3), GROUPS, GROUPS) == (1, 2)
-    assert pinned.token(Held(None, 3), GROUPS, GROUPS, one_strip=True) == (0, 2)
-    assert pinned.token(Held(), GROUPS, GROUPS) is None
+    assert pinned.pinned_cell(Pinned(2, 3), GROUPS, GROUPS) == (1, 2)
+    assert pinned.pinned_cell(Pinned(2, None), GROUPS, GROUPS) is None
+    assert pinned.pinned_cell(Pinned(2, 9), GROUPS, GROUPS) is None, (
+        "the picture leaves that key out"
+    )
+    assert pinned.pinned_token(Pinned(2, 3), GROUPS, GROUPS) == (0, 1)
+    assert pinned.pinned_token(Pinned(None, 3), GROUPS, GROUPS) == (1, 2)
+    assert pinned.pinned_token(Pinned(None, 3), GROUPS, GROUPS, one_strip=True) == (0, 2)
+    assert pinned.pinned_token(Pinned(), GROUPS, GROUPS) is None
 
 
-def test_what_is_held_reaches_as_far_as_the_rows_and_the_columns() -> None:
+def test_what_is_pinned_reaches_as_far_as_the_rows_and_the_columns() -> None:
     found, part = run_text(entries.open_model("translation"), "the black cat"), "decoder.cross_attn"
     rows, columns = len(found.rows(part)), len(found.columns(part))
     assert rows != columns
-    assert pinned.within(Held(rows - 1, columns - 1), found, part) == Held(rows - 1, columns - 1)
-    assert pinned.within(Held(rows, columns), found, part) == Held()
+    assert Pinned(rows - 1, columns - 1).within(found, part) == Pinned(rows - 1, columns - 1)
+    assert Pinned(rows, columns).within(found, part) == Pinned()
 
 
 def test_heads_drawn_belong_to_the_head_beside_them() -> None:
@@ -187,7 +199,7 @@ def test_heads_drawn_belong_to_the_head_beside_them() -> None:
 
 
 @grid("view, part", ["Matrix", "Lines", "Tokens"], ["Encoder", "Decoder", "Cross"])
-def test_a_held_cell_is_the_pair_of_the_query_and_key_page(view: str, part: str) -> None:
+def test_a_pinned_cell_is_the_pair_of_the_query_and_key_page(view: str, part: str) -> None:
     at = page(model="translation", part=part, view=view, held="q1k2", words="true")
     assert persistent(at, "held") == {"held": "q1k2"}
     at.switch_page("../../pages/attention/query_key.py").run()
@@ -195,7 +207,7 @@ def test_a_held_cell_is_the_pair_of_the_query_and_key_page(view: str, part: str)
     assert (at.selectbox(key="query").value, at.selectbox(key="key").value) == (1, 2)
 
 
-def test_a_text_that_does_not_reach_what_is_held_lets_it_go() -> None:
+def test_a_text_that_does_not_reach_what_is_pinned_unpins_it() -> None:
     at = page(model="letters", held="q3k1", text="the cat and the hat")
     assert persistent(at, "held") == {"held": "q3k1"}
     at.text_input(key="text").set_value("t").run()

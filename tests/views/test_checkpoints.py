@@ -63,7 +63,7 @@ def test_the_views_follow_the_sidebar() -> None:
             assert f"`{attention}.q_proj.weight`" in said(at)
         at = page(model="translation", show="Heads", part=part)
         statistics = next(c for c in at.segmented_control if c.key == "statistic").options
-        assert ("Distance" in statistics) == (part != "Cross")
+        assert ("Mean distance" in statistics) == (part != "Cross")
 
 
 def test_only_the_chosen_view_is_computed_and_once(

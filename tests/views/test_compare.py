@@ -13,7 +13,7 @@ from explorer.runs.worker import work
 from explorer.text.literal import literal
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from tests import apps, zoo
-from tests.apps import said, taken, views
+from tests.apps import exported, said, views
 from tests.runs.making import tiny_run
 from tests.views.drawing import pasted, press, put_state
 
@@ -94,7 +94,7 @@ def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
     put_state(at, take_away=True)
     assert len(at.get("download_button")) == 6
     assert literal("Layer 1, head 3 − layer 0, head 1 of letters") in said(at)
-    found = taken(at, monkeypatch).about
+    found = exported(at, monkeypatch).about
     place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
     assert place == ["decoder.self_attn", "1", "3"]
     assert "interventions of the second" not in found
@@ -104,7 +104,7 @@ def test_what_is_taken_away_says_what_was_edited_and_where(monkeypatch: pytest.M
     """Neither what was undone nor what does not fit."""
     undone, misfit = AblateHead("decoder.self_attn", 0, 2), AblateHead("decoder.self_attn", 9, 0)
     address = to_address(EditHistory((SECOND_HEAD, misfit, undone), 2))
-    found = taken(page(EDITED, layer="1", edits=address), monkeypatch).about
+    found = exported(page(EDITED, layer="1", edits=address), monkeypatch).about
     assert found["interventions of the second"] == "Layer 0, head 1: zero ablation"
     assert found["the same in an address"] == f"edits={EDITS}"
 

@@ -45,9 +45,9 @@ def test_what_is_typed_for_a_published_model_is_read_or_refused(
     assert at.text_input(key="pair").value == "a dog"
     at.text_input(key="pair").set_value("").run()
     for typed, answer in {
-        "the cat": "Put [MASK] in place of a word",
+        "the cat": "Replace a word with [MASK]",
         "the [MASK] is [MASK]": "There are 2 masks",
-        "the [MASK] is good": "The model expects behind the mask",
+        "the [MASK] is good": "Probabilities for the mask",
     }.items():
         at.text_input(key="text").set_value(typed).run()
         assert answer in said(at)

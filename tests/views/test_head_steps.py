@@ -13,7 +13,12 @@ from explorer.catalog import entries
 from explorer.components import wire
 from explorer.components.stages import encode
 from explorer.inference import forward_pass
-from explorer.views.head_steps.stage_matrices import MOST, equation, in_words, panels
+from explorer.views.head_steps.stage_matrices import (
+    MOST,
+    spoken_equation,
+    stage_equation,
+    stage_panels,
+)
 from tests import apps
 from tests.apps import said
 from tests.views.drawing import long_model, sent
@@ -42,9 +47,9 @@ def one(model: str, text: str = "the cat", part: str = "decoder.self_attn") -> S
 def test_what_is_not_reached_is_not_sent() -> None:
     found, late = one("letters"), list(STEPS.values())
     for step in range(len(STEPS)):
-        hidden = {panel.of for panel in panels(found, step) if panel.hidden}
+        hidden = {panel.of for panel in stage_panels(found, step) if panel.hidden}
         assert hidden == {name for names in late[step:] for name in names}
-        made = encode(panels(found, step), ["a"], ["b"], [], {}, name="x")
+        made = encode(stage_panels(found, step), ["a"], ["b"], [], {}, name="x")
         header, planes = wire.unpack(made)
         assert set(header["later"]) == hidden
         assert {name for name, plane in planes.items() if not plane} == hidden
@@ -57,8 +62,8 @@ def test_every_symbol_of_the_equation_has_a_tensor() -> None:
         nodes = [node for node in nodes if not isinstance(node, str)]
         return {node["of"] for node in nodes}.union(*(named(node["parts"]) for node in nodes))
 
-    assert named(equation(found)) == {panel.of for panel in panels(found, 4)}
-    assert in_words(found) == "head = softmax(Q Kᵀ ÷ √4 + M) V"
+    assert named(stage_equation(found)) == {panel.of for panel in stage_panels(found, 4)}
+    assert spoken_equation(found) == "head = softmax(Q Kᵀ ÷ √4 + M) V"
 
 
 def test_a_cap_stands_in_the_equation_and_in_the_name_of_its_stage(
@@ -72,14 +77,14 @@ def test_a_cap_stands_in_the_equation_and_in_the_name_of_its_stage(
         return "".join(node if isinstance(node, str) else flat(node["parts"]) for node in nodes)
 
     root = f"√{capped.q.shape[1]}"
-    assert f"2.50 tanh ( QKᵀ{root} / 2.50 )" in flat(equation(capped))
-    assert in_words(capped) == f"head = softmax(2.50 · tanh(Q Kᵀ ÷ {root} ÷ 2.50) + M) V"
-    symbols = {panel.of: panel.symbol for panel in panels(capped, 4)}
+    assert f"2.50 tanh ( QKᵀ{root} / 2.50 )" in flat(stage_equation(capped))
+    assert spoken_equation(capped) == f"head = softmax(2.50 · tanh(Q Kᵀ ÷ {root} ÷ 2.50) + M) V"
+    symbols = {panel.of: panel.symbol for panel in stage_panels(capped, 4)}
     assert symbols["scaled"] == f"÷ {root}, tanh"
     assert "tanh" in sent(page(model="capped", text="abc"), "stages")[0]["spoken"]
 
 
-def test_of_a_long_text_a_window_around_the_held_cell_is_shown(
+def test_of_a_long_text_a_window_around_the_pinned_cell_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long_model(tmp_path, "long")
@@ -92,6 +97,6 @@ def test_of_a_long_text_a_window_around_the_held_cell_is_shown(
     assert not at.exception
     assert sent(at, "stages")[0]["panels"][0]["shape"] == f"{MOST} × {MOST}"
     asked = page(model="long", text="abc " * 499, queries="9999", keys="many")
-    assert "“Queries shown: 32 from number” goes from 0 to 1,9" in said(asked)
+    assert "“Queries: 32 from position” goes from 0 to 1,9" in said(asked)
     assert "not “9999”; it is 1,9" in said(asked)
     assert "not “many”; it is " in said(asked)

@@ -36,30 +36,32 @@ def test_a_single_head_has_nothing_to_be_compared_with(
 ) -> None:
     words_model(tmp_path, "lone", n_heads=1)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    assert "has a single head" in said(page(side="Likeness", model="lone"))
-    assert "1 of 1 by previous" in said(page(side="Finder", model="lone"))
+    assert "has a single head" in said(page(side="Similarity", model="lone"))
+    assert "Rank 1 of 1 by previous-token score" in said(page(side="Finder", model="lone"))
 
 
-def test_of_rows_that_see_nothing_there_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_fully_masked_rows_there_is_no_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(forward: ForwardPass, part: str, layer: int = 0) -> Tensor:
         return torch.zeros(len(forward.rows(part)), len(forward.columns(part)), dtype=torch.bool)
 
     monkeypatch.setattr(ForwardPass, "mask", nothing)
-    for side in ["Finder", "Likeness"]:
+    for side in ["Finder", "Similarity"]:
         at = page(side=side, model="letters", text="the cat that sat")
-        assert "No row of this attention sees anything" in said(at)
+        assert "Every row of this attention is fully masked" in said(at)
 
 
 def test_the_table_has_the_scale_of_its_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     tops: list[float | None] = []
     monkeypatch.setattr(head_table, "cells", lambda *_, **how: tops.append(how["top"]))
-    for metric in ["Previous", "Distance"]:
+    for metric in ["Previous-token score", "Mean distance"]:
         page(model="letters", metric=metric)
     assert tops == [1.0, None]
 
 
 def test_a_link_repeats_every_choice() -> None:
-    at = page(model="letters", metric="Entropy", best_is="Lowest", best="12", layer="1", head="2")
+    at = page(
+        model="letters", metric="Entropy", best_is="Lowest first", best="12", layer="1", head="2"
+    )
     assert at.selectbox(key="metric").value == "Entropy"
     assert "of 8 by entropy, lowest first" in said(at)
 
@@ -77,10 +79,10 @@ def test_a_flow_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(rollout, "STEPS_SOLVED", 1)
     two_layers = {"model": "letters", "side": "Flow", "through": "1"}
     at = page(**two_layers, text="that cat")
-    assert "takes too long to wait for" in said(at)
-    assert "choose a lower layer or an earlier token" in said(at)
+    assert "take too long to solve" in said(at)
+    assert "Choose a lower layer or an earlier token" in said(at)
     monkeypatch.setattr(rollout_and_flow, "CELLS_HELD", 5)
-    assert "A flow through up to" in said(page(**two_layers, text="the hat"))
+    assert "Up to " in said(page(**two_layers, text="the hat"))
     one_layer = page(model="letters", side="Flow", through="0", text="the hat")
     assert "flow" in views(one_layer), "one layer needs no solving"
 
@@ -91,7 +93,7 @@ def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.Mon
     tokens = len(page(**address).selectbox(key="flow_to").options)
     steps = (tokens + tokens * (tokens + 1) // 2) * tokens
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps - 1)
-    assert "takes too long to wait for" in said(page(**address))
+    assert "take too long to solve" in said(page(**address))
     monkeypatch.setattr(rollout, "STEPS_SOLVED", steps)
     assert "flow" in views(page(**address)), "a refusal is not kept"
 
@@ -101,6 +103,6 @@ def test_what_is_left_out_of_long_texts_and_of_many_heads_is_said(
 ) -> None:
     monkeypatch.setattr(head_similarity, "CELLS_COMPARED", 400)
     monkeypatch.setattr(head_similarity, "HEADS_COMPARED", 4)
-    at = page(model="letters", side="Likeness", text="the cat and the hat and the cat")
-    assert "at even distances" in said(at)
-    assert "Of 8 heads those of the layers 1 are drawn." in said(at)
+    at = page(model="letters", side="Similarity", text="the cat and the hat and the cat")
+    assert "evenly spaced" in said(at)
+    assert "Of 8 heads those of layers 1 are drawn." in said(at)

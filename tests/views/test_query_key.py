@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.query_key import pair
 from explorer.catalog import entries
 from explorer.inference import forward_pass
-from explorer.views.query_key.product import ledger, said
+from explorer.views.query_key.product import pair_sentence, weight_steps
 from tests import apps
 from tests.views.drawing import words_model
 
@@ -35,7 +35,7 @@ def page(model: str = "turned", **address: str) -> AppTest:
 def names_of(model: str) -> list[str]:
     """The steps of the ledger."""
     found = forward_pass.run_text(entries.open_model(model), TEXT)
-    return [name for name, _ in ledger(pair(found, SITE, 0, 1, 2, 1))]
+    return [name for name, _ in weight_steps(pair(found, SITE, 0, 1, 2, 1))]
 
 
 def test_another_key_changes_the_sentence_and_the_order_changes_nothing_else() -> None:
@@ -44,21 +44,23 @@ def test_another_key_changes_the_sentence_and_the_order_changes_nothing_else() -
     at.selectbox(key="key").set_value(1).run()
     assert not at.exception
     one = pair(forward_pass.run_text(entries.open_model("turned"), TEXT), SITE, 0, 0, 2, 1)
-    assert said(one, "{row} attends to {column}: {value}", "“cat”", "“the”") in apps.said(at)
+    assert pair_sentence(one, "{row} attends to {column}: {value}", "“cat”", "“the”") in apps.said(
+        at
+    )
     before = at.table[0].value
     at.segmented_control(key="order").set_value("By size of the product").run()
     assert at.table[0].value.equals(before)
     assert "Heads 0 to 1 share this key" in apps.said(at)
-    assert "turned by the model's own angles" in apps.said(at)
+    assert "rotated to every other position by the model's own angles" in apps.said(at)
 
 
 def test_a_forbidden_pair_says_so_and_one_key_is_not_called_all_of_them() -> None:
     at = page()
     at.selectbox(key="query").set_value(1).run()
     at.selectbox(key="key").set_value(2).run()
-    assert "may not look at “cat”: the mask takes the score out" in apps.said(at)
-    assert ("mask", "may not look") in set(at.table[0].value.itertuples(index=False, name=None))
-    only = "**The only key that this query may look at**"
+    assert "“cat” is masked for “the”: the score becomes −∞" in apps.said(at)
+    assert ("mask", "masked") in set(at.table[0].value.itertuples(index=False, name=None))
+    only = "**The only visible key of this query**"
     assert only not in apps.said(at)
     at = page(query="0 · <s>")
     assert len(at.dataframe[0].value) == 1
@@ -78,12 +80,12 @@ def test_what_was_not_chosen_follows_the_head_and_the_text() -> None:
 
 def test_the_ledger_goes_step_by_step() -> None:
     steps = names_of("turned")
-    bent = "bent to stay within ± 2.00: the score"
+    bent = "capped at ± 2.00 by tanh: the score"
     assert steps[:3] == ["q·k, the sum of 8 products", "÷ √8", bent]
     assert steps[-1] == "weight"
     steps = names_of("far")
     assert "÷ √8: the score" in steps
-    assert steps[steps.index("plus the bias of the distance") + 1] == "score with bias"
+    assert steps[steps.index("+ position bias") + 1] == "score + position bias"
     assert not any("logit" in step for step in steps)
-    for model, name in [("turned", "score"), ("far", "score with bias")]:
+    for model, name in [("turned", "score"), ("far", "score + position bias")]:
         assert name in page(model).dataframe[0].value.columns, "before and after the mask"

@@ -1,4 +1,4 @@
-"""Logit lens, writing and taking away without a browser, on every kind of model."""
+"""Logit lens, writing and export without a browser, on every kind of model."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_nothing_is_made_before_it_is_asked_for() -> None:
     for model in NAMES:
         at = page("attention/attention", model=model)
         assert not at.get("download_button")
-        put_state(at, take_away=True)
+        put_state(at, export=True)
         ways = [button.key for button in at.get("download_button")]
-        assert ways == [f"take_{way}" for way in WAYS]
+        assert ways == [f"export_{way}" for way in WAYS]
         assert f" of {model}" in said(at)

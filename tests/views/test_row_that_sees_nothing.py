@@ -58,14 +58,14 @@ def test_every_page_is_drawn_without_a_number_that_is_none(subtests: pytest.Subt
 
 
 def test_pages_say_that_a_row_sees_nothing() -> None:
-    assert "adds up to one, but for rows that see nothing." in said(apps.page("overview/overview"))
+    assert "Every row sums to 1, except fully masked rows." in said(apps.page("overview/overview"))
     at = apps.page("attention/masks", example="Your sentence")
-    assert "sums to 1, but for those that see nothing" in said(at)
+    assert "rows sum to 1, fully masked rows to 0" in said(at)
     at = apps.page("attention/query_key", model="blind", query="0 · <s>")
-    assert "“<s>” may look at nothing: its whole row of weights is 0." in said(at)
+    assert "Every key is masked for “<s>”: its whole row of weights is 0." in said(at)
     assert dict(zip(*at.table[0].value.to_dict("list").values(), strict=True))["weight"] == "0"
     at = apps.page("attention/head_steps", model="blind", held="q0k0", up_to="values")
-    sentence = r"by more than (\S+) of the largest in its row"
+    sentence = r"max relative error of the weights (\S+)\."
     assert differs_by_less_than_a_millionth(at, sentence)
 
 

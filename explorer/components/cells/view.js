@@ -173,7 +173,7 @@ function show(state) {
   lift(state, top + data.rows.length * cell + 8);
   state.root.dataset.cells = [left, top, cell, cell].join(" ");
   canvas.setAttribute("aria-label", `${data.rows.length} ${data.words.row}s by ` +
-    `${data.columns.length} ${data.words.column}s. Arrow keys walk, Enter chooses.`);
+    `${data.columns.length} ${data.words.column}s. Arrow keys move, Enter chooses.`);
   legend(state);
   fill(state);
   choose(state);

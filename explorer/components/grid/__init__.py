@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from explorer.analysis.thumbnails import Thumbnails, of_weights
+from explorer.analysis.thumbnails import Thumbnails, thumbnails_of_weights
 from explorer.components import events, wire
 from explorer.components.mounting import View
 
@@ -45,7 +45,7 @@ def grid(
 
     One click is one rerun: `on_pick(layer, head)` is called before the script.
     """
-    small = weights if isinstance(weights, Thumbnails) else of_weights(weights)
+    small = weights if isinstance(weights, Thumbnails) else thumbnails_of_weights(weights)
     layers, heads, queries, keys = small.shape
 
     def hand_over() -> None:

@@ -6,7 +6,7 @@ const GAP = 8, LARGEST = 96, HIGHEST = 2.5, AGAIN = false;
 const name = ({data}, [layer, head]) => `${data.words.row} ${layer}, ${data.words.column} ${head}`;
 
 const spoken = (state, cell) =>
-  `${name(state, cell)}: largest weight ${number(state.data.tops[cell[0]][cell[1]], UNIT)}`;
+  `${name(state, cell)}: maximum weight ${number(state.data.tops[cell[0]][cell[1]], UNIT)}`;
 
 const sizes = ({data}) => data.shape.slice(0, 2);
 
@@ -127,7 +127,7 @@ function tell(state, shown) {
   const line = state.root.querySelector(".sentence");
   const pointed = state.hovered || state.walked;
   line.classList.toggle("idle", !pointed);
-  line.textContent = !shown ? "Point at a picture to see it large."
+  line.textContent = !shown ? "Point at a head to enlarge it."
     : spoken(state, shown) + (same(shown, state.selected) ? ", chosen" : "; click to open it");
 }
 
@@ -144,9 +144,9 @@ function show(state) {
   state.root.dataset.cells = [left, top, w + gap, h + gap].join(" ");
   const n = data.pooled;
   state.root.querySelector(".notes").textContent =
-    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each scaled to its own largest weight";
+    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each head has its own colour scale";
   canvas.setAttribute("aria-label", `${data.shape[0]} ${data.words.row}s by ${data.shape[1]} ` +
-    `${data.words.column}s. Arrow keys walk, Enter opens.`);
+    `${data.words.column}s. Arrow keys move, Enter opens.`);
   choose(state);
 }
 

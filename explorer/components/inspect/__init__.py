@@ -1,6 +1,6 @@
-"""Every token in two halves: how much the pointed one looks at it, and it at the pointed one.
+"""Every token in two halves: attention of the pointed one to it, and of it to the pointed one.
 
-Pointing previews, a click holds, the arrow keys walk, Esc lets go; none of it asks the
+Pointing previews, a click pins, the arrow keys move, Esc unpins; none of it asks the
 server. The message holds every weight of the head, so it grows with rows × columns.
 """
 

@@ -1,5 +1,5 @@
-// Tokens in two halves. Above: how much the pointed token looks at it; below: how much it
-// looks at the pointed one. With one strip every token has both, with two each has its own.
+// Tokens in two halves. Above: the attention of the pointed token to it; below: its attention
+// to the pointed one. With one strip every token has both, with two each has its own.
 
 const ROWS = 0, COLUMNS = 1;
 
@@ -46,7 +46,7 @@ function hold(state, token) {
     const {above, below} = halves(state, token);
     spoken.textContent = [above, below].filter(Boolean)
       .map(half => `${plain(half.lead, {token: half.label})} ${listed(state, half)}`).join(". ");
-  } else spoken.textContent = "Nothing is held";
+  } else spoken.textContent = "Nothing is pinned";
   tellPage(state, token ? [token.side, token.at] : []);
   later(state);
 }
@@ -122,7 +122,7 @@ function half(state, token, looks) {
     top: order.slice(0, data.strongest), more: Math.max(0, order.length - data.strongest),
     side: data.same || !looks ? ROWS : COLUMNS, partners: looks ? data.columns : data.rows,
     label: (token.side === COLUMNS ? data.columns : data.rows)[token.at],
-    lead: looks ? "{token} looks at" : "{token} is looked at by", looks,
+    lead: looks ? "{token} attends to" : "{token} is attended to by", looks,
   };
 }
 
@@ -137,18 +137,18 @@ function halves(state, token) {
 const listed = (state, {top, partners, values, more, looks}) => top.length
   ? top.map(i => `${partners[i]} ${number(values[i], state.data)}`).join(", ") +
     (more ? ` and ${more} more` : "")
-  : looks ? "nothing" : "nobody";
+  : looks ? "nothing" : "no token";
 
 function describe(state, line, found) {
   if (!found) return line.replaceChildren();
-  line.replaceChildren(found.looks ? "looks at" : "looked at by");
+  line.replaceChildren(found.looks ? "attends to" : "attended to by");
   for (const i of found.top) {
     const partner = element("span", "partner");
     partner.append(element("bdi", "token", found.partners[i]), element("span", "place", String(i)),
       element("span", "value", number(found.values[i], state.data)));
     line.append(partner);
   }
-  if (!found.top.length) line.append(found.looks ? " nothing" : " nobody");
+  if (!found.top.length) line.append(found.looks ? " nothing" : " no token");
   if (found.more) line.append(element("span", "more", `${found.more} more`));
 }
 
@@ -182,9 +182,9 @@ function paint(state) {
   const line = root.querySelector(".sentence");
   line.classList.toggle("idle", !token);
   if (!token) {
-    line.textContent = "Point at a token to see whom it looks at and who looks at it; click to hold it.";
-    state.halves[0].textContent = "upper half: how much the token looks at this one";
-    state.halves[1].textContent = "lower half: how much this one looks at the token";
+    line.textContent = "Point at a token to see what it attends to and what attends to it; click to pin it.";
+    state.halves[0].textContent = "upper half: attention from the token to this one";
+    state.halves[1].textContent = "lower half: attention from this one to the token";
     return;
   }
   const chip = state.chips[token.side][token.at], {above, below} = halves(state, token);
@@ -197,7 +197,7 @@ function paint(state) {
   const tops = [above, below].filter(found => found?.most).map(found =>
     `${found.looks ? "upper" : "lower"} half up to ${number(found.most, data)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
-  if (!state.hovered) line.append(element("span", "where", " · held, Esc lets go"));
+  if (!state.hovered) line.append(element("span", "where", " · pinned, Esc unpins"));
   describe(state, state.halves[0], above);
   describe(state, state.halves[1], below);
 }
@@ -223,7 +223,7 @@ function chip(label, side, at, muted) {
 function strip(state, list, side) {
   const muted = new Set(state.data.muted[side]), made = list.map((l, at) => chip(l, side, at, muted.has(at)));
   const row = element("ol", "strip");
-  row.setAttribute("aria-label", "Tokens. Arrow keys walk from one to the next, Escape lets go.");
+  row.setAttribute("aria-label", "Tokens. Arrow keys move from one to the next, Escape unpins.");
   row.append(...made.map(([item]) => item));
   state.chips[side] = made.map(([, button]) => button);
   return row;
@@ -255,8 +255,8 @@ function show(state) {
     if (!inside(state.held)) state.held = null;
     state.hovered = null;
     hear(state);
-    root.querySelector(".notes").textContent = `Each half to its own largest ${data.words.unit}; the ` +
-      `${data.strongest} strongest are named${data.masked ? "; hatched may not look" : ""}.`;
+    root.querySelector(".notes").textContent = `Each half has its own colour scale; the ` +
+      `${data.strongest} strongest are named${data.masked ? "; hatched is masked" : ""}.`;
   }
   const ramp = (colours, from, to) => {
     const stops = [0, 0.5, 1].map(at => css(colours[Math.round(from + (to - from) * at)]));

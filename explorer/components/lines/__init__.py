@@ -1,4 +1,4 @@
-"""Who looks at whom as lines between two columns of tokens, head by head.
+"""Attention as lines between two columns of tokens, head by head.
 
 One hue a head; a line is as strong as its weight over the root of the heads drawn. Pointing
 at a token leaves its own lines, a head's chip turns it on and off; nothing asks the
@@ -27,7 +27,7 @@ HTML = """
 <div class="view lines">
   <div class="head"><div class="sentence idle"></div></div>
   <div class="heads" role="group" aria-label="Heads drawn"></div>
-  <div class="stage" tabindex="0" role="group" aria-label="Tokens, arrow keys walk">
+  <div class="stage" tabindex="0" role="group" aria-label="Tokens, arrow keys move">
     <div class="length"></div>
     <canvas role="img"></canvas>
   </div>

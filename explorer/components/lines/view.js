@@ -96,7 +96,7 @@ function chips(state) {
   root.querySelector(".heads").replaceChildren(...active.map((on, head) => {
     const button = element("button"), dot = element("span", "dot");
     button.type = "button";
-    button.title = "Click to draw or drop this head, double-click to draw it alone";
+    button.title = "Click to show or hide this head, double-click to show it alone";
     button.style.setProperty("--hue", hueOf(state, head));
     button.setAttribute("aria-pressed", String(on));
     // Many chips stand in few lines when only the number is written on them.
@@ -240,10 +240,10 @@ function tell(state, pointed) {
   const parts = side ? {column: data.columns[at], row: data.rows[best[1]]}
     : {row: data.rows[at], column: data.columns[best[1]]};
   if (best[1] < 0) {
-    say(line, side ? "no drawn head looks at {column}" : "{row} looks at nothing", parts);
+    say(line, side ? "no drawn head attends to {column}" : "{row} attends to nothing", parts);
     return;
   }
-  say(line, (side ? "{column} is looked at most by {row}" : "{row} attends most to {column}") +
+  say(line, (side ? "{column} is attended to most by {row}" : "{row} attends most to {column}") +
     `: {value}, ${data.names[best[2]]}`, {...parts, value: number(best[0], data)});
 }
 
@@ -273,10 +273,10 @@ function show(state) {
   root.querySelector(".length").style.height = `${length}px`;
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
   canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +
-    `${data.columns.length} ${data.words.column} tokens. Arrow keys walk, Escape lets go.`);
-  const end = data.scaling === "all" ? number(data.top, data) : `the largest of its ${data.scaling}`;
+    `${data.columns.length} ${data.words.column} tokens. Arrow keys move, Escape unpins.`);
+  const end = data.scaling === "all" ? number(data.top, data) : `the maximum of the ${data.scaling}`;
   const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;
-  root.querySelector(".notes").textContent = `opacity: ${full} ÷ √heads drawn` +
+  root.querySelector(".notes").textContent = `opacity: ${full} ÷ √(heads drawn)` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");
   paint(state);
 }

@@ -1,7 +1,7 @@
 """One labelled matrix on one canvas: queries down, keys across, every value readable.
 
-Pointing at a cell says it in words, a click holds it, the arrow keys walk, Esc lets
-go; none of it asks the server. One cell may be one pixel: 1,024 tokens fit.
+Pointing at a cell says it in words, a click pins it, the arrow keys move, Esc
+unpins; none of it asks the server. One cell may be one pixel: 1,024 tokens fit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def matrix(
     column_name: str = "key",
     sentence: str | None = None,
     forbidden: str | None = None,
-    absent: str = "may not look",
+    absent: str = "masked",
     unit: str = "weight",
     height: int | None = None,
     top: float | None = None,
@@ -66,7 +66,7 @@ def matrix(
 ) -> None:
     """Draw `values` (queries, keys) with a label for every row and column.
 
-    `allowed` is true where a query may look: the other cells are hatched, and so are
+    `allowed` is true where a query may attend: the other cells are hatched, and so are
     values that are absent (NaN) or minus infinity. `top` fixes the upper end of the
     colours, else it is the largest value. `sentence` and `forbidden` say a cell in
     words, with {row}, {column} and {value}; `absent` says in the legend what hatching
@@ -104,7 +104,7 @@ def matrix(
             "row": row_name,
             "column": column_name,
             "sentence": sentence or _sentence(scale),
-            "forbidden": forbidden or "{row} may not look at {column}",
+            "forbidden": forbidden or "{column} is masked for {row}",
             "absent": absent,
             "unit": unit,
             "title": title or f"{unit} of every {row_name} and {column_name}",
@@ -132,7 +132,7 @@ def matrix(
 
 def _sentence(scale: str) -> str:
     if scale == "mask":
-        return "{row} may look at {column}"
+        return "{row} may attend to {column}"
     return "{row} attends to {column}: {value}"
 
 

@@ -238,14 +238,14 @@ function legend(state) {
   if (data.scale === "mask") {
     const on = element("span", "swatch");
     on.style.background = css(ink.sequential[150]);
-    parts.push(on, element("span", "", "may look"));
+    parts.push(on, element("span", "", "visible"));
   } else {
     bar.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
     parts.push(...ends(state, bar).map(part => typeof part === "string" ? element("span", "", part) : part));
   }
   if (state.codes.some((_, i) => blank(state, i))) {
     const absent = element("span", "absent");
-    absent.append(element("span", "swatch off"), data.words.absent ?? "may not look");
+    absent.append(element("span", "swatch off"), data.words.absent ?? "masked");
     parts.push(absent);
   }
   box.replaceChildren(...parts);
@@ -253,9 +253,8 @@ function legend(state) {
   const [down, across] = place.every, notes = [];
   const nth = n => n === 2 ? "2nd" : n === 3 ? "3rd" : `${n}th`;
   if (Math.max(down, across) > 1) notes.push(`every ${nth(Math.max(down, across))} label shown`);
-  if (place.cell * place.scale < 1) notes.push("each dot is the largest of its cells");
+  if (place.cell * place.scale < 1) notes.push("each pixel is the maximum of its cells");
   if (state.exact) notes.push("point at a cell for three digits");
-  else if (data.scale !== "mask") notes.push(`in steps of ${step(data)}`);
   root.querySelector(".notes").textContent = notes.join(" · ");
 }
 
@@ -263,10 +262,8 @@ function legend(state) {
 function ends({data}, bar) {
   const {top, scaling} = data, spec = {low: -top, high: top, steps: data.steps};
   const unit = data.words.unit + (data.log ? ", log" : "");
-  const high = scaling === "all" ? number(top, spec) : `largest of its ${scaling}`;
+  const high = scaling === "all" ? number(top, spec) : `maximum of the ${scaling}`;
   if (data.scale === "diverging") return [unit, scaling === "all" ? number(-top, spec) : "−", bar, high];
   const least = scaling === "all" ? String(Number((top / 1000).toPrecision(2))) : "1/1000";
   return [unit, data.log ? `≤ ${least}` : "0", bar, high];
 }
-
-const step = ({low, high, steps}) => String(Number(((high - low) / steps).toPrecision(1)));

@@ -39,7 +39,7 @@ function hideColumn(state, column) {
 function lock(state, cell) {
   state.locked = cell;
   state.awaited = null;
-  state.root.querySelector(".spoken").textContent = cell ? words(state, cell) : "Nothing is held";
+  state.root.querySelector(".spoken").textContent = cell ? words(state, cell) : "Nothing is pinned";
   tellPage(state, cell ? [cell.row, cell.column] : []);
   overlay(state);
 }
@@ -183,8 +183,8 @@ function tell(state) {
   const line = state.root.querySelector(".sentence"), cell = state.shown();
   line.classList.toggle("idle", !cell);
   if (cell) say(line, ...spoken(state, cell));
-  else line.textContent = "Point at a cell to read it; click to hold it.";
-  if (cell && !state.hovered) line.append(element("span", "where", "  held, Esc lets go"));
+  else line.textContent = "Point at a cell to read it; click to pin it.";
+  if (cell && !state.hovered) line.append(element("span", "where", "  pinned, Esc unpins"));
   const at = cell && cell.row >= 0 && cell.column >= 0;
   const {data} = state, {words} = data;
   const place = at ? `${words.row} ${placeOf(data, 0, cell.row)}, ${words.column} ${placeOf(data, 1, cell.column)}` : "";
@@ -210,8 +210,8 @@ function show(state) {
   hear(state);
   if (!state.stage.clientWidth) return;
   canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} by ` +
-    `${data.columns.length}. Arrow keys walk from cell to cell, Escape lets go` +
-    `${data.hides ? ", H hides the key of a held cell" : ""}.`);
+    `${data.columns.length}. Arrow keys move from cell to cell, Escape unpins` +
+    `${data.hides ? ", H hides the key of the pinned cell" : ""}.`);
   state.place = layout(state);
   // The words end where the picture ends.
   const edge = Math.max(560, Math.ceil(state.place.left + state.place.width));

@@ -28,8 +28,8 @@ function pick(state, item) {
 
 function tell({line}, item) {
   line.classList.toggle("idle", !item);
-  line.textContent = !item ? "Point at a head to read it; click to choose it."
-    : `${item.place}: ${title(item.at)}, ${item.value}; its largest weight is ` +
+  line.textContent = !item ? "Point at a head to read its value; click to choose it."
+    : `${item.place}: ${title(item.at)}, ${item.value}; maximum weight ` +
       `${number(item.top, WEIGHT)}`;
 }
 
@@ -80,7 +80,7 @@ function show(state) {
   draw(state);
   const n = data.pooled;
   root.querySelector(".notes").textContent =
-    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each scaled to its own largest weight";
+    (n > 1 ? `max over ${n}×${n} cells · ` : "") + "each head has its own colour scale";
   choose(state);
 }
 

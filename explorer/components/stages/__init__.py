@@ -1,4 +1,4 @@
-"""One head stage by stage: its equation, the tensors beside each other, one cell held in all.
+"""One head stage by stage: its equation, the tensors side by side, one cell pinned in all.
 
 Pointing at a symbol shows its tensor and pointing at a tensor its symbol; a cell that is
 pointed at or held shows its number in every stage. None of it asks the server.

@@ -37,7 +37,7 @@ function lock(state, cell) {
   tellPage(state, cell ? [cell.row, cell.column] : []);
   draw(state);
   state.root.querySelector(".spoken").textContent =
-    cell ? plain(...sentence(state, cell)) : "Nothing is held";
+    cell ? plain(...sentence(state, cell)) : "Nothing is pinned";
 }
 
 // Hold the cell that the page asks for; true when that is news.
@@ -106,7 +106,7 @@ function panelOf(state, panel, place) {
   const canvas = document.createElement("canvas");
   canvas.tabIndex = place ? -1 : 0;
   canvas.setAttribute("role", "application");
-  canvas.setAttribute("aria-label", `${panel.said} Arrow keys walk from cell to cell, Escape lets go.`);
+  canvas.setAttribute("aria-label", `${panel.said} Arrow keys move from cell to cell, Escape unpins.`);
   frame.append(canvas);
   box.append(title, now, frame, legend);
   const bytes = state.data.planes[panel.of];
@@ -176,8 +176,8 @@ function tell(state) {
   const line = root.querySelector(".sentence");
   line.classList.toggle("idle", !cell);
   if (cell) say(line, ...sentence(state, cell));
-  else line.textContent = "Point at a cell to read it in every stage; click to hold it.";
-  if (cell && !state.hovered) line.append(element("span", "where", "  held, Esc lets go"));
+  else line.textContent = "Point at a cell to read it in every step; click to pin it.";
+  if (cell && !state.hovered) line.append(element("span", "where", "  pinned, Esc unpins"));
   for (const panel of panels) panel.now.textContent = nowOf(state, panel);
   for (const span of root.querySelectorAll(".equation [data-of]")) {
     span.classList.toggle("on", span.dataset.of === meant);

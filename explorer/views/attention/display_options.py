@@ -1,72 +1,192 @@
-"""How the large head is to be shown: the controls, and what an address asked for in vain."""
+"""How the large head is drawn: the controls, and what an address may ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import streamlit as st
 
-from explorer.analysis.attention_filters import ALL, Look
-from explorer.analysis.word_groups import words_of
-from explorer.app.context import page_context
+from explorer.analysis.adjusted_weights import ALL, SENTENCES, DisplayOptions, keys_in_words
+from explorer.analysis.word_groups import group_words
+from explorer.app.context import PageContext
 from explorer.app.controls import token_names
-from explorer.app.folded_choices import Folded
+from explorer.app.folded_choices import Folded, Text
 from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.app.sidebar import choose_head
-from explorer.catalog.attention_parts import Part
-from explorer.inference.forward_pass import ForwardPass
-from explorer.views.attention.display_settings import (
-    CHOICES,
-    FULL,
-    HEADS,
-    LEAST_MASS,
-    MASS_STEP,
-    MOST_HIDDEN,
-    SCALING,
-    UNTOUCHED,
-    WEIGHTING,
-    in_vain,
-    sound,
+from explorer.app.url import whole
+
+HEADS = {
+    "This head": ("one", False),
+    "Mean": ("mean", False),
+    "Max": ("max", False),
+    "Mean of all layers": ("mean", True),
+    "Max of all layers": ("max", True),
+}
+WEIGHTING = {"None": "plain", "Value norm": "value"}
+SCALING = {"1": "one", "Matrix": "all", "Row": "row", "Column": "column"}
+CHOICES = {
+    "heads": tuple(HEADS),
+    "weighting": tuple(WEIGHTING),
+    "colours": tuple(SCALING),
+    "sentences": tuple(SENTENCES),
+}
+SWITCHES = ("hide_first", "hide_special", "words", "log")
+DEFAULTS: dict[str, Any] = {
+    **{key: options[0] for key, options in CHOICES.items()},
+    **dict.fromkeys(SWITCHES, False),
+    "hide": [],
+    "mass": 100,
+}
+LEAST_MASS, MASS_STEP = 10, 5
+MOST_HIDDEN = 24
+"""As many keys may be hidden one by one; the address holds them all and must stay short."""
+TOO_MANY_HIDDEN = f"At most {MOST_HIDDEN} keys can be hidden one by one: the others are shown."
+RAW = "Raw attention weights"
+
+WEIGHTING_HELP = (
+    "Value norm: each weight times the norm of what it brings, the key's value after the output "
+    "projection (Kobayashi et al. 2020)."
 )
-
-ENDS = (
-    "1, or the largest value of the picture, of each row or of each column. Numbers stay as they "
-    "are. Weights × lengths have no end of their own: there, 1 means the picture."
+MASS_HELP = "Shows the fewest keys of each row that reach this share of its weight."
+SCALE_HELP = (
+    "The value of the fullest colour: 1, or the maximum of the matrix, of each row or of each "
+    "column. Numbers do not change. With value norms, 1 means the maximum of the matrix."
 )
-AB = "A is your sentence, B the second one."
-COLOURS = {"all": "colours by picture", "row": "colours by row", "column": "colours by column"}
-FOLDED = Folded("look", UNTOUCHED)
+SCALES = {"all": "colours per matrix", "row": "colours per row", "column": "colours per column"}
+KEPT = Folded("display", DEFAULTS)
 
 
-def choose(forward: ForwardPass, part: str) -> Look:
+def choose_display(context: PageContext) -> DisplayOptions:
     """One row over the figures: what is chosen, and the button with every control behind it.
 
-    It stands on the left, so that what opens leaves the large figure in sight. Each
-    control is in the address.
+    It is on the left, so that what opens leaves the large figure in sight. Each control is
+    in the address.
     """
-    names = token_names(forward.columns(part))
-    paired = two_sentences(forward, part)
-    asked = FOLDED.texts()
-    vain = in_vain(asked, names, paired)
-    if "_look_full" in st.session_state:
-        vain.append(st.session_state.pop("_look_full"))
-    chosen = sound(asked, names, paired)
-    FOLDED.settle(chosen)
-    look = _look(chosen, forward, part, names)
+    names = _key_names(context)
+    chosen, notes = parse_options(KEPT.texts(), names, _two_sentences(context))
+    if session().too_many_hidden:
+        notes.append(TOO_MANY_HIDDEN)
+        session().too_many_hidden = False
+    KEPT.settle(chosen)
+    options = _options(context, chosen, names)
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.popover("Adjust", icon=":material/tune:", key="adjust", on_change="rerun") as panel:
+        with st.popover(
+            "Display options", icon=":material/tune:", key="adjust", on_change="rerun"
+        ) as panel:
             if panel.open:
-                _controls(chosen, forward, part, names)
-        st.caption(summary(look), width="stretch")
-    _say(vain, look)
-    return look
+                _draw_controls(context, chosen, names)
+        st.caption(options_summary(options), width="stretch")
+    _draw_notes(notes, (context.choice, options))
+    return options
 
 
-def _controls(chosen: dict[str, Any], forward: ForwardPass, part: str, names: list[str]) -> None:
-    _one("Heads", "heads", chosen)
-    _one("Weight", "weighting", chosen)
+def parse_options(
+    asked: Mapping[str, Text], names: Sequence[str], paired: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """The value of every control, the default instead of an invalid one, and notes on these.
+
+    `names` are those of the keys; a text is `paired` where there is a second sentence.
+    """
+    values, notes = dict(DEFAULTS), []
+    for key, options in CHOICES.items():
+        text = asked.get(key, options[0])
+        if text not in options:
+            either = ", ".join(options[:-1]) + " or " + options[-1]
+            notes.append(f"“{key}” can be {either}, not “{text[:20]}”; showing {options[0]}.")
+        elif key == "sentences" and text != ALL and not paired:
+            notes.append("There is no second sentence, so no pair of sentences to choose from.")
+        else:
+            values[key] = text
+    for key in SWITCHES:
+        text = str(asked.get(key, "false"))
+        values[key] = text.lower() == "true"
+        if text.lower() not in ("true", "false"):
+            notes.append(f"“{key}” can be true or false, not “{text[:20]}”; it is off.")
+    if "mass" in asked:
+        mass = whole(asked["mass"], 101)
+        if mass is None or mass < LEAST_MASS:
+            can = f"“mass” can be {LEAST_MASS} to 100 %"
+            notes.append(f"{can}, not “{str(asked['mass'])[:20]}”; all keys are shown.")
+        else:
+            values["mass"] = mass
+    hide = asked.get("hide", [])
+    known = [name for name in hide if name in names]
+    missing = [name for name in hide if name and name not in names]
+    values["hide"] = known[:MOST_HIDDEN]
+    if missing:
+        notes.append(f"This text has no key “{missing[0][:30]}” to hide.")
+    if len(known) > MOST_HIDDEN:
+        notes.append(TOO_MANY_HIDDEN)
+    return values, notes
+
+
+def options_summary(options: DisplayOptions) -> str:
+    """Everything that differs from the raw attention weights, in one line."""
+    whose = "all layers" if options.all_layers else "heads"
+    chosen = {
+        f"{options.heads} over {whose}": options.heads != "one",
+        "× value norm": options.weighting == "value",
+        f"{keys_in_words(len(options.hidden))} hidden": bool(options.hidden),
+        f"{options.mass} % of the attention mass": options.mass < 100,
+        "words merged": options.words,
+        options.sentences: options.sentences != ALL,
+        SCALES.get(options.scaling, ""): options.scaling != "one",
+        "log colours": options.log,
+    }
+    return " · ".join(name for name, is_chosen in chosen.items() if is_chosen) or RAW
+
+
+def heads_title(context: PageContext, options: DisplayOptions) -> str:
+    """What is drawn, as a heading."""
+    at = context.choice
+    if options.heads == "one":
+        return f"Layer {at.layer}, head {at.head}"
+    where = f"All {context.part.layers} layers" if options.all_layers else f"Layer {at.layer}"
+    return f"{where}, {combined_title(context, options)}"
+
+
+def combined_title(context: PageContext, options: DisplayOptions) -> str:
+    """How many heads are combined, and how."""
+    layers = context.part.layers if options.all_layers else 1
+    return f"{options.heads} of {context.part.heads * layers} heads"
+
+
+def show_single_head(layer: int, head: int) -> None:
+    """Draw this head by itself; for the callback of a view in which heads are clicked."""
+    choose_head(layer, head)
+    KEPT.put("heads", DEFAULTS["heads"])
+
+
+def toggle_hidden_keys(context: PageContext, keys: Sequence[int]) -> None:
+    """Hide these keys, or show them again where all of them were hidden; for a callback.
+
+    A switch that hides one of them is turned off, and what else it hid stays hidden by name.
+    """
+    names, now = _key_names(context), KEPT.texts()
+    named = [names.index(name) for name in now.get("hide", []) if name in names]
+    switched = {
+        switch: places
+        for switch, places in _hidden_by_switches(context).items()
+        if now.get(switch) == "true"
+    }
+    if set(keys) <= {*named, *chain(*switched.values())}:
+        for switch, places in switched.items():
+            if not places.isdisjoint(keys):
+                KEPT.put(switch, False)
+                named += sorted(places.difference(named))
+        named = [place for place in named if place not in keys]
+    else:
+        named += [key for key in keys if key not in named]
+    session().too_many_hidden = len(named) > MOST_HIDDEN
+    KEPT.put("hide", [names[place] for place in named[:MOST_HIDDEN]])
+
+
+def _draw_controls(context: PageContext, chosen: dict[str, Any], names: list[str]) -> None:
+    _choice("Heads", "heads", chosen)
+    _choice("Weighting", "weighting", chosen, help=WEIGHTING_HELP)
     _switch("Hide the first token", "hide_first", chosen)
     _switch("Hide special tokens", "hide_special", chosen)
     st.multiselect(
@@ -76,158 +196,102 @@ def _controls(chosen: dict[str, Any], forward: ForwardPass, part: str, names: li
         key="hide",
         placeholder="None",
         max_selections=MOST_HIDDEN,
-        help="Hidden keys lose their weight, and every row is scaled back to its sum. "
-        "A click on the label of a column does the same.",
-        on_change=FOLDED.take,
+        help="Every row is rescaled without the hidden keys. A click on the label of a column "
+        "hides it too.",
+        on_change=KEPT.take,
         args=("hide",),
     )
     st.slider(
-        "Share of each row that is shown, %",
+        "Cumulative attention mass, %",
         LEAST_MASS,
         100,
         chosen["mass"],
         MASS_STEP,
         key="mass",
-        help="Of each row the fewest keys that reach this share. 70 is a usual cut.",
-        on_change=FOLDED.take,
+        help=MASS_HELP,
+        on_change=KEPT.take,
         args=("mass",),
     )
-    cut = has_cut_words(forward, part)
-    pieces = "Pieces of a word become one: summed over keys, averaged over queries."
-    whole = "Every token here is a whole word already."
-    _switch("Whole words", "words", chosen, disabled=not cut, help=pieces if cut else whole)
-    if two_sentences(forward, part):
-        _one("Sentences", "sentences", chosen, help=AB)
-    _one("Colours end at", "colours", chosen, help=ENDS)
-    _switch("Colours on a log scale", "log", chosen)
-    st.button("Reset", key="reset_look", on_click=FOLDED.reset)
-
-
-def _look(chosen: dict[str, Any], forward: ForwardPass, part: str, names: list[str]) -> Look:
-    places = {name: at for at, name in enumerate(names)}
-    hidden = {places[name] for name in chosen["hide"]}
-    for switch, keys in _switches(forward, part).items():
-        hidden |= keys if chosen[switch] else set()
-    of, everywhere = HEADS[chosen["heads"]]
-    return Look(
-        of,
-        WEIGHTING[chosen["weighting"]],
-        tuple(sorted(hidden)),
-        chosen["mass"],
-        chosen["words"] and has_cut_words(forward, part),
-        chosen["sentences"],
-        SCALING[chosen["colours"]],
-        chosen["log"],
-        everywhere,
+    is_cut = _has_cut_words(context)
+    pieces = "The pieces of a word become one: summed over keys, averaged over queries."
+    whole_words = "Every token of this text is a whole word."
+    _switch(
+        "Merge words", "words", chosen, disabled=not is_cut, help=pieces if is_cut else whole_words
     )
+    if _two_sentences(context):
+        _choice("Sentences", "sentences", chosen, help="A is your sentence, B the second one.")
+    _choice("Colour scale", "colours", chosen, help=SCALE_HELP)
+    _switch("Log colour scale", "log", chosen)
+    st.button("Reset", key="reset_look", on_click=KEPT.reset)
 
 
-def summary(look: Look) -> str:
-    """Everything that is not as the pass left it, in one line."""
-    keys = "1 key" if len(look.hidden) == 1 else f"{len(look.hidden)} keys"
-    whose = "the heads of all layers" if look.everywhere else "the heads"
-    chosen = {
-        f"mean of {whose}": look.of == "mean",
-        f"largest of {whose}": look.of == "max",
-        "weight × length of the value": look.weighting == "value",
-        f"{keys} hidden": bool(look.hidden),
-        f"{look.mass} % of each row": look.mass < 100,
-        "whole words": look.words,
-        look.sentences: look.sentences != ALL,
-        COLOURS.get(look.scaling, ""): look.scaling != "one",
-        "log colours": look.log,
-    }
-    said = [name for name, is_chosen in chosen.items() if is_chosen]
-    return " · ".join(said) or "The head as the pass left it"
-
-
-def pick(layer: int, head: int) -> None:
-    """Show this head, itself; for the callback of a view in which heads are clicked."""
-    choose_head(layer, head)
-    FOLDED.put("heads", UNTOUCHED["heads"])
-
-
-def toggle_hidden(forward: ForwardPass, part: str, keys: Sequence[int]) -> None:
-    """Hide these keys, or show them again where all of them were hidden; for a callback.
-
-    A switch that hides one of them is turned off, and what else it hid stays hidden by name.
-    """
-    names, now = token_names(forward.columns(part)), FOLDED.texts()
-    named = [names.index(name) for name in now.get("hide", []) if name in names]
-    switched = {
-        switch: places
-        for switch, places in _switches(forward, part).items()
-        if now.get(switch) == "true"
-    }
-    if set(keys) <= {*named, *chain(*switched.values())}:
-        for switch, places in switched.items():
-            if not places.isdisjoint(keys):
-                FOLDED.put(switch, False)
-                named += sorted(places.difference(named))
-        named = [place for place in named if place not in keys]
-    else:
-        named += [key for key in keys if key not in named]
-    if len(named) > MOST_HIDDEN:
-        st.session_state["_look_full"] = FULL
-    FOLDED.put("hide", [names[place] for place in named[:MOST_HIDDEN]])
-
-
-def _switches(forward: ForwardPass, part: str) -> dict[str, set[int]]:
-    """The keys that each switch hides."""
-    columns = forward.columns(part)
-    special = {place for place, token in enumerate(columns) if token.special}
-    return {"hide_first": {0}, "hide_special": special}
-
-
-def two_sentences(forward: ForwardPass, part: str) -> bool:
-    """Whether there is a pair to tell apart."""
-    return bool(forward.pair) and part == "encoder.self_attn"
-
-
-def in_words(look: Look, at: Part, layer: int, head: int) -> str:
-    """What is on screen, as a heading."""
-    if look.of == "head":
-        return f"Layer {layer}, head {head}"
-    where = f"All {at.layers} layers" if look.everywhere else f"Layer {layer}"
-    return f"{where}, {of_how_many(look, at)}"
-
-
-def of_how_many(look: Look, at: Part) -> str:
-    """How heads are combined."""
-    return f"{look.of} of {at.heads * (at.layers if look.everywhere else 1)} heads"
-
-
-def _one(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
+def _choice(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
     st.segmented_control(
         label,
         CHOICES[key],
         default=chosen[key],
         key=key,
         required=True,
-        on_change=FOLDED.take,
+        on_change=KEPT.take,
         args=(key,),
         **how,
     )
 
 
 def _switch(label: str, key: str, chosen: dict[str, Any], **how: Any) -> None:
-    st.toggle(label, value=chosen[key], key=key, on_change=FOLDED.take, args=(key,), **how)
+    st.toggle(label, value=chosen[key], key=key, on_change=KEPT.take, args=(key,), **how)
 
 
-def has_cut_words(forward: ForwardPass, part: str) -> bool:
-    """Only where the tokenizer has cut a word is there something to merge."""
-    sides = (forward.rows(part), forward.columns(part))
-    return any(len(words_of(side, forward.text, forward.pair)) < len(side) for side in sides)
-
-
-def _say(found: list[str], look: Look) -> None:
-    """The address's mistakes, until something else is chosen."""
-    state, now = st.session_state, (page_context().choice, look)
-    if found:
-        state["_look_notes"] = found, now
-    notes, seen_at = state.get("_look_notes", ([], now))
-    if seen_at != now:
-        del state["_look_notes"]
+def _draw_notes(notes: list[str], now: Any) -> None:
+    """What the address asked for and is invalid, until something else is chosen."""
+    reader = session()
+    if notes:
+        reader.display_notes = now, tuple(notes)
+    said_of, sentences = reader.display_notes or (now, ())
+    if said_of != now:
+        reader.display_notes = None
         return
-    for note in notes:
-        say(note)
+    for sentence in sentences:
+        say(sentence)
+
+
+def _options(context: PageContext, chosen: dict[str, Any], names: list[str]) -> DisplayOptions:
+    places = {name: at for at, name in enumerate(names)}
+    hidden = {places[name] for name in chosen["hide"]}
+    for switch, keys in _hidden_by_switches(context).items():
+        hidden |= keys if chosen[switch] else set()
+    heads, all_layers = HEADS[chosen["heads"]]
+    return DisplayOptions(
+        heads=heads,
+        weighting=WEIGHTING[chosen["weighting"]],
+        hidden=tuple(sorted(hidden)),
+        mass=chosen["mass"],
+        words=chosen["words"] and _has_cut_words(context),
+        sentences=chosen["sentences"],
+        scaling=SCALING[chosen["colours"]],
+        log=chosen["log"],
+        all_layers=all_layers,
+    )
+
+
+def _key_names(context: PageContext) -> list[str]:
+    return token_names(context.forward.columns(context.choice.part))
+
+
+def _hidden_by_switches(context: PageContext) -> dict[str, set[int]]:
+    """The keys that each switch hides."""
+    columns = context.forward.columns(context.choice.part)
+    special = {place for place, token in enumerate(columns) if token.special}
+    return {"hide_first": {0}, "hide_special": special}
+
+
+def _two_sentences(context: PageContext) -> bool:
+    """Whether there is a pair of sentences to choose from."""
+    return bool(context.forward.pair) and context.choice.part == "encoder.self_attn"
+
+
+def _has_cut_words(context: PageContext) -> bool:
+    """Only where the tokenizer has cut a word is there something to merge."""
+    forward, part = context.forward, context.choice.part
+    sides = (forward.rows(part), forward.columns(part))
+    return any(len(group_words(side, forward.text, forward.pair)) < len(side) for side in sides)

@@ -1,41 +1,49 @@
-"""One attention, large, the way it was asked for: as a matrix, or as lines."""
+"""The large head with its display options: as a matrix, as lines, as tokens; and its export."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
-from explorer.analysis.attention_filters import Look, Shown, each_head, shown
-from explorer.app.context import page_context
+from explorer.analysis.adjusted_weights import (
+    AdjustedWeights,
+    DisplayOptions,
+    adjust_head,
+    adjust_heads,
+)
+from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.progress import bar
 from explorer.components import lines, matrix
 from explorer.components.events import Place
+from explorer.components.inspect import inspect
 from explorer.components.matrix import room
-from explorer.export.figure_data import Taken
-from explorer.inference.forward_pass import ForwardPass
+from explorer.export.figure_data import FigureData
 from explorer.inference.results_cache import kept
-from explorer.snippets import one_head
+from explorer.snippets import head_script
 from explorer.text.token_labels import texts
 from explorer.views.attention import display_options
+from explorer.views.attention.display_options import combined_title, heads_title, options_summary
 from explorer.views.shared import export_panel, pinned, widgets
+from explorer.views.shared.pinned import Pinned
 
 MOST_CELLS_IN_LINES = 1 << 22
 """Heads × rows × columns that are sent for the lines: 16 heads of 512 tokens."""
+OWN_SCALE = (
+    "Each half of a token has its own colour scale here; the chosen one applies to the other views."
+)
 
 
-def as_matrix(forward: ForwardPass, look: Look) -> None:
-    """The chosen head, or the heads of its layer combined: queries down, keys across."""
-    at = page_context().choice
-    words = forward.part(at.part).words
-    made = picture(forward, look)
-
-    places = made.row_groups, made.groups
-    holds = pinned.now(forward)
+def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
+    """The chosen head, or several combined: queries down, keys across."""
+    words, made = context.part.words, adjusted(context, options)
+    groups = made.row_groups, made.groups
+    found = pinned.current(context)
 
     def hide(column: int) -> None:
-        display_options.toggle_hidden(forward, at.part, made.groups[column])
+        display_options.toggle_hidden_keys(context, made.groups[column])
 
     matrix(
         made.values,
@@ -48,123 +56,150 @@ def as_matrix(forward: ForwardPass, look: Look) -> None:
         sentence=made.sentence,
         unit=made.unit,
         height=room(len(made.rows), len(made.columns), widgets.MATRIX_HEIGHT),
-        top=1.0 if _ends_at_one(look) else None,
-        scaling="all" if look.scaling == "one" else look.scaling,
-        log=look.log,
         hidden=made.hidden,
-        cut=made.cut if look.mass < 100 else None,
+        cut=made.cut if options.mass < 100 else None,
         on_hide=hide,
-        held=pinned.cell(holds, *places),
-        on_hold=lambda cell: pinned.hold_cell(cell, *places),
+        held=pinned.pinned_cell(found, *groups),
+        on_hold=lambda cell: pinned.pin_cell(cell, *groups),
+        **_colours(options),
     )
-    widgets.notes([" ".join(made.notes)])
-    pinned.way_on(holds)
+    _draw_below(found, " ".join(made.notes))
 
 
-def as_lines(forward: ForwardPass, look: Look) -> None:
-    """Every head of the layer, drawn by its chip; or the heads combined, as one."""
-    at = page_context().choice
-    part = forward.part(at.part)
-    if look.of == "head":
-        heads = _heads_that_fit(forward, part.heads)
-        made = each_head(forward, at.part, at.layer, look, heads)
-        names = [f"head {head}" for head in heads]
-        hues = [head / part.heads for head in heads]
+def draw_lines(context: PageContext, options: DisplayOptions) -> None:
+    """Every head of the layer, each with its chip; or the heads combined, as one."""
+    at, part = context.choice, context.part
+    heads = _heads_that_fit(context) if options.heads == "one" else []
+    if heads:
+        made = adjust_heads(context.forward, at.part, at.layer, options, heads)
+        values, names = made.values, [f"head {head}" for head in heads]
         if len(heads) < part.heads:
-            st.text(f"This text is long: only head {at.head} is drawn as lines.")
+            st.text(f"Long text: only head {at.head} is drawn as lines.")
     else:
-        made, hues = picture(forward, look), [0.0]
-        heads, names = [], [display_options.of_how_many(look, part)]
-    places = made.row_groups, made.groups
-    holds = pinned.now(forward)
-    chosen = set(pinned.drawn(forward))
+        made = adjusted(context, options)
+        values, names = made.values[None], [combined_title(context, options)]
+    groups = made.row_groups, made.groups
+    found = pinned.current(context)
+    chosen = set(pinned.drawn_heads(context))
 
     def choose(drawn: tuple[int, ...], token: Place | None) -> None:
-        pinned.hold_token(holds, token, *places)
+        pinned.pin_token(found, token, *groups)
         if len(heads) > 1:
-            pinned.draw([heads[place] for place in drawn], forward)
+            pinned.draw_heads([heads[place] for place in drawn], context)
 
-    values = made.values if made.values.dim() == 3 else made.values[None]
     lines(
         values,
         made.rows,
         made.columns,
         key="attention_lines",
         drawn=[place for place, head in enumerate(heads) if head in chosen] or [0],
-        held=pinned.token(holds, *places),
+        held=pinned.pinned_token(found, *groups),
         on_choice=choose,
         row_name=part.words.row,
         column_name=part.words.column,
         height=widgets.MATRIX_HEIGHT,
         names=names,
-        hues=hues,
-        top=1.0 if _ends_at_one(look) else None,
-        scaling="all" if look.scaling == "one" else look.scaling,
-        log=look.log,
+        hues=[head / part.heads for head in heads] or [0.0],
+        **_colours(options),
     )
-    widgets.notes([" ".join(made.notes)])
-    pinned.way_on(holds)
+    _draw_below(found, " ".join(made.notes))
 
 
-def taken(forward: ForwardPass, look: Look) -> Taken:
-    """What the large picture shows, with where it comes from, for who takes it away."""
-    at = page_context().choice
-    part, made = forward.part(at.part), picture(forward, look)
-    names = token_names(forward.columns(at.part))
-    hidden = {"hidden keys": ", ".join(names[key] for key in look.hidden)} if look.hidden else {}
-    return Taken(
+def draw_tokens(context: PageContext, options: DisplayOptions) -> None:
+    """Each token in two halves: what it attends to, and what attends to it.
+
+    Cross-attention has two strips of tokens, and so has one sentence of a pair over the other.
+    """
+    words, made = context.part.words, adjusted(context, options)
+    groups = made.row_groups, made.groups
+    found = pinned.current(context)
+    is_one_strip = context.choice.part.endswith("self_attn") and made.rows == made.columns
+    inspect(
+        made.values,
+        made.rows,
+        made.columns,
+        key="attention_tokens",
+        allowed=made.allowed,
+        same=is_one_strip,
+        row_name=words.row,
+        column_name=words.column,
+        unit=made.unit,
+        height=widgets.MATRIX_HEIGHT,
+        held=pinned.pinned_token(found, *groups, one_strip=is_one_strip),
+        on_hold=lambda token: pinned.pin_token(found, token, *groups),
+    )
+    own = [OWN_SCALE] if options != _without_colours(options) else []
+    _draw_below(found, *made.notes, *own)
+
+
+def adjusted(context: PageContext, options: DisplayOptions) -> AdjustedWeights:
+    """The matrix of one head is made each time; that of several heads combined is kept."""
+    at, forward = context.choice, context.forward
+    if options.heads == "one":
+        return adjust_head(forward, at.part, at.layer, at.head, options)
+
+    def make() -> AdjustedWeights:
+        with bar("Combining the heads") as report:
+            return adjust_head(forward, at.part, at.layer, at.head, options, report)
+
+    layer = None if options.all_layers else at.layer
+    key = ("adjusted", at.text, at.pair, at.part, layer, _without_colours(options))
+    return kept(context.opened, key, make, lambda made: 2 * made.values.nbytes)
+
+
+def head_figure(context: PageContext, options: DisplayOptions) -> FigureData:
+    """What the matrix shows, with its origin, for the export."""
+    at, made, words = context.choice, adjusted(context, options), context.part.words
+    summary = options_summary(options)
+    about = export_panel.origin(context) | {"shown as": summary}
+    if options.hidden:
+        names = token_names(context.forward.columns(at.part))
+        about["hidden keys"] = ", ".join(names[key] for key in options.hidden)
+    return FigureData(
         values=made.values,
         rows=tuple(texts(made.rows)),
         columns=tuple(texts(made.columns)),
-        title=f"{display_options.in_words(look, part, at.layer, at.head)} of {at.model}",
+        title=f"{heads_title(context, options)} of {at.model}",
         unit=made.unit,
-        row_name=part.words.row,
-        column_name=part.words.column,
+        row_name=words.row,
+        column_name=words.column,
         allowed=made.allowed,
-        about=export_panel.about() | {"shown as": display_options.summary(look)} | hidden,
-        top=1.0 if _ends_at_one(look) else None,
-        scaling="all" if look.scaling == "one" else look.scaling,
-        log=look.log,
+        about=about,
         hidden=made.hidden,
-        note=" ".join((f"“{at.text}”.", f"{display_options.summary(look)}.", *made.notes)),
+        note=" ".join((f"“{at.text}”.", f"{summary}.", *made.notes)),
+        **_colours(options),
     )
 
 
-def pasted(forward: ForwardPass, look: Look) -> str:
-    """The lines that make the weights of the chosen head, before anything is done to them."""
-    at = page_context().choice
-    adjusted = _colours_aside(look) != Look()
+def head_lines(context: PageContext, options: DisplayOptions) -> str:
+    """The script that makes the raw weights of the chosen head."""
+    at = context.choice
+    is_adjusted = _without_colours(options) != DisplayOptions()
     here = at.part, at.layer, at.head
-    return one_head(forward, page_context().folder, *here, adjusted=adjusted)
+    return head_script(context.forward, context.folder, *here, adjusted=is_adjusted)
 
 
-def _colours_aside(look: Look) -> Look:
-    """All of a look that changes numbers."""
-    return replace(look, scaling="one", log=False)
+def _draw_below(found: Pinned, *notes: str) -> None:
+    widgets.notes(notes)
+    pinned.links_from(found)
 
 
-def _ends_at_one(look: Look) -> bool:
-    """Weights end at one; weighted by the length of values they have no end of their own."""
-    return look.scaling == "one" and look.weighting == "plain"
+def _without_colours(options: DisplayOptions) -> DisplayOptions:
+    """The options that change numbers."""
+    return replace(options, scaling="one", log=False)
 
 
-def _heads_that_fit(forward: ForwardPass, heads: int) -> list[int]:
-    at = page_context().choice
+def _colours(options: DisplayOptions) -> dict[str, Any]:
+    """Weights end at 1; weighted by value norms they have no end of their own."""
+    ends_at_one = options.scaling == "one" and options.weighting == "plain"
+    return {
+        "top": 1.0 if ends_at_one else None,
+        "scaling": "all" if options.scaling == "one" else options.scaling,
+        "log": options.log,
+    }
+
+
+def _heads_that_fit(context: PageContext) -> list[int]:
+    at, forward, heads = context.choice, context.forward, context.part.heads
     cells = len(forward.rows(at.part)) * len(forward.columns(at.part))
     return list(range(heads)) if heads * cells <= MOST_CELLS_IN_LINES else [at.head]
-
-
-def picture(forward: ForwardPass, look: Look) -> Shown:
-    """The picture of one head is made each time; that of all heads of a layer is kept."""
-    at = page_context().choice
-
-    if look.of == "head":
-        return shown(forward, at.part, at.layer, at.head, look)
-
-    def make() -> Shown:
-        with bar("Combining the heads") as report:
-            return shown(forward, at.part, at.layer, at.head, look, report)
-
-    layer = None if look.everywhere else at.layer
-    key = ("look", at.text, at.pair, at.part, layer, _colours_aside(look))
-    return kept(page_context().opened, key, make, lambda made: 2 * made.values.nbytes)

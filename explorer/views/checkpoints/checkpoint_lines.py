@@ -27,7 +27,7 @@ def pasted(view: str, opened: Opened) -> Callable[[], str]:
 
     def heads() -> str:
         at, forward = page_context().choice, page_context().forward
-        return head_metrics_code.statistics(forward, folder, at.part, at.layer)
+        return head_metrics_code.head_metrics_script(forward, folder, at.part, at.layer)
 
     return {
         "Ledger": ledger,

@@ -9,14 +9,13 @@ import streamlit as st
 
 from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import Finding
-from explorer.analysis.head_metrics import HeadStatistics
-from explorer.analysis.measured_heads import measured
 from explorer.app import shelves
 from explorer.app.context import page_context
 from explorer.catalog.entries import Opened
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
 from explorer.views.checkpoints.weight_norms import surveyed
+from explorer.views.shared.head_table import measured_heads
 from models.loading.checkpoint import CheckpointError, inspect
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}
@@ -85,10 +84,9 @@ def _of_model(opened: Opened) -> list[Finding]:
 
 def _of_text(opened: Opened) -> list[Finding]:
     """Whether the heads choose, over the reader's text."""
-    at = page_context().choice
+    context = page_context()
     try:
-        forward = run_text(opened, at.text, at.pair)
+        forward = run_text(opened, context.choice.text, context.choice.pair)
     except ForwardPassError as error:
         return [Finding("note", "Attention not judged", str(error))]
-    looks: list[HeadStatistics] = [measured(opened, forward, part.name) for part in forward.parts]
-    return diagnostics.of_attention(looks)
+    return diagnostics.of_attention([measured_heads(context, part.name) for part in forward.parts])

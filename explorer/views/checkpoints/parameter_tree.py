@@ -47,7 +47,7 @@ def tree(node: Node) -> None:
         for depth, part in lines
     ]
     with st.container(width=widgets.WIDEST):
-        tables.tree(
+        tables.indented_table(
             rows,
             ("part", "formula", "in numbers", "parameters"),
             "Every part of the model, how many numbers it holds, and why so many",

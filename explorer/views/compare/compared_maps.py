@@ -9,7 +9,7 @@ from torch import Tensor
 
 from explorer.analysis.comparison import common_scale, map_divergence
 from explorer.app.context import PageContext
-from explorer.export.figure_data import Taken
+from explorer.export.figure_data import FigureData
 from explorer.text.number_format import three
 from explorer.text.token_labels import texts
 from explorer.views.shared import export_panel, widgets
@@ -51,11 +51,11 @@ def alignment(first: MapSide, second: MapSide) -> str:
 
 def difference_to_export(
     context: PageContext, first: MapSide, second: MapSide, difference: Tensor
-) -> Taken:
+) -> FigureData:
     """The difference, and how both sides came to be; the offline page has all three maps."""
     at, head = context.choice, second.head
     words = second.forward.part(head.part).words
-    about = export_panel.about() | {"first": first.title, "second": second.title}
+    about = export_panel.origin(context) | {"first": first.title, "second": second.title}
     if second.forward.text != at.text:
         about["the other sentence"] = second.forward.text
     if second.forward.pair != at.pair:
@@ -66,7 +66,7 @@ def difference_to_export(
         "head of the second": str(head.head),
         **second.about,
     }
-    return Taken(
+    return FigureData(
         values=difference,
         rows=tuple(texts(second.rows)),
         columns=tuple(texts(second.columns)),
@@ -94,5 +94,5 @@ def draw_outputs(first: MapSide, second: MapSide) -> None:
     columns, keys = widgets.side_by_side(1, 1), ("answer_first", "answer_second")
     for column, forward, key in zip(columns, (mine, theirs), keys, strict=True):
         with column:
-            widgets.answer(forward, key=key)
+            widgets.draw_answer(forward, key=key)
             widgets.notes(forward.notes)

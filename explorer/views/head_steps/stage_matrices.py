@@ -1,115 +1,112 @@
-"""The chosen head step by step: which stages are shown, which part of a long text, which cell."""
+"""The chosen head step by step: which stages are drawn, which part of a long text, which cell."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from explorer.analysis.head_stages import Stages, stages
 from explorer.analysis.query_key import strongest
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.controls import number, one_of
 from explorer.app.session import session
 from explorer.components.events import Place
 from explorer.components.stages import Node, Panel
 from explorer.components.stages import stages as view
-from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
-from explorer.text.token_labels import Label, text_of
+from explorer.text.token_labels import text_of
 from explorer.views.shared import pinned, pinned_pair, widgets
-from explorer.views.shared.pinned import Held
+from explorer.views.shared.pinned import Pinned
 
 UP_TO = ("scores", "scaled", "masked", "softmax", "values")
 FIRST_SHOWN = {"dots": 0, "scaled": 1, "added": 2, "logits": 2, "weights": 3, "v": 4, "out": 4}
-"""The step of `UP_TO` from which on a tensor is there; queries and keys are from the start."""
+"""The step of `UP_TO` from which on a tensor is drawn; queries and keys are from the start."""
+LABELLED = ("dots", "q", "k", "v", "out")
 MOST = 32
 """So many queries and keys are large enough to be read beside each other."""
 
 
-def show(forward: ForwardPass) -> None:
-    """The whole screen for the head that is chosen in the sidebar."""
-    at = page_context().choice
+def draw_stages(context: PageContext) -> None:
+    """The whole screen for the chosen head."""
+    at, forward, words = context.choice, context.forward, context.part.words
     rows, columns = forward.rows(at.part), forward.columns(at.part)
-    holds = pinned.now(forward)
-    query = len(rows) - 1 if holds.query is None else holds.query
-    key = holds.key
+    found = pinned.current(context)
+    query = len(rows) - 1 if found.query is None else found.query
+    key = found.key
     if key is None:
         key = strongest(forward, at.part, at.layer, at.head, query)
-    step = UP_TO.index(one_of("Shown up to", "up_to", UP_TO, UP_TO[-1]))
+    step = UP_TO.index(one_of("Steps up to", "up_to", UP_TO, UP_TO[-1]))
     down = _window("Queries", "queries", len(rows), query)
     across = _window("Keys", "keys", len(columns), key)
-    found = stages(forward, at.part, at.layer, at.head, down, across)
-    words = forward.part(at.part).words
+    made = stages(forward, at.part, at.layer, at.head, down, across)
+
+    def pin_in_window(place: Place | None) -> None:
+        pinned.pin(Pinned() if place is None else Pinned(down[place[0]], across[place[1]]))
+
+    is_inside = query in down and key in across
     view(
-        panels(found, step),
+        stage_panels(made, step),
         rows[down.start : down.stop],
         columns[across.start : across.stop],
-        equation(found),
+        stage_equation(made),
         key="stages",
-        spoken=in_words(found),
-        about=_about(found, rows, columns),
+        spoken=spoken_equation(made),
+        about=_about(made, len(rows), len(columns)),
         sentence=words.cell,
-        forbidden="{row} may not look at {column}: the mask makes the score −∞, the weight 0",
-        held=_inside(query, key, down, across),
-        on_hold=lambda place: pinned.hold(_held(place, down, across)),
+        forbidden="{column} is masked for {row}: the score becomes −∞, the weight 0",
+        held=(query - down.start, key - across.start) if is_inside else None,
+        on_hold=pin_in_window,
     )
     st.caption(
-        "Made again in double precision from these queries and keys, no weight differs from the "
-        f"pass by more than {three(found.difference)} of the largest in its row."
+        "Recomputed in float64 from these queries and keys, max relative error of the weights "
+        f"{three(made.difference)}."
     )
-    widgets.notes(pinned.both_names(forward, at.part, query))
-    _ways(text_of(rows[query]), text_of(columns[key]), Held(query, key))
+    widgets.notes(pinned.read_and_written(forward, at.part, query))
+    page = session().pages.get("query_key")
+    if page is None:
+        return
+    pinned_pair.way_here(Pinned(query, key))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = "Query and key of this cell"
+        st.page_link(page, label=label, icon=":material/arrow_forward:")
+        st.text(f"“{text_of(rows[query])}” ({query}) → “{text_of(columns[key])}” ({key})")
 
 
-def panels(found: Stages, step: int) -> list[Panel]:
-    """The tensors in the order they are made; those behind the step are not shown yet."""
+def stage_panels(found: Stages, step: int) -> list[Panel]:
+    """The tensors in the order they are made; those after the step are hidden."""
     d = found.q.shape[1]
-    scaled = f"the scores, {_divided(found)}."
-    if found.cap is not None:
-        scaled = f"the scores, {_divided(found)}, then bent to stay within ± {three(found.cap)}."
-    m = "0 where a query may look at a key, −∞ where it may not."
+    root, cap = _root(found), found.cap
+    divided = f"× {three(found.scale)}, the model's own scale"
+    if root:
+        divided = f"÷ {root} = {three(1 / found.scale)}, the square root of the head width"
+    capped = "" if cap is None else f", then capped at ± {three(cap)} by tanh"
+    m = "0 where a query may attend to a key, −∞ where the key is masked."
     if found.has_bias:
-        m = "the number that the positions add where a query may look at a key, else −∞."
+        m = "the position bias where a query may attend to a key, −∞ where the key is masked."
+    softmax = "Weights: the softmax of each row, over all keys."
     every = "all keys" if len(found.v) == len(found.columns) else "every key of the text"
+    out = f"Head output for each query: the values of {every}, each times its weight."
+    symbol = _sign(found) if cap is None else f"{_sign(found)}, tanh"
     made = [
-        Panel("dots", "Q Kᵀ", "Q Kᵀ: the product of every query with every key.", found.dots),
-        Panel("scaled", _symbol(found), f"{_product(found)}: {scaled}", found.scaled),
-        Panel("logits", "+ M", "The scores + M: what the softmax is given.", found.logits),
-        Panel(
-            "weights",
-            "softmax",
-            "The weights: e to each number of a row, by the sum of the row over all keys.",
-            found.weights,
-            scale="sequential",
-            top=1.0,
-        ),
+        Panel("dots", "Q Kᵀ", "Q Kᵀ: the dot product of every query with every key.", found.dots),
+        Panel("scaled", symbol, f"{_product(found)}: the scores, {divided}{capped}.", found.scaled),
+        Panel("logits", "+ M", "Scores + M: the input of the softmax.", found.logits),
+        Panel("weights", "softmax", softmax, found.weights, scale="sequential", top=1.0),
         Panel("q", "Q", f"Q: a query of {d} numbers for each row.", found.q, "query", "qk", 1),
         Panel("k", "K", f"K: a key of {d} numbers for each column.", found.k, "key", "qk", 1),
         Panel("added", "M", f"M: {m}", found.added, line=1),
         Panel("v", "V", "V: the value of each key.", found.v, "key", "vo", 1),
-        Panel(
-            "out",
-            "head",
-            f"What the head gives each query: the values of {every}, each times its weight.",
-            found.out,
-            "query",
-            "vo",
-            1,
-        ),
+        Panel("out", "head", out, found.out, "query", "vo", 1),
     ]
-    return [_placed(panel, step) for panel in made]
+    return [
+        replace(panel, labels=panel.of in LABELLED, hidden=FIRST_SHOWN.get(panel.of, 0) > step)
+        for panel in made
+    ]
 
 
-def _placed(panel: Panel, step: int) -> Panel:
-    labels = panel.of in ("dots", "q", "k", "v", "out")
-    hidden = FIRST_SHOWN.get(panel.of, 0) > step
-    fields = {**vars(panel), "labels": labels, "hidden": hidden}
-    return Panel(**fields)
-
-
-def equation(found: Stages) -> list[Node]:
+def stage_equation(found: Stages) -> list[Node]:
     """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor; a cap bends by tanh."""
     root = _root(found)
     product: Node = {
@@ -131,7 +128,7 @@ def equation(found: Stages) -> list[Node]:
     ]
 
 
-def in_words(found: Stages) -> str:
+def spoken_equation(found: Stages) -> str:
     """The equation as it is read aloud."""
     return f"head = softmax({_product(found)} + M) V"
 
@@ -150,60 +147,27 @@ def _product(found: Stages) -> str:
     return f"{three(found.cap)} · tanh({product} ÷ {three(found.cap)})"
 
 
-def _symbol(found: Stages) -> str:
-    return _sign(found) if found.cap is None else f"{_sign(found)}, tanh"
-
-
 def _sign(found: Stages) -> str:
     root = _root(found)
     return f"÷ {root}" if root else f"× {three(found.scale)}"
 
 
-def _divided(found: Stages) -> str:
-    if root := _root(found):
-        return f"÷ {root} = {three(1 / found.scale)}, the root of the head's width"
-    return f"× {three(found.scale)}, the model's own scale"
-
-
-def _about(found: Stages, rows: Sequence[Label], columns: Sequence[Label]) -> str:
-    text = "Point at a symbol to see its tensor, or at a tensor to see its symbol; click to stay."
-    if len(found.rows) < len(rows) or len(found.columns) < len(columns):
+def _about(found: Stages, rows: int, columns: int) -> str:
+    text = (
+        "Point at a symbol to see its tensor, or at a tensor to see its symbol; click to keep it."
+    )
+    if len(found.rows) < rows or len(found.columns) < columns:
         text = (
-            f"Shown are {len(found.rows)} of {len(rows):,} queries and {len(found.columns)} of "
-            f"{len(columns):,} keys; every softmax and every head runs over all keys. {text}"
+            f"Shown are {len(found.rows)} of {rows:,} queries and {len(found.columns)} of "
+            f"{columns:,} keys; the softmax and the output are over all keys. {text}"
         )
     return text
 
 
 def _window(label: str, key: str, count: int, inside: int) -> range:
-    """The part of a long text that is shown: the held token's, until another is chosen."""
+    """The part of a long text that is shown: around the pinned token, until another is chosen."""
     if count <= MOST:
         return range(count)
     start = max(0, min(inside - MOST // 2, count - MOST))
-    first = number(f"{label} shown: {MOST} from number", key, count - MOST, start)
+    first = number(f"{label}: {MOST} from position", key, count - MOST, start)
     return range(first, first + MOST)
-
-
-def _inside(query: int, key: int, down: range, across: range) -> Place | None:
-    if query not in down or key not in across:
-        return None
-    return query - down.start, key - across.start
-
-
-def _held(place: Place | None, down: range, across: range) -> Held:
-    return Held() if place is None else Held(down[place[0]], across[place[1]])
-
-
-def _ways(query: str, key: str, holds: Held) -> None:
-    """To where the held weight goes on, number by number."""
-    page = session().pages.get("query_key")
-    if page is None:
-        return
-    pinned_pair.way_here(holds)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            page,
-            label="This cell's ledger, on to the stream",
-            icon=":material/arrow_forward:",
-        )
-        st.text(f"“{query}” ({holds.query}) → “{key}” ({holds.key})")

@@ -24,7 +24,7 @@ def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -
         if layers * len(tokens) ** 2 > NUMBERS_HELD:
             st.caption("This text is too long to follow layer by layer; choose a lower layer.")
             return
-        shares = rollout.edge_shares([*rollout.mixings(forward, part, layers)], token)
+        shares = rollout.edge_shares([*rollout.half_residual_layers(forward, part, layers)], token)
         edges = strongest_edges(shares)
         figure = rollout_sankey(edges, tokens, layers, palette(st.context.theme.type))
         st.plotly_chart(figure, key="flow_edges", config=CONFIG)

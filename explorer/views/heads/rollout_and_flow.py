@@ -1,4 +1,4 @@
-"""What a token of a later layer can have taken from the text: rollout, and flow."""
+"""What reaches a token of a later layer from the input: attention rollout and attention flow."""
 
 from __future__ import annotations
 
@@ -7,200 +7,189 @@ import torch
 from torch import Tensor
 
 from explorer.analysis import rollout
-from explorer.analysis.measured_heads import tokens_read
-from explorer.app.context import page_context
-from explorer.app.controls import one_of
-from explorer.app.controls import token as token_chosen
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of, token
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
-from explorer.catalog.entries import Opened
 from explorer.components import matrix
-from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.snippets import head_metrics_code
+from explorer.snippets.head_metrics_code import flow_script, rollout_script
+from explorer.views.heads.flow_sankey import draw_flow_sankey
 from explorer.views.shared import widgets
+from explorer.views.shared.head_table import input_key
 
 HEIGHT, FLOW_HEIGHT, CHOICE_WIDTH = 560, 250, 240
 SOURCE = "Abnar & Zuidema 2020, Quantifying Attention Flow in Transformers."
 ROLLOUT = (
-    "A row is a token after these layers, a column an input. "
-    "From layer to layer half of a token stays and half is what its row looks up, averaged over "
-    "the heads; the layers are multiplied. Every row sums to one. Values, norms and feed-forward "
-    f"layers are not seen. {SOURCE}"
+    "A row is a token after these layers, a column an input token. Each layer is ½ mean attention "
+    "weights over the heads + ½ identity for the residual connection; rollout is the product of "
+    "the layers, so every row sums to 1. Values, norms and feed-forward layers are ignored. "
+    f"{SOURCE}"
 )
 FLOW = (
-    "Flow takes the same graph as pipes: the most that fits from each input up to the token. "
-    "Inputs share pipes, so flows need not sum to one, and deep stacks let nearly all of it "
-    "through. "
-    "Rollout shares one out among the inputs; weight is the mean over the heads of the last of "
-    f"these layers alone. Each row has the colours to itself. {SOURCE}"
+    "Flow is the maximum flow from each input token up to the token; the capacities of a layer are "
+    "½ mean attention weights over the heads + ½ identity, as in rollout. Input tokens share "
+    "edges, so flows need not sum to 1, and in deep models each comes close to 1. Rollout sums to "
+    "1 over the input tokens; weight is the mean over the heads of the last layer alone. Each row "
+    f"has its own colour scale. {SOURCE}"
 )
 TOO_MANY = (
-    "A flow through up to {edges:,} edges from each of {inputs:,} inputs takes too long to wait "
-    f"for; edges × inputs may be at most {rollout.STEPS_SOLVED:,}: choose a lower layer or an "
-    "earlier token, or type a shorter text."
+    "Up to {edges:,} edges from each of {inputs:,} input tokens take too long to solve: edges × "
+    f"input tokens may be at most {rollout.STEPS_SOLVED:,}. Choose a lower layer or an earlier "
+    "token, or enter a shorter text."
 )
 CELLS_HELD = 2_000_000
 """Numbers of all layers together that are held to find a flow."""
 
 
-def show_rollout(opened: Opened, forward: ForwardPass) -> None:
-    """Tokens after the layers down, the text across."""
-    if not _in_one_stack(forward):
+def draw_rollout(context: PageContext) -> None:
+    """Tokens after the layers down, the input across."""
+    if not _is_one_stack(context):
         return
-    at = page_context().choice
-    layer = _up_to(forward)
-    _title(forward, layer)
-    shares, reached = _rolled(opened, forward, layer)
-    tokens = forward.rows(at.part)
+    part = context.part.name
+    layer = _through_layer(context)
+    _draw_title(context, layer)
+    shares, reached = _rolled_out(context, layer)
     matrix(
         shares,
-        tokens,
-        forward.columns(at.part),
+        context.forward.rows(part),
+        context.forward.columns(part),
         key="rollout",
         allowed=reached,
         row_name="token",
         column_name="input",
-        sentence=f"{{row}} after layer {layer} is made of {{column}}: {{value}}",
-        forbidden="Nothing of {column} reaches {row}",
-        absent="no way leads there",
-        unit="share",
+        sentence=f"{{row}} after layer {layer} gets from {{column}}: {{value}}",
+        forbidden="{column} does not reach {row}",
+        absent="not reached",
+        unit="rollout",
         height=HEIGHT,
     )
     st.caption(ROLLOUT)
-    folder, count = page_context().folder, layer + 1
     widgets.code(
-        rollout.mixed,
+        rollout.half_residual,
         rollout.rollout,
-        pasted=lambda: head_metrics_code.rollout(forward, folder, at.part, count),
+        pasted=lambda: rollout_script(context.forward, context.folder, part, layer + 1),
     )
 
 
-def show_flow(opened: Opened, forward: ForwardPass) -> None:
-    """One token after the layers: what flows to it, beside rollout and plain weight."""
-    if not _in_one_stack(forward):
+def draw_flow(context: PageContext) -> None:
+    """One token after the layers: the flow to it, beside rollout and plain weight."""
+    if not _is_one_stack(context):
         return
-    at = page_context().choice
-    tokens = forward.rows(at.part)
+    part, forward = context.part, context.forward
+    tokens = forward.rows(part.name)
     with st.container(horizontal=True):
-        layer = _up_to(forward)
+        layer = _through_layer(context)
         with st.container(width=CHOICE_WIDTH):
-            token = token_chosen("Token", "flow_to", tokens, len(tokens) - 1)
-    _title(forward, layer)
-    flows = _flows(opened, forward, layer, token)
+            place = token("Token", "flow_to", tokens, len(tokens) - 1)
+    _draw_title(context, layer)
+    flows = _flows(context, layer, place)
     if isinstance(flows, str):
         say(flows)
         return
-    shares, reached = _rolled(opened, forward, layer)
-    heads = range(forward.part(at.part).heads)
-    weights = [forward.weights(at.part, layer, head)[token] for head in heads]
+    shares, reached = _rolled_out(context, layer)
+    weights = [forward.weights(part.name, layer, head)[place] for head in range(part.heads)]
     matrix(
-        torch.stack([flows, shares[token], torch.stack(weights).double().mean(0)]),
+        torch.stack([flows, shares[place], torch.stack(weights).double().mean(0)]),
         ["flow", "rollout", "weight"],
-        forward.columns(at.part),
+        forward.columns(part.name),
         key="flow",
-        allowed=reached[token].expand(3, -1),
+        allowed=reached[place].expand(3, -1),
         row_name="measure",
         column_name="input",
         sentence="{row} from {column}: {value}",
-        forbidden="Nothing of {column} reaches this token",
-        absent="no way leads there",
+        forbidden="{column} does not reach this token",
+        absent="not reached",
         unit="share",
         scaling="row",
         height=FLOW_HEIGHT,
     )
     st.caption(FLOW)
-    folder, count = page_context().folder, layer + 1
+    draw_flow_sankey(forward, part.name, layer + 1, place)
     widgets.code(
-        rollout.mixed,
-        rollout.flows,
-        pasted=lambda: head_metrics_code.flow(forward, folder, at.part, count, token),
+        rollout.half_residual,
+        rollout.flow_to,
+        pasted=lambda: flow_script(forward, context.folder, part.name, layer + 1, place),
     )
 
 
-def _in_one_stack(forward: ForwardPass) -> bool:
-    if page_context().choice.part.endswith("self_attn"):
+def _is_one_stack(context: PageContext) -> bool:
+    if context.part.name.endswith("self_attn"):
         return True
     say(
-        "Cross-attention leads from one stack into another and has no residual path back to the "
-        "source: choose a stack to follow."
+        "Cross-attention leads from one stack into another, without a residual connection back "
+        "to the source. Choose the self-attention of a stack:"
     )
     with st.container(horizontal=True):
-        for part in forward.parts:
+        for part in context.forward.parts:
             if part.name.endswith("self_attn"):
                 st.button(
-                    part.title, key=f"follow_{part.title}", on_click=_follow, args=(part.name,)
+                    part.title,
+                    key=f"follow_{part.title}",
+                    on_click=_choose_part,
+                    args=(part.name,),
                 )
     return False
 
 
-def _follow(part: str) -> None:
+def _choose_part(part: str) -> None:
     st.session_state["part"] = part
 
 
-def _up_to(forward: ForwardPass) -> int:
-    """The last of the layers that are looked through: all of them, unless the reader says less."""
-    layers = [str(layer) for layer in range(forward.part(page_context().choice.part).layers)]
+def _through_layer(context: PageContext) -> int:
+    """The last layer that is taken: the last of all, unless the reader chooses another."""
+    layers = [str(layer) for layer in range(context.part.layers)]
     with st.container(width=CHOICE_WIDTH):
         return int(one_of("Through layer", "through", layers, layers[-1], as_list=True))
 
 
-def _title(forward: ForwardPass, layer: int) -> None:
-    part = forward.part(page_context().choice.part)
+def _draw_title(context: PageContext, layer: int) -> None:
+    part = context.part
     through = f"layers 0 to {layer}" if layer else "layer 0"
     rest = "" if layer == part.layers - 1 else f" of {part.layers}"
     st.markdown(f"**{part.title}, {through}**{rest}")
-    if part.name == "decoder.self_attn" and len(forward.parts) > 1:
-        st.caption("What the decoder takes from the encoder's text is not in this picture.")
+    if part.name == "decoder.self_attn" and len(context.forward.parts) > 1:
+        st.caption("Cross-attention to the encoder is not part of this matrix.")
 
 
-def _rolled(opened: Opened, forward: ForwardPass, layer: int) -> tuple[Tensor, Tensor]:
+def _rolled_out(context: PageContext, layer: int) -> tuple[Tensor, Tensor]:
     """Rollout up to a layer, and which inputs the masks let through to each token."""
-    at = page_context().choice
-    count = layer + 1
+    forward, part = context.forward, context.part.name
 
     def make() -> tuple[Tensor, Tensor]:
-        steps = rollout.mixings(forward, at.part, count)
-        masks = (forward.mask(at.part, each) for each in range(count))
+        steps = rollout.half_residual_layers(forward, part, layer + 1)
+        masks = (forward.mask(part, each) for each in range(layer + 1))
         with st.spinner("Multiplying the layers"):
             return rollout.rollout(steps), rollout.reached(masks)
 
-    return kept(
-        opened,
-        ("rollout", at.part, layer, tokens_read(forward)),
-        make,
-        lambda made: made[0].nbytes + made[1].nbytes,
-    )
+    key = ("rollout", part, layer, input_key(forward))
+    return kept(context.opened, key, make, lambda made: made[0].nbytes + made[1].nbytes)
 
 
-def _flows(opened: Opened, forward: ForwardPass, layer: int, token: int) -> Tensor | str:
-    """What flows to the token from each input, or the sentence why that is not solved."""
-    at = page_context().choice
-    count, tokens = layer + 1, len(forward.rows(at.part))
-    masks = [forward.mask(at.part, each) for each in range(count)]
-    looks_ahead = any(bool(mask[: token + 1, token + 1 :].any()) for mask in masks)
-    first = tokens if looks_ahead else token + 1  # what comes later cannot be reached
-    if count > 1 and (edges := _edges(masks, token, first)) * first > rollout.STEPS_SOLVED:
+def _flows(context: PageContext, layer: int, place: int) -> Tensor | str:
+    """The flow to the token from each input, or the sentence why that is not solved."""
+    forward, part = context.forward, context.part.name
+    count, tokens = layer + 1, len(forward.rows(part))
+    masks = [forward.mask(part, each) for each in range(count)]
+    sees_later = any(bool(mask[: place + 1, place + 1 :].any()) for mask in masks)
+    first = tokens if sees_later else place + 1  # what comes later cannot be reached
+    if count > 1 and (edges := _edges(masks, place, first)) * first > rollout.STEPS_SOLVED:
         return TOO_MANY.format(edges=edges, inputs=first)
 
     def make() -> Tensor:
-        steps = rollout.mixings(forward, at.part, count)
-        mixing = [step[:first, :first].clone() for step in steps]
-        solved = with_bar(rollout.flows(mixing, token), first, "Solving the flow, by input")
+        steps = rollout.half_residual_layers(forward, part, count)
+        graph = [step[:first, :first].clone() for step in steps]
+        solved = with_bar(rollout.flow_to(graph, place), first, "Solving the flow, by input")
         return torch.tensor([*solved, *[0.0] * (tokens - first)], dtype=torch.double)
 
-    return kept(
-        opened,
-        ("flow", at.part, layer, token, tokens_read(forward)),
-        make,
-        lambda made: made.nbytes,
-    )
+    key = ("flow", part, layer, place, input_key(forward))
+    return kept(context.opened, key, make, lambda made: made.nbytes)
 
 
-def _edges(masks: list[Tensor], token: int, first: int) -> int:
+def _edges(masks: list[Tensor], place: int, first: int) -> int:
     """The most edges that there can be below the token; of a large graph, all there is room for."""
     most = len(masks) * first * first
     if most > CELLS_HELD:
         return most
     itself = torch.eye(first, dtype=torch.bool)
-    return rollout.edges_from([mask[:first, :first] | itself for mask in masks], token)
+    return rollout.edges_below([mask[:first, :first] | itself for mask in masks], place)

@@ -1,103 +1,101 @@
-"""Heads that look alike: every two of them compared, and those nearest to the chosen one."""
+"""Head similarity: the heads most similar to the chosen one, and the matrix of all pairs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import product
 
 import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis import head_similarity
 from explorer.analysis.head_metrics import ranking
-from explorer.analysis.head_similarity import Head, Looks
-from explorer.analysis.measured_heads import tokens_read
-from explorer.app.context import page_context
+from explorer.analysis.head_similarity import (
+    divergence_matrix,
+    js_divergence,
+    layers_compared,
+    pairwise_divergence,
+    rows_compared,
+    rows_of_heads,
+    similarity_order,
+)
+from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
-from explorer.catalog.entries import Opened
 from explorer.components.cells import cells
-from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
-from explorer.snippets import head_metrics_code
-from explorer.views.heads.finder import strip
+from explorer.snippets.head_metrics_code import similarity_script
+from explorer.views.heads.finder import head_strip
 from explorer.views.shared import widgets
-from explorer.views.shared.head_table import NOTHING_SEEN
+from explorer.views.shared.head_table import NO_VISIBLE_KEYS, input_key
 
 NEAREST = 6
 HEIGHT, WIDTH = 690, 740
 MOST_IN_WORDS = 48
 """With more heads their rows are too narrow for whole words."""
 
-BY_LAYER, BY_LIKENESS = "By layer", "By likeness"
+BY_LAYER, BY_SIMILARITY = "By layer", "By similarity"
 MEANING = (
-    "Likeness is one less the Jensen–Shannon divergence of two heads' rows, in bits, on average "
-    "over the rows: 1 looks alike everywhere, 0 never gives weight to the same key."
+    "Similarity is 1 − the Jensen–Shannon divergence of two heads' rows in bits, averaged over "
+    "the rows: 1 for equal rows, 0 where no key has weight in both."
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """Heads in the order of the layers, how far apart every two are, and an order by likeness."""
-
-    heads: tuple[Head, ...]
-    distance: Tensor
-    order: tuple[int, ...]
-
-
-def show(opened: Opened, forward: ForwardPass) -> None:
-    """The heads nearest to the chosen one, then the table of all."""
-    at = page_context().choice
-    part = forward.part(at.part)
+def draw_similarity(context: PageContext) -> None:
+    """The heads most similar to the chosen one, then the matrix of all pairs."""
+    at, forward, part = context.choice, context.forward, context.part
     if part.layers * part.heads == 1:
-        say("This attention has a single head, and nothing to compare it with.")
+        say("This attention has a single head: there is no other to compare it with.")
         return
-    found = _looks(opened, forward)
-    if not found.rows:
-        say(NOTHING_SEEN)
+    rows, count = rows_compared(forward, at.part), len(forward.rows(at.part))
+    if not rows:
+        say(NO_VISIBLE_KEYS)
         return
-    arranged = one_of("Arranged", "arranged", (BY_LAYER, BY_LIKENESS))
-    st.caption(f"{MEANING} {_rows(found)}")
-    st.markdown(f"**Most like layer {at.layer}, head {at.head}**")
-    _nearest(forward, found)
-    table = _table(opened, forward, found)
-    n = len(table.heads)
-    layer, head = table.heads[-1]
-    short = f"{layer}.{head} is layer {layer}, head {head}"
-    st.markdown(f"**Every two of {n} heads** · {short}; a click chooses the head of the row")
-    if n < len(found.heads):
-        layers = sorted({layer for layer, _ in table.heads})
-        said = ", ".join(map(str, layers))
-        st.caption(f"Of {len(found.heads):,} heads those of the layers {said} are drawn.")
-    _draw(table, arranged)
-    here, rows = (at.part, at.layer, at.head), (found.rows, found.of_rows)
+    order = one_of("Order of the heads", "arranged", (BY_LAYER, BY_SIMILARITY))
+    compared = f"All {count:,} rows of your text are compared."
+    if len(rows) < count:
+        compared = (
+            f"{len(rows):,} of {count:,} rows are compared, evenly spaced; fully masked rows are "
+            "left out."
+        )
+    st.caption(f"{MEANING} {compared}")
+    st.markdown(f"**Most similar to layer {at.layer}, head {at.head}**")
+    weights = _weights(context, rows)
+    _draw_nearest(context, weights)
+    layers = layers_compared(part.layers, part.heads)
+    heads = list(product(layers, range(part.heads)))
+    last, head = heads[-1]
+    short = f"{last}.{head} is layer {last}, head {head}"
+    st.markdown(f"**All pairs of {len(heads)} heads** · {short}; a click chooses the row's head")
+    if len(layers) < part.layers:
+        every, some = part.layers * part.heads, ", ".join(map(str, layers))
+        st.caption(f"Of {every:,} heads those of layers {some} are drawn.")
+    divergence, by_similarity = _divergence(context, weights, layers)
+    places = by_similarity if order == BY_SIMILARITY else list(range(len(heads)))
+    _draw_matrix(context, divergence[places][:, places], [heads[place] for place in places])
+    here = at.part, at.layer, at.head
     widgets.code(
-        head_similarity.apart,
-        pasted=lambda: head_metrics_code.likeness(forward, page_context().folder, here, *rows),
+        js_divergence,
+        pasted=lambda: similarity_script(forward, context.folder, here, rows, count),
     )
 
 
-def _nearest(forward: ForwardPass, found: Looks) -> None:
-    at = page_context().choice
-    own = found.heads.index((at.layer, at.head))
-    alike = 1 - head_similarity.apart(found.weights[own], found.weights)
-    alike[own] = torch.nan  # it is not compared with itself
-    places = ranking(alike.reshape(forward.part(at.part).layers, -1))
+def _draw_nearest(context: PageContext, weights: Tensor) -> None:
+    own = context.choice.layer * context.part.heads + context.choice.head
+    similarity = 1 - js_divergence(weights[own], weights)
+    similarity[own] = torch.nan  # it is not compared with itself
+    places = ranking(similarity.reshape(context.part.layers, -1))
     if not places:
-        say("The weights of this head are no numbers, so nothing is like it.")
+        say("The weights of this head are NaN, so it has no similarity to others.")
         return
-    strip(forward, places[:NEAREST], len(places), key="nearest_heads")
+    head_strip(context, places[:NEAREST], len(places), key="nearest_heads")
 
 
-def _draw(table: Compared, arranged: str) -> None:
-    at = page_context().choice
-    order = table.order if arranged == BY_LIKENESS else range(len(table.heads))
-    heads = [table.heads[place] for place in order]
+def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int, int]]) -> None:
     names = [f"layer {layer} · head {head}" for layer, head in heads]
     short = [f"{layer}.{head}" for layer, head in heads]
-    chosen = (at.layer, at.head)
+    chosen = (context.choice.layer, context.choice.head)
     own = heads.index(chosen) if chosen in heads else None
 
     def pick(row: int, column: int) -> None:
@@ -105,62 +103,44 @@ def _draw(table: Compared, arranged: str) -> None:
 
     with st.container(width=WIDTH):
         cells(
-            1 - table.distance[list(order)][:, list(order)],
+            1 - divergence,
             names,
             names,
-            key="likeness",
+            key="similarity",
             written=(names if len(heads) <= MOST_IN_WORDS else short, short),
             selected=None if own is None else (own, own),
             on_pick=pick,
             row_name="head",
             sentence="{row} and {column}: {value}",
-            unit="likeness",
+            unit="similarity",
             top=1.0,
             height=min(HEIGHT, 40 * len(heads) + 92),
         )
 
 
-def _looks(opened: Opened, forward: ForwardPass) -> Looks:
-    """The rows that are compared, of every head."""
-    part = page_context().choice.part
-    layers = forward.part(part).layers
+def _weights(context: PageContext, rows: tuple[int, ...]) -> Tensor:
+    """These rows of all heads, (layers × heads, r, k)."""
+    forward, part = context.forward, context.part
 
-    def make() -> Looks:
-        steps = head_similarity.looks(forward, part)
-        return head_similarity.joined(with_bar(steps, layers, "Reading the heads, by layer"))
+    def make() -> Tensor:
+        steps = rows_of_heads(forward, part.name, rows)
+        return torch.cat(with_bar(steps, part.layers, "Computing the weights, by layer"))
 
-    return kept(
-        opened,
-        ("looks", part, tokens_read(forward)),
-        make,
-        lambda made: made.weights.nbytes,
-    )
+    key = ("compared rows", part.name, input_key(forward))
+    return kept(context.opened, key, make, lambda made: made.nbytes)
 
 
-def _table(opened: Opened, forward: ForwardPass, found: Looks) -> Compared:
-    part = page_context().choice.part
-    shape = forward.part(part)
-    layers = head_similarity.layers_compared(shape.layers, shape.heads)
+def _divergence(
+    context: PageContext, weights: Tensor, layers: tuple[int, ...]
+) -> tuple[Tensor, list[int]]:
+    """The divergence (n, n) of every two heads of these layers, and their order by similarity."""
+    part = context.part
 
-    def make() -> Compared:
-        chosen = [at for at, (layer, _) in enumerate(found.heads) if layer in layers]
-        rows = head_similarity.distances(found.weights[chosen])
-        distance = head_similarity.table(with_bar(rows, len(chosen), "Comparing the heads"))
-        order = tuple(head_similarity.by_likeness(distance))
-        return Compared(tuple(found.heads[at] for at in chosen), distance, order)
+    def make() -> tuple[Tensor, list[int]]:
+        some = weights.unflatten(0, (part.layers, part.heads))[list(layers)].flatten(0, 1)
+        steps = pairwise_divergence(some)
+        divergence = divergence_matrix(with_bar(steps, len(some), "Comparing the heads"))
+        return divergence, similarity_order(divergence)
 
-    return kept(
-        opened,
-        ("likeness", part, tokens_read(forward)),
-        make,
-        lambda made: made.distance.nbytes,
-    )
-
-
-def _rows(found: Looks) -> str:
-    if len(found.rows) == found.of_rows:
-        return f"Compared are all {found.of_rows:,} rows of your text."
-    return (
-        f"Compared are {len(found.rows):,} of the {found.of_rows:,} rows, at even distances; "
-        "rows that see nothing are left out."
-    )
+    key = ("similarity", part.name, input_key(context.forward))
+    return kept(context.opened, key, make, lambda made: made[0].nbytes)

@@ -71,7 +71,7 @@ def _draw_layer_form(context: PageContext, after: ForwardPass) -> None:
 
 
 def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
-    at, held = context.choice, pinned.seen(after)
+    at, held = context.choice, pinned.in_text(context, after)
     rows, columns = after.rows(at.part), after.columns(at.part)
     with st.container(horizontal=True):
         query = token("Query", "edge_query", rows, _first(held.query, len(rows) - 1))
@@ -98,7 +98,7 @@ def _first(*positions: int | None) -> int:
 
 
 def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
-    opened, at, held = context.opened, context.choice.part, pinned.seen(after)
+    opened, at, held = context.opened, context.choice.part, pinned.in_text(context, after)
     part = "encoder.self_attn" if after.source else "decoder.self_attn"
     tokens = after.source or after.target
     query = held.query if after.rows(at) is tokens else None  # pinned in its rows and columns

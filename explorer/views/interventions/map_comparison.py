@@ -12,18 +12,18 @@ from explorer.components.events import Place
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import CutEdge, HideKey, Intervention, MaskCell
-from explorer.snippets import Head, two_heads
+from explorer.snippets import Head, two_heads_script
 from explorer.text.token_labels import text_of
 from explorer.views.interventions.many_passes import CodeLines
 from explorer.views.shared import pinned
 from explorer.views.shared.edit_history import edit_button
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
-from explorer.views.shared.pinned import Held
+from explorer.views.shared.pinned import Pinned
 
 
 def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> CodeLines:
     """Both maps on one scale, and the difference around zero; gives the lines that make them."""
-    at, held = context.choice, pinned.now(after.forward)
+    at, held = context.choice, pinned.current(context, after.forward)
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
     heads = [
         Head(each.forward, context.folder, at.part, at.layer, at.head, each.core_edits)
@@ -44,15 +44,15 @@ def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> Co
             "The attention weights of this head are unchanged. Ablating a head's output changes "
             "what later layers read, not its own weights."
         )
-    return partial(two_heads, *heads)
+    return partial(two_heads_script, *heads)
 
 
 def _pin(place: Place | None) -> None:
     """For the callback of a map: every row and column is one token there."""
-    pinned.hold(Held() if place is None else Held(*place))
+    pinned.pin(Pinned() if place is None else Pinned(*place))
 
 
-def _draw_cell_actions(context: PageContext, after: ForwardPass, held: Held) -> None:
+def _draw_cell_actions(context: PageContext, after: ForwardPass, held: Pinned) -> None:
     """The pinned cell in words, and a button for each intervention on it in the chosen layer."""
     at, query, key = context.choice, held.query, held.key
     if query is None or key is None:

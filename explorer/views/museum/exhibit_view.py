@@ -109,7 +109,7 @@ def draw(found: Found, key: str, right: Found | None = None) -> None:
         st.text(f"As it should be: {right.said}")
     lines = [*found.lines] if right is None else _compared(found, right)
     if lines:
-        tables.steps(lines, "What the instrument shows")
+        tables.value_table(lines, "What the instrument shows")
     if found.picture is not None:
         drawn(found.picture, key)
 

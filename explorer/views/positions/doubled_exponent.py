@@ -45,7 +45,7 @@ def mistake(opened: Opened, name: str) -> Callable[[], str] | None:
         with place:
             st.markdown(f"**{title.partition(':')[0]}: dot product of two positions**")
             _matrix(found.table @ found.table.T, "position", f"products_{key}", SQUARE)
-            tables.steps(lines(found), f"{title}: the numbers that tell")
+            tables.value_table(lines(found), f"{title}: the numbers that tell")
     st.caption(
         "i is 0, 2, 4, …, the number of the sine's dimension; the wrong code doubles it as if it "
         "were the number of the pair. Then 10,000 to the exponent, by which the position is "

@@ -32,7 +32,7 @@ def missing(name: str, why: str) -> None:
             f"{why} Nor has any other model here: train one with them (Model, Positions), open a "
             "published one, or choose another scheme."
         )
-        widgets.ways_on("training", "checkpoints")
+        widgets.page_links("training", "checkpoints")
         return
     say(f"{why} Open a model that was trained with them, or choose another scheme.")
     with st.container(horizontal=True):

@@ -1,175 +1,150 @@
-"""The Query and key page: which two tokens, their product, the way to the weight, the distance."""
+"""Query and key: the chosen pair of tokens, their product, the way to the weight, the distance."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import streamlit as st
 
 from explorer.analysis.query_key import ByDistance, Pair, by_distance, pair, strongest
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names
 from explorer.charts import query_key_bars
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets import attention_code as snippets
 from explorer.text.number_format import three
-from explorer.text.token_labels import Label, text_of
-from explorer.views.query_key import value_panel
+from explorer.text.token_labels import text_of
+from explorer.views.query_key.value_panel import draw_value_path
 from explorer.views.shared import pinned, pinned_pair, tables, widgets
-from explorer.views.shared.pinned import Held
+from explorer.views.shared.pinned import Pinned
 from models import TransformerConfig
 
-SCORE_WITH_BIAS = "score with bias"
+SCORE_WITH_BIAS = "score + position bias"
 BY_DIMENSION, BY_SIZE = "By dimension", "By size of the product"
 SMALL_HEIGHT, HEIGHT, DISTANCE_HEIGHT = 110, 210, 260
 ROW_HEIGHT = 38 + 35 * 15
 """Fifteen keys are in sight."""
 
 
-def show(forward: ForwardPass) -> Pair:
-    """The whole screen for the head that is chosen in the sidebar, and which two tokens."""
-    at = page_context().choice
+def draw_query_key(context: PageContext) -> Pair:
+    """The whole screen for the chosen head, and which two tokens are chosen."""
+    at, forward, words = context.choice, context.forward, context.part.words
     here = (at.part, at.layer, at.head)
-    words = forward.part(at.part).words
     rows, columns = forward.rows(at.part), forward.columns(at.part)
     places = widgets.side_by_side(3, 3, 4)
     with places[0]:
-        label = _called("Query", words.row)
-        query = token(label, "query", rows, len(rows) - 1, on_change=_hold, args=("query",))
+        label = _label("Query", words.row)
+        query = token(label, "query", rows, len(rows) - 1, on_change=_pin, args=("query",))
     with places[1]:
-        best = strongest(forward, *here, query)
-        label = _called("Key", words.column)
-        key = token(label, "key", columns, best, on_change=_hold, args=("key",))
+        label, best = _label("Key", words.column), strongest(forward, *here, query)
+        key = token(label, "key", columns, best, on_change=_pin, args=("key",))
     with places[2]:
         order = one_of("Order of the dimensions", "order", (BY_DIMENSION, BY_SIZE))
     found = pair(forward, *here, query, key)
-    title = f"**Layer {at.layer}, head {at.head}** · {forward.part(at.part).title}"
-    names = (f"“{text_of(rows[query])}”", f"“{text_of(columns[key])}”")
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:
-        st.markdown(title)
-        st.text(said(found, words.cell, *names))
-        widgets.notes(pinned.both_names(forward, at.part, query))
-        pinned_pair.way_here(Held(query, key))
-        _bars(found, order, forward.config)
+        st.markdown(f"**Layer {at.layer}, head {at.head}** · {context.part.title}")
+        names = f"“{text_of(rows[query])}”", f"“{text_of(columns[key])}”"
+        st.text(pair_sentence(found, words.cell, *names))
+        widgets.notes(pinned.read_and_written(forward, at.part, query))
+        pinned_pair.way_here(Pinned(query, key))
+        _draw_bars(found, order, forward.config)
     with numbers:
         st.markdown("**From the product to the weight**")
-        tables.steps(ledger(found), "Every step from the product of query and key to the weight")
+        tables.value_table(
+            weight_steps(found), "Every step from the product of query and key to the weight"
+        )
         st.caption(_checked(found))
-        _row(found, columns)
-    value_panel.show(forward, query, key)
-    _distance(forward, by_distance(forward, *here, query, key), found)
+        _draw_row(found, token_names(columns))
+    draw_value_path(context, query, key)
+    _draw_distance(context, found)
     return found
 
 
-def _hold(which: str) -> None:
+def _pin(which: str) -> None:
     """For the callbacks: the other pages show the same token."""
-    before, place = pinned.asked(), st.session_state[which]
-    pinned.hold(Held(place, before.key) if which == "query" else Held(before.query, place))
+    before, place = pinned.pinned_anywhere(), st.session_state[which]
+    pinned.pin(Pinned(place, before.key) if which == "query" else Pinned(before.query, place))
 
 
-def pasted(forward: ForwardPass, found: Pair) -> str:
-    """The lines that make the numbers of this pair."""
-    at, folder = page_context().choice, page_context().folder
-    return snippets.pair(forward, folder, (at.part, at.layer, at.head), found.query, found.key)
-
-
-def _called(label: str, role: str) -> str:
+def _label(label: str, role: str) -> str:
     """Cross-attention has other words for its rows and columns."""
     return label if role == label.lower() else f"{label}: {role}"
 
 
-def said(found: Pair, cell: str, row: str, column: str) -> str:
+def pair_sentence(found: Pair, cell: str, row: str, column: str) -> str:
     """The pair in words, with its weight or the reason why there is none."""
     if found.allowed:
         return cell.format(row=row, column=column, value=three(found.weight))
     if not found.seen:
-        return f"{row} may look at nothing: its whole row of weights is 0."
-    return f"{row} may not look at {column}: the mask takes the score out, so the weight is 0."
+        return f"Every key is masked for {row}: its whole row of weights is 0."
+    return f"{column} is masked for {row}: the score becomes −∞, so the weight is 0."
 
 
-def ledger(found: Pair) -> list[tuple[str, str]]:
+def weight_steps(found: Pair) -> list[tuple[str, str]]:
     """Every step from the products to the weight, in the order the model takes them."""
     width = len(found.q)
     is_root = math.isclose(found.scale, width**-0.5)
     scaled = f"÷ √{width}" if is_root else f"× {three(found.scale)}"
-    named = "" if found.cap is not None else ": the score"
-    steps = [
-        (f"q·k, the sum of {width} products", three(found.dot)),
-        (f"{scaled}{named}", _product(found)),
-    ]
-    if found.cap is not None:
-        steps.append((f"bent to stay within ± {three(found.cap)}: the score", three(found.score)))
-    if found.bias is not None:
+    steps = [(f"q·k, the sum of {width} products", three(found.dot))]
+    if found.cap is None:
+        steps.append((f"{scaled}: the score", three(found.score)))
+    else:
         steps += [
-            ("plus the bias of the distance", three(found.bias)),
-            (SCORE_WITH_BIAS, three(found.biased)),
+            (scaled, three(found.dot * found.scale)),
+            (f"capped at ± {three(found.cap)} by tanh: the score", three(found.score)),
         ]
-    may = "may look" if found.allowed else "may not look"
-    steps.append(("mask", may))
+    if found.bias is not None:
+        steps += [("+ position bias", three(found.bias)), (SCORE_WITH_BIAS, three(found.biased))]
+    steps.append(("mask", "visible" if found.allowed else "masked"))
     if found.allowed:
-        share = math.exp(found.biased - found.largest) if _known(found) else math.nan
+        is_known = math.isfinite(found.biased) and math.isfinite(found.largest)
+        share = math.exp(found.biased - found.largest) if is_known else math.nan
         keys = "1 key" if found.seen == 1 else f"{found.seen:,} keys"
         steps += [
             ("largest score of the row", three(found.largest)),
-            ("e^(this − largest)", three(share)),
-            (f"÷ the same, summed over {keys}", three(found.total)),
+            ("e^(score − largest)", three(share)),
+            (f"÷ sum of these over {keys}", three(found.total)),
         ]
     return [*steps, ("weight", three(found.weight))]
 
 
-def _score(found: Pair) -> str:
-    """What the softmax is given is called."""
-    return "score" if found.bias is None else SCORE_WITH_BIAS
-
-
-def _known(found: Pair) -> bool:
-    return math.isfinite(found.biased) and math.isfinite(found.largest)
-
-
-def _product(found: Pair) -> str:
-    return three(found.score if found.cap is None else found.dot * found.scale)
-
-
-def _row(found: Pair, columns: Sequence[Label]) -> None:
-    """What else the query may look at, the strongest key first."""
+def _draw_row(found: Pair, names: list[str]) -> None:
+    """Every key that is visible to the query, the largest weight first."""
     order = found.strongest_keys()
     if not order:
         return
-    names = token_names(columns)
-    many = f"All {len(order):,} keys that this query may look at"
-    st.markdown(f"**{many if len(order) > 1 else 'The only key that this query may look at'}**")
+    many = f"All {len(order):,} visible keys" if len(order) > 1 else "The only visible key"
+    score = "score" if found.bias is None else SCORE_WITH_BIAS
+    st.markdown(f"**{many} of this query**")
     st.dataframe(
         {
             "key": [names[place] for place in order],
-            _score(found): [three(value) for value in found.row_scores[order].tolist()],
+            score: [three(value) for value in found.row_scores[order].tolist()],
             "weight": [three(value) for value in found.row_weights[order].tolist()],
         },
         hide_index=True,
         height=min(ROW_HEIGHT, 38 + 35 * len(order)),
         column_config={
-            name: st.column_config.TextColumn(alignment="right")
-            for name in (_score(found), "weight")
+            name: st.column_config.TextColumn(alignment="right") for name in (score, "weight")
         },
     )
 
 
 def _checked(found: Pair) -> str:
-    """What the arithmetic on this page and the pass differ by, and who shares the key."""
+    """How far the same weights recomputed are from the pass, and who shares the key."""
     text = (
-        "All of these are the model's own numbers. Made again from its queries and keys, the "
-        f"whole row of weights differs by at most {three(found.difference)} of its largest."
+        "Numbers of the forward pass. Recomputed in float64 from the queries and keys, max "
+        f"relative error of the row of weights {three(found.difference)}."
     )
     if len(found.sharing) > 1:
         text += (
             f" Heads {found.sharing[0]} to {found.sharing[-1]} share this key (grouped-query "
-            "attention); the query is this head's own."
+            "attention); the query belongs to this head alone."
         )
     return text
 
 
-def _bars(found: Pair, order: str, config: TransformerConfig) -> None:
+def _draw_bars(found: Pair, order: str, config: TransformerConfig) -> None:
     """Query, key and product under each other, every dimension in one line."""
     places = found.by_size() if order == BY_SIZE else list(range(len(found.q)))
     for name, values, height in (
@@ -179,47 +154,45 @@ def _bars(found: Pair, order: str, config: TransformerConfig) -> None:
     ):
         spec = query_key_bars.dimension_bars(values.tolist(), places, name, last=name == "product")
         st.vega_lite_chart(spec, height=height, key=f"pair_{name}")
+    applied = {"norm": config.qk_norm, "rotation": config.positions == "rotary"}
+    after = " and ".join(what for what, is_applied in applied.items() if is_applied)
     st.caption(
-        f"Products above zero add up to {three(found.positive)}, those below to "
-        f"{three(found.dot - found.positive)}: together {three(found.dot)}. {_as_they_met(config)}"
+        f"Positive products sum to {three(found.positive)}, negative ones to "
+        f"{three(found.dot - found.positive)}: {three(found.dot)} in all."
+        + (f" Query and key are shown after their {after}." if after else "")
     )
 
 
-def _as_they_met(config: TransformerConfig) -> str:
-    """What was done to query and key before their product."""
-    done = {"their norms": config.qk_norm, "their rotation": config.positions == "rotary"}
-    after = " and ".join(what for what, is_done in done.items() if is_done)
-    return "Query and key are shown as they met" + (f", after {after}." if after else ".")
-
-
-def _distance(forward: ForwardPass, curve: ByDistance | None, found: Pair) -> None:
+def _draw_distance(context: PageContext, found: Pair) -> None:
     """The pair at other distances, where positions act on the score."""
+    at, forward = context.choice, context.forward
+    curve = by_distance(forward, at.part, at.layer, at.head, found.query, found.key)
     with st.container(width=widgets.WIDEST):
-        st.markdown("**The same two tokens at another distance**")
+        st.markdown("**The same pair at other distances**")
         if curve is None:
-            st.caption(_no_curve(forward))
+            st.caption(_no_curve(forward, at.part))
             return
         spec = query_key_bars.distance_curve(curve.points, curve.actual, curve.what)
         st.vega_lite_chart(spec, height=DISTANCE_HEIGHT, key="pair_distance")
-        st.caption(_curve_said(curve))
+        st.caption(_curve_caption(curve))
 
 
-def _curve_said(curve: ByDistance) -> str:
+def _curve_caption(curve: ByDistance) -> str:
     what = {
-        "score": "Rotary positions: the key is turned by the model's own angles to where it "
-        "would stand, the query stays; drawn is their score.",
-        "bias": "The number that this head's positions add to the score, by the distance alone.",
+        "score": "Rotary positions: the score with the key rotated to every other position by the "
+        "model's own angles, the query unchanged.",
+        "bias": "The bias that this head's positions add to the score, by distance.",
     }[curve.what]
-    steps = f" Drawn is one distance in {curve.step}." if curve.step > 1 else ""
-    return f"{what} The dot is this pair, {curve.actual} apart.{steps}"
+    steps = f" One distance in {curve.step} is drawn." if curve.step > 1 else ""
+    return f"{what} The dot is this pair, at distance {curve.actual}.{steps}"
 
 
-def _no_curve(forward: ForwardPass) -> str:
-    if page_context().choice.part == "decoder.cross_attn":
-        return "Cross-attention knows no distance: query and key stand in two different texts."
+def _no_curve(forward: ForwardPass, part: str) -> str:
+    if part == "decoder.cross_attn":
+        return "Cross-attention has no distances: query and key are from two different texts."
     if forward.config.positions == "none":
-        return "This model is told no positions, so distance changes nothing."
+        return "This model has no position encoding, so distance changes nothing."
     return (
-        "This model's positions were added to its embeddings, so they are part of the query and "
-        "of the key, and there is no curve for the distance alone."
+        "This model adds its positions to the embeddings, so they are part of query and key: "
+        "there is no curve for the distance alone."
     )

@@ -1,28 +1,55 @@
-"""One number of every head as a table: layers down, heads across; a click chooses a head."""
+"""The head metrics of the reader's text, computed once for all pages, and a table of one metric."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-from explorer.analysis.head_metrics import Statistic
-from explorer.app.context import page_context
+from explorer.analysis.head_metrics import HeadMetric, HeadMetrics, join_layers, metrics_by_layer
+from explorer.app.context import PageContext
+from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
 from explorer.components.cells import cells
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.results_cache import kept
 
-NOTHING_SEEN = "No row of this attention sees anything: type another text."
+NO_VISIBLE_KEYS = "Every row of this attention is fully masked: enter another text."
 
 
-def head_table(values: Tensor, statistic: Statistic, key: str) -> None:
-    """`values` (layers, heads) of one statistic, the chosen head framed."""
-    at = page_context().choice
+def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
+    """The metrics of the chosen kind of attention, or of this one; a bar while it takes long."""
+    forward, part = context.forward, part or context.choice.part
+    total = forward.part(part).layers
+    return kept(
+        context.opened,
+        ("heads", part, input_key(forward)),
+        lambda: join_layers(
+            with_bar(metrics_by_layer(forward, part), total, "Measuring the heads, by layer")
+        ),
+        lambda made: sum(values.nbytes for values in made.values.values()),
+    )
+
+
+def input_key(forward: ForwardPass) -> tuple[tuple[int, int], ...]:
+    """The input of the model, as a key for what was computed from it."""
+    return tuple((token.id, token.segment) for token in (*forward.source, *forward.target))
+
+
+def rows_counted(found: HeadMetrics) -> str:
+    """Over how many rows a metric is the mean, apart from those that its meaning leaves out."""
+    masked = f" {found.blind:,} are fully masked and left out." if found.blind else ""
+    return f"Mean over {found.rows:,} rows, one for each query.{masked}"
+
+
+def head_table(context: PageContext, values: Tensor, metric: HeadMetric, key: str) -> None:
+    """`values` (layers, heads) of one metric, the chosen head framed; a click chooses a head."""
     layers, heads = values.shape
     cells(
         values,
         [str(layer) for layer in range(layers)],
         [str(head) for head in range(heads)],
         key=key,
-        selected=(at.layer, at.head),
+        selected=(context.choice.layer, context.choice.head),
         on_pick=choose_head,
-        unit=statistic.unit,
-        top=statistic.top,
+        unit=metric.unit,
+        top=metric.top,
     )

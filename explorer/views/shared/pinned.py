@@ -1,7 +1,7 @@
-"""What is held in the large head, and which heads are drawn as lines; a link repeats both.
+"""The pinned query and key of the chosen head, and the heads drawn as lines; a link repeats both.
 
-A held cell is a query and a key, a held token one of them. Both are places in the text, whatever
-the picture makes of it, so what is held in one view is held in the next.
+A pinned cell is a query and a key, a pinned token one of them. Both are positions in the text,
+whatever the view makes of it, so what is pinned in one view is pinned in the next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis.word_groups import Group
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.controls import bring
 from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
@@ -23,14 +23,14 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
 from explorer.text.token_labels import text_of
 
-HELD = Folded("held", {"held": "", "drawn": ""})
+IN_ADDRESS = Folded("held", {"held": "", "drawn": ""})
 WRITTEN = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
 EVERY, MOST = "all", 100_000
 
 
 @dataclass(frozen=True)
-class Held:
-    """A query, a key, both or neither, by their places."""
+class Pinned:
+    """A query, a key, both or neither, by their positions."""
 
     query: int | None = None
     key: int | None = None
@@ -40,170 +40,178 @@ class Held:
         query = "" if self.query is None else f"q{self.query}"
         return query if self.key is None else f"{query}k{self.key}"
 
+    @property
+    def is_cell(self) -> bool:
+        return self.query is not None and self.key is not None
 
-def now(forward: ForwardPass) -> Held:
-    """What is held of this text; what the text does not reach is let go, of an address aloud."""
-    part, reader = page_context().choice.part, session()
-    is_new = HELD.name not in session().persistent
-    asked = HELD.texts()
-    wish, heads = str(asked.get("held", "")), str(asked.get("drawn", ""))
-    found = _read(wish, len(forward.rows(part)), len(forward.columns(part)))
-    known = _heads(heads, forward.part(part).heads)
-    head = page_context().choice.head if reader.lines_beside is None else reader.lines_beside
-    if head != page_context().choice.head:  # another head was chosen: that one is drawn
+    def within(self, forward: ForwardPass, part: str) -> Pinned:
+        """As far as this text reaches in this attention."""
+        return parse_pinned(str(self), len(forward.rows(part)), len(forward.columns(part)))
+
+
+def current(context: PageContext, forward: ForwardPass | None = None) -> Pinned:
+    """What is pinned in the text of this pass; what an address asks for and is invalid is said.
+
+    Where the text is too short for it, it is unpinned.
+    """
+    reader, at = session(), context.choice
+    forward = forward or context.forward
+    is_new = IN_ADDRESS.name not in reader.persistent
+    asked = IN_ADDRESS.texts()
+    held, heads = str(asked.get("held", "")), str(asked.get("drawn", ""))
+    found, count = in_text(context, forward), forward.part(at.part).heads
+    known = parse_heads(heads, count)
+    if reader.lines_beside not in (None, at.head):  # another head was chosen: that one is drawn
         heads, known = "", ()
-    reader.lines_beside = page_context().choice.head
+    reader.lines_beside = at.head
     if is_new:
         _carry(found)
-        count = forward.part(part).heads
-        notes = [*_held_note(wish, str(found)), *_drawn_note(heads, known, count)]
-        reader.pinned_notes = page_context().choice, tuple(notes)
-    HELD.settle({"held": str(found), "drawn": heads if known else ""})
+        notes = [*_pinned_note(held, str(found)), *_drawn_note(heads, known, count)]
+        reader.pinned_notes = at, tuple(notes)
+    IN_ADDRESS.settle({"held": str(found), "drawn": heads if known else ""})
     said_of, sentences = reader.pinned_notes or (None, ())
-    for note in sentences if said_of == page_context().choice else ():
+    for note in sentences if said_of == at else ():
         say(note)
     return found
 
 
-def seen(forward: ForwardPass) -> Held:
+def in_text(context: PageContext, forward: ForwardPass) -> Pinned:
     """The same for other pages, which say nothing about the address."""
-    part = page_context().choice.part
-    wish = str(HELD.texts().get("held", ""))
-    return _read(wish, len(forward.rows(part)), len(forward.columns(part)))
+    part = context.choice.part
+    held = str(IN_ADDRESS.texts().get("held", ""))
+    return parse_pinned(held, len(forward.rows(part)), len(forward.columns(part)))
 
 
-def asked() -> Held:
-    """What another page has held, whatever the text."""
-    kept = session().persistent.get(HELD.name, {})
-    return _read(str(kept.get("held", "")), MOST, MOST)
+def pinned_anywhere() -> Pinned:
+    """What another page has pinned, whatever the text."""
+    kept = session().persistent.get(IN_ADDRESS.name, {})
+    return parse_pinned(str(kept.get("held", "")), MOST, MOST)
 
 
-def within(found: Held, forward: ForwardPass, part: str) -> Held:
-    """As far as this text reaches in this attention."""
-    return _read(str(found), len(forward.rows(part)), len(forward.columns(part)))
-
-
-def drawn(forward: ForwardPass) -> tuple[int, ...]:
+def drawn_heads(context: PageContext) -> tuple[int, ...]:
     """The heads that are drawn as lines: the chosen one, unless others were picked there."""
-    at = page_context().choice
-    heads = str(HELD.texts().get("drawn", ""))
-    return _heads(heads, forward.part(at.part).heads) or (at.head,)
+    at = context.choice
+    heads = str(IN_ADDRESS.texts().get("drawn", ""))
+    return parse_heads(heads, context.part.heads) or (at.head,)
 
 
-def hold(found: Held) -> None:
-    """For a callback: this is held from now on."""
+def pin(found: Pinned) -> None:
+    """For a callback: this is pinned from now on."""
     session().pinned_notes = None
-    HELD.put("held", str(found))
+    IN_ADDRESS.put("held", str(found))
     _carry(found)
 
 
-def draw(heads: Sequence[int], forward: ForwardPass) -> None:
+def draw_heads(heads: Sequence[int], context: PageContext) -> None:
     """For a callback: these heads are drawn as lines."""
-    at = page_context().choice
-    session().pinned_notes = None
-    session().lines_beside = at.head
-    is_usual = tuple(heads) == (at.head,)
-    every = len(heads) == forward.part(at.part).heads
-    HELD.put("drawn", "" if is_usual else EVERY if every else ".".join(map(str, heads)))
+    head, reader = context.choice.head, session()
+    reader.pinned_notes, reader.lines_beside = None, head
+    if tuple(heads) == (head,):
+        text = ""
+    elif len(heads) == context.part.heads:
+        text = EVERY
+    else:
+        text = ".".join(map(str, heads))
+    IN_ADDRESS.put("drawn", text)
 
 
-def both_names(forward: ForwardPass, part: str, query: int) -> list[str]:
+def read_and_written(forward: ForwardPass, part: str, query: int) -> list[str]:
     """A step of an answer reads one token and writes another: pages call it by either."""
     if not forward.written or not part.startswith("decoder"):
         return []
     read, written = text_of(forward.target[query]), text_of(forward.written[query])
-    return [f"Row {query} reads “{read}” and writes “{written}”."]
+    return [f"Row {query} reads “{read}” and predicts “{written}”."]
 
 
-def in_picture(place: int | None, groups: Sequence[Group]) -> int | None:
-    """The row or column of a picture in which this token is."""
+def group_with(place: int | None, groups: Sequence[Group]) -> int | None:
+    """The row or column of a view in which this token is."""
     return next((at for at, group in enumerate(groups) if place in group), None)
 
 
-def cell(found: Held, rows: Sequence[Group], columns: Sequence[Group]) -> Place | None:
-    """The cell of a picture that is held; the groups say which tokens are behind each line."""
-    row, column = in_picture(found.query, rows), in_picture(found.key, columns)
+def pinned_cell(found: Pinned, rows: Sequence[Group], columns: Sequence[Group]) -> Place | None:
+    """The pinned cell of a view; the groups are the tokens behind each row and column."""
+    row, column = group_with(found.query, rows), group_with(found.key, columns)
     return None if row is None or column is None else (row, column)
 
 
-def token(
-    found: Held, rows: Sequence[Group], columns: Sequence[Group], *, one_strip: bool = False
+def pinned_token(
+    found: Pinned, rows: Sequence[Group], columns: Sequence[Group], *, one_strip: bool = False
 ) -> Place | None:
-    """The token that is held, the query before the key; its side is 0 where there is one strip."""
-    row, column = in_picture(found.query, rows), in_picture(found.key, columns)
+    """The pinned token, the query before the key; its side is 0 where there is one strip."""
+    row, column = group_with(found.query, rows), group_with(found.key, columns)
     if row is not None:
         return 0, row
     return None if column is None else (0 if one_strip else 1, column)
 
 
-def hold_cell(place: Place | None, rows: Sequence[Group], columns: Sequence[Group]) -> None:
+def pin_cell(place: Place | None, rows: Sequence[Group], columns: Sequence[Group]) -> None:
     """For the callback of a matrix."""
-    hold(Held() if place is None else Held(rows[place[0]][0], columns[place[1]][0]))
+    pin(Pinned() if place is None else Pinned(rows[place[0]][0], columns[place[1]][0]))
 
 
-def hold_token(
-    found: Held, place: Place | None, rows: Sequence[Group], columns: Sequence[Group]
+def pin_token(
+    found: Pinned, place: Place | None, rows: Sequence[Group], columns: Sequence[Group]
 ) -> None:
-    """For the callback of a view of tokens; a held cell stays while its query is held."""
+    """For the callback of a view of tokens; a pinned cell stays while its query is pinned."""
     if place is None:
-        hold(Held())
-    elif place != token(found, rows, columns):
+        pin(Pinned())
+    elif place != pinned_token(found, rows, columns):
         side, at = place
-        hold(Held(key=columns[at][0]) if side else Held(query=rows[at][0]))
+        pin(Pinned(key=columns[at][0]) if side else Pinned(query=rows[at][0]))
 
 
-def way_on(found: Held) -> None:
-    """To where a weight comes from, and to where it is changed; a page run alone has no others."""
+def links_from(found: Pinned) -> None:
+    """Links to where a weight comes from, and to where it is changed."""
     pages = session().pages
-    is_cell = found.query is not None and found.key is not None
-    what = "the held cell" if is_cell else "the held token" if str(found) else "a pair"
-    ways = {
+    what = "the pinned cell" if found.is_cell else "the pinned token" if str(found) else "a pair"
+    labels = {
         "head_steps": "This head, step by step",
         "query_key": f"Query and key of {what}",
-        "interventions": "Change the held cell or this head" if is_cell else "Change this head",
+        "interventions": f"Interventions on {'the pinned cell' if found.is_cell else 'this head'}",
     }
     with st.container(horizontal=True):
-        for name, label in ways.items():
-            if name in pages:
+        for name, label in labels.items():
+            if name in pages:  # a page that is run alone has no others
                 st.page_link(pages[name], label=label, icon=":material/arrow_forward:")
 
 
-def _carry(found: Held) -> None:
-    """The Query and key page shows what is held here."""
-    for name, place in (("query", found.query), ("key", found.key)):
-        if place is not None:
-            bring(name, place)
-
-
-def _read(wish: str, rows: int, columns: int) -> Held:
-    found = WRITTEN.fullmatch(wish)
+def parse_pinned(text: str, rows: int, columns: int) -> Pinned:
+    """What a text such as q5k2 names, of so many rows and columns."""
+    found = WRITTEN.fullmatch(text)
     query, key = (found[1], found[2]) if found else (None, None)
-    return Held(
+    return Pinned(
         int(query) if query and int(query) < rows else None,
         int(key) if key and int(key) < columns else None,
     )
 
 
-def _heads(wish: str, count: int) -> tuple[int, ...]:
-    """The heads that a text names, or none where it names one that there is not."""
-    if wish == EVERY:
+def parse_heads(text: str, count: int) -> tuple[int, ...]:
+    """The heads that a text such as 0.2 names, or none where it names one that does not exist."""
+    if text == EVERY:
         return tuple(range(count))
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,4})*", wish):
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,4})*", text):
         return ()
-    heads = sorted({int(each) for each in wish.split(".")})
+    heads = sorted({int(each) for each in text.split(".")})
     return tuple(heads) if heads[-1] < count else ()
 
 
-def _held_note(wish: str, found: str) -> list[str]:
-    if wish == found:
-        return []
-    instead = f"held is {found}" if found else "nothing is held"
-    may = "“held” can be a query and a key of this text, such as q0k0"
-    return [f"{may}, not “{cut(wish, 20)}”; {instead}."]
+def _carry(found: Pinned) -> None:
+    """The Query and key page shows what is pinned here."""
+    for name, place in (("query", found.query), ("key", found.key)):
+        if place is not None:
+            bring(name, place)
 
 
-def _drawn_note(wish: str, known: Sequence[int], count: int) -> list[str]:
-    if known or not wish:
+def _pinned_note(asked: str, found: str) -> list[str]:
+    if asked == found:
         return []
-    may = f"heads 0 to {count - 1} with dots between them" if count > 1 else "head 0"
-    return [f"“drawn” can be {may}, not “{cut(wish, 20)}”; the chosen head is drawn."]
+    instead = f"{found} is pinned" if found else "nothing is pinned"
+    can = "“held” can be a query and a key of this text, such as q0k0"
+    return [f"{can}, not “{cut(asked, 20)}”; {instead}."]
+
+
+def _drawn_note(asked: str, known: Sequence[int], count: int) -> list[str]:
+    if known or not asked:
+        return []
+    can = f"heads 0 to {count - 1} with dots between them" if count > 1 else "head 0"
+    return [f"“drawn” can be {can}, not “{cut(asked, 20)}”; the chosen head is drawn."]

@@ -13,7 +13,7 @@ from explorer.app.url import whole
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.views.shared import pinned
-from explorer.views.shared.pinned import Held
+from explorer.views.shared.pinned import Pinned
 
 NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
 FOLDED = Folded("walk", dict.fromkeys(NAMES, ""))
@@ -33,7 +33,7 @@ def key_of(part: str) -> str:
 
 def take() -> None:
     """What another page holds since, once."""
-    part, found = page_context().choice.part, pinned.asked()
+    part, found = page_context().choice.part, pinned.pinned_anywhere()
     if str(found) == st.session_state.get(SEEN, ""):
         return
     st.session_state[SEEN] = str(found)
@@ -43,16 +43,16 @@ def take() -> None:
 def give(stage: Stage, forward: ForwardPass) -> None:
     """To the other pages, what was chosen here; what nobody chose follows their own defaults."""
     part = stage.part or page_context().choice.part
-    found = pinned.within(Held(_place(query_of(part)), _place(key_of(part))), forward, part)
+    found = Pinned(_place(query_of(part)), _place(key_of(part))).within(forward, part)
     if str(found) != st.session_state.get(SEEN, ""):
         st.session_state[SEEN] = str(found)
-        pinned.hold(found)
+        pinned.pin(found)
     number = FOLDED.texts().get("number")
     if number and stage.shapes[-1][-1] == "d_model":
         st.session_state["number"] = number
 
 
-def _keep(part: str, found: Held) -> None:
+def _keep(part: str, found: Pinned) -> None:
     for name, place in ((query_of(part), found.query), (key_of(part), found.key)):
         if place is not None:
             FOLDED.put(name, str(place))
@@ -62,7 +62,7 @@ def _place(name: str) -> int | None:
     return whole(FOLDED.texts().get(name, ""))
 
 
-def way_here(found: Held) -> None:
+def way_here(found: Pinned) -> None:
     """From a page of the chosen head to its weights in the whole pass; alone there is no way."""
     page = session().pages.get("forward_pass")
     if page is None:
@@ -79,11 +79,11 @@ def way_here(found: Held) -> None:
         switch_page("forward_pass")
 
 
-def _lead(found: Held) -> None:
+def _lead(found: Pinned) -> None:
     at = page_context().choice
     FOLDED.put("stage", f"{site(at.part, at.layer)}.weights")
     st.session_state["_walk_sidebar"] = at.model, at.part, at.layer
-    pinned.hold(found)
+    pinned.pin(found)
     st.session_state[SEEN] = str(found)
     _keep(at.part, found)
 
@@ -93,7 +93,7 @@ def ways_on(query: int, key: int) -> None:
     pages = session().pages
     if not pages:
         return
-    pair = Held(query, key)
+    pair = Pinned(query, key)
     with st.container(horizontal=True):
         for name, label in (
             ("head_steps", "This head, step by step"),
@@ -104,7 +104,7 @@ def ways_on(query: int, key: int) -> None:
                 key=f"walk_to_{name}",
                 type="tertiary",
                 icon=":material/arrow_forward:",
-                on_click=pinned.hold,
+                on_click=pinned.pin,
                 args=(pair,),
             )
             if clicked:

@@ -1,4 +1,4 @@
-"""Named numbers one under the other, and numbers for the columns of a table."""
+"""Tables of names and values, and columns of numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIGIT, COMMA = "\u2007", "\u2008"
 
 
 def facts(rows: list[tuple[str, str]]) -> None:
-    """Named numbers, one under the other."""
+    """Named numbers, one under the other, which can be copied and searched."""
     st.dataframe(
         {"what": [name for name, _ in rows], "value": [value for _, value in rows]},
         hide_index=True,
@@ -23,40 +23,38 @@ def facts(rows: list[tuple[str, str]]) -> None:
 
 
 def column(values: Tensor) -> list[float | None]:
-    """Numbers for a table, empty where there is none."""
+    """Numbers for a table, empty where they are NaN."""
     return [None if value != value else value for value in values.tolist()]
 
 
-def steps(lines: list[tuple[str, str]], told: str) -> None:
-    """Lines of a name and a value; a table of the page itself, read by screen readers too.
-
-    It holds no user's words. `told` says what the table is.
-    """
+def value_table(lines: list[tuple[str, str]], description: str) -> None:
+    """Names and values as part of the page itself, read by screen readers too; no user's words."""
     st.table(
         {"step": [name for name, _ in lines], "value": [value for _, value in lines]},
         border="horizontal",
         hide_index=True,
         hide_header=True,
-        alt=told,
+        alt=description,
     )
 
 
-def tree(rows: list[tuple[int, str, str, str, int]], heads: tuple[str, ...], told: str) -> None:
-    """Lines of a depth, a name, two formulas and a count; what is deeper stands further in.
+def indented_table(
+    rows: list[tuple[int, str, str, str, int]], heads: tuple[str, ...], description: str
+) -> None:
+    """Lines of a depth, a name, two formulas and a count; deeper ones are indented.
 
-    It holds no user's words. `told` says what the table is.
+    It holds no user's words.
     """
-    counts = aligned([count for *_, count in rows])
     st.table(
         {
             heads[0]: [f"{INDENT * depth}{name}" for depth, name, *_ in rows],
             heads[1]: [formula for _, _, formula, _, _ in rows],
             heads[2]: [numbers for _, _, _, numbers, _ in rows],
-            heads[3]: counts,
+            heads[3]: aligned([count for *_, count in rows]),
         },
         border="horizontal",
         hide_index=True,
-        alt=told,
+        alt=description,
     )
 
 

@@ -83,7 +83,7 @@ def _beside(text: str) -> None:
     here = [HERE + way for way in tokenizer_source.WAYS]
     chosen = _choose([*here, *(name for name in page_context().shelf if name != mine)], mine)
     st.caption(tokenizer_source.summary())
-    widgets.ways_on("tokenizer_training")
+    widgets.page_links("tokenizer_training")
     for place, name in enumerate((mine, *chosen)):
         try:
             _one(name, text, place)

@@ -89,7 +89,7 @@ def lines(visitor: Visitor) -> list[Claim]:
 
 
 def two_way(visitor: Visitor) -> list[Claim]:
-    """Whom a token looks at most and who looks at it most, each with its place and its weight."""
+    """What a token attends to most and what attends to it most, with places and weights."""
     visitor.drawn("attention_tokens")
     view, weights, at = visitor.widget("attention_tokens"), SHAKESPEARE.weights, SHAKESPEARE.key
     view.locator(f'.chip[data-side="0"][data-at="{at}"]').hover()
@@ -109,11 +109,11 @@ def two_way(visitor: Visitor) -> list[Claim]:
 
 
 def stages(case: Case, visitor: Visitor) -> list[Claim]:
-    """The held cell in every stage, and where the colours of the others end."""
+    """The pinned cell in every step, and where the colours of the others end."""
     visitor.drawn("stages")
     view = visitor.widget("stages")
     sentence = view.locator(".sentence").first
-    expect(sentence).to_contain_text("held")
+    expect(sentence).to_contain_text("pinned")
     q, k, v = (case.of_head(name) for name in "qkv")
     held = {
         "dots": q @ k.mT,
@@ -142,8 +142,8 @@ def pairs(case: Case, visitor: Visitor) -> list[Claim]:
     true = {
         f"q·k, the sum of {width} products": q @ k[case.key],
         f"÷ √{width}: the score": scores[case.key],
-        "e^(this − largest)": exps[case.key],
-        f"÷ the same, summed over {keys} keys": exps[weights > 0].sum(),
+        "e^(score − largest)": exps[case.key],
+        f"÷ sum of these over {keys} keys": exps[weights > 0].sum(),
         "weight": weights[case.key],
     }
     made = listed(visitor, true)
@@ -160,9 +160,9 @@ def pairs(case: Case, visitor: Visitor) -> list[Claim]:
         for site in around.split()
     )
     true = {
-        "all keys: what this head writes": to_stream @ case.of_head("head_out")[case.query],
-        "the stream before": before,
-        "the stream after": after,
+        "all keys: output of this head": to_stream @ case.of_head("head_out")[case.query],
+        "stream before": before,
+        "stream after": after,
     }
     return made + listed(visitor, true)
 
@@ -263,7 +263,7 @@ def masks(visitor: Visitor) -> list[Claim]:
 
 
 def padded(visitor: Visitor) -> list[Claim]:
-    """The sentence's beginning, filled up to its length: nobody looks at filler."""
+    """The sentence's beginning, filled up to its length: padding is masked."""
     beginning = replace(SHAKESPEARE, text="To be, or").ids
     ids = torch.zeros_like(SHAKESPEARE.ids)
     assert SHAKESPEARE.model.config.pad_id == 0
@@ -284,11 +284,11 @@ def student(visitor: Visitor) -> list[Claim]:
 
 
 def _looked_at(visitor: Visitor, mask: torch.Tensor) -> list[Claim]:
-    """What a picture of a mask says of some cells; 1 stands for "may look", 0 for "may not"."""
+    """What a picture of a mask says of some cells; 1 stands for "may attend", 0 for "masked"."""
     made = []
     for row, column in [(1, 0), (2, 2), (1, 3), (4, 4), (0, 4)]:
         told = pointed_at(visitor, "mask_both", row, column)
-        assert " may " in told
-        may = "0" if " may not look at " in told else "1"
+        assert " may attend to " in told or " is masked for " in told
+        may = "0" if " is masked for " in told else "1"
         made.append(Claim(f"the mask: row {row}, column {column}", may, int(mask[row, column])))
     return made

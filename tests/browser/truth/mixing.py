@@ -1,4 +1,4 @@
-"""What the page Heads shows: the finder, who looks alike, rollout, and flow."""
+"""What the page Heads shows: the finder, similarity, rollout, and flow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ OWN = HEADS.index((SHAKESPEARE.layer, SHAKESPEARE.head))
 
 
 def finder(visitor: Visitor) -> list[Claim]:
-    place, of, value = said(visitor, r"(\d+) of (\d+) by previous, highest first: ([\d.]+)")
+    ranked = r"Rank (\d+) of (\d+) by previous-token score, highest first: ([\d.]+)"
+    place, of, value = said(visitor, ranked)
     every = torch.stack([SHAKESPEARE.at(*at).weights.diagonal(-1).mean() for at in HEADS])
     return [
         Claim("place", place, 1 + int((every > every[OWN]).sum())),
@@ -24,12 +25,12 @@ def finder(visitor: Visitor) -> list[Claim]:
     ]
 
 
-def likeness(visitor: Visitor) -> list[Claim]:
+def similarity(visitor: Visitor) -> list[Claim]:
     every = [SHAKESPEARE.at(*at).weights for at in HEADS]
     alike = torch.tensor([[1 - apart(one, two) for two in every] for one in every])
     near = [at for at in alike[OWN].argsort(descending=True).tolist() if at != OWN]
     strip = _strip(visitor, "nearest_heads", alike[OWN], near)
-    return strip + cells(visitor, "likeness", alike, (6, 1), (0, 7))
+    return strip + cells(visitor, "similarity", alike, (6, 1), (0, 7))
 
 
 def _strip(visitor: Visitor, key: str, values: Tensor, order: list[int]) -> list[Claim]:

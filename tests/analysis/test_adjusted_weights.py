@@ -1,4 +1,4 @@
-"""Ways to look at attention: what holds for each, by hand and over the passes of real models."""
+"""Display options of attention: what holds for each, by hand and over the passes of real models."""
 
 from __future__ import annotations
 
@@ -12,8 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from torch import Tensor
 
-from explorer.analysis.attention_filters import Look, Shown, each_head, percent, shown
-from explorer.analysis.reweighting import cut_mass, hide, merge, value_and_output
+from explorer.analysis.adjusted_weights import (
+    AdjustedWeights,
+    adjust_head,
+    adjust_heads,
+    hide_keys,
+    keep_mass,
+    merge_words,
+    percent,
+    value_and_output,
+)
+from explorer.analysis.adjusted_weights import (
+    DisplayOptions as Options,
+)
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -42,7 +53,7 @@ def test_hiding_keeps_every_row_a_distribution(
 ) -> None:
     keys = data.draw(some.sets(some.integers(0, columns - 1), max_size=columns - 1))
     weights = attention(rows, columns, seed)
-    left, removed = hide(weights, sorted(keys))
+    left, removed = hide_keys(weights, sorted(keys))
     assert keys or torch.equal(left, weights)
     assert (left[:, list(keys)] == 0).all()
     assert torch.allclose(left.sum(-1), torch.ones(rows), atol=1e-5)
@@ -52,12 +63,12 @@ def test_hiding_keeps_every_row_a_distribution(
     assert torch.allclose(left[:, kept], again, atol=1e-5)
 
 
-def test_a_row_that_looked_at_nothing_else_is_empty() -> None:
-    left, removed = hide(torch.tensor([[1.0, 0.0], [0.25, 0.75]]), [0])
+def test_a_row_with_no_other_weight_is_empty() -> None:
+    left, removed = hide_keys(torch.tensor([[1.0, 0.0], [0.25, 0.75]]), [0])
     assert left.tolist() == [[0, 0], [0, 1]]
     assert removed.tolist() == [1, 0.25]
-    assert hide(torch.zeros(1, 3), [1])[0].tolist() == [[0, 0, 0]]
-    assert hide(torch.full((1, 2), 0.5), [0, 1])[0].tolist() == [[0, 0]]
+    assert hide_keys(torch.zeros(1, 3), [1])[0].tolist() == [[0, 0, 0]]
+    assert hide_keys(torch.full((1, 2), 0.5), [0, 1])[0].tolist() == [[0, 0]]
 
 
 @SIZES
@@ -66,7 +77,7 @@ def test_the_cut_keeps_the_fewest_keys_that_reach_the_share(
     rows: int, columns: int, seed: int, mass: int
 ) -> None:
     weights, share = attention(rows, columns, seed), mass / 100
-    for before, after in zip(weights, cut_mass(weights, share), strict=True):
+    for before, after in zip(weights, keep_mass(weights, share), strict=True):
         held = after[after > 0]
         assert float(held.sum()) >= share - 1e-5
         assert float(held.sum() - held.min()) < share + 1e-5 or mass == 100
@@ -75,20 +86,20 @@ def test_the_cut_keeps_the_fewest_keys_that_reach_the_share(
 
 
 def test_the_cut_keeps_the_earlier_of_equals_and_what_is_no_number() -> None:
-    assert cut_mass(torch.tensor([[0.25, 0.25, 0.25, 0.25]]), 0.5).tolist() == [[0.25, 0.25, 0, 0]]
-    assert cut_mass(torch.zeros(1, 3), 0.7).tolist() == [[0, 0, 0]]
-    kept = cut_mass(torch.tensor([[float("nan"), 0.1, 0.9]]), 0.7)
+    assert keep_mass(torch.tensor([[0.25, 0.25, 0.25, 0.25]]), 0.5).tolist() == [[0.25, 0.25, 0, 0]]
+    assert keep_mass(torch.zeros(1, 3), 0.7).tolist() == [[0, 0, 0]]
+    kept = keep_mass(torch.tensor([[float("nan"), 0.1, 0.9]]), 0.7)
     assert kept.isnan().tolist() == [[True, False, False]]
     assert kept[0, 1:].tolist() == pytest.approx([0, 0.9])
 
 
 def test_merging_sums_over_keys_and_averages_over_queries_that_see_something() -> None:
     weights = torch.tensor([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.2, 0.2, 0.6]])
-    merged = merge(weights, [(0,), (1, 2)], [(0, 1), (2,)])
+    merged = merge_words(weights, [(0,), (1, 2)], [(0, 1), (2,)])
     assert merged.flatten().tolist() == pytest.approx([0.75, 0.25, 0.7, 0.3])
     blind = torch.tensor([[0.0, 0.0], [0.5, 0.5]])
-    assert merge(blind, [(0, 1)], [(0,), (1,)]).tolist() == [[0.5, 0.5]]
-    assert merge(torch.zeros(2, 2), [(0, 1)], [(0, 1)]).tolist() == [[0]]
+    assert merge_words(blind, [(0, 1)], [(0,), (1,)]).tolist() == [[0.5, 0.5]]
+    assert merge_words(torch.zeros(2, 2), [(0, 1)], [(0, 1)]).tolist() == [[0]]
 
 
 def test_a_share_is_said_in_few_digits() -> None:
@@ -112,25 +123,25 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]
     }
 
 
-def said(made: Shown) -> str:
+def said(made: AdjustedWeights) -> str:
     return " ".join(made.notes)
 
 
-def test_a_plain_look_is_the_head_itself_also_among_others(
+def test_without_options_it_is_the_head_itself_also_among_others(
     readings: dict[str, ForwardPass],
 ) -> None:
-    look = Look(weighting="value", hidden=(0,), mass=70, words=True)
+    options = Options(weighting="value", hidden=(0,), mass=70, words=True)
     for name, forward in readings.items():
         for part in forward.parts:
-            together = each_head(forward, part.name, 0, look, range(part.heads))
+            together = adjust_heads(forward, part.name, 0, options, range(part.heads))
             for head in range(part.heads):
-                made = shown(forward, part.name, 0, head, Look())
+                made = adjust_head(forward, part.name, 0, head, Options())
                 assert torch.equal(made.values, forward.weights(part.name, 0, head)), name
                 assert torch.equal(made.allowed, forward.mask(part.name, 0)), name
                 assert made.rows == forward.rows(part.name)
                 assert made.columns == forward.columns(part.name)
                 assert not made.cut.any()
-                alone = shown(forward, part.name, 0, head, look)
+                alone = adjust_head(forward, part.name, 0, head, options)
                 assert torch.allclose(together.values[head], alone.values, atol=1e-6), name
 
 
@@ -140,7 +151,9 @@ def test_heads_of_a_layer_or_of_all_are_combined(readings: dict[str, ForwardPass
         for part in forward.parts:
             layers = forward.all_weights(part.name)
             for heads, everywhere in ((layers[0], False), (layers.flatten(0, 1), True)):
-                made = shown(forward, part.name, 0, 1, Look(of=of, everywhere=everywhere))
+                made = adjust_head(
+                    forward, part.name, 0, 1, Options(heads=of, all_layers=everywhere)
+                )
                 by_hand = heads.mean(0) if of == "mean" else heads.amax(0)
                 assert torch.allclose(made.values, by_hand, atol=1e-6), (name, of, everywhere)
             assert f"{part.heads} heads of each of the {part.layers} layers" in said(made)
@@ -162,7 +175,7 @@ def test_what_is_weighed_is_what_the_head_adds_to_the_stream(
                 v, o_slice = value_and_output(forward, part.name, 0, head)
                 weights = forward.weights(part.name, 0, head)
                 total = total + weights @ (v @ o_slice.mT)
-                made = shown(forward, part.name, 0, head, Look(weighting="value"))
+                made = adjust_head(forward, part.name, 0, head, Options(weighting="value"))
                 assert torch.allclose(made.values, weights * (v @ o_slice.mT).norm(dim=-1))
             assert torch.allclose(total, whole, atol=1e-5), name
 
@@ -170,27 +183,27 @@ def test_what_is_weighed_is_what_the_head_adds_to_the_stream(
 def test_the_removed_mass_is_said_and_comes_back(readings: dict[str, ForwardPass]) -> None:
     forward = readings["reviews"]
     weights = forward.weights(SELF, 0, 0).clone()
-    made = shown(forward, SELF, 0, 0, Look(hidden=(0, 2)))
+    made = adjust_head(forward, SELF, 0, 0, Options(hidden=(0, 2)))
     share = percent(float(weights[:, [0, 2]].sum(-1).mean()))
     assert f"Hidden: 2 keys, with {share} of the weight (mean over rows)." in said(made)
     assert made.hidden == (0, 2)
     every = tuple(range(len(forward.source)))
-    made = shown(forward, SELF, 0, 0, Look(hidden=every, mass=30))
+    made = adjust_head(forward, SELF, 0, 0, Options(hidden=every, mass=30))
     assert not made.values.any()
-    assert f"Rows that looked at nothing else: {len(every)}." in said(made)
+    assert f"Rows with no other weight: {len(every)}." in said(made)
     assert torch.equal(forward.weights(SELF, 0, 0), weights)
 
 
 def test_rows_add_up_to_one_only_where_they_do(
     readings: dict[str, ForwardPass], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forward, adds_up = readings["translation"], "Every row adds up to one"
-    for look in (Look(), Look(of="mean"), Look(hidden=(1,)), Look(words=True)):
-        made = shown(forward, SELF, 0, 0, look)
-        assert adds_up in said(made), look
-        assert torch.allclose(made.values.sum(-1), torch.ones(len(made.rows)), atol=1e-5), look
-    for look in (Look(mass=70), Look(of="max"), Look(weighting="value")):
-        assert adds_up not in said(shown(forward, SELF, 0, 0, look)), look
+    forward, adds_up = readings["translation"], "Every row sums to 1"
+    for options in (Options(), Options(heads="mean"), Options(hidden=(1,)), Options(words=True)):
+        made = adjust_head(forward, SELF, 0, 0, options)
+        assert adds_up in said(made), options
+        assert torch.allclose(made.values.sum(-1), torch.ones(len(made.rows)), atol=1e-5), options
+    for options in (Options(mass=70), Options(heads="max"), Options(weighting="value")):
+        assert adds_up not in said(adjust_head(forward, SELF, 0, 0, options)), options
 
     def weights(forward: ForwardPass, part: str, layer: int, head: int) -> Tensor:
         """Head 1 looks at the first token alone, the others evenly at all before."""
@@ -201,17 +214,21 @@ def test_rows_add_up_to_one_only_where_they_do(
 
     monkeypatch.setattr(ForwardPass, "weights", weights)
     forward, part = readings["letters"], "decoder.self_attn"
-    made = shown(forward, part, 0, 0, Look(of="mean", hidden=(0,)))
+    made = adjust_head(forward, part, 0, 0, Options(heads="mean", hidden=(0,)))
     assert float(made.values[1].sum()) == pytest.approx(3 / 4)
     assert adds_up not in said(made)
-    assert "Some rows add up to less than one: in some heads they see nothing." in said(made)
-    assert adds_up in said(shown(forward, part, 0, 0, Look(hidden=(0,))))
+    assert "Some rows sum to less than 1: in some heads they have no weight left." in said(made)
+    assert adds_up in said(adjust_head(forward, part, 0, 0, Options(hidden=(0,))))
 
 
 def test_one_token_is_enough(small_models: Path) -> None:
     forward = run_text(entries.opened_from(small_models / "reverse", "reverse"), "3")
-    for look in (Look(mass=50), Look(of="mean", words=True), Look(hidden=(0,), weighting="value")):
-        made = shown(forward, SELF, 0, 0, look)
+    for options in (
+        Options(mass=50),
+        Options(heads="mean", words=True),
+        Options(hidden=(0,), weighting="value"),
+    ):
+        made = adjust_head(forward, SELF, 0, 0, options)
         assert tuple(made.values.shape) == (len(made.rows), len(made.columns))
 
 
@@ -223,11 +240,11 @@ def test_what_is_no_number_is_counted_and_breaks_nothing(
     broken[1] = float("nan")
     broken[2] = 0
     monkeypatch.setattr(ForwardPass, "weights", lambda *_: broken)
-    for look in (Look(), Look(hidden=(0,), mass=50), Look(of="max", words=True)):
-        made = shown(forward, SELF, 0, 0, look)
+    for options in (Options(), Options(hidden=(0,), mass=50), Options(heads="max", words=True)):
+        made = adjust_head(forward, SELF, 0, 0, options)
         assert made.values[1].isnan().any()
         assert not made.values[[0, *range(3, len(made.rows))]].isnan().any()
-        assert "hold no number: the pass itself gave none there." in said(made)
+        assert "cells are NaN in the forward pass itself." in said(made)
 
 
 def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
@@ -236,13 +253,13 @@ def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
     opened = entries.opened_from(published / "bert", "bert")
     pair, whole = run_text(opened, "the capital", "a dog opened"), 0.0
     for name in ("A→A", "A→B", "B→A", "B→B"):
-        made = shown(pair, SELF, 0, 0, Look(sentences=name))
+        made = adjust_head(pair, SELF, 0, 0, Options(sentences=name))
         whole += float(made.values.sum())
         assert f"{name}: " in said(made)
         second = {token.second for token in made.columns if not token.special}
         assert second == {name[-1] == "B"}
     assert whole == pytest.approx(len(pair.source), rel=1e-5)
-    made = shown(pair, SELF, 0, 0, Look(words=True))
+    made = adjust_head(pair, SELF, 0, 0, Options(words=True))
     assert len(made.columns) < len(pair.source) or all(len(group) == 1 for group in made.groups)
-    assert "tokens down are" in said(made)
+    assert "query tokens are" in said(made)
     assert torch.allclose(made.values.sum(-1), torch.ones(len(made.rows)), atol=1e-5)

@@ -1,0 +1,36 @@
+"""The masks of a forward pass, and one head from its scores to its weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+from torch import Tensor
+
+from explorer.components import matrix
+from explorer.inference.mask_parts import Masks, Pictures
+from explorer.views.shared.widgets import SMALL_HEIGHT, SMALL_WIDTH
+
+
+def draw_masks(masks: Masks, head: Pictures | None) -> None:
+    """What padding masks, what causality masks and both; then the scores and weights of a head."""
+    with st.container(horizontal=True, gap="small"):
+        _draw(masks, "Padding mask", masks.padding, "mask_padding", scale="mask")
+        _draw(masks, masks.ahead, masks.causal, "mask_causal", scale="mask")
+        _draw(masks, "Both combined, as in the model", masks.both, "mask_both", scale="mask")
+        if head is None:
+            return
+        what = "Scores with position bias" if head.adds_bias else "Scores"
+        signed: dict[str, Any] = {"scale": "diverging", "unit": "score"}
+        signed["top"] = float(head.scores.abs().max())
+        _draw(masks, what, head.scores, "scores", **signed)
+        _draw(masks, f"{what}, masked", head.scores, "masked", allowed=masks.both, **signed)
+        is_blind = not masks.both.any(-1).all()
+        title = "Weights: rows sum to 1" + (", fully masked rows to 0" if is_blind else "")
+        _draw(masks, title, head.weights, "weights", allowed=masks.both, top=1.0)
+
+
+def _draw(masks: Masks, title: str, values: Tensor, key: str, **how: Any) -> None:
+    with st.container(width=SMALL_WIDTH):
+        st.markdown(f"**{title}**")
+        matrix(values, masks.rows, masks.columns, key=key, height=SMALL_HEIGHT, **how)
