@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from models.config import TransformerConfig
+from models.config import GenerationConfig, TransformerConfig
 
 
 def paper(
@@ -65,7 +65,7 @@ def notebook_tutorial(
         expansion_factor * embed_dim,
         dropout=0.2,
         max_len=seq_length,
-    ).replace(qkv_bias=False, bos_id=0, eos_id=1)
+    ).replace(qkv_bias=False, bos_id=0, generation=GenerationConfig(eos_ids=(1,)))
 
 
 def web_tutorial_encoder(

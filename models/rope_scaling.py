@@ -7,9 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.plain import PlainData, choice_fault, range_fault, type_fault
+from models.plain import PlainData, bounded, choice
 
 ROPE_SCALINGS = ("linear", "llama3", "yarn")
+FACTORS = (1e-3, 1e6)
 LARGEST_MAX_LEN = 1 << 24
 """Rotary models declare millions of positions, and no table grows with them."""
 
@@ -22,33 +23,25 @@ class RopeScaling(PlainData):
     linear); The Llama 3 Herd of Models (2024, llama3); YaRN (Peng et al. 2023).
     """
 
-    kind: str = "linear"
-    factor: float = 1.0
-    original_len: int = 8192
-    """Positions of the training (llama3, yarn)."""
-    low_freq_factor: float = 1.0
-    high_freq_factor: float = 4.0
-    """Where llama3 goes from stretched to untouched, in waves per `original_len`."""
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
-    """The same for yarn, in turns."""
-    attention_factor: float = 1.0
+    kind: str = choice("linear", ROPE_SCALINGS)
+    factor: float = bounded(1.0, *FACTORS)
+    original_len: int = bounded(8192, 1, LARGEST_MAX_LEN)
+    """Longest text of the training, in tokens (llama3, yarn)."""
+    low_freq_factor: float = bounded(1.0, *FACTORS)
+    high_freq_factor: float = bounded(4.0, *FACTORS)
+    """llama3 scales pairs that turn less often than the one in `original_len` tokens fully,
+    and those that turn more often than the other not at all."""
+    beta_fast: float = bounded(32.0, *FACTORS)
+    beta_slow: float = bounded(1.0, *FACTORS)
+    """The same of yarn."""
+    attention_factor: float = bounded(1.0, *FACTORS)
     """What yarn multiplies cosines and sines with."""
     truncate: bool = True
     """Whether yarn rounds the bounds of its ramp to whole pairs."""
 
     def fault(self) -> str | None:
-        return (
-            type_fault(self)
-            or choice_fault(self, {"kind": ROPE_SCALINGS})
-            or range_fault(self, ("factor", "attention_factor"), 1e-3, 1e6)
-            or range_fault(self, ("original_len",), 1, LARGEST_MAX_LEN)
-            or range_fault(self, ("low_freq_factor", "high_freq_factor"), 1e-3, 1e6)
-            or range_fault(self, ("beta_fast", "beta_slow"), 1e-3, 1e6)
-            or self._ramp_fault()
-        )
-
-    def _ramp_fault(self) -> str | None:
+        if fault := super().fault():
+            return fault
         if self.kind == "llama3" and self.high_freq_factor <= self.low_freq_factor:
             return "high_freq_factor must be above low_freq_factor."
         return None

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from models.attention import attention_scores, attention_weights, repeat_groups
 from models.interventions import Edit, EditError
-from models.patches import Pixels
 from models.tap import Tap
 from models.transformer import EVERYWHERE, Stack, Transformer, evaluating
 
@@ -174,7 +173,7 @@ class Trace:
 
 def trace(
     model: Transformer,
-    *inputs: Int[Tensor, "b _t"] | Pixels,
+    *inputs: Int[Tensor, "b _t"],
     keep: Bool[Tensor, "b s"] | None = None,
     source_keep: Bool[Tensor, "b s"] | None = None,
     target_keep: Bool[Tensor, "b t"] | None = None,
@@ -185,10 +184,9 @@ def trace(
 ) -> Trace:
     """Run the model once, without dropout or gradients, and keep the values named by `sites`.
 
-    `inputs` are the ids, or source and target, or an image's pixels; the rest is as the
-    model takes it. Recording everything holds all attention weights (layers × heads ×
-    tokens²); `CHEAP_SITES` does not. EditError when an edit does not fit or meets no site
-    of this pass.
+    `inputs` are the IDs, or source and target; the rest is as the model takes it. Recording
+    everything holds all attention weights (layers × heads × tokens²); `CHEAP_SITES` does
+    not. EditError when an edit does not fit or meets no site of this pass.
     """
     tap = Recorder(sites, edits)
     with evaluating(model):

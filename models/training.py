@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from models.losses import label_smoothing
-from models.plain import PlainData, choice_fault, range_fault, type_fault
+from models.plain import PlainData, bounded, choice
 
 OPTIMIZERS = ("adamw", "adam", "sgd")
 SCHEDULES = ("constant", "linear", "cosine")
@@ -30,31 +30,16 @@ class TrainConfig(PlainData):
     `seed` is that of batches and dropout; the weights' own is the model's.
     """
 
-    steps: int = 400
-    batch_size: int = 64
-    lr: float = 3e-3
-    warmup: int = 50
-    schedule: str = "constant"
-    optimizer: str = "adamw"
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    label_smoothing: float = 0.0
-    seed: int = 0
-
-    def fault(self) -> str | None:
-        """One sentence saying why nobody can train like this, or None."""
-        return (
-            type_fault(self)
-            or choice_fault(self, {"optimizer": OPTIMIZERS, "schedule": SCHEDULES})
-            or range_fault(self, ("steps",), 1, 10_000_000)
-            or range_fault(self, ("warmup",), 0, 10_000_000)
-            or range_fault(self, ("batch_size",), 1, 4096)
-            or range_fault(self, ("lr",), 1e-8, 10)
-            or range_fault(self, ("weight_decay",), 0, 10)
-            or range_fault(self, ("clip",), 0, 1e6)
-            or range_fault(self, ("label_smoothing",), 0, 0.95)
-            or range_fault(self, ("seed",), 0, 2**31 - 1)
-        )
+    steps: int = bounded(400, 1, 10_000_000)
+    batch_size: int = bounded(64, 1, 4096)
+    lr: float = bounded(3e-3, 1e-8, 10)
+    warmup: int = bounded(50, 0, 10_000_000)
+    schedule: str = choice("constant", SCHEDULES)
+    optimizer: str = choice("adamw", OPTIMIZERS)
+    weight_decay: float = bounded(0.01, 0, 10)
+    clip: float = bounded(1.0, 0, 1e6)
+    label_smoothing: float = bounded(0.0, 0, 0.95)
+    seed: int = bounded(0, 0, 2**31 - 1)
 
 
 @dataclass(frozen=True, eq=False)

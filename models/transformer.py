@@ -15,14 +15,11 @@ from models.heads import ClassifierHead, LanguageModelHead
 from models.initialization import initialize, skipping_initialization
 from models.masking import both, causal_mask, keep_of, padding_mask, token_positions, window_mask
 from models.normalization import NORMS
-from models.patches import PatchEmbedding, Pixels
 from models.positional import POSITIONS
 from models.presets import paper
 from models.tap import NO_TAP, Tap
 
 EVERYWHERE = slice(None)
-Ids = Int[Tensor, "b t"] | Pixels
-"""What a stack reads: tokens, or an image where `config.patch_size` says so."""
 
 
 class Stack(nn.Module):
@@ -31,7 +28,7 @@ class Stack(nn.Module):
     def __init__(
         self,
         config: TransformerConfig,
-        embedding: Any,  # of tokens or of patches
+        embedding: nn.Embedding,
         n_layers: int,
         causal: bool,
         cross: bool,
@@ -57,7 +54,7 @@ class Stack(nn.Module):
 
     def forward(
         self,
-        ids: Ids,
+        ids: Int[Tensor, "b t"],
         keep: Bool[Tensor, "b k"] | None = None,
         memory: Float[Tensor, "b s d"] | None = None,
         memory_keep: Bool[Tensor, "b s"] | None = None,
@@ -145,15 +142,15 @@ class Transformer(nn.Module):
         with skipping_initialization():
             self.encoder = self.decoder = None
             if "encoder" in config.stacks:
-                read = build_embedding(config)
+                source = nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
                 layers = config.encoder_layers
-                self.encoder = Stack(config, read, layers, causal=False, cross=False)
+                self.encoder = Stack(config, source, layers, causal=False, cross=False)
             if "decoder" in config.stacks:
-                written = nn.Embedding(config.vocab_size, config.d_model)
+                target = nn.Embedding(config.vocab_size, config.d_model)
                 if config.share_embeddings and self.encoder is not None:
-                    written = self.encoder.embedding
+                    target = self.encoder.embedding
                 layers = config.n_layers
-                self.decoder = Stack(config, written, layers, causal=True, cross=two_stacks)
+                self.decoder = Stack(config, target, layers, causal=True, cross=two_stacks)
             self.head = build_head(config)
         initialize(self, config, seed)
 
@@ -170,7 +167,7 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "b s"] | Pixels,
+        ids: Int[Tensor, "b s"],
         target: Int[Tensor, "b t"] | None = None,
         *,
         keep: Bool[Tensor, "b s"] | None = None,
@@ -182,8 +179,8 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "..."]:
         """Logits: (b, t, vocabulary), or (b, classes) from a classifier, or the bare stream.
 
-        One stack takes `ids` (or an image's pixels) and `keep`; two take source and target,
-        each with its own `…_keep`. True keeps a token; without it every id but
+        One stack takes `ids` and `keep`; two take source and target, each with its own
+        `…_keep`. True keeps a token; without it every id but
         `config.pad_id` is kept. `segments` says which sentence a token of an encoder belongs
         to. A language model scores its vocabulary only at the positions `read_at`.
         """
@@ -257,16 +254,9 @@ class Transformer(nn.Module):
         An encoder-decoder answers with its target, start token first; a decoder with
         the prompt and its continuation, `max_length` tokens at most.
         """
-        from models.generation import written
+        from models.generation import generate_ids
 
-        return written(self, source, max_length=max_length, **how)
-
-
-def build_embedding(config: TransformerConfig) -> nn.Module:
-    """What the first stack reads with."""
-    if config.patch_size:
-        return PatchEmbedding(config)
-    return nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
+        return generate_ids(self, source, max_length=max_length, **how)
 
 
 def build_head(config: TransformerConfig) -> nn.Module | None:

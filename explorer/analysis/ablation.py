@@ -20,7 +20,7 @@ from models import Transformer
 from models.block import Block, Surroundings
 from models.cache import BlockCache
 from models.heads import LanguageModelHead
-from models.interventions import Edit, FromOther, Without
+from models.interventions import AblateHeads, Edit, PatchHeads
 from models.masking import keep_of, padding_mask
 from models.tap import NO_TAP, Tap
 from models.trace import Recorder, Trace
@@ -63,7 +63,7 @@ def without_heads(
 
 def _off(part: str, layer: int, heads: range, instead: Tensor | None) -> Edit:
     at, which = f"{site(part, layer)}.head_out", tuple(heads)
-    return Without(at, which) if instead is None else FromOther(at, which, instead)
+    return AblateHeads(at, which) if instead is None else PatchHeads(at, which, instead)
 
 
 def parted(

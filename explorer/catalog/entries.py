@@ -234,8 +234,6 @@ def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> Entry:
             found = inspect(folder)
             check(found)
             config, family = found.config, found.family
-            if config.patch_size:
-                raise CheckpointError("It reads images, for which there is no view here yet.")
     except (CheckpointError, OSError) as error:
         fault = str(error)
         return Entry(name, name, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder))

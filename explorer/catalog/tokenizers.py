@@ -38,8 +38,6 @@ def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTok
 def _fitting(
     folder: Path, family: str, config: TransformerConfig, text: str | None
 ) -> AnyTokenizer:
-    if config.patch_size:
-        raise TextError("It reads images, and these pages show texts.")
     known = config.src_vocab_size or config.vocab_size
     if family != OURS:
         has_one = any((folder / file).is_file() for file in TOKENIZER_FILES)

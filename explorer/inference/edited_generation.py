@@ -18,8 +18,8 @@ from explorer.interventions.core_edits import change
 from explorer.interventions.edits import Edit, PresetMask, ReplaceToken
 from explorer.text import Token
 from models import interventions as core
-from models.generation import allowed
 from models.masking import keep_of
+from models.sampling import allowed
 from models.trace import Recorder
 from models.transformer import evaluating
 
@@ -52,7 +52,7 @@ def written_anew(opened: Opened, passed: Edited) -> tuple[Token, ...]:
     with evaluating(model):
         memory = model.encode(source, keep, Recorder((), encoder))
     ids = [passed.forward.target[0].id]
-    ends = {config.eos_id, *config.more_eos_ids}
+    ends = config.generation.eos_ids
     for _ in range(longest_answer(opened)):
         read = _replaced(ids, passed.made)
         tap = Recorder((), list(_so_far(opened, passed, len(ids))))

@@ -99,7 +99,7 @@ def change(opened: Opened, forward: ForwardPass, edit: Edit) -> core.Edit:
         case MaskCell(query=query, key=key, allowed=allowed):
             return core.SetCell(f"{at}.mask", query, key, allowed)
         case HideKey(key=key):
-            return core.ForbidKey(f"{at}.mask", key)
+            return core.MaskKey(f"{at}.mask", key)
         case Patch():
             return _patch(opened, forward, edit)
     raise Misfit("It is not made in the pass.")

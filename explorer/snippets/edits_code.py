@@ -31,9 +31,9 @@ def every_head(
     """KL after each head of one layer alone is switched off, or gives what it gives elsewhere."""
     here = f"{site(*at)}.head_out"
     lines = pass_lines(forward, folder, edits)
-    off, kind = f"Without({here!r}, (head,))", "Without"
+    off, kind = f"AblateHeads({here!r}, (head,))", "AblateHeads"
     if other:
-        off, kind = f"FromOther({here!r}, (head,), instead)", "FromOther"
+        off, kind = f"PatchHeads({here!r}, (head,), instead)", "PatchHeads"
         elsewhere = [*pass_lines(other[0], folder), f'instead = seen["{here}"][0]', ""]
         lines = [*elsewhere, *lines[len(model_lines(folder)) :]]
     return pasted(

@@ -7,6 +7,7 @@ the family allows it. What is not supported is refused by name.
 from collections.abc import Mapping
 from typing import Any
 
+from models.config import GenerationConfig
 from models.loading.files import shown
 
 ACTIVATIONS = {
@@ -26,7 +27,6 @@ HEADS = {
     "ForMaskedLM": "masked-language-model",
     "ForPreTraining": "masked-language-model",
     "ForSequenceClassification": "classifier",
-    "ForImageClassification": "classifier",
 }
 """Ends of the class names that say which head a file has; all others have none of ours."""
 MOST_CLASSES = 100_000
@@ -155,10 +155,9 @@ class Published:
         return {
             "pad_id": None if ordinary else pad,
             "bos_id": start,
-            "eos_id": ends[0] if ends else None,
-            "more_eos_ids": tuple(ends[1:]),
-            "first_id": self.optional_int("forced_bos_token_id"),
-            "banned_ids": self.banned(),
+            "generation": GenerationConfig(
+                tuple(ends), self.optional_int("forced_bos_token_id"), self.banned()
+            ),
         }
 
     def is_word(self, token: Any) -> bool:

@@ -6,7 +6,6 @@ from models.config import TransformerConfig
 
 NEVER = ("dropout", "bias")
 """Dropout is off when a model is read, and what `bias` says is written out for every part."""
-IMAGES = ("n_channels",)
 ROTARY = ("d_rotary", "rope_theta", "rope_scaling")
 RELATIVE = ("n_buckets", "max_distance")
 TABLE = ("position_offset",)
@@ -42,7 +41,6 @@ def pairs(config: TransformerConfig) -> str | None:
 def without(config: TransformerConfig) -> set[str]:
     """Fields that say nothing in this config."""
     away = set(NEVER)
-    away |= set() if config.patch_size else set(IMAGES)
     away |= set() if config.positions == "rotary" else set(ROTARY)
     away |= set() if config.positions == "relative" else set(RELATIVE)
     away |= set() if config.positions == "learned" else set(TABLE)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.config import TOKENS, TransformerConfig
+from models.config import TOKENS, GenerationConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family
 from models.families.published import UNFOLLOWED, WRITING, Published
@@ -87,9 +87,13 @@ def with_known_tokens(config: TransformerConfig) -> TransformerConfig:
     def known(token: int | None) -> bool:
         return token is not None and 0 <= token < config.vocab_size
 
-    roles = {role: getattr(config, role) for role in TOKENS}
-    absent = {role: None for role, token in roles.items() if not known(token)}
-    more_eos, banned = (
-        tuple(filter(known, ids)) for ids in (config.more_eos_ids, config.banned_ids)
+    absent = {role: None for role in TOKENS if not known(getattr(config, role))}
+    generation = config.generation
+    return config.replace(
+        **absent,
+        generation=GenerationConfig(
+            tuple(filter(known, generation.eos_ids)),
+            generation.forced_first_id if known(generation.forced_first_id) else None,
+            tuple(filter(known, generation.banned_ids)),
+        ),
     )
-    return config.replace(**absent, more_eos_ids=more_eos, banned_ids=banned)

@@ -146,7 +146,11 @@ def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any
         words = {one["id"]: one["content"] for one in added}
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{TOKENIZER} to be written is not one of a tokenizer.") from error
-    ids = {"pad_token": config.pad_id, "bos_token": config.bos_id, "eos_token": config.eos_id}
+    ids = {
+        "pad_token": config.pad_id,
+        "bos_token": config.bos_id,
+        "eos_token": next(iter(config.generation.eos_ids), None),
+    }
     named = {name: words[i] for name, i in ids.items() if i in words}
     longest = {"model_max_length": config.max_len}
     return {"tokenizer_class": "PreTrainedTokenizerFast"} | longest | named

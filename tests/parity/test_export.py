@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from explorer.text import word_tokenizer
-from models.config import TransformerConfig
+from models.config import GenerationConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.shape import shape
 from models.loading.checkpoint import CheckpointError, load_checkpoint
@@ -143,7 +143,7 @@ def test_a_trained_model_goes_out_with_its_tokenizer(
         vocab_size=tokenizer.vocab_size,
         pad_id=tokenizer.pad_id,
         bos_id=tokenizer.bos_id,
-        eos_id=tokenizer.eos_id,
+        generation=GenerationConfig.ending_with(tokenizer.eos_id),
     )
     model = Transformer(config)
     ids = torch.tensor([tokenizer.ids("ab cd efg h ab"), tokenizer.ids("h h ab efg cd")])

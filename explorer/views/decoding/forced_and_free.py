@@ -62,7 +62,7 @@ def show() -> Callable[[], str] | None:
     if len(cut) < len(target):
         st.caption(f"The first {MOST_WRITTEN} steps are shown, {len(target) - len(cut):,} are not.")
     widgets.notes(run_text(opened, text).notes)
-    has_first = bool(start.source) and opened.config.first_id is not None
+    has_first = bool(start.source) and opened.config.generation.forced_first_id is not None
     return partial(snippets.forcing, start, session.folder(), cut, given, has_first)
 
 

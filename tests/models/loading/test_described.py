@@ -120,6 +120,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4}}, "_freq"),
     ("llama", {"rope_scaling": {"type": "yarn", "factor": 1e300}}, "must be between"),
     ("electra", {}, "electra is not supported"),
+    ("vit", {"patch_size": 16}, "vit is not supported"),
 ]
 
 

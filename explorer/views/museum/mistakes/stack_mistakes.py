@@ -11,7 +11,7 @@ from models.attention import scaled_dot_product_attention
 from models.block import Block, Residual, Surroundings
 from models.cache import BlockCache
 from models.config import RESIDUAL_NORMS, TransformerConfig
-from models.generation import beginning
+from models.generation import start_ids
 from models.masking import both, causal_mask
 from models.tap import NO_TAP, Tap
 from models.transformer import Transformer
@@ -85,7 +85,7 @@ class NeverAppends(Transformer):
             raise RuntimeError(
                 f"a Tensor with {len(source)} elements cannot be converted to Scalar"
             )
-        written = beginning(self, source)
+        written = start_ids(self, source)
         memory = self.encode(source)
         for _ in range(max_length):
             last = self.decode(written[:, -1:], memory)[:, -1].argmax(-1)
