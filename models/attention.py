@@ -1,4 +1,4 @@
-"""Attention: every query looks at the keys and takes a weighted mean of their values.
+"""Attention: every query attends to the keys and takes a weighted mean of their values.
 
 Shapes: b batch, h heads, g heads of the keys and values (h, or fewer when they are
 grouped), q queries, k keys, d width of one head, D width of the model.
@@ -27,7 +27,7 @@ def attention_scores(
     scale: float,
     cap: float | None = None,
 ) -> Float[Tensor, "b h q k"]:
-    """q·k × scale for every pair, bent to stay between ± `cap`. Cost grows with b · h · q · k · d.
+    """q·k × scale for every pair, soft-capped to ± `cap`. Cost grows with b · h · q · k · d.
 
     Source of the cap: Gemma 2 (Gemma Team 2024), section 2.
     """
@@ -38,11 +38,11 @@ def attention_scores(
 def attention_weights(
     scores: Float[Tensor, "b h q k"], mask: Mask | None = None, bias: Bias | None = None
 ) -> Float[Tensor, "b h q k"]:
-    """Softmax of the scores over the keys that may be seen; a row that may see none is all zeros.
+    """Softmax of the scores over the keys that are not masked; all zeros where every key is.
 
     Masked scores become the lowest finite number, not −∞, so that an all-masked row
-    stays free of NaN, forward and backward, until the last line makes it zero. Where a
-    row sees something, the softmax of what it may not see is exactly zero.
+    stays free of NaN, forward and backward, until the last line makes it zero. In any
+    other row the softmax of a masked score is exactly zero.
     """
     if bias is not None:
         scores = scores + bias
@@ -51,8 +51,8 @@ def attention_weights(
     lowest = torch.finfo(scores.dtype).min
     weights = scores.where(mask, lowest).softmax(-1)
     # What `any` says, which takes longer than the softmax: bytes have a quick maximum.
-    sees_something = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
-    return weights if sees_something.all() else weights * sees_something
+    has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
+    return weights if has_key.all() else weights * has_key
 
 
 def repeat_groups(x: Float[Tensor, "b g k d"], n_heads: int) -> Float[Tensor, "b h k d"]:
@@ -149,14 +149,22 @@ class MultiHeadAttention(nn.Module):
         k, v = self.keys_and_values(x, memory, rotate, cache)
         q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
         mask, bias = show_mask_and_bias(mask, bias, q, k, tap)
-        if tap.wants("scores") or tap.wants("weights") or self.cap is not None:
-            head_out, _ = scaled_dot_product_attention(
-                q, k, v, mask, bias, self.scale, self.cap, tap
-            )
-        else:
-            head_out = fused_attention(q, k, v, mask, bias, self.scale)
-        head_out = tap("head_out", head_out)
+        head_out = tap("head_out", self.attend(q, k, v, mask, bias, tap))
         return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
+
+    def attend(
+        self,
+        q: Float[Tensor, "b h q d"],
+        k: Float[Tensor, "b g k d"],
+        v: Float[Tensor, "b g k d"],
+        mask: Mask | None,
+        bias: Bias | None,
+        tap: Tap,
+    ) -> Float[Tensor, "b h q d"]:
+        """The weighted mean of the values, by the fused kernel unless the tap wants the weights."""
+        if tap.wants("scores") or tap.wants("weights") or self.cap is not None:
+            return scaled_dot_product_attention(q, k, v, mask, bias, self.scale, self.cap, tap)[0]
+        return fused_attention(q, k, v, mask, bias, self.scale)
 
     def keys_and_values(
         self,
@@ -165,11 +173,11 @@ class MultiHeadAttention(nn.Module):
         rotate: Rotation | None,
         cache: LayerCache | None,
     ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
-        """Keys and values of everything to look at, the earlier ones from the cache."""
+        """Keys and values of all tokens that can be attended to, earlier ones from the cache."""
         if memory is not None and cache is not None and cache.length:
-            return cache.read()  # the memory does not change while the decoder writes
-        looked_at = x if memory is None else memory
-        k, v = self.k_norm(self.split(self.k_proj(looked_at))), self.split(self.v_proj(looked_at))
+            return cache.read()  # the memory stays the same from token to token
+        source = x if memory is None else memory
+        k, v = self.k_norm(self.split(self.k_proj(source))), self.split(self.v_proj(source))
         k = k if rotate is None else rotate(k)
         return (k, v) if cache is None else cache.append(k, v)
 
@@ -180,7 +188,7 @@ class MultiHeadAttention(nn.Module):
 def show_mask_and_bias(
     mask: Mask | None, bias: Bias | None, q: Tensor, k: Tensor, tap: Tap
 ) -> tuple[Mask | None, Bias | None]:
-    """Mask and bias as the tap leaves them; one that is absent is shown as what it stands for."""
+    """Mask and bias as the tap returns them; an absent one is shown as all True or all zeros."""
     shape = (1, 1, q.shape[2], k.shape[2])
     if tap.wants("mask"):
         everything = q.new_ones((), dtype=torch.bool).expand(shape)  # a view: one byte

@@ -1,4 +1,4 @@
-"""One layer of a stack: attention, a look at the source where there is one, feed-forward."""
+"""One block of a stack: attention and feed-forward, each with a residual connection and norms."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from models.attention import Bias, Mask, MultiHeadAttention
 from models.cache import BlockCache
 from models.config import TransformerConfig
 from models.feed_forward import FeedForward
-from models.normalization import NORMS
+from models.normalization import build_norm
 from models.positional import Rotation
 from models.tap import NO_TAP, Tap
 
 
 @dataclass(frozen=True, eq=False)
-class Surroundings:
-    """What every block of a stack shares in one pass.
+class StackContext:
+    """What all blocks of a stack share in one forward pass.
 
     `masks` has one mask per window that occurs in the stack.
     """
@@ -43,9 +43,9 @@ class Residual(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.norms = config.residual_norms
-        self.norm = NORMS[config.norm](config.d_model, config.norm_eps)
+        self.norm = build_norm(config)
         if self.norms.output is not None:
-            self.out_norm = NORMS[config.norm](config.d_model, config.norm_eps)
+            self.out_norm = build_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
@@ -97,9 +97,9 @@ def build_attention(config: TransformerConfig) -> MultiHeadAttention:
 
 
 class Block(nn.Module):
-    """Self-attention, cross-attention where there is a memory to look at, feed-forward.
+    """Self-attention, cross-attention where there is a memory to attend to, feed-forward.
 
-    `window` is how far self-attention looks back. In a parallel block the feed-forward
+    `window` is how many keys self-attention attends to. In a parallel block the feed-forward
     layer reads what self-attention reads (GPT-J, Wang and Komatsuzaki 2021).
     """
 
@@ -107,12 +107,14 @@ class Block(nn.Module):
         super().__init__()
         self.window = window
         self.parallel = config.parallel
+        self.has_cross = cross
+        self.has_mlp = config.d_ff > 0
         self.self_attn = build_attention(config)
         self.self_residual = Residual(config)
-        if cross:
+        if self.has_cross:
             self.cross_attn = build_attention(config)
             self.cross_residual = Residual(config)
-        if config.d_ff:
+        if self.has_mlp:
             self.mlp = FeedForward(
                 config.d_model,
                 config.d_ff,
@@ -124,38 +126,44 @@ class Block(nn.Module):
             self.mlp_residual = Residual(config)
             if config.shared_norm:
                 self.mlp_residual.norm = self.self_residual.norm
-        self.has_cross = cross
-        self.has_mlp = config.d_ff > 0
 
     def forward(
         self,
         x: Float[Tensor, "b t d"],
-        around: Surroundings,
+        shared: StackContext,
         cache: BlockCache | None = None,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "b t d"]:
-        def look_at_each_other(x: Tensor) -> Tensor:
-            past = None if cache is None else cache.self_attn
-            mask, scope = around.masks[self.window], tap.at("self_attn")
-            return self.self_attn(x, None, mask, around.bias, around.rotate, past, scope)
-
-        def look_at_memory(x: Tensor) -> Tensor:
-            seen = None if cache is None else cache.cross_attn
-            scope = tap.at("cross_attn")
-            return self.cross_attn(x, around.memory, around.memory_mask, cache=seen, tap=scope)
-
+        """The residual stream after the block."""
         x = before = tap("resid_pre", x)
-        x = tap("resid_mid", self.self_residual(x, look_at_each_other))
-        if self.has_cross:
-            x = tap("resid_cross", self.cross_residual(x, look_at_memory))
+        x = self.attend(x, shared, cache, tap)
         if self.has_mlp:
             reads = before if self.parallel else None
             x = self.mlp_residual(x, lambda x: self.mlp(x, tap.at("mlp")), reads)
         return tap("resid_post", x)
 
+    def attend(
+        self, x: Float[Tensor, "b t d"], shared: StackContext, cache: BlockCache | None, tap: Tap
+    ) -> Float[Tensor, "b t d"]:
+        """The residual stream after self-attention and cross-attention."""
+
+        def self_attention(x: Tensor) -> Tensor:
+            past, mask = None if cache is None else cache.self_attn, shared.masks[self.window]
+            scope = tap.at("self_attn")
+            return self.self_attn(x, None, mask, shared.bias, shared.rotate, past, scope)
+
+        def cross_attention(x: Tensor) -> Tensor:
+            past, scope = None if cache is None else cache.cross_attn, tap.at("cross_attn")
+            return self.cross_attn(x, shared.memory, shared.memory_mask, cache=past, tap=scope)
+
+        x = tap("resid_mid", self.self_residual(x, self_attention))
+        if self.has_cross:
+            x = tap("resid_cross", self.cross_residual(x, cross_attention))
+        return x
+
     def remember(
         self, x: Float[Tensor, "b t d"], rotate: Rotation | None, cache: BlockCache
     ) -> None:
-        """Keys and values of these tokens into the cache: all that later ones need of them."""
+        """Append the keys and values of these tokens to the cache: all that later ones need."""
         reads = self.self_residual.read(x)
-        self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)  # which appends them
+        self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from models.config import TransformerConfig
 from models.feed_forward import ACTIVATION_FUNCTIONS
-from models.normalization import NORMS
+from models.normalization import build_norm
 
 
 class LanguageModelHead(nn.Module):
@@ -47,7 +47,7 @@ class MaskedTransform(nn.Module):
         super().__init__()
         self.proj = nn.Linear(config.d_model, config.d_model)
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
-        self.norm = NORMS[config.norm](config.d_model, config.norm_eps)
+        self.norm = build_norm(config)
 
     def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
         return self.norm(self.activation(self.proj(x)))

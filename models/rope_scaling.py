@@ -1,4 +1,4 @@
-"""Rotary frequencies stretched for longer texts, picked by name in `SCALINGS`."""
+"""Scaling of rotary frequencies for texts longer than those of the training."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LARGEST_MAX_LEN = 1 << 24
 
 @dataclass(frozen=True)
 class RopeScaling(PlainData):
-    """How rotary frequencies are stretched for texts longer than the training's.
+    """How rotary frequencies are scaled; each kind is a function in `SCALINGS`.
 
     Sources: Extending Context Window by Positional Interpolation (Chen et al. 2023,
     linear); The Llama 3 Herd of Models (2024, llama3); YaRN (Peng et al. 2023).
@@ -50,15 +50,15 @@ class RopeScaling(PlainData):
 def linear(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
-    """Every position counts for less. Source: Chen et al. 2023, section 2.3."""
+    """All frequencies ÷ factor. Source: Chen et al. 2023, section 2.3."""
     return frequencies / scaling.factor
 
 
 def llama3(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
-    """Slow waves are stretched, fast ones kept, those between mixed. Source: Llama 3 (2024)."""
-    waves = scaling.original_len * frequencies / (2 * math.pi)  # in the training's length
+    """Low frequencies ÷ factor, high ones as they are, those between mixed. Source: Llama 3."""
+    waves = scaling.original_len * frequencies / (2 * math.pi)  # turns in the training's length
     low, high = scaling.low_freq_factor, scaling.high_freq_factor
     kept = ((waves - low) / (high - low)).clamp(0, 1)
     return (1 - kept) * frequencies / scaling.factor + kept * frequencies
@@ -67,7 +67,7 @@ def llama3(
 def yarn(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
-    """The same with a ramp over the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
+    """The same with a linear ramp over the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
     pairs = len(frequencies)
 
     def pair_of(turns: float) -> float:
@@ -84,16 +84,3 @@ def yarn(
 
 
 SCALINGS = {"linear": linear, "llama3": llama3, "yarn": yarn}
-
-
-def yarn_attention_factor(
-    factor: float, mscale: float | None = None, mscale_all_dim: float | None = None
-) -> float:
-    """What cosines and sines are multiplied with: 0.1 ln(factor) + 1, or a quotient of two such."""
-
-    def stretch(by: float) -> float:
-        return 1.0 if factor <= 1 else 0.1 * by * math.log(factor) + 1.0
-
-    if mscale and mscale_all_dim:
-        return stretch(mscale) / stretch(mscale_all_dim)
-    return stretch(1.0)

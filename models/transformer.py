@@ -8,14 +8,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from models.block import Block, Surroundings
+from models.block import Block, StackContext
 from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.heads import ClassifierHead, LanguageModelHead
 from models.initialization import initialize, skipping_initialization
 from models.masking import both, causal_mask, keep_of, padding_mask, token_positions, window_mask
-from models.normalization import NORMS
-from models.positional import POSITIONS
+from models.normalization import build_norm
+from models.positional import build_positions
 from models.presets import paper
 from models.tap import NO_TAP, Tap
 
@@ -35,22 +35,19 @@ class Stack(nn.Module):
     ) -> None:
         super().__init__()
 
-        def norm(wanted: bool) -> nn.Module:
-            return NORMS[config.norm](config.d_model, config.norm_eps) if wanted else nn.Identity()
-
         self.causal = causal
         self.count_padding = config.count_padding
         self.embedding = embedding
         self.embedding_scale = config.d_model**0.5 if config.scale_embedding else 1.0
-        self.positions = POSITIONS[config.positions](config, causal)
+        self.positions = build_positions(config, causal)
         segments = config.n_segments
         self.segments = nn.Embedding(segments, config.d_model) if segments else None
-        self.embedding_norm = norm(config.embedding_norm)
+        self.embedding_norm = build_norm(config) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         windows = [config.window(i) for i in range(n_layers)]
         self.windows = frozenset(windows)
         self.blocks = nn.ModuleList(Block(config, cross, window) for window in windows)
-        self.norm = norm(config.final_norm)
+        self.norm = build_norm(config) if config.final_norm else nn.Identity()
 
     def forward(
         self,
@@ -81,7 +78,7 @@ class Stack(nn.Module):
                 segments = x.new_zeros(x.shape[:2], dtype=torch.long)
             x = x + tap("segment_embed", self.segments(segments))
         x = self.dropout(self.embedding_norm(x))
-        around = Surroundings(
+        shared = StackContext(
             masks=self.self_masks(x, past, keep),
             bias=self.positions.bias(here, everywhere),
             rotate=self.positions.rotation(here),
@@ -89,7 +86,7 @@ class Stack(nn.Module):
             memory_mask=None if memory_keep is None else padding_mask(memory_keep),
         )
         for i, block in enumerate(self.blocks):
-            x = block(x, around, None if cache is None else cache.blocks[i], tap.at(str(i)))
+            x = block(x, shared, None if cache is None else cache.blocks[i], tap.at(str(i)))
         return tap("final", self.norm(x))
 
     def self_masks(

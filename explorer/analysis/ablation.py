@@ -17,7 +17,7 @@ from torch import Tensor
 
 from explorer.catalog.attention_parts import site
 from models import Transformer
-from models.block import Block, Surroundings
+from models.block import Block, StackContext
 from models.cache import BlockCache
 from models.heads import LanguageModelHead
 from models.interventions import AblateHeads, Edit, PatchHeads
@@ -223,12 +223,12 @@ class _Middle:
         normed: Tensor = self.stack.norm(x)
         return normed
 
-    def around(self, x: Tensor, past: int = 0) -> Surroundings:
+    def around(self, x: Tensor, past: int = 0) -> StackContext:
         """What these tokens, which follow so many, see before any edit, which a tap makes again."""
         seen = past + x.shape[1]
         here, positions = self.here[..., past:seen], self.stack.positions
         keep = None if self.keep is None else self.keep[:, :seen]
-        return Surroundings(
+        return StackContext(
             masks=self.stack.self_masks(x, past, keep),
             bias=positions.bias(here, self.here[..., :seen]),
             rotate=positions.rotation(here),
@@ -239,7 +239,7 @@ class _Middle:
         self,
         layer: int,
         x: Tensor,
-        around: Surroundings,
+        around: StackContext,
         tap: Tap = NO_TAP,
         cache: BlockCache | None = None,
     ) -> Tensor:

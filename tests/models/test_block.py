@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from models.block import Block, Surroundings
+from models.block import Block, StackContext
 from models.normalization import LayerNorm, RMSNorm
 from models.trace import Recorder
 from tests.models.building import SMALL, shake
@@ -24,7 +24,7 @@ def test_the_norm_of_zeros_has_finite_gradients() -> None:
 
 def test_the_stream_passes_every_site_in_order() -> None:
     block, tap = shake(Block(SMALL, cross=True)), Recorder()
-    out = block(X, Surroundings(memory=MEMORY), tap=tap)
+    out = block(X, StackContext(memory=MEMORY), tap=tap)
     values = tap.values
     stream = X + values["self_attn.out"]
     assert torch.equal(values["resid_pre"], X)

@@ -10,16 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from explorer.analysis.position_experiments import barely_moving, doubled_sinusoids, spread_at
 from explorer.views.museum import document_numbers, paired_training
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import four_fills
-from explorer.views.museum.mistakes.leaf_copy import copied
+from explorer.views.museum.mistakes.model_copy import copied
 from explorer.views.museum.mistakes.output_mistakes import lowest_loss
-from explorer.views.museum.mistakes.position_mistakes import (
-    barely_moving,
-    doubled_sinusoids,
-    spread_at,
-)
 from models import Transformer, TransformerConfig
 from models.config import KINDS, GenerationConfig
 from models.generation import start_ids

@@ -7,14 +7,18 @@ from collections.abc import Callable
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.position_experiments import DOCUMENT, Measured, right_and_doubled
+from explorer.analysis.position_experiments import (
+    DOCUMENT,
+    STILL,
+    Measured,
+    right_and_doubled,
+)
 from explorer.app import session
 from explorer.app.controls import one_of
 from explorer.catalog.entries import Opened
 from explorer.components import matrix
 from explorer.snippets import positions_code as snippets
 from explorer.text.number_format import spread
-from explorer.views.museum.mistakes.position_mistakes import STILL
 from explorer.views.shared import tables, widgets
 
 STRIP, SQUARE = 230, 400
