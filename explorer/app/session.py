@@ -25,7 +25,7 @@ from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError
 from explorer.text.literal import literal
 from models import TransformerConfig
-from models.loading.described import OURS
+from models.loading.folder_config import OURS
 
 Made = TypeVar("Made")
 TEXT_LIMIT = 2_000

@@ -27,8 +27,8 @@ from explorer.tasks import GIVEN, TASKS, Task
 from explorer.text import AnyTokenizer, TextError
 from models import Transformer, TransformerConfig, load_checkpoint
 from models.loading.checkpoint import Checkpoint, CheckpointError, peek
-from models.loading.contents import check, inspect
-from models.loading.described import OURS
+from models.loading.folder_config import OURS
+from models.loading.inspection import check, inspect
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN_FIRST = (

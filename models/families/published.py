@@ -31,14 +31,14 @@ HEADS = {
 """Ends of the class names that say which head a file has; all others have none of ours."""
 MOST_CLASSES = 100_000
 MOST_BANNED = 10_000
-WRITING = (
+GENERATION_SETTINGS = (
     "eos_token_id",
     "decoder_start_token_id",
     "forced_bos_token_id",
     "bad_words_ids",
 )
-"""What generation_config.json may say otherwise, or alone."""
-UNFOLLOWED: Mapping[str, Any] = {
+"""Settings that generation_config.json may have instead of, or against, config.json."""
+UNSUPPORTED_SETTINGS: Mapping[str, Any] = {
     "num_beams": 1,
     "repetition_penalty": 1.0,
     "no_repeat_ngram_size": 0,
@@ -49,7 +49,7 @@ UNFOLLOWED: Mapping[str, Any] = {
     "begin_suppress_tokens": [],
     "forced_eos_token_id": None,
 }
-"""What else may be said of writing and is not done here, with the value that asks for nothing."""
+"""Settings of generation that are not supported, with the value that has no effect."""
 
 
 class Published:
@@ -177,10 +177,10 @@ class Published:
         return tuple(alone)
 
     def unfollowed(self) -> tuple[str, ...]:
-        """The settings of writing that ask for what is not done here."""
+        """The settings of generation that are not supported and have an effect."""
         names = [
             name
-            for name, nothing in UNFOLLOWED.items()
+            for name, nothing in UNSUPPORTED_SETTINGS.items()
             if self.values.get(name) not in (None, nothing)
         ]
         words = self.values.get("bad_words_ids")

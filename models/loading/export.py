@@ -1,7 +1,7 @@
-"""Out again: a model of ours that has the shape of a published family as one of its folders.
+"""Export: a model of ours as a folder of a published family that computes the same.
 
 A family fits when the config.json that it would write, read again, describes the same
-pass. Its table of names then says which of our weights every tensor of theirs holds.
+forward pass. Its table of names then says which of our weights every tensor of theirs holds.
 """
 
 import json
