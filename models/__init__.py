@@ -4,7 +4,7 @@ To be read in this order:
 
 1. `plain`, `config`, `rope_scaling`: a model as plain frozen data, and why a combination is none
 2. `tap`: how every module shows its values to whoever watches or edits a forward pass
-3. `masking`: which key a query may attend to
+3. `shapes`, `masking`: the tensors between modules; which key a query may attend to
 4. `positional`: where a token stands, in six schemes
 5. `normalization`, `feed_forward`: the layers that treat every position alike
 6. `cache`: keys and values of earlier tokens

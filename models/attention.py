@@ -9,24 +9,17 @@ import math
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from models.cache import LayerCache
 from models.normalization import RMSNorm
 from models.positional import Rotation
+from models.shapes import Bias, Keys, Mask, Queries, Scores
 from models.tap import NO_TAP, Tap
 
-Mask = Bool[Tensor, "#b #h #q #k"]
-Bias = Float[Tensor, "#b #h #q #k"]
 
-
-def attention_scores(
-    q: Float[Tensor, "b h q d"],
-    k: Float[Tensor, "b g k d"],
-    scale: float,
-    cap: float | None = None,
-) -> Float[Tensor, "b h q k"]:
+def attention_scores(q: Queries, k: Keys, scale: float, cap: float | None = None) -> Scores:
     """q·k × scale for every pair, soft-capped to ± `cap`. Cost grows with b · h · q · k · d.
 
     Source of the cap: Gemma 2 (Gemma Team 2024), section 2.
@@ -35,9 +28,7 @@ def attention_scores(
     return scores if cap is None else cap * (scores / cap).tanh()
 
 
-def attention_weights(
-    scores: Float[Tensor, "b h q k"], mask: Mask | None = None, bias: Bias | None = None
-) -> Float[Tensor, "b h q k"]:
+def attention_weights(scores: Scores, mask: Mask | None = None, bias: Bias | None = None) -> Scores:
     """Softmax of the scores over the keys that are not masked; all zeros where every key is.
 
     Masked scores become the lowest finite number, not −∞, so that an all-masked row
@@ -55,22 +46,22 @@ def attention_weights(
     return weights if has_key.all() else weights * has_key
 
 
-def repeat_groups(x: Float[Tensor, "b g k d"], n_heads: int) -> Float[Tensor, "b h k d"]:
+def repeat_groups(x: Keys, n_heads: int) -> Float[Tensor, "b h k d"]:
     """One copy of the grouped keys (or values) for every head that shares them."""
     groups = x.shape[1]
     return x if groups == n_heads else x.repeat_interleave(n_heads // groups, dim=1)
 
 
 def scaled_dot_product_attention(
-    q: Float[Tensor, "b h q d"],
-    k: Float[Tensor, "b g k d"],
-    v: Float[Tensor, "b g k d"],
+    q: Queries,
+    k: Keys,
+    v: Keys,
     mask: Mask | None = None,
     bias: Bias | None = None,
     scale: float | None = None,
     cap: float | None = None,
     tap: Tap = NO_TAP,
-) -> tuple[Float[Tensor, "b h q d"], Float[Tensor, "b h q k"]]:
+) -> tuple[Queries, Scores]:
     """softmax(QKᵀ / √d + bias) V and the weights themselves, every step shown to the tap.
 
     Memory grows with h · q · k. Source: Attention Is All You Need, equation 1.
@@ -82,13 +73,13 @@ def scaled_dot_product_attention(
 
 
 def fused_attention(
-    q: Float[Tensor, "b h q d"],
-    k: Float[Tensor, "b g k d"],
-    v: Float[Tensor, "b g k d"],
+    q: Queries,
+    k: Keys,
+    v: Keys,
     mask: Mask | None = None,
     bias: Bias | None = None,
     scale: float | None = None,
-) -> Float[Tensor, "b h q d"]:
+) -> Queries:
     """The same by torch's fused kernel, which never holds the weights."""
     if bias is not None:
         bias = bias.to(q.dtype)
@@ -153,26 +144,16 @@ class MultiHeadAttention(nn.Module):
         return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
 
     def attend(
-        self,
-        q: Float[Tensor, "b h q d"],
-        k: Float[Tensor, "b g k d"],
-        v: Float[Tensor, "b g k d"],
-        mask: Mask | None,
-        bias: Bias | None,
-        tap: Tap,
-    ) -> Float[Tensor, "b h q d"]:
+        self, q: Queries, k: Keys, v: Keys, mask: Mask | None, bias: Bias | None, tap: Tap
+    ) -> Queries:
         """The weighted mean of the values, by the fused kernel unless the tap wants the weights."""
         if tap.wants("scores") or tap.wants("weights") or self.cap is not None:
             return scaled_dot_product_attention(q, k, v, mask, bias, self.scale, self.cap, tap)[0]
         return fused_attention(q, k, v, mask, bias, self.scale)
 
     def keys_and_values(
-        self,
-        x: Tensor,
-        memory: Tensor | None,
-        rotate: Rotation | None,
-        cache: LayerCache | None,
-    ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
+        self, x: Tensor, memory: Tensor | None, rotate: Rotation | None, cache: LayerCache | None
+    ) -> tuple[Keys, Keys]:
         """Keys and values of all tokens that can be attended to, earlier ones from the cache."""
         if memory is not None and cache is not None and cache.length:
             return cache.read()  # the memory stays the same from token to token

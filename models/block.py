@@ -3,15 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor, nn
 
-from models.attention import Bias, Mask, MultiHeadAttention
+from models.attention import MultiHeadAttention
 from models.cache import BlockCache
 from models.config import TransformerConfig
 from models.feed_forward import FeedForward
 from models.normalization import build_norm
 from models.positional import Rotation
+from models.shapes import Bias, Mask, Memory, Stream
 from models.tap import NO_TAP, Tap
 
 
@@ -25,7 +26,7 @@ class StackContext:
     masks: Mapping[int, Mask | None] = field(default_factory=lambda: {0: None})
     bias: Bias | None = None
     rotate: Rotation | None = None
-    memory: Float[Tensor, "b s d"] | None = None
+    memory: Memory | None = None
     memory_mask: Bool[Tensor, "#b 1 1 s"] | None = None
 
 
@@ -49,20 +50,15 @@ class Residual(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self,
-        x: Float[Tensor, "b t d"],
-        sub_layer: Callable[[Tensor], Tensor],
-        reads: Float[Tensor, "b t d"] | None = None,
-    ) -> Float[Tensor, "b t d"]:
+        self, x: Stream, sub_layer: Callable[[Tensor], Tensor], reads: Stream | None = None
+    ) -> Stream:
         return self.write(x, sub_layer(self.read(x if reads is None else reads)))
 
-    def read(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+    def read(self, x: Stream) -> Stream:
         """What the sub-layer is given of the residual stream."""
         return self.input_norm(x)
 
-    def write(
-        self, x: Float[Tensor, "b t d"], out: Float[Tensor, "b t d"]
-    ) -> Float[Tensor, "b t d"]:
+    def write(self, x: Stream, out: Stream) -> Stream:
         """The residual stream after the sub-layer's output is added to it."""
         return self.sum_norm(x + self.dropout(self.output_norm(out)))
 
@@ -128,12 +124,8 @@ class Block(nn.Module):
                 self.mlp_residual.norm = self.self_residual.norm
 
     def forward(
-        self,
-        x: Float[Tensor, "b t d"],
-        shared: StackContext,
-        cache: BlockCache | None = None,
-        tap: Tap = NO_TAP,
-    ) -> Float[Tensor, "b t d"]:
+        self, x: Stream, shared: StackContext, cache: BlockCache | None = None, tap: Tap = NO_TAP
+    ) -> Stream:
         """The residual stream after the block."""
         x = before = tap("resid_pre", x)
         x = self.attend(x, shared, cache, tap)
@@ -142,9 +134,7 @@ class Block(nn.Module):
             x = self.mlp_residual(x, lambda x: self.mlp(x, tap.at("mlp")), reads)
         return tap("resid_post", x)
 
-    def attend(
-        self, x: Float[Tensor, "b t d"], shared: StackContext, cache: BlockCache | None, tap: Tap
-    ) -> Float[Tensor, "b t d"]:
+    def attend(self, x: Stream, shared: StackContext, cache: BlockCache | None, tap: Tap) -> Stream:
         """The residual stream after self-attention and cross-attention."""
 
         def self_attention(x: Tensor) -> Tensor:
@@ -161,9 +151,7 @@ class Block(nn.Module):
             x = tap("resid_cross", self.cross_residual(x, cross_attention))
         return x
 
-    def remember(
-        self, x: Float[Tensor, "b t d"], rotate: Rotation | None, cache: BlockCache
-    ) -> None:
+    def remember(self, x: Stream, rotate: Rotation | None, cache: BlockCache) -> None:
         """Append the keys and values of these tokens to the cache: all that later ones need."""
         reads = self.self_residual.read(x)
         self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from models.config import TransformerConfig
 from models.feed_forward import ACTIVATION_FUNCTIONS
 from models.normalization import build_norm
+from models.shapes import Stream
 
 
 class LanguageModelHead(nn.Module):
@@ -28,9 +29,7 @@ class LanguageModelHead(nn.Module):
         self.weight = None if tied else nn.Parameter(torch.empty(shape))
         self.bias = nn.Parameter(torch.empty(config.vocab_size)) if config.has_head_bias else None
 
-    def forward(
-        self, x: Float[Tensor, "b t d"], embedding: Float[Tensor, "v d"]
-    ) -> Float[Tensor, "b t v"]:
+    def forward(self, x: Stream, embedding: Float[Tensor, "v d"]) -> Float[Tensor, "b t v"]:
         x = self.transform(x)
         x = x if self.scale == 1 else x * self.scale
         words = embedding if self.weight is None else self.weight
@@ -49,7 +48,7 @@ class MaskedTransform(nn.Module):
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
         self.norm = build_norm(config)
 
-    def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+    def forward(self, x: Stream) -> Stream:
         return self.norm(self.activation(self.proj(x)))
 
 
@@ -65,32 +64,28 @@ class ClassifierHead(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.out = nn.Linear(width or config.d_model, config.n_classes, config.classifier_bias)
 
-    def forward(
-        self, x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None = None
-    ) -> Float[Tensor, "b c"]:
+    def forward(self, x: Stream, keep: Bool[Tensor, "b t"] | None = None) -> Float[Tensor, "b c"]:
         pooled = self.pooling(x, keep)
         if self.hidden is not None:
             pooled = self.activation(self.hidden(pooled))
         return self.out(self.dropout(pooled))
 
 
-def first_kept(x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
+def first_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
     """The first real token, wherever the padding is."""
     if keep is None:
         return x[:, 0]
     return x[torch.arange(len(x), device=x.device), keep.int().argmax(-1)]
 
 
-def last_kept(x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
+def last_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
     """The last real token, wherever the padding is."""
     if keep is None:
         return x[:, -1]
     return first_kept(x.flip(1), keep.flip(1))
 
 
-def mean_of_kept(
-    x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None
-) -> Float[Tensor, "b d"]:
+def mean_of_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
     """The mean over real tokens; zeros where there is none."""
     if keep is None:
         return x.mean(1)

@@ -49,10 +49,7 @@ class Positions(nn.Module):
         return None
 
     def bias(
-        self,
-        queries: Int[Tensor, "*q"],
-        keys: Int[Tensor, "*k"],
-        heads: slice = slice(None),
+        self, queries: Int[Tensor, "*q"], keys: Int[Tensor, "*k"], heads: slice = slice(None)
     ) -> Float[Tensor, "#b h q k"] | None:
         """What is added to the scores of `heads`, by the distance of query and key."""
         return None
@@ -189,10 +186,7 @@ class RelativePositions(Positions):
         return ahead + torch.where(distances < near, distances, far.clamp(max=side - 1))
 
     def bias(
-        self,
-        queries: Int[Tensor, "*q"],
-        keys: Int[Tensor, "*k"],
-        heads: slice = slice(None),
+        self, queries: Int[Tensor, "*q"], keys: Int[Tensor, "*k"], heads: slice = slice(None)
     ) -> Float[Tensor, "#b h q k"]:
         offsets = keys[..., None, :] - queries[..., :, None]  # (q, k) or (b, q, k)
         offsets = offsets[None] if offsets.dim() == 2 else offsets
@@ -217,10 +211,7 @@ class AlibiPositions(Positions):
         return torch.tensor((slopes + between)[: self.n_heads])
 
     def bias(
-        self,
-        queries: Int[Tensor, "*q"],
-        keys: Int[Tensor, "*k"],
-        heads: slice = slice(None),
+        self, queries: Int[Tensor, "*q"], keys: Int[Tensor, "*k"], heads: slice = slice(None)
     ) -> Float[Tensor, "#b h q k"]:
         distances = (queries[..., :, None] - keys[..., None, :]).abs()  # (q, k) or (b, q, k)
         distances = distances[None, None] if distances.dim() == 2 else distances[:, None]

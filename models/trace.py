@@ -17,6 +17,7 @@ from torch import Tensor
 
 from models.attention import attention_scores, attention_weights, repeat_groups
 from models.interventions import Edit, EditError
+from models.shapes import Scores
 from models.tap import Tap
 from models.transformer import EVERYWHERE, Stack, Transformer, evaluating
 
@@ -115,15 +116,11 @@ class Trace:
         why = f"could be {' or '.join(ends[:4])}" if ends else "was not recorded in this pass"
         raise KeyError(f"{site} {why}.")
 
-    def scores(
-        self, attention: str, head: int | None = None
-    ) -> Float[Tensor, "b h q k"] | Float[Tensor, "b q k"]:
+    def scores(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
         """QKᵀ/√d before bias and mask, at for example `decoder.0.self_attn`; of one head or all."""
         return self._one_or_all(attention, head, self._scores)
 
-    def weights(
-        self, attention: str, head: int | None = None
-    ) -> Float[Tensor, "b h q k"] | Float[Tensor, "b q k"]:
+    def weights(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
         """Attention weights, of one head or all.
 
         Recorded, or derived from the kept q and k by the function that a watched pass uses.
@@ -154,7 +151,7 @@ class Trace:
             raise IndexError(f"{attention} has no head {head}: there are {n_heads}.")
         return compute(attention, slice(head, head + 1))[:, 0]
 
-    def _scores(self, attention: str, heads: slice) -> Float[Tensor, "b h q k"]:
+    def _scores(self, attention: str, heads: slice) -> Scores:
         if f"{attention}.scores" in self:
             return self[f"{attention}.scores"][:, heads]
         q, k = self[f"{attention}.q"], self[f"{attention}.k"]
@@ -162,7 +159,7 @@ class Trace:
         config = self.model.config
         return attention_scores(q[:, heads], k[:, heads], config.scale, config.attention_cap)
 
-    def _weights(self, attention: str, heads: slice) -> Float[Tensor, "b h q k"]:
+    def _weights(self, attention: str, heads: slice) -> Scores:
         if f"{attention}.weights" in self:
             return self[f"{attention}.weights"][:, heads]
         mask = self.mask(attention)

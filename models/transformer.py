@@ -17,6 +17,7 @@ from models.masking import both, causal_mask, keep_of, padding_mask, token_posit
 from models.normalization import build_norm
 from models.positional import build_positions
 from models.presets import paper
+from models.shapes import Ids, Keep, Memory, SourceKeep, Stream
 from models.tap import NO_TAP, Tap
 
 EVERYWHERE = slice(None)
@@ -51,14 +52,14 @@ class Stack(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "b t"],
-        keep: Bool[Tensor, "b k"] | None = None,
-        memory: Float[Tensor, "b s d"] | None = None,
-        memory_keep: Bool[Tensor, "b s"] | None = None,
+        ids: Ids,
+        keep: Keep | None = None,
+        memory: Memory | None = None,
+        memory_keep: SourceKeep | None = None,
         cache: KeyValueCache | None = None,
-        segments: Int[Tensor, "b t"] | None = None,
+        segments: Ids | None = None,
         tap: Tap = NO_TAP,
-    ) -> Float[Tensor, "b t d"]:
+    ) -> Stream:
         """The stream after the last block.
 
         `keep` covers the cached tokens too, so it may be longer than `ids`; without
@@ -90,7 +91,7 @@ class Stack(nn.Module):
         return tap("final", self.norm(x))
 
     def self_masks(
-        self, x: Float[Tensor, "b t d"], past: int, keep: Bool[Tensor, "b k"] | None
+        self, x: Stream, past: int, keep: Keep | None
     ) -> dict[int, Bool[Tensor, "#b 1 #q k"] | None]:
         """Who may look at whom, for every window that a block of this stack has."""
         shape = (x.shape[1], past + x.shape[1])
@@ -104,7 +105,7 @@ class Stack(nn.Module):
 
 
 def positions_of(
-    x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b k"] | None, past: int
+    x: Stream, keep: Keep | None, past: int
 ) -> tuple[Int[Tensor, "*t"], Int[Tensor, "*k"]]:
     """Positions of these tokens, and of all that can be looked at, cached ones included."""
     if keep is None:
@@ -165,10 +166,10 @@ class Transformer(nn.Module):
     def forward(
         self,
         ids: Int[Tensor, "b s"],
-        target: Int[Tensor, "b t"] | None = None,
+        target: Ids | None = None,
         *,
-        keep: Bool[Tensor, "b s"] | None = None,
-        source_keep: Bool[Tensor, "b s"] | None = None,
+        keep: SourceKeep | None = None,
+        source_keep: SourceKeep | None = None,
         target_keep: Bool[Tensor, "b t"] | None = None,
         segments: Int[Tensor, "b s"] | None = None,
         read_at: slice = EVERYWHERE,
@@ -200,11 +201,8 @@ class Transformer(nn.Module):
         return self.read(x, keep, read_at, tap)
 
     def encode(
-        self,
-        source: Int[Tensor, "b s"],
-        keep: Bool[Tensor, "b s"] | None = None,
-        tap: Tap = NO_TAP,
-    ) -> Float[Tensor, "b s d"]:
+        self, source: Int[Tensor, "b s"], keep: SourceKeep | None = None, tap: Tap = NO_TAP
+    ) -> Memory:
         """The memory: what the encoder makes of the source."""
         if self.encoder is None:
             raise ValueError("A decoder alone has nothing that encodes.")
@@ -212,10 +210,10 @@ class Transformer(nn.Module):
 
     def decode(
         self,
-        target: Int[Tensor, "b t"],
-        memory: Float[Tensor, "b s d"] | None = None,
-        memory_keep: Bool[Tensor, "b s"] | None = None,
-        keep: Bool[Tensor, "b k"] | None = None,
+        target: Ids,
+        memory: Memory | None = None,
+        memory_keep: SourceKeep | None = None,
+        keep: Keep | None = None,
         cache: KeyValueCache | None = None,
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
@@ -230,11 +228,7 @@ class Transformer(nn.Module):
         return self.read(x, keep, read_at, tap)
 
     def read(
-        self,
-        x: Float[Tensor, "b t d"],
-        keep: Bool[Tensor, "b k"] | None = None,
-        read_at: slice = EVERYWHERE,
-        tap: Tap = NO_TAP,
+        self, x: Stream, keep: Keep | None = None, read_at: slice = EVERYWHERE, tap: Tap = NO_TAP
     ) -> Float[Tensor, "..."]:
         """The head's answer to the last stream."""
         if isinstance(self.head, LanguageModelHead):
@@ -243,9 +237,7 @@ class Transformer(nn.Module):
             x = self.head(x, keep)
         return tap("logits", x)
 
-    def generate(
-        self, source: Int[Tensor, "b s"], max_length: int = 50, **how: Any
-    ) -> Int[Tensor, "b t"]:
+    def generate(self, source: Int[Tensor, "b s"], max_length: int = 50, **how: Any) -> Ids:
         """Ids the model writes: see `models.generation.generate` for the choices.
 
         An encoder-decoder answers with its target, start token first; a decoder with

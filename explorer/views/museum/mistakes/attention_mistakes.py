@@ -7,10 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from explorer.views.museum.mistakes.model_copy import copied, modules_of, uncached, with_mistake
-from models.attention import Bias, Mask, MultiHeadAttention, attention_scores, repeat_groups
+from models.attention import MultiHeadAttention, attention_scores, repeat_groups
 from models.cache import LayerCache
 from models.config import TransformerConfig
 from models.positional import Rotation
+from models.shapes import Bias, Mask
 from models.tap import NO_TAP, Tap
 from models.transformer import Transformer
 
