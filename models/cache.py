@@ -30,9 +30,7 @@ class LayerCache:
             raise LookupError("The cache is empty: run a pass with it first.")
         return self.keys.narrow(2, 0, self.length), self.values.narrow(2, 0, self.length)
 
-    def append(
-        self, k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]
-    ) -> tuple[Keys, Keys]:
+    def append(self, k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> tuple[Keys, Keys]:
         """Everything so far, these included. Memory grows with the tokens held."""
         self.keys = _extended(self.keys, k, self.length)
         self.values = _extended(self.values, v, self.length)

@@ -1,8 +1,8 @@
-"""The one description of a Transformer: what it is made of, as plain frozen data.
+"""The config of a Transformer: its sizes and choices, as plain frozen data.
 
 A config holds no tensors and building one has no effect on the world. It
-round-trips through JSON, refuses keys it does not know, and `fault()` says in
-words why a combination of values is no model.
+round-trips through JSON, refuses unknown keys, and `fault()` says in one sentence why a
+combination of values is no model.
 """
 
 from dataclasses import dataclass, fields
@@ -79,11 +79,10 @@ class GenerationConfig(PlainData):
 class TransformerConfig(PlainData):
     """Sizes and choices of one Transformer.
 
-    `vocab_size` is what the model writes (and, with one stack, also what it
-    reads); `src_vocab_size` is what the encoder of an encoder-decoder reads, or
-    None when both stacks share one vocabulary size. `d_ff` 0 leaves the
-    feed-forward layer out. Sizes that are None follow from the others, and the biases
-    `out_bias`, `mlp_bias`, `head_bias` from `bias`.
+    `vocab_size` counts the tokens of the output (and, with one stack, of the input);
+    `src_vocab_size` those that the encoder of an encoder-decoder reads, or None when both
+    stacks have one vocabulary size. `d_ff` 0 leaves the feed-forward layer out. Sizes that
+    are None follow from the others, and `out_bias`, `mlp_bias`, `head_bias` from `bias`.
     """
 
     kind: str = choice("decoder", KINDS)
@@ -168,7 +167,7 @@ class TransformerConfig(PlainData):
 
     @property
     def scale(self) -> float:
-        """What q·k is multiplied with."""
+        """The factor of q·k."""
         return self.head_width**-0.5 if self.attention_scale is None else self.attention_scale
 
     @property
@@ -176,7 +175,7 @@ class TransformerConfig(PlainData):
         return self.head_width if self.d_rotary is None else self.d_rotary
 
     def window(self, layer: int) -> int:
-        """How many keys a query of this layer may look back at, itself included; 0: all."""
+        """How many keys a query of this layer attends to at most, its own included; 0: all."""
         return self.windows[layer] if self.windows else 0
 
     @property

@@ -1,4 +1,4 @@
-"""What is read off the last stream: a token at every position, or one class for the text."""
+"""Output heads: logits of the vocabulary at every position, or of classes for the whole text."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,11 +11,11 @@ from models.shapes import Stream
 
 
 class LanguageModelHead(nn.Module):
-    """Scores every token of the vocabulary at every position.
+    """Logits of every token of the vocabulary at every position.
 
-    When it is tied it has no matrix of its own and uses the embedding's. The one of a
-    masked language model transforms the stream first (BERT, Devlin et al. 2018). A cap
-    keeps the scores between ± it (Gemma 2, 2024, section 2).
+    A tied head has no matrix of its own and uses the embedding's. That of a masked language
+    model transforms its input first (BERT, Devlin et al. 2018). A soft cap keeps the logits
+    between ± it (Gemma 2, 2024, section 2).
     Sources: Attention Is All You Need, section 3.4; Using the Output Embedding to
     Improve Language Models (Press and Wolf 2017).
     """
@@ -33,14 +33,14 @@ class LanguageModelHead(nn.Module):
         x = self.transform(x)
         x = x if self.scale == 1 else x * self.scale
         words = embedding if self.weight is None else self.weight
-        # Words × tokens, not tokens × words: the wide matrix first is up to a sixth faster.
+        # Vocabulary × tokens: the wide matrix first is up to a sixth faster.
         logits = (words @ x.flatten(0, 1).mT).mT.unflatten(0, x.shape[:2])
         logits = logits if self.bias is None else logits + self.bias
         return logits if self.cap is None else self.cap * (logits / self.cap).tanh()
 
 
 class MaskedTransform(nn.Module):
-    """One more layer before the words of a masked language model: linear, activation, norm."""
+    """The extra layer in the head of a masked language model: linear, activation, norm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class MaskedTransform(nn.Module):
 
 
 class ClassifierHead(nn.Module):
-    """Scores the classes from one token's stream, or from the mean of the real ones."""
+    """Logits of the classes, from the vector of one token or the mean over all real ones."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

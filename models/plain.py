@@ -1,4 +1,4 @@
-"""Settings as plain frozen data: a JSON round trip that refuses what it does not know."""
+"""Settings as plain frozen data that round-trips through JSON and refuses unknown keys."""
 
 import dataclasses
 import json

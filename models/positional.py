@@ -38,20 +38,20 @@ def sinusoids(
 
 
 class Positions(nn.Module):
-    """No positions at all, and the base of the schemes that give some."""
+    """No positions at all, and the base of the other schemes."""
 
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"] | None:
         """What is added to the embedding at these positions."""
         return None
 
     def rotation(self, positions: Int[Tensor, "*t"]) -> Rotation | None:
-        """What turns the queries and keys (b, h, t, d) that stand at these positions."""
+        """The function that rotates queries or keys (b, h, t, d) at these positions."""
         return None
 
     def bias(
         self, queries: Int[Tensor, "*q"], keys: Int[Tensor, "*k"], heads: slice = slice(None)
     ) -> Float[Tensor, "#b h q k"] | None:
-        """What is added to the scores of `heads`, by the distance of query and key."""
+        """What is added to the scores of `heads`, by the positions of query and key."""
         return None
 
     def reset_buffers(self) -> None:

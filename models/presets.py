@@ -1,4 +1,4 @@
-"""The configurations of the documents this project grew from, and the paper's own."""
+"""The configs of the paper and of the documents that this project grew from."""
 
 from collections.abc import Callable
 

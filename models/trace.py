@@ -1,10 +1,10 @@
-"""One pass, watched: every named value that was asked for, and edits made on the way.
+"""A forward pass recorded: every named value that was asked for, with edits made on the way.
 
 Names of sites: `{encoder|decoder}.{layer}.{self_attn|cross_attn}.{q, k, v, scores, mask,
 bias, weights, head_out, out}`, `….mlp.{hidden, out}`, `….{resid_pre, resid_mid,
 resid_cross, resid_post}`, `{encoder|decoder}.{positions, embed, pos_embed,
 segment_embed, final}`, `memory`, `logits`. `scores` are scaled products before bias and
-mask; in `mask` True may look.
+mask; True in `mask` means that the query may attend to the key.
 """
 
 import fnmatch
@@ -68,12 +68,12 @@ class Recorder(Tap):
         return value
 
     def unfired(self) -> list[str]:
-        """The sites of edits that met no value."""
+        """The sites of edits that met no value in the pass."""
         return [edit.site for i, (edit, _) in enumerate(self._edits) if i not in self.fired]
 
 
 def edited(edit: Edit, value: Tensor, site: str) -> Tensor:
-    """What the edit makes of the value; EditError unless it is of the same kind."""
+    """The edited value; EditError unless its shape and type are the same."""
     result = edit(value)
     if result.shape != value.shape or result.dtype != value.dtype:
         theirs, ours = (f"{t.dtype} {tuple(t.shape)}" for t in (result, value))
@@ -82,9 +82,9 @@ def edited(edit: Edit, value: Tensor, site: str) -> Tensor:
 
 
 class Trace:
-    """The recorded values of one pass by the names of their sites; `output` is what the model gave.
+    """The recorded values of a forward pass by their sites, and the model's `output`.
 
-    A language model gave it only at the positions `read_at`.
+    A language model's output has only the positions `read_at`.
     `trace["logits"]`: a name may be shortened to its tail when only one site ends in it.
     """
 
@@ -129,11 +129,11 @@ class Trace:
         return self._one_or_all(attention, head, self._weights)
 
     def mask(self, attention: str) -> Bool[Tensor, "#b #h q k"]:
-        """True = may look."""
+        """True: the query may attend to the key."""
         return self[f"{attention}.mask"]
 
     def bias(self, attention: str, heads: slice = slice(None)) -> Tensor | None:
-        """What positions add to the scores of these heads (b or 1, h, q, k), or None."""
+        """The bias on the scores of these heads (b or 1, h, q, k), or None."""
         if f"{attention}.bias" in self:
             bias = self[f"{attention}.bias"]
             return bias[:, heads] if bias.shape[1] > 1 else bias

@@ -1,4 +1,4 @@
-"""Training: a generator of reports. One stops it by no longer asking.
+"""Training: a generator of reports, which stops when no more are asked for.
 
 Everything random is a function of the seed and the step, the batches (the caller's
 `batch_at`) and the dropout alike. So weights, optimizer and step are all there is to
@@ -44,7 +44,7 @@ class TrainConfig(PlainData):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What the model is given, and the labels of its logits; labels of −100 count for nothing."""
+    """The inputs of the model and the labels of its logits; labels of −100 are left out."""
 
     inputs: tuple[Int[Tensor, "b _t"], ...]
     labels: Int[Tensor, "b *t"]
@@ -63,7 +63,7 @@ class Report:
 
 @dataclass
 class TrainState:
-    """What training changes besides the weights: the steps done and the optimizer's memory."""
+    """What training changes besides the weights: the steps done and the optimizer's state."""
 
     step: int
     optimizer: Optimizer

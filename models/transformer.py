@@ -1,4 +1,4 @@
-"""The whole model: one stack (encoder or decoder), or an encoder that a decoder looks at."""
+"""The whole model: an encoder, a decoder, or a decoder that attends to an encoder's output."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ EVERYWHERE = slice(None)
 
 
 class Stack(nn.Module):
-    """Embedding, positions, blocks, last norm. A causal stack sees no token after its own."""
+    """Embedding, positions, blocks, final norm; if `causal`, no query attends to later keys."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Stack(nn.Module):
         segments: Ids | None = None,
         tap: Tap = NO_TAP,
     ) -> Stream:
-        """The stream after the last block.
+        """The residual stream after the final norm.
 
         `keep` covers the cached tokens too, so it may be longer than `ids`; without
         `segments` all tokens are of the first.
@@ -93,9 +93,9 @@ class Stack(nn.Module):
     def self_masks(
         self, x: Stream, past: int, keep: Keep | None
     ) -> dict[int, Bool[Tensor, "#b 1 #q k"] | None]:
-        """Who may look at whom, for every window that a block of this stack has."""
+        """The mask for every window that a block of this stack has; None allows everything."""
         shape = (x.shape[1], past + x.shape[1])
-        is_masked = self.causal and shape[0] > 1  # the last token may see all
+        is_masked = self.causal and shape[0] > 1  # the last token attends to all
         causal = causal_mask(*shape, x.device) if is_masked else None
         mask = both(causal, None if keep is None else padding_mask(keep))
         return {
@@ -107,7 +107,7 @@ class Stack(nn.Module):
 def positions_of(
     x: Stream, keep: Keep | None, past: int
 ) -> tuple[Int[Tensor, "*t"], Int[Tensor, "*k"]]:
-    """Positions of these tokens, and of all that can be looked at, cached ones included."""
+    """Positions of these tokens, and of all that can be attended to, cached ones included."""
     if keep is None:
         everywhere = torch.arange(past + x.shape[1], device=x.device)
     else:
@@ -175,7 +175,7 @@ class Transformer(nn.Module):
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "..."]:
-        """Logits: (b, t, vocabulary), or (b, classes) from a classifier, or the bare stream.
+        """Logits (b, t, vocabulary), or (b, classes) from a classifier, or the residual stream.
 
         One stack takes `ids` and `keep`; two take source and target, each with its own
         `…_keep`. True keeps a token; without it every id but
@@ -203,7 +203,7 @@ class Transformer(nn.Module):
     def encode(
         self, source: Int[Tensor, "b s"], keep: SourceKeep | None = None, tap: Tap = NO_TAP
     ) -> Memory:
-        """The memory: what the encoder makes of the source."""
+        """The memory: the encoder's output."""
         if self.encoder is None:
             raise ValueError("A decoder alone has nothing that encodes.")
         return tap("memory", self.encoder(source, keep, tap=tap.at("encoder")))
@@ -218,7 +218,7 @@ class Transformer(nn.Module):
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "..."]:
-        """What the head reads off the decoder, given what it has written so far."""
+        """The output of the head, given the tokens of the target so far."""
         if self.decoder is None:
             raise ValueError("An encoder alone has nothing that decodes.")
         if keep is None and cache is None:
@@ -230,7 +230,7 @@ class Transformer(nn.Module):
     def read(
         self, x: Stream, keep: Keep | None = None, read_at: slice = EVERYWHERE, tap: Tap = NO_TAP
     ) -> Float[Tensor, "..."]:
-        """The head's answer to the last stream."""
+        """The output of the head for the final residual stream; without a head, that itself."""
         if isinstance(self.head, LanguageModelHead):
             x = self.head(x[:, read_at], self.last_stack.embedding.weight)
         elif isinstance(self.head, ClassifierHead):
@@ -238,10 +238,10 @@ class Transformer(nn.Module):
         return tap("logits", x)
 
     def generate(self, source: Int[Tensor, "b s"], max_length: int = 50, **how: Any) -> Ids:
-        """Ids the model writes: see `models.generation.generate` for the choices.
+        """Token IDs that the model generates: see `models.generation.generate` for the options.
 
-        An encoder-decoder answers with its target, start token first; a decoder with
-        the prompt and its continuation, `max_length` tokens at most.
+        An encoder-decoder returns its target, start token first; a decoder the prompt and
+        its continuation of at most `max_length` tokens.
         """
         from models.generation import generate_ids
 

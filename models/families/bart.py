@@ -2,7 +2,7 @@
 
 Sources: BART (Lewis et al. 2019); Unified Pre-training for Program Understanding and
 Generation (Ahmad et al. 2021); Multilingual Denoising Pre-training for Neural Machine
-Translation (Liu et al. 2020), whose blocks norm what they read.
+Translation (Liu et al. 2020), which is pre-norm.
 """
 
 from functools import partial
@@ -42,7 +42,7 @@ def two_stacks(
     static: bool = False,
     vocab_size: int,
 ) -> TransformerConfig:
-    """What BART and those written like it have in common.
+    """What BART and those built like it have in common.
 
     `static` positions are sinusoids. Older configs spell out what the family fixes.
     """

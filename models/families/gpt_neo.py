@@ -1,4 +1,4 @@
-"""GPT-Neo, which scales no scores and looks at a part of the text in every other layer.
+"""GPT-Neo, which does not scale scores and attends to a window in every other layer.
 
 Source: GPT-Neo (Black et al. 2021).
 """
@@ -23,7 +23,7 @@ def config(read: Published) -> TransformerConfig:
     }
     window = read.int("window_size", 256)
     if window < 1:
-        raise ValueError(f"window_size {window} leaves nothing to look at.")
+        raise ValueError(f"window_size {window} leaves no key to attend to.")
     local = [kind == "local" for kind in kinds(read, renamed["n_layer"] or 0)]
     return gpt2.config(Published({**read.values, **renamed})).replace(
         qkv_bias=False,

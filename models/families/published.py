@@ -135,7 +135,7 @@ class Published:
         start: Any = None,
         pad_may_begin: bool = False,
     ) -> dict[str, Any]:
-        """The ids with a meaning, by default the family's; `start` begins what a decoder writes.
+        """The IDs of special tokens, by default the family's; `start` begins a decoder's output.
 
         A padding token that also begins or ends texts is an ordinary one there, unless the
         decoder begins with it (T5, Marian).
@@ -166,7 +166,7 @@ class Published:
         return token is not None and (type(size) is not int or 0 <= token < size)
 
     def banned(self) -> tuple[Any, ...]:
-        """Tokens that are never written; of banned sequences only those of one token."""
+        """Tokens that are never generated; of banned sequences only those of one token."""
         words = self.values.get("bad_words_ids")
         words = [] if words is None else words
         if not isinstance(words, list) or len(words) > MOST_BANNED:

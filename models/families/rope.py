@@ -1,4 +1,4 @@
-"""How a published model turns its queries and keys, in the older and the newer way to say it.
+"""Rotary positions of a published config, in the older and the newer notation.
 
 Older files have `rope_theta` and `rope_scaling` beside the other values, newer ones all of
 it in `rope_parameters`; where both are given, `rope_scaling` is what counts.

@@ -1,4 +1,4 @@
-"""What of a config changes a pass: two models of one shape give the same numbers."""
+"""The fields of a config that change a forward pass: models of one shape compute the same."""
 
 from typing import Any
 

@@ -31,9 +31,9 @@ MT5_DEFAULTS = {
 
 
 def config(read: Published) -> TransformerConfig:
-    """Only T5 itself may divide its last stream by √d before the logits.
+    """Only T5 itself may divide the final residual stream by √d before the logits.
 
-    Older files tell by their output, which is tied in T5 and is not in v1.1.
+    In older files it is T5 itself when the output matrix is tied.
     """
     base = shared_by_all(read.over(DEFAULTS))
     if read.flag("scale_decoder_outputs", read.flag("tie_word_embeddings", True)):

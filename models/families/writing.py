@@ -1,4 +1,4 @@
-"""What every published config.json says alike: classes of models, ids, names of functions."""
+"""What every published config.json has in common: classes of models, IDs, names of functions."""
 
 from collections.abc import Mapping
 from typing import Any
