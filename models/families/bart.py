@@ -29,7 +29,9 @@ SMALL = {
 """What a config of PLBART leaves out."""
 
 
-def config(read: Published, *, pre: bool = False, start: int | None = None) -> TransformerConfig:
+def bart_config(
+    read: Published, *, pre: bool = False, start: int | None = None
+) -> TransformerConfig:
     base = two_stacks(read, pre=pre, embedding_norm=True, vocab_size=50265)
     return base.replace(position_offset=OFFSET, **read.tokens(pad=1, bos=0, eos=2, start=start))
 
@@ -84,7 +86,7 @@ def same(read: Published, first: str, second: str, default: int) -> int:
     return one
 
 
-def names(config: TransformerConfig) -> Names:
+def bart_names(config: TransformerConfig) -> Names:
     shared = config.share_embeddings
     table: dict[str, str | Row] = {"shared.weight": "encoder.embedding.weight"} if shared else {}
     for stack in config.stacks:
@@ -114,8 +116,12 @@ def names(config: TransformerConfig) -> Names:
 
 
 family = partial(
-    Family, names=names, prefix="model.", apart=APART, optional={"final_logits_bias": "head_bias"}
+    Family,
+    names=bart_names,
+    prefix="model.",
+    apart=APART,
+    optional={"final_logits_bias": "head_bias"},
 )
-BART = family(("bart",), partial(config, start=2))
-MBART = family(("mbart",), partial(config, pre=True))
-PLBART = family(("plbart",), lambda read: config(read.over(SMALL)))
+BART = family(("bart",), partial(bart_config, start=2))
+MBART = family(("mbart",), partial(bart_config, pre=True))
+PLBART = family(("plbart",), lambda read: bart_config(read.over(SMALL)))
