@@ -18,7 +18,7 @@ from models.transformer import Transformer
 
 
 @dataclass(frozen=True)
-class Node:
+class BeamNode:
     """One token that was considered after its `parent`, an index of a node (−1: the start).
 
     `log_probability` is that of everything from the start up to here, in nats; `score` is
@@ -43,7 +43,7 @@ class Beams:
     after the last step, before it only where fewer texts than beams have ended.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[BeamNode, ...]
     ends: tuple[int, ...]
 
     def path(self, node: int) -> list[int]:
@@ -96,7 +96,7 @@ def beam_steps(
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
     state = DecodingState(model, prompt)
-    nodes: list[Node] = []
+    nodes: list[BeamNode] = []
     alive, ended, logits = [-1], list[int](), state.first_logits
     last = min(max_length, state.room) - 1
     for step in range(last + 1):
@@ -115,7 +115,7 @@ def beam_steps(
             elif ends_here:
                 ended.append(len(nodes))
             parent = alive[row]
-            nodes.append(Node(parent, token, step, value, value / penalty, is_kept, ends_here))
+            nodes.append(BeamNode(parent, token, step, value, value / penalty, is_kept, ends_here))
         ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
         alive = kept
         open_ends = alive if step == last or len(ended) < beams else []
@@ -129,7 +129,7 @@ def beam_steps(
 
 
 def _may_beat(
-    nodes: list[Node], alive: list[int], ended: list[int], max_length: int, alpha: float
+    nodes: list[BeamNode], alive: list[int], ended: list[int], max_length: int, alpha: float
 ) -> bool:
     """Whether an unended node could still score better than the worst ended one.
 

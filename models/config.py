@@ -8,7 +8,7 @@ combination of values is no model.
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from models.plain import PlainData, bounded, choice
+from models.plain import PlainData, choice_field, number_field
 from models.rope_scaling import LARGEST_MAX_LEN, RopeScaling
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
@@ -85,63 +85,65 @@ class TransformerConfig(PlainData):
     are None follow from the others, and `out_bias`, `mlp_bias`, `head_bias` from `bias`.
     """
 
-    kind: str = choice("decoder", KINDS)
-    head: str = choice("language-model", HEADS)
+    kind: str = choice_field("decoder", KINDS)
+    head: str = choice_field("language-model", HEADS)
 
-    vocab_size: int = bounded(256, 1, LARGEST_SIZE)
-    src_vocab_size: int | None = bounded(None, 1, LARGEST_SIZE)
-    d_model: int = bounded(64, 1, LARGEST_SIZE)
-    n_layers: int = bounded(2, 1, MOST_LAYERS)
-    n_encoder_layers: int | None = bounded(None, 1, MOST_LAYERS)
-    n_heads: int = bounded(4, 1, LARGEST_SIZE)
-    n_kv_heads: int | None = bounded(None, 1, LARGEST_SIZE)
-    d_head: int | None = bounded(None, 1, LARGEST_SIZE)
-    d_ff: int = bounded(256, 0, LARGEST_SIZE)
-    max_len: int = bounded(512, 1, LARGEST_MAX_LEN)
+    vocab_size: int = number_field(256, 1, LARGEST_SIZE)
+    src_vocab_size: int | None = number_field(None, 1, LARGEST_SIZE)
+    d_model: int = number_field(64, 1, LARGEST_SIZE)
+    n_layers: int = number_field(2, 1, MOST_LAYERS)
+    n_encoder_layers: int | None = number_field(None, 1, MOST_LAYERS)
+    n_heads: int = number_field(4, 1, LARGEST_SIZE)
+    n_kv_heads: int | None = number_field(None, 1, LARGEST_SIZE)
+    d_head: int | None = number_field(None, 1, LARGEST_SIZE)
+    d_ff: int = number_field(256, 0, LARGEST_SIZE)
+    max_len: int = number_field(512, 1, LARGEST_MAX_LEN)
 
-    positions: str = choice("sinusoidal", POSITIONS)
-    pairs: str | None = choice(None, PAIRS)  # of sinusoids (None: adjacent), rotations (halves)
-    position_offset: int = bounded(0, 0, LARGEST_SIZE)  # unused first rows of the table (BART)
+    positions: str = choice_field("sinusoidal", POSITIONS)
+    pairs: str | None = choice_field(
+        None, PAIRS
+    )  # of sinusoids (None: adjacent), rotations (halves)
+    position_offset: int = number_field(0, 0, LARGEST_SIZE)  # unused rows of the table (BART)
     count_padding: bool = False  # whether padding on the left shifts positions (BERT)
-    d_rotary: int | None = bounded(None, 1, LARGEST_SIZE)  # rotated part of a head (GPT-NeoX)
-    rope_theta: float = bounded(10_000.0, 1, 1e12)
+    d_rotary: int | None = number_field(None, 1, LARGEST_SIZE)  # rotated part of a head (GPT-NeoX)
+    rope_theta: float = number_field(10_000.0, 1, 1e12)
     rope_scaling: RopeScaling | None = None
-    n_buckets: int = bounded(32, 4, LARGEST_SIZE)  # of relative distances (T5)
-    max_distance: int = bounded(128, 1, LARGEST_MAX_LEN)
-    n_segments: int = bounded(0, 0, LARGEST_SIZE)  # sentences a token can belong to (BERT)
+    n_buckets: int = number_field(32, 4, LARGEST_SIZE)  # of relative distances (T5)
+    max_distance: int = number_field(128, 1, LARGEST_MAX_LEN)
+    n_segments: int = number_field(0, 0, LARGEST_SIZE)  # sentences a token can belong to (BERT)
     scale_embedding: bool = True
     embedding_norm: bool = False
 
-    norm: str = choice("layer", NORMS)
-    norm_position: str = choice("pre", NORM_POSITIONS)
-    norm_eps: float = bounded(1e-5, 1e-12, 1)
+    norm: str = choice_field("layer", NORMS)
+    norm_position: str = choice_field("pre", NORM_POSITIONS)
+    norm_eps: float = number_field(1e-5, 1e-12, 1)
     final_norm: bool = True
     parallel: bool = False  # attention and feed-forward read the same residual stream (GPT-J)
     shared_norm: bool = False  # … through one norm
 
     qkv_bias: bool = True
     qk_norm: bool = False
-    attention_scale: float | None = bounded(None, 1e-6, 1e6)  # None: 1 / √d_head
-    attention_cap: float | None = bounded(None, 1e-3, 1e6)  # scores stay between ± this (Gemma 2)
+    attention_scale: float | None = number_field(None, 1e-6, 1e6)  # None: 1 / √d_head
+    attention_cap: float | None = number_field(None, 1e-3, 1e6)  # of scores, ± this (Gemma 2)
     windows: tuple[int, ...] = ()  # keys that a query attends to, per layer; 0: all
 
-    activation: str = choice("relu", ACTIVATIONS)
+    activation: str = choice_field("relu", ACTIVATIONS)
     gated: bool = False
     bias: bool = True
     out_bias: bool | None = None
     mlp_bias: bool | None = None
     head_bias: bool | None = None
 
-    dropout: float = bounded(0.0, 0, 0.95)
+    dropout: float = number_field(0.0, 0, 0.95)
     share_embeddings: bool = False  # both stacks of an encoder-decoder read one table
     tie_embeddings: bool = False
-    logit_scale: float = bounded(1.0, 1e-6, 1e6)
-    logit_cap: float | None = bounded(None, 1e-3, 1e6)
+    logit_scale: float = number_field(1.0, 1e-6, 1e6)
+    logit_cap: float | None = number_field(None, 1e-3, 1e6)
 
-    n_classes: int = bounded(2, 1, LARGEST_SIZE)
-    pooling: str = choice("first", POOLINGS)
-    d_classifier: int | None = bounded(None, 1, LARGEST_SIZE)
-    classifier_activation: str = choice("relu", CLASSIFIER_ACTIVATIONS)
+    n_classes: int = number_field(2, 1, LARGEST_SIZE)
+    pooling: str = choice_field("first", POOLINGS)
+    d_classifier: int | None = number_field(None, 1, LARGEST_SIZE)
+    classifier_activation: str = choice_field("relu", CLASSIFIER_ACTIVATIONS)
     classifier_bias: bool = True
 
     pad_id: int | None = None

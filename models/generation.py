@@ -18,7 +18,7 @@ UNNAMED = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class GenerationStep:
     """One token for every sequence of the batch."""
 
     ids: Int[Tensor, " b"]
@@ -41,7 +41,7 @@ def generate(
     greedy: bool = False,
     seed: int = 0,
     use_cache: bool = True,
-) -> Iterator[Step]:
+) -> Iterator[GenerationStep]:
     """Steps until every sequence has ended or `max_length` tokens were generated.
 
     A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
@@ -71,7 +71,7 @@ def _steps(
     sampling: Sampling,
     generator: torch.Generator,
     use_cache: bool,
-) -> Iterator[Step]:
+) -> Iterator[GenerationStep]:
     state = DecodingState(model, prompt, keep, use_cache)
     ends = torch.tensor(model.config.generation.eos_ids, dtype=torch.long, device=prompt.device)
     padding = (model.config.pad_id, *model.config.generation.eos_ids, UNNAMED)
@@ -83,7 +83,7 @@ def _steps(
         probabilities = choose_from(logits, sampling)
         ids = torch.where(finished, padding_id, sample(probabilities, sampling, generator))
         finished = finished | torch.isin(ids, ends)
-        yield Step(ids, probabilities, finished)
+        yield GenerationStep(ids, probabilities, finished)
         if finished.all():
             return
 

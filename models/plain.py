@@ -9,12 +9,12 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 Settings = TypeVar("Settings", bound="PlainData")
 
 
-def choice(default: str | None, options: Iterable[str]) -> Any:
+def choice_field(default: str | None, options: Iterable[str]) -> Any:
     """A field of `PlainData` that holds one of these names."""
     return dataclasses.field(default=default, metadata={"options": tuple(options)})
 
 
-def bounded(default: float | None, least: float, most: float) -> Any:
+def number_field(default: float | None, least: float, most: float) -> Any:
     """A field of `PlainData` that holds a number in this range, both ends included."""
     return dataclasses.field(default=default, metadata={"range": (least, most)})
 

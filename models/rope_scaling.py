@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.plain import PlainData, bounded, choice
+from models.plain import PlainData, choice_field, number_field
 
 ROPE_SCALINGS = ("linear", "llama3", "yarn")
 FACTORS = (1e-3, 1e6)
@@ -23,18 +23,18 @@ class RopeScaling(PlainData):
     linear); The Llama 3 Herd of Models (2024, llama3); YaRN (Peng et al. 2023).
     """
 
-    kind: str = choice("linear", ROPE_SCALINGS)
-    factor: float = bounded(1.0, *FACTORS)
-    original_len: int = bounded(8192, 1, LARGEST_MAX_LEN)
+    kind: str = choice_field("linear", ROPE_SCALINGS)
+    factor: float = number_field(1.0, *FACTORS)
+    original_len: int = number_field(8192, 1, LARGEST_MAX_LEN)
     """Longest text of the training, in tokens (llama3, yarn)."""
-    low_freq_factor: float = bounded(1.0, *FACTORS)
-    high_freq_factor: float = bounded(4.0, *FACTORS)
+    low_freq_factor: float = number_field(1.0, *FACTORS)
+    high_freq_factor: float = number_field(4.0, *FACTORS)
     """llama3 scales pairs that turn less often than the one in `original_len` tokens fully,
     and those that turn more often than the other not at all."""
-    beta_fast: float = bounded(32.0, *FACTORS)
-    beta_slow: float = bounded(1.0, *FACTORS)
+    beta_fast: float = number_field(32.0, *FACTORS)
+    beta_slow: float = number_field(1.0, *FACTORS)
     """The same of yarn."""
-    attention_factor: float = bounded(1.0, *FACTORS)
+    attention_factor: float = number_field(1.0, *FACTORS)
     """What yarn multiplies cosines and sines with."""
     truncate: bool = True
     """Whether yarn rounds the bounds of its ramp to whole pairs."""
@@ -47,14 +47,14 @@ class RopeScaling(PlainData):
         return None
 
 
-def linear(
+def linear_scaling(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
     """All frequencies ÷ factor. Source: Chen et al. 2023, section 2.3."""
     return frequencies / scaling.factor
 
 
-def llama3(
+def llama3_scaling(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
     """Low frequencies ÷ factor, high ones as they are, those between mixed. Source: Llama 3."""
@@ -64,7 +64,7 @@ def llama3(
     return (1 - kept) * frequencies / scaling.factor + kept * frequencies
 
 
-def yarn(
+def yarn_scaling(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
     """The same with a linear ramp over the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
@@ -83,4 +83,4 @@ def yarn(
     return (1 - stretched) * frequencies + stretched * frequencies / scaling.factor
 
 
-SCALINGS = {"linear": linear, "llama3": llama3, "yarn": yarn}
+SCALINGS = {"linear": linear_scaling, "llama3": llama3_scaling, "yarn": yarn_scaling}

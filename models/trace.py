@@ -34,7 +34,7 @@ def _pattern(sites: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(fnmatch.translate, sites)) or r"(?!)")
 
 
-class Recorder(Tap):
+class RecordingTap(Tap):
     """Keeps the values whose names match `sites`, after the edits that name them."""
 
     def __init__(self, sites: Sequence[str] = EVERYTHING, edits: Sequence[Edit] = ()) -> None:
@@ -45,8 +45,8 @@ class Recorder(Tap):
         self._edits = [(edit, _pattern((edit.site,))) for edit in edits]
         self._edited = _pattern(tuple(edit.site for edit in edits))
 
-    def at(self, scope: str) -> "Recorder":
-        inner = Recorder.__new__(Recorder)
+    def at(self, scope: str) -> "RecordingTap":
+        inner = RecordingTap.__new__(RecordingTap)
         inner.__dict__.update(self.__dict__)  # the same store, a longer prefix
         inner._prefix = f"{self._prefix}{scope}."
         return inner
@@ -60,7 +60,7 @@ class Recorder(Tap):
         if self._edited.match(site):
             for i, (edit, pattern) in enumerate(self._edits):
                 if pattern.match(site):
-                    value = edited(edit, value, site)
+                    value = apply_edit(edit, value, site)
                     self.fired.add(i)
             self.values[site] = value  # what was edited can no longer be derived
         elif self._sites.match(site):
@@ -72,7 +72,7 @@ class Recorder(Tap):
         return [edit.site for i, (edit, _) in enumerate(self._edits) if i not in self.fired]
 
 
-def edited(edit: Edit, value: Tensor, site: str) -> Tensor:
+def apply_edit(edit: Edit, value: Tensor, site: str) -> Tensor:
     """The edited value; EditError unless its shape and type are the same."""
     result = edit(value)
     if result.shape != value.shape or result.dtype != value.dtype:
@@ -185,7 +185,7 @@ def trace(
     everything holds all attention weights (layers × heads × tokens²); `CHEAP_SITES` does
     not. EditError when an edit does not fit or meets no site of this pass.
     """
-    tap = Recorder(sites, edits)
+    tap = RecordingTap(sites, edits)
     with evaluating(model):
         output = model(
             *inputs,

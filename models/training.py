@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from models.losses import label_smoothing
-from models.plain import PlainData, bounded, choice
+from models.plain import PlainData, choice_field, number_field
 
 OPTIMIZERS = ("adamw", "adam", "sgd")
 SCHEDULES = ("constant", "linear", "cosine")
@@ -30,16 +30,16 @@ class TrainConfig(PlainData):
     `seed` is that of batches and dropout; the weights' own is the model's.
     """
 
-    steps: int = bounded(400, 1, 10_000_000)
-    batch_size: int = bounded(64, 1, 4096)
-    lr: float = bounded(3e-3, 1e-8, 10)
-    warmup: int = bounded(50, 0, 10_000_000)
-    schedule: str = choice("constant", SCHEDULES)
-    optimizer: str = choice("adamw", OPTIMIZERS)
-    weight_decay: float = bounded(0.01, 0, 10)
-    clip: float = bounded(1.0, 0, 1e6)
-    label_smoothing: float = bounded(0.0, 0, 0.95)
-    seed: int = bounded(0, 0, 2**31 - 1)
+    steps: int = number_field(400, 1, 10_000_000)
+    batch_size: int = number_field(64, 1, 4096)
+    lr: float = number_field(3e-3, 1e-8, 10)
+    warmup: int = number_field(50, 0, 10_000_000)
+    schedule: str = choice_field("constant", SCHEDULES)
+    optimizer: str = choice_field("adamw", OPTIMIZERS)
+    weight_decay: float = number_field(0.01, 0, 10)
+    clip: float = number_field(1.0, 0, 1e6)
+    label_smoothing: float = number_field(0.0, 0, 0.95)
+    seed: int = number_field(0, 0, 2**31 - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def train(
         batch = batch_at(state.step)
         state.optimizer.zero_grad(set_to_none=True)
         with seeded(config.seed, state.step):
-            loss = loss_of(model, batch, config.label_smoothing)
+            loss = batch_loss(model, batch, config.label_smoothing)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
         state.optimizer.step()
@@ -103,7 +103,7 @@ def train(
         yield Report(state.step, loss.item(), lr, norm.item(), seconds)
 
 
-def loss_of(model: nn.Module, batch: Batch, smoothing: float = 0.0) -> Tensor:
+def batch_loss(model: nn.Module, batch: Batch, smoothing: float = 0.0) -> Tensor:
     return label_smoothing(model(*batch.inputs), batch.labels, smoothing)
 
 

@@ -67,7 +67,7 @@ class Stack(nn.Module):
         """
         past = 0 if cache is None else cache.length
         x = tap("embed", self.embedding(ids) * self.embedding_scale)
-        here, everywhere = positions_of(x, None if self.count_padding else keep, past)
+        here, everywhere = query_and_key_positions(x, None if self.count_padding else keep, past)
         here = tap("positions", here)
         if cache is None:
             everywhere = here
@@ -104,7 +104,7 @@ class Stack(nn.Module):
         }
 
 
-def positions_of(
+def query_and_key_positions(
     x: Stream, keep: Keep | None, past: int
 ) -> tuple[Int[Tensor, "*t"], Int[Tensor, "*k"]]:
     """Positions of these tokens, and of all that can be attended to, cached ones included."""

@@ -23,7 +23,7 @@ from models.heads import LanguageModelHead
 from models.interventions import AblateHeads, Edit, PatchHeads
 from models.masking import keep_of, padding_mask
 from models.tap import NO_TAP, Tap
-from models.trace import Recorder, Trace
+from models.trace import RecordingTap, Trace
 from models.transformer import Stack, evaluating
 
 NUMBERS_HELD = 1 << 25
@@ -162,7 +162,7 @@ def _one_batch(
     middle = _Middle(name, stack, passed[f"{name}.positions"], keep, memory, memory_keep)
     x = middle.run(passed, parting, rows, edits, place if at_place else None)
     if two_stacks and name == "encoder":
-        rows, tap = len(x), Recorder((), edits)
+        rows, tap = len(x), RecordingTap((), edits)
         target = given[1].expand(rows, -1)
         out = model.decode(target, x, _times(rows, memory_keep), read_at=read_at, tap=tap)
     else:
@@ -202,7 +202,7 @@ class _Middle:
 
         At each layer of `parting` so many rows join those that parted before.
         """
-        unparted, first, last = Recorder((), edits), min(parting), len(self.stack.blocks) - 1
+        unparted, first, last = RecordingTap((), edits), min(parting), len(self.stack.blocks) - 1
         enters = passed[f"{self.name}.{first}.resid_pre"]
         around = self.around(enters)
         x = enters[:0]
@@ -217,7 +217,9 @@ class _Middle:
                 )
             if layer in parting:
                 joins = passed[f"{self.name}.{layer}.resid_pre"].expand(rows, -1, -1)
-                joined = self.block(layer, joins, around, Recorder((), [*edits, parting[layer]]))
+                joined = self.block(
+                    layer, joins, around, RecordingTap((), [*edits, parting[layer]])
+                )
                 streams.append(joined if place is None else joined[:, place : place + 1])
             x = torch.cat(streams) if len(streams) > 1 else streams[0]
         normed: Tensor = self.stack.norm(x)

@@ -28,7 +28,7 @@ from explorer.text import AnyTokenizer, TextError
 from models import Transformer, TransformerConfig, load_checkpoint
 from models.loading.checkpoint import Checkpoint, CheckpointError, peek
 from models.loading.folder_config import OURS
-from models.loading.inspection import check, inspect
+from models.loading.inspection import check_inspection, inspect_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN_FIRST = (
@@ -231,8 +231,8 @@ def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> Entry:
         config, run = peek(folder)
         family = OURS
         if origin in ("named", "brought", "added"):
-            found = inspect(folder)
-            check(found)
+            found = inspect_folder(folder)
+            check_inspection(found)
             config, family = found.config, found.family
     except (CheckpointError, OSError) as error:
         fault = str(error)

@@ -20,7 +20,7 @@ from explorer.text import Token
 from models import interventions as core
 from models.masking import keep_of
 from models.sampling import allowed
-from models.trace import Recorder
+from models.trace import RecordingTap
 from models.transformer import evaluating
 
 LAST = slice(-1, None)
@@ -50,12 +50,12 @@ def written_anew(opened: Opened, passed: Edited) -> tuple[Token, ...]:
     keep = keep_of(source, config.pad_id)
     encoder = [edit for edit in passed.in_core if edit.site.startswith("encoder")]
     with evaluating(model):
-        memory = model.encode(source, keep, Recorder((), encoder))
+        memory = model.encode(source, keep, RecordingTap((), encoder))
     ids = [passed.forward.target[0].id]
     ends = config.generation.eos_ids
     for _ in range(longest_answer(opened)):
         read = _replaced(ids, passed.made)
-        tap = Recorder((), list(_so_far(opened, passed, len(ids))))
+        tap = RecordingTap((), list(_so_far(opened, passed, len(ids))))
         with evaluating(model):
             logits = model.decode(
                 read, memory, keep, torch.ones_like(read).bool(), read_at=LAST, tap=tap

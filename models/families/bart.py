@@ -9,7 +9,7 @@ from functools import partial
 
 from models.config import TransformerConfig
 from models.families.family import Family, Names
-from models.families.layout import Row
+from models.families.layout import SingleRow
 from models.families.published import Published
 
 OFFSET = 2
@@ -88,7 +88,9 @@ def same(read: Published, first: str, second: str, default: int) -> int:
 
 def bart_names(config: TransformerConfig) -> Names:
     shared = config.share_embeddings
-    table: dict[str, str | Row] = {"shared.weight": "encoder.embedding.weight"} if shared else {}
+    table: dict[str, str | SingleRow] = (
+        {"shared.weight": "encoder.embedding.weight"} if shared else {}
+    )
     for stack in config.stacks:
         block = stack + ".blocks.{i}."
         layer = stack + ".layers.{i}."
@@ -112,7 +114,7 @@ def bart_names(config: TransformerConfig) -> Names:
             layer + "final_layer_norm": block + "mlp_residual.norm",
             stack + ".layer_norm": stack + ".norm",
         }
-    return table | {"lm_head.weight": "head.weight", "final_logits_bias": Row(("head.bias",))}
+    return table | {"lm_head.weight": "head.weight", "final_logits_bias": SingleRow(("head.bias",))}
 
 
 family = partial(

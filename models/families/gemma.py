@@ -8,7 +8,7 @@ from models.families.family import Family, Names
 from models.families.layout import MinusOne
 from models.families.llama import llama_config, llama_names
 from models.families.published import Published
-from models.families.windows import windows
+from models.families.windows import layer_windows
 
 GEMMA_DEFAULTS = {
     "vocab_size": 256000,
@@ -60,7 +60,7 @@ def gemma2(read: Published) -> TransformerConfig:
         attention_scale=width**-0.5,
         attention_cap=read.optional_number("attn_logit_softcapping", 50.0),
         logit_cap=read.optional_number("final_logit_softcapping", 30.0),
-        windows=windows(read, every=2),
+        windows=layer_windows(read, every=2),
     )
 
 

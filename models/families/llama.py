@@ -12,7 +12,7 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.published import Published
 from models.families.rope import rope
-from models.families.windows import FULL, SLIDING, windows
+from models.families.windows import FULL, SLIDING, layer_windows
 from models.families.writing import ACTIVATIONS, classes, common, rotation
 
 LLAMA_DEFAULTS = {
@@ -48,7 +48,7 @@ def mistral(read: Published) -> TransformerConfig:
     """Every layer has the window; files that name the kind of each layer are of a later model."""
     read = read.over(MISTRAL_DEFAULTS)
     read.require("layer_types", None)
-    return llama_config(read, windows=windows(read))
+    return llama_config(read, windows=layer_windows(read))
 
 
 def qwen2(read: Published) -> TransformerConfig:
@@ -66,7 +66,7 @@ def qwen3(read: Published) -> TransformerConfig:
 def qwen_windows(read: Published) -> tuple[int, ...]:
     if not read.flag("use_sliding_window", False):
         return ()
-    return windows(read, first=read.int("max_window_layers", 28))
+    return layer_windows(read, first=read.int("max_window_layers", 28))
 
 
 def llama_config(

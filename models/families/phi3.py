@@ -6,7 +6,7 @@ from models.families.layout import Rows
 from models.families.llama import llama_config, llama_names
 from models.families.published import Published
 from models.families.rope import rope
-from models.families.windows import windows
+from models.families.windows import layer_windows
 
 DEFAULTS = {
     "vocab_size": 32064,
@@ -25,7 +25,9 @@ def phi3_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     heads = read.int("num_attention_heads", 32)
     width = read.optional_int("head_dim") or read.int("hidden_size") // max(heads, 1)
-    return llama_config(read, rotation=rope(read, kinds=(), width=width), windows=windows(read))
+    return llama_config(
+        read, rotation=rope(read, kinds=(), width=width), windows=layer_windows(read)
+    )
 
 
 def phi3_names(config: TransformerConfig) -> Names:

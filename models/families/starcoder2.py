@@ -4,7 +4,7 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.llama import llama_config, llama_names
 from models.families.published import Published
-from models.families.windows import windows
+from models.families.windows import layer_windows
 
 DEFAULTS = {
     "vocab_size": 49152,
@@ -28,7 +28,7 @@ def starcoder2_config(read: Published) -> TransformerConfig:
     bias = read.flag("use_bias", True)
     eps = read.number("norm_epsilon", 1e-5)
     return llama_config(
-        read, qkv_bias=bias, out_bias=bias, mlp_bias=bias, windows=windows(read)
+        read, qkv_bias=bias, out_bias=bias, mlp_bias=bias, windows=layer_windows(read)
     ).replace(norm="layer", norm_eps=eps, gated=False)
 
 

@@ -6,7 +6,7 @@ SLIDING, FULL = "sliding_attention", "full_attention"
 MOST_LAYERS = 1_000
 
 
-def windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[int, ...]:
+def layer_windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[int, ...]:
     """The window of every layer, 0 for all of the text; () when no layer has one.
 
     `layer_types` names them; without it, every such layer from `first` on has the window.

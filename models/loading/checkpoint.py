@@ -35,7 +35,7 @@ from models.loading.files import (
     title,
 )
 from models.loading.folder_config import read_folder_config
-from models.loading.inspection import check, inspect, read_weights
+from models.loading.inspection import check_inspection, inspect_folder, read_weights
 from models.loading.weights import STATE_WEIGHTS, WEIGHTS, open_file
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
@@ -112,11 +112,11 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
     CheckpointError says in one sentence why not. Time and memory grow with the files;
     nothing is allocated before names and shapes agree. Weights are kept in 32 bits.
     """
-    found = inspect(folder)
-    check(found)
+    found = inspect_folder(folder)
+    check_inspection(found)
     if found.copies:
-        found = inspect(folder, numbers=True)
-        check(found)
+        found = inspect_folder(folder, numbers=True)
+        check_inspection(found)
     with torch.device("meta"):
         model = Transformer(found.config)
     text = read_text(found.folder, TOKENIZER) if is_there(found.folder, TOKENIZER) else None

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from models.config import TransformerConfig
 from models.families import FAMILIES
+from models.families.effective_fields import effective_fields
 from models.families.family import Family
 from models.families.published import Published
-from models.families.shape import shape
 from models.loading.checkpoint import in_place_of
 from models.loading.files import CONFIG, TOKENIZER, CheckpointError, shown, title
 from models.loading.weights import WEIGHTS
@@ -42,7 +42,7 @@ class Export:
 
 def exportable(config: TransformerConfig) -> Export:
     """The first family in which this config means the same."""
-    wanted = shape(config)
+    wanted = effective_fields(config)
     nearest: list[str] | None = None
     near = ""
     for name, family in FAMILIES.items():
@@ -53,12 +53,12 @@ def exportable(config: TransformerConfig) -> Export:
             read = family.config(Published(values))
         except (ValueError, ArithmeticError):
             continue
-        found = shape(read)
+        found = effective_fields(read)
         other = [key for key in wanted | found if wanted.get(key) != found.get(key)]
         if not other:
             return Export(name, values)
         if nearest is None or len(other) < len(nearest):
-            nearest = [difference(key, wanted, found) for key in other]
+            nearest = [field_difference(key, wanted, found) for key in other]
             near = name
     if nearest is None:
         return Export(fault="No published family has models of this kind.")
@@ -69,7 +69,7 @@ def exportable(config: TransformerConfig) -> Export:
     return Export(fault=fault)
 
 
-def difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+def field_difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     def said(values: dict[str, Any]) -> str:
         value = values.get(key)
         return "none" if value is None else shown(str(value))

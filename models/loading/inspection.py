@@ -54,7 +54,7 @@ class Inspection:
         return self.config.head.endswith("language-model") and self.config.tie_embeddings
 
 
-def inspect(folder: str | Path, *, numbers: bool = False) -> Inspection:
+def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
     """Compare the names and shapes of a folder with its config; nothing is allocated.
 
     CheckpointError when the folder cannot be compared at all. Cost grows with the number
@@ -174,7 +174,7 @@ def fits(name: str, layout: Same, weights: Weights, wanted: Mapping[str, Tensor]
     return [part.shape for part in parts] == [one.shape for one in ours]
 
 
-def check(found: Inspection) -> None:
+def check_inspection(found: Inspection) -> None:
     """CheckpointError unless the files hold all of the model and it fits into memory."""
     folder, weights = found.folder, found.weights
     if found.missing:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from models.config import POSITIONS, GenerationConfig
-from models.generation import Step, generate
+from models.generation import GenerationStep, generate
 from models.sampling import Sampling, choose_from, keep_top_k, keep_top_p
 from models.transformer import Transformer
 from tests.grids import grid
@@ -24,7 +24,7 @@ def writer(kind: str = "decoder", **changes: Any) -> Transformer:
     return shaken(config_of(kind, **({"bos_id": 1} | changes)))
 
 
-def written(steps: list[Step]) -> Tensor:
+def written(steps: list[GenerationStep]) -> Tensor:
     return torch.stack([step.ids for step in steps], 1)
 
 

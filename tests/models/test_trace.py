@@ -11,7 +11,7 @@ from torch import Tensor
 from models.config import KINDS, POSITIONS, GenerationConfig
 from models.interventions import Replace, Scale
 from models.masking import causal_mask
-from models.trace import CHEAP_SITES, Recorder, Trace, trace
+from models.trace import CHEAP_SITES, RecordingTap, Trace, trace
 from models.transformer import Transformer
 from tests.grids import grid
 from tests.models.building import config_of, ids_of, inputs_of, keeps_of, shaken
@@ -75,7 +75,7 @@ def test_gradients_are_the_same_on_both_paths(kind: str, positions: str, side: s
     config = config_of(kind, positions=positions)
     model, inputs, keeps = shaken(config), inputs_of(config), keeps_of(config, side)
     fused = gradients(model, model(*inputs, **keeps))
-    watched = gradients(model, model(*inputs, **keeps, tap=Recorder()))
+    watched = gradients(model, model(*inputs, **keeps, tap=RecordingTap()))
     assert fused.keys() == watched.keys() == dict(model.named_parameters()).keys()
     for name, gradient in fused.items():
         assert gradient.isfinite().all(), name

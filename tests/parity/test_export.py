@@ -15,7 +15,7 @@ from torch import Tensor
 from explorer.text import word_tokenizer
 from models.config import GenerationConfig, TransformerConfig
 from models.families import FAMILIES
-from models.families.shape import shape
+from models.families.effective_fields import effective_fields
 from models.loading.checkpoint import CheckpointError, load_checkpoint
 from models.loading.export import export_checkpoint, exportable
 from models.trace import trace
@@ -99,7 +99,7 @@ def test_what_was_opened_is_written_as_it_was(case: Case, tmp_path: Path) -> Non
         theirs["cls.predictions.decoder.bias"] = theirs.pop("cls.predictions.bias")
     assert written.keys() == theirs.keys() - set(ours.unused)
     assert all(torch.equal(written[name], theirs[name]) for name in written)
-    assert shape(load_checkpoint(after).config) == shape(ours.config)
+    assert effective_fields(load_checkpoint(after).config) == effective_fields(ours.config)
     reference: Any = case.reference.from_pretrained(after, local_files_only=True)
     reference.set_attn_implementation("eager")
     pair = Pair(case, reference.eval(), ours)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from models.generation import generate_ids
-from models.loading.checkpoint import CheckpointError, inspect, load_checkpoint
+from models.loading.checkpoint import CheckpointError, load_checkpoint
+from models.loading.inspection import inspect_folder
 from tests.parity.cases import CASES, GROUPED, SIZES, WINDOW, published
 from tests.parity.families import (
     WRITTEN,
@@ -117,15 +118,15 @@ def test_ends_at_the_first_of_several_ends(name: str, tmp_path: Path) -> None:
 
 def test_what_is_asked_of_writing_and_not_done_is_named(tmp_path: Path) -> None:
     neutral = {"num_beams": 1, "repetition_penalty": 1.0, "bad_words_ids": [[3]]}
-    assert inspect(saved("gpt2", tmp_path / "plain", neutral)).unfollowed == ()
+    assert inspect_folder(saved("gpt2", tmp_path / "plain", neutral)).unfollowed == ()
     folder = saved("gpt2", tmp_path / "asked", {"bad_words_ids": [[3], [4, 5]]})
     asked = {"num_beams": 4, "repetition_penalty": 1.3, "no_repeat_ngram_size": [1]}
     (folder / "generation_config.json").write_text(json.dumps(asked))
-    assert inspect(folder).unfollowed == (*asked, "bad_words_ids")
+    assert inspect_folder(folder).unfollowed == (*asked, "bad_words_ids")
 
 
 def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
-    found = inspect(saved("gpt2", tmp_path, {"tie_word_embeddings": False}))
+    found = inspect_folder(saved("gpt2", tmp_path, {"tie_word_embeddings": False}))
     assert found.tied
     assert found.unfollowed == ("tie_word_embeddings",)
 
