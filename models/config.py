@@ -100,9 +100,7 @@ class TransformerConfig(PlainData):
     max_len: int = number_field(512, 1, LARGEST_MAX_LEN)
 
     positions: str = choice_field("sinusoidal", POSITIONS)
-    pairs: str | None = choice_field(
-        None, PAIRS
-    )  # of sinusoids (None: adjacent), rotations (halves)
+    pairs: str | None = choice_field(None, PAIRS)  # None: adjacent, but halves if rotary
     position_offset: int = number_field(0, 0, LARGEST_SIZE)  # unused rows of the table (BART)
     count_padding: bool = False  # whether padding on the left shifts positions (BERT)
     d_rotary: int | None = number_field(None, 1, LARGEST_SIZE)  # rotated part of a head (GPT-NeoX)
