@@ -26,6 +26,7 @@ from models.loading.files import (
     shown,
     title,
 )
+from models.loading.memory import available_memory
 
 WEIGHTS, STATE_WEIGHTS, ENDING = "model.safetensors", "state.safetensors", ".safetensors"
 READABLE = ("F64", "F32", "F16", "BF16")
@@ -165,7 +166,7 @@ def read_header(
     if length > longest:
         raise CheckpointError(f"The header of {what} is too long to be one.")
     try:
-        with safe_open(path, framework="np") as file:  # of torch it would ask for memory
+        with safe_open(path, framework="pt") as file:
             names = file.keys()
             if len(names) > MOST_TENSORS:
                 raise CheckpointError(f"{what} holds more than {MOST_TENSORS:,} tensors.")
@@ -176,6 +177,11 @@ def read_header(
             }
     except (SafetensorError, OSError) as error:
         raise CheckpointError(f"{what} is damaged or cut short.") from error
+    except RuntimeError as error:  # the system refuses to map so large a file
+        raise CheckpointError(
+            f"{what} needs {size / 1e9:,.0f} GB of memory, more than the "
+            f"{available_memory() / 1e9:,.0f} GB there are."
+        ) from error
     for tensor, stored in tensors.items():
         if len(stored.shape) > MOST_AXES or max(stored.shape, default=0) > LONGEST_AXIS:
             raise CheckpointError(f"{shown(tensor)} in {what} has a shape that no weight has.")

@@ -124,7 +124,7 @@ def needs_even_slices(config: TransformerConfig) -> str | None:
     if config.kv_heads != config.n_heads:
         return "its heads share keys and values, so it has no slice for every head"
     if config.n_heads * config.head_width != config.d_model or config.n_heads == 1:
-        return "its heads do not cut the stream into slices"
+        return "its heads are not slices of the residual stream"
     return None
 
 
@@ -136,21 +136,21 @@ def needs_other_than_eight(config: TransformerConfig) -> str | None:
     if config.d_model % HARD_CODED_HEADS or config.n_heads * config.head_width != config.d_model:
         return f"its width {config.d_model} cannot be cut into eight heads"
     if config.qk_norm:
-        return "its norms of queries and keys count on the width of the heads it has"
+        return "its norms of queries and keys are as wide as the heads it has"
     if config.attention_scale is not None:
         return "its scale is not 1/√d_k to begin with"
     if config.kv_heads != config.n_heads or config.positions in ("alibi", "relative", "rotary"):
-        return "its positions or shared keys count on the heads it has"
+        return "its positions or shared keys depend on the number of its heads"
     return None
 
 
 def needs_padding(config: TransformerConfig) -> str | None:
-    return "it has no padding, so no row of it sees nothing" if config.pad_id is None else None
+    return "it has no padding, so none of its rows is all masked" if config.pad_id is None else None
 
 
 def needs_plain_scores(config: TransformerConfig) -> str | None:
     if "decoder" not in config.stacks:
-        return "nothing in it is hidden from anything, padding aside"
+        return "it masks nothing but padding"
     return None
 
 

@@ -12,7 +12,7 @@ from models.transformer import Transformer
 
 
 class SoftmaxWords(LanguageModelHead):
-    """A head of words that ends in a softmax: −1 over the vocabulary, 0 over the batch."""
+    """A language-model head that ends in a softmax over the dimension `dim`: the vocabulary."""
 
     dim = -1
 
@@ -23,7 +23,7 @@ class SoftmaxWords(LanguageModelHead):
 
 
 class SoftmaxBatch(SoftmaxWords):
-    """What torch's softmax does with three dimensions when it is told none: the first."""
+    """The softmax over the batch, torch's default for three dimensions."""
 
     dim = 0
 
@@ -57,7 +57,7 @@ def lowest_loss(options: int) -> float:
 
 def needs_words(config: TransformerConfig) -> str | None:
     if config.head != "language-model":
-        return "it scores no vocabulary at every position"
+        return "it has no logits of the vocabulary at every position"
     return None
 
 

@@ -26,7 +26,7 @@ def doubled_exponent(model: Transformer) -> Transformer:
 
 def needs_sinusoids(config: TransformerConfig) -> str | None:
     if config.positions != "sinusoidal":
-        return f"it has no sinusoids: its positions are called {config.positions}"
+        return f"its positions are not sinusoidal but {config.positions}"
     if config.pairs == "halves":
-        return "its table has all sines first, and the mistake is one of a sine beside its cosine"
+        return "its table has all sines first, and the mistake needs each cosine beside its sine"
     return None

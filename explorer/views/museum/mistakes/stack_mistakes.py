@@ -117,11 +117,13 @@ def needs_two_stacks(config: TransformerConfig) -> str | None:
 
 def needs_padding(config: TransformerConfig) -> str | None:
     if config.kind == "decoder":
-        return "a decoder never looks at filler behind its sentence"
-    return "it has no token that fills up" if config.pad_id is None else None
+        return "a decoder never attends to padding after its text"
+    return "it has no padding token" if config.pad_id is None else None
 
 
 def needs_one_norm(config: TransformerConfig) -> str | None:
     if config.norm_position == "sandwich":
-        return "its norms stand on both sides"
-    return "its parts share what they read" if config.parallel else None
+        return "it has norms before and after each sub-layer"
+    return (
+        "its attention and feed-forward read the same residual stream" if config.parallel else None
+    )
