@@ -26,8 +26,9 @@ from explorer.runs.run import Run, RunError, create, create_in
 from explorer.runs.worker import advance
 from explorer.tasks import GIVEN, TASKS, task_of
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
+from models.families.styles import LIKE
 from models.generation import generate
-from models.presets import LIKE, PRESETS
+from models.presets import PRESETS
 from models.training import OPTIMIZERS, SCHEDULES
 
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)

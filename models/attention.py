@@ -1,4 +1,4 @@
-"""Attention: every query looks at the keys and takes a weighted mean of their values.
+"""Attention: every query attends to the keys and takes a weighted mean of their values.
 
 Shapes: b batch, h heads, g heads of the keys and values (h, or fewer when they are
 grouped), q queries, k keys, d width of one head, D width of the model.
@@ -9,25 +9,18 @@ import math
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from models.cache import LayerCache
 from models.normalization import RMSNorm
 from models.positional import Rotation
+from models.shapes import Bias, Keys, Mask, Queries, Scores
 from models.tap import NO_TAP, Tap
 
-Mask = Bool[Tensor, "#b #h #q #k"]
-Bias = Float[Tensor, "#b #h #q #k"]
 
-
-def attention_scores(
-    q: Float[Tensor, "b h q d"],
-    k: Float[Tensor, "b g k d"],
-    scale: float,
-    cap: float | None = None,
-) -> Float[Tensor, "b h q k"]:
-    """q·k × scale for every pair, bent to stay between ± `cap`. Cost grows with b · h · q · k · d.
+def attention_scores(q: Queries, k: Keys, scale: float, cap: float | None = None) -> Scores:
+    """q·k × scale for every pair, soft-capped to ± `cap`. Cost grows with b · h · q · k · d.
 
     Source of the cap: Gemma 2 (Gemma Team 2024), section 2.
     """
@@ -35,14 +28,12 @@ def attention_scores(
     return scores if cap is None else cap * (scores / cap).tanh()
 
 
-def attention_weights(
-    scores: Float[Tensor, "b h q k"], mask: Mask | None = None, bias: Bias | None = None
-) -> Float[Tensor, "b h q k"]:
-    """Softmax of the scores over the keys that may be seen; a row that may see none is all zeros.
+def attention_weights(scores: Scores, mask: Mask | None = None, bias: Bias | None = None) -> Scores:
+    """Softmax of the scores over the keys that are not masked; all zeros where every key is.
 
     Masked scores become the lowest finite number, not −∞, so that an all-masked row
-    stays free of NaN, forward and backward, until the last line makes it zero. Where a
-    row sees something, the softmax of what it may not see is exactly zero.
+    stays free of NaN, forward and backward, until the last line makes it zero. In any
+    other row the softmax of a masked score is exactly zero.
     """
     if bias is not None:
         scores = scores + bias
@@ -51,26 +42,26 @@ def attention_weights(
     lowest = torch.finfo(scores.dtype).min
     weights = scores.where(mask, lowest).softmax(-1)
     # What `any` says, which takes longer than the softmax: bytes have a quick maximum.
-    sees_something = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
-    return weights if sees_something.all() else weights * sees_something
+    has_key = mask.view(torch.uint8).amax(-1, keepdim=True).bool()
+    return weights if has_key.all() else weights * has_key
 
 
-def repeat_groups(x: Float[Tensor, "b g k d"], n_heads: int) -> Float[Tensor, "b h k d"]:
+def repeat_groups(x: Keys, n_heads: int) -> Float[Tensor, "b h k d"]:
     """One copy of the grouped keys (or values) for every head that shares them."""
     groups = x.shape[1]
     return x if groups == n_heads else x.repeat_interleave(n_heads // groups, dim=1)
 
 
 def scaled_dot_product_attention(
-    q: Float[Tensor, "b h q d"],
-    k: Float[Tensor, "b g k d"],
-    v: Float[Tensor, "b g k d"],
+    q: Queries,
+    k: Keys,
+    v: Keys,
     mask: Mask | None = None,
     bias: Bias | None = None,
     scale: float | None = None,
     cap: float | None = None,
     tap: Tap = NO_TAP,
-) -> tuple[Float[Tensor, "b h q d"], Float[Tensor, "b h q k"]]:
+) -> tuple[Queries, Scores]:
     """softmax(QKᵀ / √d + bias) V and the weights themselves, every step shown to the tap.
 
     Memory grows with h · q · k. Source: Attention Is All You Need, equation 1.
@@ -82,13 +73,13 @@ def scaled_dot_product_attention(
 
 
 def fused_attention(
-    q: Float[Tensor, "b h q d"],
-    k: Float[Tensor, "b g k d"],
-    v: Float[Tensor, "b g k d"],
+    q: Queries,
+    k: Keys,
+    v: Keys,
     mask: Mask | None = None,
     bias: Bias | None = None,
     scale: float | None = None,
-) -> Float[Tensor, "b h q d"]:
+) -> Queries:
     """The same by torch's fused kernel, which never holds the weights."""
     if bias is not None:
         bias = bias.to(q.dtype)
@@ -149,27 +140,25 @@ class MultiHeadAttention(nn.Module):
         k, v = self.keys_and_values(x, memory, rotate, cache)
         q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
         mask, bias = show_mask_and_bias(mask, bias, q, k, tap)
-        if tap.wants("scores") or tap.wants("weights") or self.cap is not None:
-            head_out, _ = scaled_dot_product_attention(
-                q, k, v, mask, bias, self.scale, self.cap, tap
-            )
-        else:
-            head_out = fused_attention(q, k, v, mask, bias, self.scale)
-        head_out = tap("head_out", head_out)
+        head_out = tap("head_out", self.attend(q, k, v, mask, bias, tap))
         return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
 
+    def attend(
+        self, q: Queries, k: Keys, v: Keys, mask: Mask | None, bias: Bias | None, tap: Tap
+    ) -> Queries:
+        """The weighted mean of the values, by the fused kernel unless the tap wants the weights."""
+        if tap.wants("scores") or tap.wants("weights") or self.cap is not None:
+            return scaled_dot_product_attention(q, k, v, mask, bias, self.scale, self.cap, tap)[0]
+        return fused_attention(q, k, v, mask, bias, self.scale)
+
     def keys_and_values(
-        self,
-        x: Tensor,
-        memory: Tensor | None,
-        rotate: Rotation | None,
-        cache: LayerCache | None,
-    ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
-        """Keys and values of everything to look at, the earlier ones from the cache."""
+        self, x: Tensor, memory: Tensor | None, rotate: Rotation | None, cache: LayerCache | None
+    ) -> tuple[Keys, Keys]:
+        """Keys and values of all tokens that can be attended to, earlier ones from the cache."""
         if memory is not None and cache is not None and cache.length:
-            return cache.read()  # the memory does not change while the decoder writes
-        looked_at = x if memory is None else memory
-        k, v = self.k_norm(self.split(self.k_proj(looked_at))), self.split(self.v_proj(looked_at))
+            return cache.read()  # the memory stays the same from token to token
+        source = x if memory is None else memory
+        k, v = self.k_norm(self.split(self.k_proj(source))), self.split(self.v_proj(source))
         k = k if rotate is None else rotate(k)
         return (k, v) if cache is None else cache.append(k, v)
 
@@ -180,7 +169,7 @@ class MultiHeadAttention(nn.Module):
 def show_mask_and_bias(
     mask: Mask | None, bias: Bias | None, q: Tensor, k: Tensor, tap: Tap
 ) -> tuple[Mask | None, Bias | None]:
-    """Mask and bias as the tap leaves them; one that is absent is shown as what it stands for."""
+    """Mask and bias as the tap returns them; an absent one is shown as all True or all zeros."""
     shape = (1, 1, q.shape[2], k.shape[2])
     if tap.wants("mask"):
         everything = q.new_ones((), dtype=torch.bool).expand(shape)  # a view: one byte

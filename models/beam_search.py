@@ -1,4 +1,4 @@
-"""Beam search: the likeliest continuations side by side, every one that was considered kept.
+"""Beam search: the likeliest continuations side by side, with every token that was considered.
 
 Sources: Google's Neural Machine Translation System (Wu et al. 2016), section 7 (length
 penalty); Attention Is All You Need, section 6.1 (4 beams, α = 0.6).
@@ -13,17 +13,16 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.config import TransformerConfig
-from models.generation import beginning
-from models.going_on import GoingOn
+from models.generation import DecodingState
 from models.transformer import Transformer
 
 
 @dataclass(frozen=True)
-class Node:
-    """One token that was considered behind its `parent`, a place among the nodes (−1: the start).
+class BeamNode:
+    """One token that was considered after its `parent`, an index of a node (−1: the start).
 
     `log_probability` is that of everything from the start up to here, in nats; `score` is
-    it ÷ the length penalty. A node is `kept` when the search went on from it, and
+    it ÷ the length penalty. A node is `kept` when the search continued from it, and
     `ended` when it ends the text.
     """
 
@@ -38,21 +37,21 @@ class Node:
 
 @dataclass(frozen=True)
 class Beams:
-    """All nodes in the order of their steps, and the places of the ends, the best score first.
+    """All nodes in the order of their steps, and the indices of the ends, the best score first.
 
-    An end is a node that ends the text, or one that stands: all of those compete when nothing
-    more can be written, before it only where fewer texts than beams have ended.
+    An end is a node that ends the text, or an unended one that is kept: all of those compete
+    after the last step, before it only where fewer texts than beams have ended.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[BeamNode, ...]
     ends: tuple[int, ...]
 
-    def path(self, place: int) -> list[int]:
-        """The tokens from the start to this node."""
+    def path(self, node: int) -> list[int]:
+        """The token IDs from the start to the node of this index."""
         tokens: list[int] = []
-        while place >= 0:
-            tokens.append(self.nodes[place].token)
-            place = self.nodes[place].parent
+        while node >= 0:
+            tokens.append(self.nodes[node].token)
+            node = self.nodes[node].parent
         return tokens[::-1]
 
 
@@ -62,13 +61,8 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 def considered(config: TransformerConfig, beams: int) -> int:
-    """How many nodes a step looks at: `beams` can go on, however many tokens end the text."""
-    return max(2, 1 + len(_ends(config))) * beams
-
-
-def _ends(config: TransformerConfig) -> set[int | None]:
-    """The tokens that end a text."""
-    return {config.eos_id, *config.more_eos_ids} - {None}
+    """Nodes of one step: enough that `beams` can continue, however many tokens end the text."""
+    return max(2, 1 + len(set(config.generation.eos_ids))) * beams
 
 
 def beam_search(
@@ -94,51 +88,52 @@ def beam_steps(
 ) -> Iterator[Beams]:
     """The search after each of its steps; stop by stopping.
 
-    Each step goes on from the `beams` likeliest unended nodes and considers `considered` of
-    what follows. It ends when no unended node can still beat the worst of `beams` ended
-    ones, after `max_length` tokens, or where the positions end. A step costs one token's
-    pass for each beam. ValueError for what means nothing.
+    Each step continues the `beams` likeliest unended nodes and considers `considered` next
+    tokens. The search ends when no unended node can still beat the worst of `beams` ended
+    ones, after `max_length` tokens, or where the positions end. Cost of a step: the forward
+    pass of one token per beam. ValueError for invalid arguments.
     """
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
-    config, going = model.config, GoingOn(model, prompt)
-    ends = _ends(config)
-    nodes: list[Node] = []
-    alive, ended, logits = [-1], list[int](), going.first
-    room = config.max_len - beginning(model, prompt).shape[1] + 1
-    last = min(max_length, room) - 1
+    state = DecodingState(model, prompt)
+    nodes: list[BeamNode] = []
+    alive, ended, logits = [-1], list[int](), state.first_logits
+    last = min(max_length, state.room) - 1
     for step in range(last + 1):
-        chances = logits.log_softmax(-1)
+        log_probabilities = logits.log_softmax(-1)
         before = torch.tensor([nodes[n].log_probability if n >= 0 else 0.0 for n in alive])
-        together = (before[:, None] + chances).flatten()
-        best = together.topk(min(considered(config, beams), int(together.isfinite().sum())))
-        penalty, going_on, rows = length_penalty(step + 1, alpha), list[int](), list[int]()
+        total = (before[:, None] + log_probabilities).flatten()
+        best = total.topk(min(considered(model.config, beams), int(total.isfinite().sum())))
+        penalty, kept, rows = length_penalty(step + 1, alpha), list[int](), list[int]()
         for value, flat in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-            row, token = divmod(flat, chances.shape[1])
-            ends_here = token in ends
-            is_kept = not ends_here and len(going_on) < beams
+            row, token = divmod(flat, logits.shape[1])
+            ends_here = token in model.config.generation.eos_ids
+            is_kept = not ends_here and len(kept) < beams
             if is_kept:
-                going_on.append(len(nodes))
+                kept.append(len(nodes))
                 rows.append(row)
             elif ends_here:
                 ended.append(len(nodes))
             parent = alive[row]
-            nodes.append(Node(parent, token, step, value, value / penalty, is_kept, ends_here))
+            nodes.append(BeamNode(parent, token, step, value, value / penalty, is_kept, ends_here))
         ended = sorted(ended, key=lambda n: -nodes[n].score)[:beams]
-        alive = going_on
+        alive = kept
         open_ends = alive if step == last or len(ended) < beams else []
         found = sorted([*ended, *open_ends], key=lambda n: -nodes[n].score)[:beams]
         yield Beams(tuple(nodes), tuple(found))
         is_won = len(ended) == beams and not _may_beat(nodes, alive, ended, max_length, alpha)
         if step == last or not alive or is_won:
             return
-        going.take(rows)
-        logits = going.read(torch.tensor([[nodes[place].token] for place in alive]))[:, -1]
+        state.take(rows)
+        logits = state.read(torch.tensor([[nodes[n].token] for n in alive]))[:, -1]
 
 
 def _may_beat(
-    nodes: list[Node], alive: list[int], ended: list[int], max_length: int, alpha: float
+    nodes: list[BeamNode], alive: list[int], ended: list[int], max_length: int, alpha: float
 ) -> bool:
-    """Whether an unended node could still score better: at best it adds nothing and grows long."""
+    """Whether an unended node could still score better than the worst ended one.
+
+    At best its log-probability stays as it is and its length grows to the largest.
+    """
     best = max((nodes[n].log_probability for n in alive), default=-math.inf)
     return best / length_penalty(max_length, max(alpha, 0.0)) > nodes[ended[-1]].score

@@ -1,23 +1,24 @@
-"""One layer of a stack: attention, a look at the source where there is one, feed-forward."""
+"""One block of a stack: attention and feed-forward, each with a residual connection and norms."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor, nn
 
-from models.attention import Bias, Mask, MultiHeadAttention
+from models.attention import MultiHeadAttention
 from models.cache import BlockCache
 from models.config import TransformerConfig
 from models.feed_forward import FeedForward
-from models.normalization import NORMS
+from models.normalization import build_norm
 from models.positional import Rotation
+from models.shapes import Bias, Mask, Memory, Stream
 from models.tap import NO_TAP, Tap
 
 
 @dataclass(frozen=True, eq=False)
-class Surroundings:
-    """What every block of a stack shares in one pass.
+class StackContext:
+    """What all blocks of a stack share in one forward pass.
 
     `masks` has one mask per window that occurs in the stack.
     """
@@ -25,7 +26,7 @@ class Surroundings:
     masks: Mapping[int, Mask | None] = field(default_factory=lambda: {0: None})
     bias: Bias | None = None
     rotate: Rotation | None = None
-    memory: Float[Tensor, "b s d"] | None = None
+    memory: Memory | None = None
     memory_mask: Bool[Tensor, "#b 1 1 s"] | None = None
 
 
@@ -43,26 +44,21 @@ class Residual(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.norms = config.residual_norms
-        self.norm = NORMS[config.norm](config.d_model, config.norm_eps)
+        self.norm = build_norm(config)
         if self.norms.output is not None:
-            self.out_norm = NORMS[config.norm](config.d_model, config.norm_eps)
+            self.out_norm = build_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self,
-        x: Float[Tensor, "b t d"],
-        sub_layer: Callable[[Tensor], Tensor],
-        reads: Float[Tensor, "b t d"] | None = None,
-    ) -> Float[Tensor, "b t d"]:
+        self, x: Stream, sub_layer: Callable[[Tensor], Tensor], reads: Stream | None = None
+    ) -> Stream:
         return self.write(x, sub_layer(self.read(x if reads is None else reads)))
 
-    def read(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+    def read(self, x: Stream) -> Stream:
         """What the sub-layer is given of the residual stream."""
         return self.input_norm(x)
 
-    def write(
-        self, x: Float[Tensor, "b t d"], out: Float[Tensor, "b t d"]
-    ) -> Float[Tensor, "b t d"]:
+    def write(self, x: Stream, out: Stream) -> Stream:
         """The residual stream after the sub-layer's output is added to it."""
         return self.sum_norm(x + self.dropout(self.output_norm(out)))
 
@@ -97,9 +93,9 @@ def build_attention(config: TransformerConfig) -> MultiHeadAttention:
 
 
 class Block(nn.Module):
-    """Self-attention, cross-attention where there is a memory to look at, feed-forward.
+    """Self-attention, cross-attention where there is a memory to attend to, feed-forward.
 
-    `window` is how far self-attention looks back. In a parallel block the feed-forward
+    `window` is how many keys self-attention attends to. In a parallel block the feed-forward
     layer reads what self-attention reads (GPT-J, Wang and Komatsuzaki 2021).
     """
 
@@ -107,12 +103,14 @@ class Block(nn.Module):
         super().__init__()
         self.window = window
         self.parallel = config.parallel
+        self.has_cross = cross
+        self.has_mlp = config.d_ff > 0
         self.self_attn = build_attention(config)
         self.self_residual = Residual(config)
-        if cross:
+        if self.has_cross:
             self.cross_attn = build_attention(config)
             self.cross_residual = Residual(config)
-        if config.d_ff:
+        if self.has_mlp:
             self.mlp = FeedForward(
                 config.d_model,
                 config.d_ff,
@@ -124,38 +122,36 @@ class Block(nn.Module):
             self.mlp_residual = Residual(config)
             if config.shared_norm:
                 self.mlp_residual.norm = self.self_residual.norm
-        self.has_cross = cross
-        self.has_mlp = config.d_ff > 0
 
     def forward(
-        self,
-        x: Float[Tensor, "b t d"],
-        around: Surroundings,
-        cache: BlockCache | None = None,
-        tap: Tap = NO_TAP,
-    ) -> Float[Tensor, "b t d"]:
-        def look_at_each_other(x: Tensor) -> Tensor:
-            past = None if cache is None else cache.self_attn
-            mask, scope = around.masks[self.window], tap.at("self_attn")
-            return self.self_attn(x, None, mask, around.bias, around.rotate, past, scope)
-
-        def look_at_memory(x: Tensor) -> Tensor:
-            seen = None if cache is None else cache.cross_attn
-            scope = tap.at("cross_attn")
-            return self.cross_attn(x, around.memory, around.memory_mask, cache=seen, tap=scope)
-
+        self, x: Stream, shared: StackContext, cache: BlockCache | None = None, tap: Tap = NO_TAP
+    ) -> Stream:
+        """The residual stream after the block."""
         x = before = tap("resid_pre", x)
-        x = tap("resid_mid", self.self_residual(x, look_at_each_other))
-        if self.has_cross:
-            x = tap("resid_cross", self.cross_residual(x, look_at_memory))
+        x = self.attend(x, shared, cache, tap)
         if self.has_mlp:
             reads = before if self.parallel else None
             x = self.mlp_residual(x, lambda x: self.mlp(x, tap.at("mlp")), reads)
         return tap("resid_post", x)
 
-    def remember(
-        self, x: Float[Tensor, "b t d"], rotate: Rotation | None, cache: BlockCache
-    ) -> None:
-        """Keys and values of these tokens into the cache: all that later ones need of them."""
+    def attend(self, x: Stream, shared: StackContext, cache: BlockCache | None, tap: Tap) -> Stream:
+        """The residual stream after self-attention and cross-attention."""
+
+        def self_attention(x: Tensor) -> Tensor:
+            past, mask = None if cache is None else cache.self_attn, shared.masks[self.window]
+            scope = tap.at("self_attn")
+            return self.self_attn(x, None, mask, shared.bias, shared.rotate, past, scope)
+
+        def cross_attention(x: Tensor) -> Tensor:
+            past, scope = None if cache is None else cache.cross_attn, tap.at("cross_attn")
+            return self.cross_attn(x, shared.memory, shared.memory_mask, cache=past, tap=scope)
+
+        x = tap("resid_mid", self.self_residual(x, self_attention))
+        if self.has_cross:
+            x = tap("resid_cross", self.cross_residual(x, cross_attention))
+        return x
+
+    def remember(self, x: Stream, rotate: Rotation | None, cache: BlockCache) -> None:
+        """Append the keys and values of these tokens to the cache: all that later ones need."""
         reads = self.self_residual.read(x)
-        self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)  # which appends them
+        self.self_attn.keys_and_values(reads, None, rotate, cache.self_attn)

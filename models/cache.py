@@ -1,6 +1,6 @@
-"""Keys and values of the tokens already read, so that writing one more costs one token.
+"""Keys and values of the tokens already read, so that generating one more costs one token.
 
-The caller of a pass owns the cache; the model stores nothing.
+The caller of a forward pass owns the cache; the model stores nothing.
 """
 
 from dataclasses import dataclass, field
@@ -9,74 +9,63 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-
-@dataclass
-class Growing:
-    """A tensor that gets longer in its third dimension, of which the first `length` are filled.
-
-    There is room for as many again whenever it is full, so that what is held is copied
-    only when that many have come.
-    """
-
-    room: Float[Tensor, "b g room d"] | None = None
-    length: int = 0
-
-    def read(self) -> Float[Tensor, "b g k d"]:
-        if self.room is None:
-            raise LookupError("The cache is empty: run a pass with it first.")
-        return self.room.narrow(2, 0, self.length)
-
-    def append(self, new: Float[Tensor, "b g t d"]) -> Float[Tensor, "b g k d"]:
-        """Everything so far, the new ones included."""
-        begin, end = self.length, self.length + new.shape[2]
-        if self.room is None:
-            self.room = new
-        else:
-            if end > self.room.shape[2]:
-                held = self.read()
-                self.room = new.new_empty(*new.shape[:2], 2 * end, new.shape[3])
-                self.room[:, :, :begin] = held
-            self.room.narrow(2, begin, new.shape[2]).copy_(new)
-        self.length = end
-        return self.read()
-
-    def take(self, rows: Int[Tensor, " b"]) -> None:
-        """Hold these rows, some of them twice or not at all, with room for one token more."""
-        held = self.read()
-        self.room = held.new_empty(len(rows), held.shape[1], self.length + 1, held.shape[3])
-        torch.index_select(held, 0, rows, out=self.room[:, :, : self.length])
+from models.shapes import Keys
 
 
 @dataclass
 class LayerCache:
-    """Keys and values of one attention layer."""
+    """Keys and values of one attention layer, of which the first `length` tokens are filled.
 
-    keys: Growing = field(default_factory=Growing)
-    values: Growing = field(default_factory=Growing)
+    There is room for as many again whenever it is full, so that all of them are copied only
+    when as many have been added.
+    """
 
-    @property
-    def length(self) -> int:
-        """Tokens read so far."""
-        return self.keys.length
+    keys: Keys | None = None
+    values: Keys | None = None
+    length: int = 0
 
-    def read(self) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
-        return self.keys.read(), self.values.read()
+    def read(self) -> tuple[Keys, Keys]:
+        """LookupError before the first `append`."""
+        if self.keys is None or self.values is None:
+            raise LookupError("The cache is empty: run a pass with it first.")
+        return self.keys.narrow(2, 0, self.length), self.values.narrow(2, 0, self.length)
 
-    def append(
-        self, k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]
-    ) -> tuple[Float[Tensor, "b g k d"], Float[Tensor, "b g k d"]]:
-        """Everything seen so far, these included. Memory grows with the tokens held."""
-        return self.keys.append(k), self.values.append(v)
+    def append(self, k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> tuple[Keys, Keys]:
+        """Everything so far, these included. Memory grows with the tokens held."""
+        self.keys = _extended(self.keys, k, self.length)
+        self.values = _extended(self.values, v, self.length)
+        self.length += k.shape[2]
+        return self.read()
 
     def take(self, rows: Int[Tensor, " b"]) -> None:
+        """Hold these rows, some of them twice or not at all, with room for one token more."""
         if self.length:
-            self.keys.take(rows)
-            self.values.take(rows)
+            self.keys, self.values = (_rows_of(held, rows) for held in self.read())
+
+
+def _extended(held: Tensor | None, new: Tensor, length: int) -> Tensor:
+    """Room in which `new` follows the first `length` tokens of what is held."""
+    if held is None:
+        return new
+    end = length + new.shape[2]
+    if end > held.shape[2]:
+        room = new.new_empty(*new.shape[:2], 2 * end, new.shape[3])
+        room[:, :, :length] = held[:, :, :length]
+        held = room
+    held.narrow(2, length, new.shape[2]).copy_(new)
+    return held
+
+
+def _rows_of(held: Tensor, rows: Tensor) -> Tensor:
+    _, groups, length, width = held.shape
+    room = held.new_empty(len(rows), groups, length + 1, width)
+    torch.index_select(held, 0, rows, out=room[:, :, :length])
+    return room
 
 
 @dataclass
 class BlockCache:
-    """What one block of the decoder remembers: its own past and its view of the memory."""
+    """What one block of the decoder keeps: its own keys and values and those of the memory."""
 
     self_attn: LayerCache = field(default_factory=LayerCache)
     cross_attn: LayerCache = field(default_factory=LayerCache)
@@ -84,7 +73,7 @@ class BlockCache:
 
 @dataclass
 class KeyValueCache:
-    """What a whole decoder remembers, one entry per block."""
+    """What a whole decoder keeps, one entry per block."""
 
     blocks: list[BlockCache]
 
@@ -98,12 +87,12 @@ class KeyValueCache:
         return self.blocks[0].self_attn.length
 
     def take(self, rows: Int[Tensor, " b"]) -> None:
-        """Remember what these sequences of the batch do; a copy, layer by layer."""
+        """Keep these rows of the batch; a copy, layer by layer."""
         for block in self.blocks:
             block.self_attn.take(rows)
             block.cross_attn.take(rows)
 
     def back_to(self, length: int) -> None:
-        """Forget the tokens behind the first `length`, not what they looked at."""
+        """Drop all tokens but the first `length`; the memory's keys and values stay."""
         for block in self.blocks:
-            block.self_attn.keys.length = block.self_attn.values.length = length
+            block.self_attn.length = length

@@ -1,15 +1,14 @@
-"""The one description of a Transformer: what it is made of, as plain frozen data.
+"""The config of a Transformer: its sizes and choices, as plain frozen data.
 
 A config holds no tensors and building one has no effect on the world. It
-round-trips through JSON, refuses keys it does not know, and `fault()` says in
-words why a combination of values is no model.
+round-trips through JSON, refuses unknown keys, and `fault()` says in one sentence why a
+combination of values is no model.
 """
 
-import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
-from models.plain import PlainData, choice_fault, range_fault, type_fault
+from models.plain import PlainData, choice_field, number_field
 from models.rope_scaling import LARGEST_MAX_LEN, RopeScaling
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
@@ -49,24 +48,10 @@ Sources: On Layer Normalization in the Transformer Architecture (Xiong et al. 20
 """
 NORM_POSITIONS = tuple(RESIDUAL_NORMS)
 
-CHOICES = {
-    "kind": KINDS,
-    "head": HEADS,
-    "positions": POSITIONS,
-    "pairs": PAIRS,
-    "norm": NORMS,
-    "norm_position": NORM_POSITIONS,
-    "activation": ACTIVATIONS,
-    "classifier_activation": CLASSIFIER_ACTIVATIONS,
-    "pooling": POOLINGS,
-}
-
-TOKENS = ("pad_id", "bos_id", "eos_id", "first_id")
-
+TOKENS = ("pad_id", "bos_id")
+"""Fields that hold a token ID."""
 LARGEST_SIZE = 1_000_000
 """No single size of a model may be larger: a config is read before it is trusted."""
-MOST_PIXELS = 1_000
-"""Sides and channels of a patch, whose weights grow with all three."""
 MOST_LAYERS = 200
 """The deepest models published have 126. Building costs time before a file vouches for it."""
 LARGEST_POSITION_TABLE = 6_000_000
@@ -74,83 +59,94 @@ LARGEST_POSITION_TABLE = 6_000_000
 
 
 @dataclass(frozen=True)
+class GenerationConfig(PlainData):
+    """Token IDs that only generation reads: see `models.generation`."""
+
+    eos_ids: tuple[int, ...] = ()
+    """A text ends with any of these."""
+    forced_first_id: int | None = None
+    """What an encoder-decoder must generate first (BART)."""
+    banned_ids: tuple[int, ...] = ()
+    """Never generated (Marian's padding)."""
+
+    @classmethod
+    def ending_with(cls, *tokens: int | None) -> "GenerationConfig":
+        """With these end tokens, where None stands for no token."""
+        return cls(tuple(token for token in tokens if token is not None))
+
+
+@dataclass(frozen=True)
 class TransformerConfig(PlainData):
     """Sizes and choices of one Transformer.
 
-    `vocab_size` is what the model writes (and, with one stack, also what it
-    reads); `src_vocab_size` is what the encoder of an encoder-decoder reads, or
-    None when both stacks share one vocabulary size. `d_ff` 0 leaves the
-    feed-forward layer out. Sizes that are None follow from the others, and the biases
-    `out_bias`, `mlp_bias`, `head_bias` from `bias`.
+    `vocab_size` counts the tokens of the output (and, with one stack, of the input);
+    `src_vocab_size` those that the encoder of an encoder-decoder reads, or None when both
+    stacks have one vocabulary size. `d_ff` 0 leaves the feed-forward layer out. Sizes that
+    are None follow from the others, and `out_bias`, `mlp_bias`, `head_bias` from `bias`.
     """
 
-    kind: str = "decoder"
-    head: str = "language-model"
+    kind: str = choice_field("decoder", KINDS)
+    head: str = choice_field("language-model", HEADS)
 
-    vocab_size: int = 256
-    src_vocab_size: int | None = None
-    d_model: int = 64
-    n_layers: int = 2
-    n_encoder_layers: int | None = None
-    n_heads: int = 4
-    n_kv_heads: int | None = None
-    d_head: int | None = None
-    d_ff: int = 256
-    max_len: int = 512
+    vocab_size: int = number_field(256, 1, LARGEST_SIZE)
+    src_vocab_size: int | None = number_field(None, 1, LARGEST_SIZE)
+    d_model: int = number_field(64, 1, LARGEST_SIZE)
+    n_layers: int = number_field(2, 1, MOST_LAYERS)
+    n_encoder_layers: int | None = number_field(None, 1, MOST_LAYERS)
+    n_heads: int = number_field(4, 1, LARGEST_SIZE)
+    n_kv_heads: int | None = number_field(None, 1, LARGEST_SIZE)
+    d_head: int | None = number_field(None, 1, LARGEST_SIZE)
+    d_ff: int = number_field(256, 0, LARGEST_SIZE)
+    max_len: int = number_field(512, 1, LARGEST_MAX_LEN)
 
-    positions: str = "sinusoidal"
-    pairs: str | None = None  # of sinusoids and rotations; None: adjacent and halves, as published
-    position_offset: int = 0  # rows of the learned table before the first position (BART)
+    positions: str = choice_field("sinusoidal", POSITIONS)
+    pairs: str | None = choice_field(None, PAIRS)  # None: adjacent, but halves if rotary
+    position_offset: int = number_field(0, 0, LARGEST_SIZE)  # unused rows of the table (BART)
     count_padding: bool = False  # whether padding on the left shifts positions (BERT)
-    d_rotary: int | None = None  # how much of a head is turned (GPT-NeoX); None: all
-    rope_theta: float = 10_000.0
+    d_rotary: int | None = number_field(None, 1, LARGEST_SIZE)  # rotated part of a head (GPT-NeoX)
+    rope_theta: float = number_field(10_000.0, 1, 1e12)
     rope_scaling: RopeScaling | None = None
-    n_buckets: int = 32  # of relative distances (T5)
-    max_distance: int = 128
-    n_segments: int = 0  # sentences that a token can belong to (BERT)
-    patch_size: int = 0  # pixels of a side, for those that read images; 0: tokens are read
-    n_channels: int = 3
+    n_buckets: int = number_field(32, 4, LARGEST_SIZE)  # of relative distances (T5)
+    max_distance: int = number_field(128, 1, LARGEST_MAX_LEN)
+    n_segments: int = number_field(0, 0, LARGEST_SIZE)  # sentences a token can belong to (BERT)
     scale_embedding: bool = True
     embedding_norm: bool = False
 
-    norm: str = "layer"
-    norm_position: str = "pre"
-    norm_eps: float = 1e-5
+    norm: str = choice_field("layer", NORMS)
+    norm_position: str = choice_field("pre", NORM_POSITIONS)
+    norm_eps: float = number_field(1e-5, 1e-12, 1)
     final_norm: bool = True
-    parallel: bool = False  # attention and feed-forward read the same stream (GPT-J)
+    parallel: bool = False  # attention and feed-forward read the same residual stream (GPT-J)
     shared_norm: bool = False  # … through one norm
 
     qkv_bias: bool = True
     qk_norm: bool = False
-    attention_scale: float | None = None  # None: 1 / √d_head
-    attention_cap: float | None = None  # scores stay between ± this (Gemma 2)
-    windows: tuple[int, ...] = ()  # keys a query may look back at, per layer; 0: all
+    attention_scale: float | None = number_field(None, 1e-6, 1e6)  # None: 1 / √d_head
+    attention_cap: float | None = number_field(None, 1e-3, 1e6)  # of scores, ± this (Gemma 2)
+    windows: tuple[int, ...] = ()  # keys that a query attends to, per layer; 0: all
 
-    activation: str = "relu"
+    activation: str = choice_field("relu", ACTIVATIONS)
     gated: bool = False
     bias: bool = True
     out_bias: bool | None = None
     mlp_bias: bool | None = None
     head_bias: bool | None = None
 
-    dropout: float = 0.0
+    dropout: float = number_field(0.0, 0, 0.95)
     share_embeddings: bool = False  # both stacks of an encoder-decoder read one table
     tie_embeddings: bool = False
-    logit_scale: float = 1.0
-    logit_cap: float | None = None
+    logit_scale: float = number_field(1.0, 1e-6, 1e6)
+    logit_cap: float | None = number_field(None, 1e-3, 1e6)
 
-    n_classes: int = 2
-    pooling: str = "first"
-    d_classifier: int | None = None
-    classifier_activation: str = "relu"
+    n_classes: int = number_field(2, 1, LARGEST_SIZE)
+    pooling: str = choice_field("first", POOLINGS)
+    d_classifier: int | None = number_field(None, 1, LARGEST_SIZE)
+    classifier_activation: str = choice_field("relu", CLASSIFIER_ACTIVATIONS)
     classifier_bias: bool = True
 
     pad_id: int | None = None
-    bos_id: int | None = None
-    eos_id: int | None = None
-    more_eos_ids: tuple[int, ...] = ()
-    first_id: int | None = None  # what two stacks must write first (BART)
-    banned_ids: tuple[int, ...] = ()  # never written (Marian's padding)
+    bos_id: int | None = None  # what an encoder-decoder's target begins with
+    generation: GenerationConfig = GenerationConfig()
 
     @property
     def has_out_bias(self) -> bool:
@@ -171,7 +167,7 @@ class TransformerConfig(PlainData):
 
     @property
     def scale(self) -> float:
-        """What q·k is multiplied with."""
+        """The factor of q·k."""
         return self.head_width**-0.5 if self.attention_scale is None else self.attention_scale
 
     @property
@@ -179,7 +175,7 @@ class TransformerConfig(PlainData):
         return self.head_width if self.d_rotary is None else self.d_rotary
 
     def window(self, layer: int) -> int:
-        """How many keys a query of this layer may look back at, itself included; 0: all."""
+        """How many keys a query of this layer attends to at most, its own included; 0: all."""
         return self.windows[layer] if self.windows else 0
 
     @property
@@ -197,46 +193,47 @@ class TransformerConfig(PlainData):
         return self.n_layers if self.n_encoder_layers is None else self.n_encoder_layers
 
     @property
-    def patch_rows(self) -> int:
-        """How many patches an image is high and wide, for which there are positions."""
-        return math.isqrt(self.max_len - 1)
-
-    @property
     def stacks(self) -> tuple[str, ...]:
         """The stacks of the model in the order they run: ("encoder", "decoder") or one of them."""
         return ("encoder", "decoder") if self.kind == "encoder-decoder" else (self.kind,)
 
+    @classmethod
+    def from_dict(cls, values: object) -> "TransformerConfig":
+        return super().from_dict(_renamed(values) if isinstance(values, dict) else values)
+
     def fault(self) -> str | None:
         """One sentence saying why this is no model, or None when it is one."""
         return (
-            type_fault(self)
-            or choice_fault(self, CHOICES)
-            or _range_fault(self)
+            super().fault()
             or _size_fault(self)
             or _position_fault(self)
             or _kind_fault(self)
-            or range_fault(self, TOKENS, 0, self.vocab_size - 1)
-            or _choices_fault(self)
+            or _token_fault(self)
+            or _combination_fault(self)
         )
 
 
-def _range_fault(config: TransformerConfig) -> str | None:
-    heads = ("n_heads", "n_kv_heads", "d_head", "d_rotary", "n_classes")
-    sizes = ("vocab_size", "src_vocab_size", "d_model", "d_classifier")
-    return (
-        range_fault(config, sizes + heads, 1, LARGEST_SIZE)
-        or range_fault(config, ("max_len", "max_distance"), 1, LARGEST_MAX_LEN)
-        or range_fault(config, ("n_buckets",), 4, LARGEST_SIZE)
-        or range_fault(config, ("n_layers", "n_encoder_layers"), 1, MOST_LAYERS)
-        or range_fault(config, ("d_ff", "n_segments", "position_offset"), 0, LARGEST_SIZE)
-        or range_fault(config, ("patch_size",), 0, MOST_PIXELS)
-        or range_fault(config, ("n_channels",), 1, MOST_PIXELS)
-        or range_fault(config, ("dropout",), 0, 0.95)
-        or range_fault(config, ("norm_eps",), 1e-12, 1)
-        or range_fault(config, ("rope_theta",), 1, 1e12)
-        or range_fault(config, ("attention_scale", "logit_scale"), 1e-6, 1e6)
-        or range_fault(config, ("attention_cap", "logit_cap"), 1e-3, 1e6)
-    )
+def _renamed(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a config.json that was written before `generation` was a field.
+
+    Such files also have the fields of the images that models could once read.
+    """
+    values = dict(values)
+    if values.pop("patch_size", 0):
+        raise ValueError("it reads images, which is not supported.")
+    values.pop("n_channels", None)
+    if "generation" in values:
+        return values
+    former = {
+        "eos_ids": _joined(values.pop("eos_id", None), values.pop("more_eos_ids", [])),
+        "forced_first_id": values.pop("first_id", None),
+        "banned_ids": values.pop("banned_ids", []),
+    }
+    return values | {"generation": former}
+
+
+def _joined(first: Any, more: Any) -> Any:
+    return [first, *more] if first is not None and isinstance(more, list) else more
 
 
 def _size_fault(config: TransformerConfig) -> str | None:
@@ -248,11 +245,6 @@ def _size_fault(config: TransformerConfig) -> str | None:
         return f"windows must name one per layer, {config.n_layers}, not {len(config.windows)}."
     if any(not 0 <= window <= LARGEST_MAX_LEN for window in config.windows):
         return f"Every one of windows must be between 0 and {LARGEST_MAX_LEN:,}."
-    for name in ("more_eos_ids", "banned_ids"):
-        if any(not 0 <= one < config.vocab_size for one in getattr(config, name)):
-            return f"Every one of {name} must be between 0 and {config.vocab_size - 1:,}."
-    if len(set(config.banned_ids)) == config.vocab_size:
-        return "banned_ids must leave something to write."
     return None
 
 
@@ -289,14 +281,22 @@ def _kind_fault(config: TransformerConfig) -> str | None:
     return None
 
 
-def _choices_fault(config: TransformerConfig) -> str | None:
-    if config.patch_size:
-        if config.kind != "encoder" or config.head not in ("classifier", "none"):
-            return "Images are read by encoders with a classifier head or none."
-        if config.positions != "learned" or config.max_len != config.patch_rows**2 + 1:
-            return "Images need a learned position for each patch of a square and one before."
-        if config.pad_id is not None:
-            return "pad_id is for those that read tokens, not images."
+def _token_fault(config: TransformerConfig) -> str | None:
+    last, generation = config.vocab_size - 1, config.generation
+    ids: dict[str, tuple[int | None, ...]] = {name: (getattr(config, name),) for name in TOKENS}
+    ids["generation.forced_first_id"] = (generation.forced_first_id,)
+    ids["generation.eos_ids"] = generation.eos_ids
+    ids["generation.banned_ids"] = generation.banned_ids
+    for name, tokens in ids.items():
+        for token in tokens:
+            if token is not None and not 0 <= token <= last:
+                return f"{name} must be between 0 and {last:,}, not {str(token)[:40]}."
+    if len(set(generation.banned_ids)) == config.vocab_size:
+        return "generation.banned_ids must leave something to generate."
+    return None
+
+
+def _combination_fault(config: TransformerConfig) -> str | None:
     if config.shared_norm and not config.parallel:
         return "shared_norm is for parallel blocks, whose two parts read the same stream."
     if config.parallel and config.norm_position != "pre":
@@ -304,3 +304,11 @@ def _choices_fault(config: TransformerConfig) -> str | None:
     if config.share_embeddings and config.src_vocab_size not in (None, config.vocab_size):
         return "share_embeddings needs one vocabulary, but src_vocab_size is another."
     return None
+
+
+CHOICES = {
+    field.name: field.metadata["options"]
+    for field in fields(TransformerConfig)
+    if "options" in field.metadata
+}
+"""The options of every field that holds a name."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor, nn
 
+from models.shapes import Stream
 from models.tap import NO_TAP, Tap
 
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -40,7 +40,7 @@ class FeedForward(nn.Module):
         self.down_proj = nn.Linear(d_ff, d_model, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "b t d"], tap: Tap = NO_TAP) -> Float[Tensor, "b t d"]:
+    def forward(self, x: Stream, tap: Tap = NO_TAP) -> Stream:
         if self.gate_proj is None:
             hidden = self.activation(self.up_proj(x))
         else:

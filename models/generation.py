@@ -1,52 +1,32 @@
-"""Writing: one token after another, each drawn from what the model expects next."""
+"""Generation: token after token, each sampled from the probabilities of the next."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from models.cache import KeyValueCache
-from models.config import TransformerConfig
 from models.masking import keep_of
-from models.plain import PlainData, type_fault
+from models.sampling import Sampling, allowed, choose_from, sample
 from models.transformer import Transformer, evaluating
 
-FIRST_OF_ALL = 0
-"""What a model begins with, or fills up with, when its config names no token for it."""
-
-
-@dataclass(frozen=True)
-class Sampling(PlainData):
-    """How the next token is chosen; a temperature of 0 takes the likeliest."""
-
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-
-    def fault(self) -> str | None:
-        """One sentence saying why nothing can be chosen like this, or None."""
-        if not 0 <= self.temperature < math.inf:
-            return f"temperature must be 0 or more, not {self.temperature}."
-        if self.top_k is not None and self.top_k < 1:
-            return f"top_k must be at least 1, not {self.top_k}."
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            return f"top_p must be above 0 and at most 1, not {self.top_p}."
-        return type_fault(self)
+UNNAMED = 0
+"""The token ID that begins or fills up a sequence when the config names none for it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class GenerationStep:
     """One token for every sequence of the batch."""
 
     ids: Int[Tensor, " b"]
-    """The tokens written; the padding token (or the end token) where a sequence had ended."""
+    """The tokens generated; padding (or the end token) where a sequence had ended before."""
     probabilities: Float[Tensor, "b v"]
-    """What they were drawn from, after temperature, top-k and top-p."""
+    """What they were sampled from, after temperature, top-k and top-p."""
     finished: Bool[Tensor, " b"]
-    """Which sequences have written their end token, this step included."""
+    """Which sequences have ended, this step included."""
 
 
 def generate(
@@ -61,152 +41,138 @@ def generate(
     greedy: bool = False,
     seed: int = 0,
     use_cache: bool = True,
-) -> Iterator[Step]:
-    """Steps until every sequence has ended or `max_length` tokens were written.
+) -> Iterator[GenerationStep]:
+    """Steps until every sequence has ended or `max_length` tokens were generated.
 
     A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
-    reads it as its source and begins with `config.bos_id`. What the config bans is never
-    written. Writing also stops where the model's positions end. `greedy`, or a
-    temperature of 0, takes the likeliest token; the rest is drawn with `seed`. With the
-    cache a step costs one token's pass, without it one pass over everything so far.
-    ValueError for choices that mean nothing.
+    reads it as its source and begins with `config.bos_id`. Tokens that the config bans are
+    never generated. It also stops where the model's positions end. `greedy`, or a
+    temperature of 0, takes the likeliest token; otherwise tokens are sampled with `seed`.
+    With the cache a step costs the forward pass of one token, without it that of all tokens
+    so far. ValueError for invalid arguments.
     """
     sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
     if fault := sampling.fault():
         raise ValueError(fault)
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}.")
-    if model.config.head != "language-model" or model.decoder is None:
-        raise ValueError("Only a decoder with a language-model head can write.")
+    check_generates(model)
     if prompt.shape[1] > model.config.max_len or not prompt.numel():
         raise ValueError(f"A prompt has 1 to {model.config.max_len} tokens, not {prompt.shape[1]}.")
-    return _steps(
-        model,
-        prompt,
-        keep_of(prompt, model.config.pad_id) if keep is None else keep,
-        max_length,
-        sampling,
-        torch.Generator().manual_seed(seed),
-        use_cache,
-    )
+    generator = torch.Generator().manual_seed(seed)
+    return _steps(model, prompt, keep, max_length, sampling, generator, use_cache)
 
 
 def _steps(
     model: Transformer,
     prompt: Tensor,
-    prompt_keep: Tensor | None,
+    keep: Tensor | None,
     max_length: int,
     sampling: Sampling,
     generator: torch.Generator,
     use_cache: bool,
-) -> Iterator[Step]:
-    config = model.config
-    batch = len(prompt)
-    memory = memory_keep = None
-    written, keep = prompt, prompt_keep
-    if config.kind == "encoder-decoder":
-        with evaluating(model):
-            memory, memory_keep = model.encode(prompt, prompt_keep), prompt_keep
-        written, keep = beginning(model, prompt), None
-    cache = KeyValueCache.empty(config.n_layers) if use_cache else None
-    finished = torch.zeros(batch, dtype=torch.bool, device=prompt.device)
-    filler = next(i for i in (config.pad_id, config.eos_id, FIRST_OF_ALL) if i is not None)
-    unread = written
-    for _ in range(min(max_length, config.max_len - written.shape[1] + 1)):
-        if keep is None and cache is None:  # else its own padding tokens would be left out
-            keep = torch.ones_like(written, dtype=torch.bool)
-        with evaluating(model):
-            last = slice(-1, None)
-            logits = model.decode(unread, memory, memory_keep, keep, cache, last)[:, -1]
-        logits = allowed(logits, config, first=written.shape[1] == 1)
+) -> Iterator[GenerationStep]:
+    state = DecodingState(model, prompt, keep, use_cache)
+    ends = torch.tensor(model.config.generation.eos_ids, dtype=torch.long, device=prompt.device)
+    padding = (model.config.pad_id, *model.config.generation.eos_ids, UNNAMED)
+    padding_id = next(token for token in padding if token is not None)
+    finished = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
+    ids: Tensor | None = None
+    for _ in range(min(max_length, state.room)):
+        logits = state.first_logits if ids is None else state.read(ids[:, None])[:, -1]
         probabilities = choose_from(logits, sampling)
-        ids = drawn(probabilities, sampling, generator)
-        ids = torch.where(finished, filler, ids)
-        for end in (config.eos_id, *config.more_eos_ids):
-            finished = finished if end is None else finished | (ids == end)
-        yield Step(ids, probabilities, finished)
+        ids = torch.where(finished, padding_id, sample(probabilities, sampling, generator))
+        finished = finished | torch.isin(ids, ends)
+        yield GenerationStep(ids, probabilities, finished)
         if finished.all():
             return
-        written = torch.cat((written, ids[:, None]), 1)
-        keep = None if keep is None else torch.cat((keep, torch.ones_like(keep[:, :1])), 1)
-        unread = written if cache is None else ids[:, None]
 
 
-def written(
-    model: Transformer, source: Int[Tensor, "b s"], max_length: int = 50, **how: object
+def generate_ids(
+    model: Transformer, source: Int[Tensor, "b s"], max_length: int = 50, **options: Any
 ) -> Int[Tensor, "b t"]:
-    """All ids of `generate`, behind the prompt or the start token."""
-    steps = generate(model, source, max_length=max_length, **how)  # type: ignore[arg-type]
-    return torch.cat([beginning(model, source), *(step.ids[:, None] for step in steps)], 1)
+    """All IDs of `generate`, after the prompt or the start token."""
+    steps = generate(model, source, max_length=max_length, **options)
+    return torch.cat([start_ids(model, source), *(step.ids[:, None] for step in steps)], 1)
 
 
-def beginning(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
-    """What stands there before the first step: the prompt, or the start token of two stacks."""
+def start_ids(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
+    """What the decoder reads first: the prompt, or the start token of an encoder-decoder."""
     if model.config.kind != "encoder-decoder":
         return prompt
-    start = FIRST_OF_ALL if model.config.bos_id is None else model.config.bos_id
+    start = UNNAMED if model.config.bos_id is None else model.config.bos_id
     return torch.full_like(prompt[:, :1], start)
 
 
-def allowed(
-    logits: Float[Tensor, "*b v"], config: TransformerConfig, first: bool
-) -> Float[Tensor, "*b v"]:
-    """The logits of what may be written: some tokens never, and two stacks may begin with one."""
-    if first and config.first_id is not None and config.kind == "encoder-decoder":
-        nothing = torch.full_like(logits, -math.inf)
-        return nothing.index_fill(-1, torch.tensor(config.first_id, device=logits.device), 0.0)
-    if not config.banned_ids:
-        return logits
-    banned = torch.tensor(config.banned_ids, device=logits.device)
-    return logits.index_fill(-1, banned, -math.inf)
+def check_generates(model: Transformer) -> None:
+    """ValueError for a model that predicts no next token."""
+    if model.config.head != "language-model" or model.decoder is None:
+        raise ValueError("Only a decoder with a language-model head can write.")
 
 
-def allowed_rows(
-    logits: Float[Tensor, "t v"], config: TransformerConfig, first: bool
-) -> Float[Tensor, "t v"]:
-    """The same of one step after another; `first` says whether the first of them begins."""
-    return torch.cat((allowed(logits[:1], config, first), allowed(logits[1:], config, False)))
+class DecodingState:
+    """What a decoder has read so far: the encoded source, its cache and its padding.
 
-
-def choose_from(logits: Float[Tensor, "b v"], sampling: Sampling) -> Float[Tensor, "b v"]:
-    """Probabilities to draw from: logits ÷ temperature, softmax, top-k, top-p, renormalised.
-
-    Temperature 0 puts everything on the likeliest token, the lowest id of equals.
-    Source of top-p: The Curious Case of Neural Text Degeneration (Holtzman et al. 2019).
+    The caller adds tokens (`read`), branches (`take`) and backtracks (`back_to`); nothing is
+    read twice. Cost of a step: the forward pass of the tokens added, without the cache that
+    of all. Memory grows with rows × tokens × layers.
     """
-    if sampling.temperature == 0:
-        best = logits.argmax(-1, keepdim=True)
-        return torch.zeros_like(logits).scatter(-1, best, 1.0)
-    behind = logits - logits.max(-1, keepdim=True).values  # a tiny temperature then makes no NaN
-    smallest = torch.finfo(logits.dtype).tiny
-    probabilities = (behind / max(sampling.temperature, smallest)).softmax(-1)
-    if sampling.top_k is not None:
-        probabilities = keep_top_k(probabilities, sampling.top_k)
-    if sampling.top_p is not None:
-        probabilities = keep_top_p(probabilities, sampling.top_p)
-    return probabilities / probabilities.sum(-1, keepdim=True)
 
+    def __init__(
+        self,
+        model: Transformer,
+        prompt: Int[Tensor, "b t"],
+        keep: Bool[Tensor, "b t"] | None = None,
+        use_cache: bool = True,
+    ) -> None:
+        check_generates(model)
+        self._model = model
+        self._keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
+        self._memory = self._memory_keep = None
+        if model.config.kind == "encoder-decoder":
+            self._keep, self._memory_keep = None, self._keep
+            with evaluating(model):
+                self._memory = model.encode(prompt, self._memory_keep)
+        self._cache = KeyValueCache.empty(model.config.n_layers) if use_cache else None
+        self._ids = start_ids(model, prompt)
+        self._n_start = self._ids.shape[1]
+        self.room = model.config.max_len - self._n_start + 1
+        """How many tokens can be generated before the model's positions end."""
+        logits = self._decode(self._ids, n_read=1)[:, -1]
+        self.first_logits: Float[Tensor, "b v"] = allowed(logits, model.config, self._n_start == 1)
+        """Logits of the first token to be generated, −∞ for tokens that are not allowed."""
 
-def drawn(
-    probabilities: Float[Tensor, "b v"], sampling: Sampling, generator: torch.Generator
-) -> Int[Tensor, " b"]:
-    """One token per row; where all is on one there is nothing to draw."""
-    if sampling.temperature == 0:
-        return probabilities.argmax(-1)
-    return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+    def read(self, ids: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+        """Add tokens to every row; the logits of the token after each of them."""
+        if self._keep is not None:
+            self._keep = torch.cat((self._keep, torch.ones_like(ids, dtype=torch.bool)), 1)
+        n_read = ids.shape[1]
+        if self._cache is None:
+            self._ids = ids = torch.cat((self._ids, ids), 1)
+        return allowed(self._decode(ids, n_read), self._model.config, first=False)
 
+    def take(self, rows: list[int]) -> None:
+        """Continue from these rows, some of them several times, others not at all."""
+        assert self._cache is not None
+        taken = torch.tensor(rows)
+        self._cache.take(taken)
+        self._keep = None if self._keep is None else self._keep[taken]
 
-def keep_top_k(probabilities: Float[Tensor, "b v"], k: int) -> Float[Tensor, "b v"]:
-    """Zero outside the k likeliest tokens; exactly k stay, whatever is equal."""
-    best = probabilities.topk(min(k, probabilities.shape[-1]), -1)
-    return torch.zeros_like(probabilities).scatter(-1, best.indices, best.values)
+    def back_to(self, n_generated: int) -> None:
+        """Forget all but the first `n_generated` tokens after the prompt."""
+        assert self._cache is not None
+        self._cache.back_to(self._n_start + n_generated)
+        self._keep = None if self._keep is None else self._keep[:, : self._n_start + n_generated]
 
-
-def keep_top_p(probabilities: Float[Tensor, "b v"], p: float) -> Float[Tensor, "b v"]:
-    """Zero outside the smallest set of likeliest tokens that reaches p; one always stays."""
-    ranked, order = probabilities.sort(dim=-1, descending=True, stable=True)
-    before = ranked.cumsum(-1) - ranked  # mass of everything likelier
-    total = probabilities.sum(-1, keepdim=True)
-    ranked = ranked.masked_fill(before >= p * total, 0.0)
-    ranked[..., :1] = probabilities.max(-1, keepdim=True).values
-    return torch.zeros_like(probabilities).scatter(-1, order, ranked)
+    def _decode(self, ids: Tensor, n_read: int) -> Float[Tensor, "b t v"]:
+        """Logits after the last `n_read` of these tokens."""
+        keep = self._keep
+        if keep is None and self._cache is None:  # padding that was generated is a token here
+            keep = torch.ones_like(ids, dtype=torch.bool)
+        memory, memory_keep = (
+            None if whole is None else whole.expand(len(ids), *whole.shape[1:])
+            for whole in (self._memory, self._memory_keep)
+        )
+        last = slice(-n_read, None)
+        with evaluating(self._model):
+            return self._model.decode(ids, memory, memory_keep, keep, self._cache, last)

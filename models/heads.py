@@ -1,4 +1,4 @@
-"""What is read off the last stream: a token at every position, or one class for the text."""
+"""Output heads: logits of the vocabulary at every position, or of classes for the whole text."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -6,15 +6,16 @@ from torch import Tensor, nn
 
 from models.config import TransformerConfig
 from models.feed_forward import ACTIVATION_FUNCTIONS
-from models.normalization import NORMS
+from models.normalization import build_norm
+from models.shapes import Stream
 
 
 class LanguageModelHead(nn.Module):
-    """Scores every token of the vocabulary at every position.
+    """Logits of every token of the vocabulary at every position.
 
-    When it is tied it has no matrix of its own and uses the embedding's. The one of a
-    masked language model transforms the stream first (BERT, Devlin et al. 2018). A cap
-    keeps the scores between ± it (Gemma 2, 2024, section 2).
+    A tied head has no matrix of its own and uses the embedding's. That of a masked language
+    model transforms its input first (BERT, Devlin et al. 2018). A soft cap keeps the logits
+    between ± it (Gemma 2, 2024, section 2).
     Sources: Attention Is All You Need, section 3.4; Using the Output Embedding to
     Improve Language Models (Press and Wolf 2017).
     """
@@ -28,33 +29,31 @@ class LanguageModelHead(nn.Module):
         self.weight = None if tied else nn.Parameter(torch.empty(shape))
         self.bias = nn.Parameter(torch.empty(config.vocab_size)) if config.has_head_bias else None
 
-    def forward(
-        self, x: Float[Tensor, "b t d"], embedding: Float[Tensor, "v d"]
-    ) -> Float[Tensor, "b t v"]:
+    def forward(self, x: Stream, embedding: Float[Tensor, "v d"]) -> Float[Tensor, "b t v"]:
         x = self.transform(x)
         x = x if self.scale == 1 else x * self.scale
         words = embedding if self.weight is None else self.weight
-        # Words × tokens, not tokens × words: the wide matrix first is up to a sixth faster.
+        # Vocabulary × tokens: the wide matrix first is up to a sixth faster.
         logits = (words @ x.flatten(0, 1).mT).mT.unflatten(0, x.shape[:2])
         logits = logits if self.bias is None else logits + self.bias
         return logits if self.cap is None else self.cap * (logits / self.cap).tanh()
 
 
 class MaskedTransform(nn.Module):
-    """One more layer before the words of a masked language model: linear, activation, norm."""
+    """The extra layer in the head of a masked language model: linear, activation, norm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.proj = nn.Linear(config.d_model, config.d_model)
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
-        self.norm = NORMS[config.norm](config.d_model, config.norm_eps)
+        self.norm = build_norm(config)
 
-    def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+    def forward(self, x: Stream) -> Stream:
         return self.norm(self.activation(self.proj(x)))
 
 
 class ClassifierHead(nn.Module):
-    """Scores the classes from one token's stream, or from the mean of the real ones."""
+    """Logits of the classes, from the vector of one token or the mean over all real ones."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -65,32 +64,28 @@ class ClassifierHead(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.out = nn.Linear(width or config.d_model, config.n_classes, config.classifier_bias)
 
-    def forward(
-        self, x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None = None
-    ) -> Float[Tensor, "b c"]:
+    def forward(self, x: Stream, keep: Bool[Tensor, "b t"] | None = None) -> Float[Tensor, "b c"]:
         pooled = self.pooling(x, keep)
         if self.hidden is not None:
             pooled = self.activation(self.hidden(pooled))
         return self.out(self.dropout(pooled))
 
 
-def first_kept(x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
+def first_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
     """The first real token, wherever the padding is."""
     if keep is None:
         return x[:, 0]
     return x[torch.arange(len(x), device=x.device), keep.int().argmax(-1)]
 
 
-def last_kept(x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
+def last_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
     """The last real token, wherever the padding is."""
     if keep is None:
         return x[:, -1]
     return first_kept(x.flip(1), keep.flip(1))
 
 
-def mean_of_kept(
-    x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b t"] | None
-) -> Float[Tensor, "b d"]:
+def mean_of_kept(x: Stream, keep: Bool[Tensor, "b t"] | None) -> Float[Tensor, "b d"]:
     """The mean over real tokens; zeros where there is none."""
     if keep is None:
         return x.mean(1)

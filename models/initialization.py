@@ -1,8 +1,8 @@
-"""Fresh weights from a seed, of a size at which small models learn in seconds.
+"""Fresh weights from a seed, with a spread at which small models learn in seconds.
 
 Matrices and embeddings start normal with standard deviation 0.8/√d_model, and those
-that write to the residual stream are divided by √(2 · layers) on top, so that the
-stream does not grow with depth (GPT-2, Radford et al. 2019, section 2.3). Norms start
+that write to the residual stream are also divided by √(2 · layers), so that it does
+not grow with depth (GPT-2, Radford et al. 2019, section 2.3). Norms start
 at one and biases at zero.
 """
 
@@ -38,7 +38,7 @@ def initialize(model: nn.Module, config: TransformerConfig, seed: int) -> None:
 
 
 class _SkipFilling(TorchFunctionMode):
-    """`torch.nn.init` leaves tensors as they are: its weights would be overwritten at once."""
+    """Makes `torch.nn.init` do nothing: `initialize` would overwrite its weights at once."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: Mapping | None = None
@@ -51,6 +51,6 @@ class _SkipFilling(TorchFunctionMode):
 
 @contextmanager
 def skipping_initialization() -> Iterator[None]:
-    """Modules built in here keep whatever their memory held; `initialize` comes after."""
+    """Modules built in here have undefined weights until `initialize`."""
     with _SkipFilling():
         yield

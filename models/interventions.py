@@ -1,7 +1,8 @@
-"""Edits of a pass: plain frozen data naming a site and what becomes of its value.
+"""Interventions: plain frozen edits that name a site and say what becomes of its value.
 
 Give them to `trace(…, edits=…)`. `site` may be a pattern (`decoder.*.self_attn.weights`).
-A pass in which an edit found no site, or a value it does not fit, ends in an EditError.
+A forward pass in which an edit met no site, or a value it does not fit, ends in an EditError.
+Shapes: b batch, h heads, t tokens, q queries, k keys, d width of a vector.
 """
 
 from dataclasses import dataclass
@@ -27,24 +28,22 @@ class Edit(Protocol):
 
 @dataclass(frozen=True)
 class Scale:
-    """The value times a factor; 0 ablates it. With `head`, that head's part alone (b, h, …)."""
+    """The value times a factor; 0 ablates it. With `head`, in that head alone (b, h, …)."""
 
     site: str
     factor: float = 0.0
     head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        if self.head is None:
-            return value * self.factor
-        return of_head(self.head, value * self.factor, value, self.site)
+        return _in_head(self.head, value * self.factor, value, self.site)
 
 
 @dataclass(frozen=True)
 class Mean:
-    """Every position gets the mean over all positions (…, t, d). With `head`, that head's alone.
+    """Mean ablation: every position gets the mean over all positions (…, t, d).
 
-    Mean ablation keeps what a part says of every text and takes away what it says of each
-    token. Source: Interpretability in the Wild (Wang et al. 2022), section 2.
+    With `head`, in that head alone. Source: Interpretability in the Wild (Wang et al. 2022),
+    section 2.
     """
 
     site: str
@@ -54,14 +53,14 @@ class Mean:
         if not value.is_floating_point():
             raise EditError(f"{self.site} holds no numbers that have a mean.")
         mean = value.mean(-2, keepdim=True).expand_as(value)
-        return mean if self.head is None else of_head(self.head, mean, value, self.site)
+        return _in_head(self.head, mean, value, self.site)
 
 
 @dataclass(frozen=True)
-class Without:
-    """Row i of the batch goes on without head `heads[i]`: many ablations in one pass (b, h, t, d).
+class AblateHeads:
+    """Head `heads[i]` is ablated in row i of the batch (b, h, t, d): many ablations in one pass.
 
-    `mean` gives that head its mean over positions in place of zero.
+    With `mean` it gets its mean over positions instead of zero.
     """
 
     site: str
@@ -72,19 +71,17 @@ class Without:
         if value.dim() != 4 or len(value) != len(self.heads):
             shape = tuple(value.shape)
             raise EditError(f"{self.site} {shape} is no batch of {len(self.heads)} over heads.")
-        for head in self.heads:
-            check_index("head", head, value.shape[1], self.site)
-        row, head_of = torch.arange(len(value)), torch.tensor(self.heads)
+        at = _row_by_row(self.heads, value, self.site)
         changed = value.clone()
-        changed[row, head_of] = value[row, head_of].mean(-2, keepdim=True) if self.mean else 0.0
+        changed[at] = value[at].mean(-2, keepdim=True) if self.mean else 0.0
         return changed
 
 
 @dataclass(frozen=True, eq=False)
-class FromOther:
-    """Row i of the batch goes on with `value`, another pass's, in head `heads[i]` (b, h, t, d).
+class PatchHeads:
+    """Head `heads[i]` is patched in row i of the batch (b, h, t, d): many patches in one pass.
 
-    `value` holds every head of that pass (h, t, d): many patches in one pass.
+    `value` holds every head of the forward pass that is patched from (h, t, d).
     """
 
     site: str
@@ -95,12 +92,10 @@ class FromOther:
         rows = len(self.heads)
         if value.dim() != 4 or len(value) != rows or value.shape[1:] != self.value.shape:
             ours, theirs = tuple(self.value.shape), tuple(value.shape)
-            raise EditError(f"{self.site} {theirs} is no batch of {len(self.heads)} over {ours}.")
-        for head in self.heads:
-            check_index("head", head, value.shape[1], self.site)
-        row, head_of = torch.arange(len(value)), torch.tensor(self.heads)
+            raise EditError(f"{self.site} {theirs} is no batch of {rows} over {ours}.")
+        at = _row_by_row(self.heads, value, self.site)
         changed = value.clone()
-        changed[row, head_of] = self.value[head_of].to(value.dtype)
+        changed[at] = self.value[at[1]].to(value.dtype)
         return changed
 
 
@@ -108,26 +103,22 @@ class FromOther:
 class KeepCells:
     """Weights times 0 or 1, cell by cell, one pattern per row of the batch (b, h, q, k).
 
-    Rows are not renormalised: what an edge carried is gone and nothing takes its place.
+    Rows are not renormalised.
     """
 
     site: str
     cells: Tensor
 
     def __call__(self, value: Tensor) -> Tensor:
-        try:
-            return value * self.cells.expand_as(value)
-        except RuntimeError as error:
-            ours, theirs = tuple(self.cells.shape), tuple(value.shape)
-            raise EditError(f"{self.site} has the shape {theirs}, not {ours}.") from error
+        return value * _fitted(self.cells, value, self.site)
 
 
 @dataclass(frozen=True)
 class SetCell:
     """One cell of a matrix (…, q, k): true or false in a `mask`, a number among `weights`.
 
-    Weights are not renormalised. `to` None stands for the mean over the queries that look
-    at this key. With `head`, that head's matrix alone.
+    Weights are not renormalised. `to` None stands for the mean over the queries that attend
+    to this key. With `head`, in that head alone.
     """
 
     site: str
@@ -137,42 +128,39 @@ class SetCell:
     head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        check_index("query", self.query, value.shape[-2], self.site)
-        check_index("key", self.key, value.shape[-1], self.site)
+        _check_index("query", self.query, value.shape[-2], self.site)
+        _check_index("key", self.key, value.shape[-1], self.site)
         if (value.dtype == torch.bool) != isinstance(self.to, bool):
             raise EditError(f"A cell of {self.site} is {value.dtype}, not {self.to!r}.")
-        if self.head is not None:
-            check_index("head", self.head, value.shape[1], self.site)
-        changed = value.clone()
-        heads = slice(None) if self.head is None else slice(self.head, self.head + 1)
         to: Tensor | float | bool = 0.0 if self.to is None else self.to
         if self.to is None:
-            column = value[:, heads, :, self.key]
+            column = value[..., self.key]
             to = column.sum(-1) / (column > 0).sum(-1).clamp(min=1)
-        changed[:, heads, self.query, self.key] = to
-        return changed
+        changed = value.clone()
+        changed[..., self.query, self.key] = to
+        return _in_head(self.head, changed, value, self.site)
 
 
 @dataclass(frozen=True)
-class ForbidKey:
-    """Nobody may look at one key, at a `mask` site; the softmax shares its weight out."""
+class MaskKey:
+    """No query may attend to one key, at a `mask` site; the softmax is over the other keys."""
 
     site: str
     key: int
 
     def __call__(self, value: Tensor) -> Tensor:
         if value.dtype != torch.bool:
-            raise EditError(f"{self.site} is no mask, so no key can be forbidden there.")
-        check_index("key", self.key, value.shape[-1], self.site)
+            raise EditError(f"{self.site} is no mask, so no key can be masked there.")
+        _check_index("key", self.key, value.shape[-1], self.site)
         return value & (torch.arange(value.shape[-1], device=value.device) != self.key)
 
 
 @dataclass(frozen=True, eq=False)
 class ReplaceAt:
-    """Another vector at one position (…, t, d), for example one of another text.
+    """Another vector (d) at one position (…, t, d): activation patching from another text.
 
-    With `head`, in that head alone. Source: activation patching as in Locating and Editing
-    Factual Associations in GPT (Meng et al. 2022), section 2.
+    With `head`, in that head alone. Source: Locating and Editing Factual Associations in GPT
+    (Meng et al. 2022), section 2.
     """
 
     site: str
@@ -181,76 +169,53 @@ class ReplaceAt:
     head: int | None = None
 
     def __call__(self, value: Tensor) -> Tensor:
-        check_index("position", self.position, value.shape[-2], self.site)
+        _check_index("position", self.position, value.shape[-2], self.site)
         if self.value.shape != value.shape[-1:]:
             ours, theirs = tuple(self.value.shape), tuple(value.shape[-1:])
             raise EditError(f"A vector of {self.site} has the shape {theirs}, not {ours}.")
         changed = value.clone()
         changed[..., self.position, :] = self.value.to(value.dtype)
-        return changed if self.head is None else of_head(self.head, changed, value, self.site)
+        return _in_head(self.head, changed, value, self.site)
 
 
 @dataclass(frozen=True, eq=False)
 class Replace:
-    """Another value in place of the site's, for example one recorded in another pass."""
+    """Another value in place of the site's, for example a mask, or one of another forward pass."""
 
     site: str
     value: Tensor
 
     def __call__(self, value: Tensor) -> Tensor:
-        try:
-            return self.value.to(value.dtype).expand_as(value)
-        except RuntimeError as error:
-            ours, theirs = tuple(self.value.shape), tuple(value.shape)
-            raise EditError(f"{self.site} has the shape {theirs}, not {ours}.") from error
+        return _fitted(self.value, value, self.site)
 
 
-@dataclass(frozen=True)
-class SetMask:
-    """Who may look at whom, one row of booleans per query, at a `mask` site."""
-
-    site: str
-    allowed: tuple[tuple[bool, ...], ...]
-
-    def __call__(self, value: Tensor) -> Tensor:
-        if len({len(row) for row in self.allowed}) > 1:
-            raise EditError(f"The rows of the mask for {self.site} are not equally long.")
-        allowed = torch.tensor(self.allowed, dtype=torch.bool, device=value.device)
-        if allowed.shape != value.shape[-2:]:
-            ours, theirs = tuple(allowed.shape), tuple(value.shape[-2:])
-            raise EditError(f"{self.site} covers {theirs} queries and keys, not {ours}.")
-        return allowed.expand(*value.shape[:-2], *allowed.shape)
-
-
-@dataclass(frozen=True)
-class WithoutKey:
-    """Nobody looks at one key: at a `weights` site its column is zero and rows are renormalised.
-
-    A row that looked at nothing else becomes all zeros.
-    """
-
-    site: str
-    key: int
-
-    def __call__(self, value: Tensor) -> Tensor:
-        if not value.is_floating_point():
-            raise EditError(f"{self.site} holds no weights, so no key can be hidden there.")
-        check_index("key", self.key, value.shape[-1], self.site)
-        hidden = torch.arange(value.shape[-1], device=value.device) == self.key
-        left = value.masked_fill(hidden, 0.0)
-        mass = left.sum(-1, keepdim=True)
-        return torch.where(mass > 0, left / mass.clamp(min=torch.finfo(value.dtype).tiny), left)
-
-
-def of_head(head: int, changed: Tensor, value: Tensor, site: str) -> Tensor:
-    """What was changed, in one head (b, h, …); the others as they were."""
+def _in_head(head: int | None, changed: Tensor, value: Tensor, site: str) -> Tensor:
+    """`changed` in one head (b, h, …) and `value` in the others; `changed` when `head` is None."""
+    if head is None:
+        return changed
     if value.dim() != 4:
         raise EditError(f"{site} is not divided into heads.")
-    check_index("head", head, value.shape[1], site)
+    _check_index("head", head, value.shape[1], site)
     heads = torch.arange(value.shape[1], device=value.device) == head
     return torch.where(heads[:, None, None], changed, value)
 
 
-def check_index(what: str, index: int, size: int, site: str) -> None:
+def _row_by_row(heads: tuple[int, ...], value: Tensor, site: str) -> tuple[Tensor, Tensor]:
+    """The index of head `heads[i]` in row i of the batch."""
+    for head in heads:
+        _check_index("head", head, value.shape[1], site)
+    return torch.arange(len(heads)), torch.tensor(heads)
+
+
+def _fitted(given: Tensor, value: Tensor, site: str) -> Tensor:
+    """`given` in the type and shape of the site's value."""
+    try:
+        return given.to(value.dtype).expand_as(value)
+    except RuntimeError as error:
+        ours, theirs = tuple(given.shape), tuple(value.shape)
+        raise EditError(f"{site} has the shape {theirs}, not {ours}.") from error
+
+
+def _check_index(what: str, index: int, size: int, site: str) -> None:
     if not 0 <= index < size:
         raise EditError(f"{site} has no {what} {index}: there are {size}.")

@@ -1,4 +1,4 @@
-"""What training makes small. Labels equal to `IGNORE` count for nothing."""
+"""Losses. Labels equal to `IGNORE` are left out."""
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int

@@ -1,4 +1,4 @@
-"""Masks say who may look at whom: boolean tensors in which True means "may look".
+"""Masks: boolean tensors in which True means that this query may attend to this key.
 
 Masks have the shape (batch, heads, queries, keys), any of them 1, and combine with `&`.
 Source: Attention Is All You Need, section 3.2.3.
@@ -12,7 +12,7 @@ from torch import Tensor
 def causal_mask(
     queries: int, keys: int | None = None, device: torch.device | None = None
 ) -> Bool[Tensor, "1 1 q k"]:
-    """Each query sees itself and the keys before it.
+    """Each query attends to its own key and those before it.
 
     With more keys than queries, the queries are the last of them, as they are
     when earlier keys come from a cache.
@@ -25,7 +25,7 @@ def causal_mask(
 def window_mask(
     window: int, queries: int, keys: int, device: torch.device | None = None
 ) -> Bool[Tensor, "1 1 q k"]:
-    """Each query sees the last `window` keys up to its own place, those after it included.
+    """Each query attends to the last `window` keys up to its own, and to all after it.
 
     Source: Longformer (Beltagy et al. 2020), section 3.1.
     """
@@ -34,14 +34,14 @@ def window_mask(
 
 
 def padding_mask(keep: Bool[Tensor, "b k"]) -> Bool[Tensor, "b 1 1 k"]:
-    """Nobody sees a key that is padding. `keep` is True on real tokens."""
+    """No query attends to padding. `keep` is True on real tokens."""
     return keep[:, None, None, :]
 
 
 def both(
     first: Bool[Tensor, "#b #h #q #k"] | None, second: Bool[Tensor, "#b #h #q #k"] | None
 ) -> Bool[Tensor, "..."] | None:
-    """What both masks allow. None is the mask that allows everything."""
+    """Both masks combined. None is the mask that allows everything."""
     if first is None or second is None:
         return second if first is None else first
     return first & second
@@ -52,7 +52,7 @@ def keep_of(
 ) -> Bool[Tensor, "b t"] | None:
     """True on real tokens, or None when nothing is padding, which is cheaper to attend with.
 
-    `pad_begins`: the first token is real whatever it is (T5 starts to write after padding).
+    `pad_begins`: the first token is real whatever it is (T5 generates after a padding token).
     """
     if pad_id is None:
         return None
@@ -63,5 +63,5 @@ def keep_of(
 
 
 def token_positions(keep: Bool[Tensor, "b t"]) -> Int[Tensor, "b t"]:
-    """The position of every token among the real ones: padding on the left shifts nothing."""
+    """The position of every token among the real ones: padding on the left does not count."""
     return (keep.cumsum(-1) - 1).clamp(min=0)

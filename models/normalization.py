@@ -1,9 +1,11 @@
-"""Layer normalisation and its root-mean-square variant, picked by name in `NORMS`."""
+"""Layer normalisation and its root-mean-square variant."""
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from models.config import TransformerConfig
 
 
 class LayerNorm(nn.Module):
@@ -23,7 +25,7 @@ class LayerNorm(nn.Module):
 
 
 class RMSNorm(nn.Module):
-    """γ ⊙ x / √(mean(x²) + ε): no mean is taken off and nothing is added.
+    """γ ⊙ x / √(mean(x²) + ε) over the last dimension.
 
     Source: Root Mean Square Layer Normalization (Zhang and Sennrich 2019), section 3.
     """
@@ -37,4 +39,6 @@ class RMSNorm(nn.Module):
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
 
-NORMS: dict[str, type[LayerNorm] | type[RMSNorm]] = {"layer": LayerNorm, "rms": RMSNorm}
+def build_norm(config: TransformerConfig) -> nn.Module:
+    norm = LayerNorm if config.norm == "layer" else RMSNorm
+    return norm(config.d_model, config.norm_eps)

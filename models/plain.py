@@ -1,22 +1,33 @@
-"""Settings as plain frozen data: a JSON round trip that refuses what it does not know."""
+"""Settings as plain frozen data that round-trips through JSON and refuses unknown keys."""
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 Settings = TypeVar("Settings", bound="PlainData")
 
 
+def choice_field(default: str | None, options: Iterable[str]) -> Any:
+    """A field of `PlainData` that holds one of these names."""
+    return dataclasses.field(default=default, metadata={"options": tuple(options)})
+
+
+def number_field(default: float | None, least: float, most: float) -> Any:
+    """A field of `PlainData` that holds a number in this range, both ends included."""
+    return dataclasses.field(default=default, metadata={"range": (least, most)})
+
+
 class PlainData:
     """The base of the frozen dataclasses that describe a model or its training.
 
-    Fields are numbers, booleans, names, tuples of them, or plain data again. `fault()` says
-    in one sentence, in the words of the fields, what is wrong, or None.
+    Fields are numbers, booleans, names, tuples of them, or plain data again.
     """
 
     def fault(self) -> str | None:
-        return type_fault(self)
+        """One sentence that says which field is wrong and why, or None."""
+        return _type_fault(self) or _value_fault(self)
 
     def replace(self: Settings, **changes: Any) -> Settings:
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
@@ -29,7 +40,7 @@ class PlainData:
 
     @classmethod
     def from_dict(cls: type[Settings], values: object) -> Settings:
-        """From plain data. ValueError, in one sentence, when it describes nothing sound."""
+        """From parsed JSON. ValueError, in one sentence, for unknown keys or invalid values."""
         if not isinstance(values, dict):
             raise ValueError("The settings must be a JSON object of named values.")
         known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
@@ -50,7 +61,7 @@ class PlainData:
         return cls.from_dict(values)
 
 
-def type_fault(settings: PlainData) -> str | None:
+def _type_fault(settings: PlainData) -> str | None:
     """Why a value is not of its field's type. An int passes for a float, a bool for neither."""
     for name, hint in get_type_hints(type(settings)).items():
         value = getattr(settings, name)
@@ -78,21 +89,17 @@ def _shaped(hint: Any, value: Any) -> Any:
     return value
 
 
-def choice_fault(settings: PlainData, choices: dict[str, tuple[str, ...]]) -> str | None:
-    """Why a name is none of those there are to choose from."""
-    for name, allowed in choices.items():
-        value = getattr(settings, name)
-        if value is not None and value not in allowed:
-            return f"{name} must be one of {', '.join(allowed)}, not {value[:40]!r}."
-    return None
-
-
-def range_fault(
-    settings: PlainData, names: tuple[str, ...], least: float, most: float
-) -> str | None:
-    """Why a number is out of its range, both ends included. None and NaN: allowed, and not."""
-    for name in names:
-        value = getattr(settings, name)
-        if value is not None and not least <= value <= most:
-            return f"{name} must be between {least:,} and {most:,}, not {str(value)[:40]}."
+def _value_fault(settings: PlainData) -> str | None:
+    """Why a name is not an option of its field, or a number not in its range (NaN never is)."""
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        name, value = field.name, getattr(settings, field.name)
+        if value is None:
+            continue
+        options = field.metadata.get("options")
+        if options and value not in options:
+            return f"{name} must be one of {', '.join(options)}, not {value[:40]!r}."
+        if limits := field.metadata.get("range"):
+            least, most = limits
+            if not least <= value <= most:
+                return f"{name} must be between {least:,} and {most:,}, not {str(value)[:40]}."
     return None

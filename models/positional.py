@@ -1,8 +1,8 @@
-"""Where a token stands, told to the model in one of six ways, picked by name in `POSITIONS`.
+"""Position schemes: how a model knows where a token stands.
 
-Each way acts in exactly one place: added to the embedding (`embed`), turning the
-queries and keys (`rotation`) or as a bias on the scores (`bias`). The other two do
-nothing. Positions are integers, shared by the batch (t) or one row per sequence (b, t).
+Each acts in exactly one place: added to the embedding (`embed`), rotating the queries and
+keys (`rotation`) or as a bias on the scores (`bias`). Positions are integers, shared by the
+batch (t) or one row per sequence (b, t).
 """
 
 import math
@@ -38,23 +38,20 @@ def sinusoids(
 
 
 class Positions(nn.Module):
-    """No positions at all, and the base of the schemes that give some."""
+    """No positions at all, and the base of the other schemes."""
 
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"] | None:
         """What is added to the embedding at these positions."""
         return None
 
     def rotation(self, positions: Int[Tensor, "*t"]) -> Rotation | None:
-        """What turns the queries and keys (b, h, t, d) that stand at these positions."""
+        """The function that rotates queries or keys (b, h, t, d) at these positions."""
         return None
 
     def bias(
-        self,
-        queries: Int[Tensor, "*q"],
-        keys: Int[Tensor, "*k"],
-        heads: slice = slice(None),
+        self, queries: Int[Tensor, "*q"], keys: Int[Tensor, "*k"], heads: slice = slice(None)
     ) -> Float[Tensor, "#b h q k"] | None:
-        """What is added to the scores of `heads`, by the distance of query and key."""
+        """What is added to the scores of `heads`, by the positions of query and key."""
         return None
 
     def reset_buffers(self) -> None:
@@ -62,7 +59,7 @@ class Positions(nn.Module):
 
 
 ANGLES_AT_ONCE = 1 << 18
-"""They take ten times the memory of the table that is made of them."""
+"""Rows × width of the table computed together: float64 angles take ten times its memory."""
 
 
 class PositionalEncoding(Positions):
@@ -110,11 +107,11 @@ class LearnedPositions(Positions):
 
 
 class RotaryPositions(Positions):
-    """Turns each pair of numbers of a query or key by position × θ^(−2i/d).
+    """Rotates each pair of numbers of a query or key by the angle position × θ^(−2i/d).
 
     A pair is (i, i + d/2) ("halves") or (2i, 2i + 1) ("adjacent"); only the first `d_head`
-    numbers of a wider head are turned. Where a query and a key stand then enters their
-    product by their distance alone.
+    numbers of a wider head are rotated. The product of a query and a key then depends on
+    their distance alone.
     Source: RoFormer (Su et al. 2021), section 3.2.2.
     """
 
@@ -157,21 +154,18 @@ class RotaryPositions(Positions):
         else:
             first, second = turned[..., 0::2], turned[..., 1::2]
         both = (first * cos - second * sin, second * cos + first * sin)
-        joined = torch.cat(both, -1) if self.pairs == "halves" else interleaved(*both)
+        joined = (
+            torch.cat(both, -1) if self.pairs == "halves" else torch.stack(both, -1).flatten(-2)
+        )
         return torch.cat((joined, rest), -1) if rest.shape[-1] else joined
-
-
-def interleaved(
-    first: Float[Tensor, "*b half"], second: Float[Tensor, "*b half"]
-) -> Float[Tensor, "*b d"]:
-    return torch.stack((first, second), -1).flatten(-2)
 
 
 class RelativePositions(Positions):
     """A trained number per head and bucket of distances, added to the scores.
 
     Near distances have a bucket each, far ones share buckets that grow up to
-    `max_distance`; unless it is causal, half the buckets look ahead. All layers share it.
+    `max_distance`; unless it is causal, half the buckets are for later keys. All layers
+    share it.
     Source: T5 (Raffel et al. 2020), section 2.1.
     """
 
@@ -192,10 +186,7 @@ class RelativePositions(Positions):
         return ahead + torch.where(distances < near, distances, far.clamp(max=side - 1))
 
     def bias(
-        self,
-        queries: Int[Tensor, "*q"],
-        keys: Int[Tensor, "*k"],
-        heads: slice = slice(None),
+        self, queries: Int[Tensor, "*q"], keys: Int[Tensor, "*k"], heads: slice = slice(None)
     ) -> Float[Tensor, "#b h q k"]:
         offsets = keys[..., None, :] - queries[..., :, None]  # (q, k) or (b, q, k)
         offsets = offsets[None] if offsets.dim() == 2 else offsets
@@ -220,43 +211,28 @@ class AlibiPositions(Positions):
         return torch.tensor((slopes + between)[: self.n_heads])
 
     def bias(
-        self,
-        queries: Int[Tensor, "*q"],
-        keys: Int[Tensor, "*k"],
-        heads: slice = slice(None),
+        self, queries: Int[Tensor, "*q"], keys: Int[Tensor, "*k"], heads: slice = slice(None)
     ) -> Float[Tensor, "#b h q k"]:
         distances = (queries[..., :, None] - keys[..., None, :]).abs()  # (q, k) or (b, q, k)
         distances = distances[None, None] if distances.dim() == 2 else distances[:, None]
         return -self.slopes().to(distances.device)[heads, None, None] * distances
 
 
-def _build_sinusoidal(config: TransformerConfig, causal: bool) -> Positions:
-    return PositionalEncoding(config.d_model, config.max_len, config.pairs or "adjacent")
-
-
-def _build_learned(config: TransformerConfig, causal: bool) -> Positions:
-    return LearnedPositions(config.d_model, config.max_len, config.position_offset)
-
-
-def _build_rotary(config: TransformerConfig, causal: bool) -> Positions:
-    pairs = config.pairs or "halves"
-    return RotaryPositions(config.rotary_width, config.rope_theta, pairs, config.rope_scaling)
-
-
-def _build_relative(config: TransformerConfig, causal: bool) -> Positions:
-    return RelativePositions(config.n_heads, config.n_buckets, config.max_distance, causal)
-
-
-def _build_alibi(config: TransformerConfig, causal: bool) -> Positions:
-    return AlibiPositions(config.n_heads)
-
-
-POSITIONS = {
-    "sinusoidal": _build_sinusoidal,
-    "learned": _build_learned,
-    "rotary": _build_rotary,
-    "relative": _build_relative,
-    "alibi": _build_alibi,
-    "none": lambda config, causal: Positions(),
-}
-"""Each builds a scheme for one stack; only some ask whether it is causal."""
+def build_positions(config: TransformerConfig, causal: bool) -> Positions:
+    """The scheme of one stack, which is `causal` if no query attends to later keys."""
+    match config.positions:
+        case "sinusoidal":
+            return PositionalEncoding(config.d_model, config.max_len, config.pairs or "adjacent")
+        case "learned":
+            return LearnedPositions(config.d_model, config.max_len, config.position_offset)
+        case "rotary":
+            pairs = config.pairs or "halves"
+            return RotaryPositions(
+                config.rotary_width, config.rope_theta, pairs, config.rope_scaling
+            )
+        case "relative":
+            n_buckets, max_distance = config.n_buckets, config.max_distance
+            return RelativePositions(config.n_heads, n_buckets, max_distance, causal)
+        case "alibi":
+            return AlibiPositions(config.n_heads)
+    return Positions()

@@ -1,4 +1,4 @@
-"""Rotary frequencies stretched for longer texts, picked by name in `SCALINGS`."""
+"""Scaling of rotary frequencies for texts longer than those of the training."""
 
 import math
 from dataclasses import dataclass
@@ -7,74 +7,67 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from models.plain import PlainData, choice_fault, range_fault, type_fault
+from models.plain import PlainData, choice_field, number_field
 
 ROPE_SCALINGS = ("linear", "llama3", "yarn")
+FACTORS = (1e-3, 1e6)
 LARGEST_MAX_LEN = 1 << 24
 """Rotary models declare millions of positions, and no table grows with them."""
 
 
 @dataclass(frozen=True)
 class RopeScaling(PlainData):
-    """How rotary frequencies are stretched for texts longer than the training's.
+    """How rotary frequencies are scaled; each kind is a function in `SCALINGS`.
 
     Sources: Extending Context Window by Positional Interpolation (Chen et al. 2023,
     linear); The Llama 3 Herd of Models (2024, llama3); YaRN (Peng et al. 2023).
     """
 
-    kind: str = "linear"
-    factor: float = 1.0
-    original_len: int = 8192
-    """Positions of the training (llama3, yarn)."""
-    low_freq_factor: float = 1.0
-    high_freq_factor: float = 4.0
-    """Where llama3 goes from stretched to untouched, in waves per `original_len`."""
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
-    """The same for yarn, in turns."""
-    attention_factor: float = 1.0
+    kind: str = choice_field("linear", ROPE_SCALINGS)
+    factor: float = number_field(1.0, *FACTORS)
+    original_len: int = number_field(8192, 1, LARGEST_MAX_LEN)
+    """Longest text of the training, in tokens (llama3, yarn)."""
+    low_freq_factor: float = number_field(1.0, *FACTORS)
+    high_freq_factor: float = number_field(4.0, *FACTORS)
+    """llama3 scales pairs that turn less often than the one in `original_len` tokens fully,
+    and those that turn more often than the other not at all."""
+    beta_fast: float = number_field(32.0, *FACTORS)
+    beta_slow: float = number_field(1.0, *FACTORS)
+    """The same of yarn."""
+    attention_factor: float = number_field(1.0, *FACTORS)
     """What yarn multiplies cosines and sines with."""
     truncate: bool = True
     """Whether yarn rounds the bounds of its ramp to whole pairs."""
 
     def fault(self) -> str | None:
-        return (
-            type_fault(self)
-            or choice_fault(self, {"kind": ROPE_SCALINGS})
-            or range_fault(self, ("factor", "attention_factor"), 1e-3, 1e6)
-            or range_fault(self, ("original_len",), 1, LARGEST_MAX_LEN)
-            or range_fault(self, ("low_freq_factor", "high_freq_factor"), 1e-3, 1e6)
-            or range_fault(self, ("beta_fast", "beta_slow"), 1e-3, 1e6)
-            or self._ramp_fault()
-        )
-
-    def _ramp_fault(self) -> str | None:
+        if fault := super().fault():
+            return fault
         if self.kind == "llama3" and self.high_freq_factor <= self.low_freq_factor:
             return "high_freq_factor must be above low_freq_factor."
         return None
 
 
-def linear(
+def linear_scaling(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
-    """Every position counts for less. Source: Chen et al. 2023, section 2.3."""
+    """All frequencies ÷ factor. Source: Chen et al. 2023, section 2.3."""
     return frequencies / scaling.factor
 
 
-def llama3(
+def llama3_scaling(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
-    """Slow waves are stretched, fast ones kept, those between mixed. Source: Llama 3 (2024)."""
-    waves = scaling.original_len * frequencies / (2 * math.pi)  # in the training's length
+    """Low frequencies ÷ factor, high ones as they are, those between mixed. Source: Llama 3."""
+    waves = scaling.original_len * frequencies / (2 * math.pi)  # turns in the training's length
     low, high = scaling.low_freq_factor, scaling.high_freq_factor
     kept = ((waves - low) / (high - low)).clamp(0, 1)
     return (1 - kept) * frequencies / scaling.factor + kept * frequencies
 
 
-def yarn(
+def yarn_scaling(
     frequencies: Float[Tensor, " half"], scaling: RopeScaling, theta: float
 ) -> Float[Tensor, " half"]:
-    """The same with a ramp over the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
+    """The same with a linear ramp over the pairs. Source: YaRN (Peng et al. 2023), section 3.2."""
     pairs = len(frequencies)
 
     def pair_of(turns: float) -> float:
@@ -90,17 +83,4 @@ def yarn(
     return (1 - stretched) * frequencies + stretched * frequencies / scaling.factor
 
 
-SCALINGS = {"linear": linear, "llama3": llama3, "yarn": yarn}
-
-
-def yarn_attention_factor(
-    factor: float, mscale: float | None = None, mscale_all_dim: float | None = None
-) -> float:
-    """What cosines and sines are multiplied with: 0.1 ln(factor) + 1, or a quotient of two such."""
-
-    def stretch(by: float) -> float:
-        return 1.0 if factor <= 1 else 0.1 * by * math.log(factor) + 1.0
-
-    if mscale and mscale_all_dim:
-        return stretch(mscale) / stretch(mscale_all_dim)
-    return stretch(1.0)
+SCALINGS = {"linear": linear_scaling, "llama3": llama3_scaling, "yarn": yarn_scaling}

@@ -1,4 +1,4 @@
-"""How a pass can be watched and changed: the modules show every named value to a tap.
+"""Taps record and edit a forward pass: the modules show every named value to one.
 
 A module calls `value = tap("name", value)` where the value is made and goes on
 with what comes back. So one mechanism records (returns the same value) and edits
@@ -10,10 +10,10 @@ from torch import Tensor
 
 
 class Tap:
-    """A tap that sees nothing and changes nothing; the base of those that do."""
+    """A tap that records nothing and edits nothing; the base of those that do."""
 
     def wants(self, name: str) -> bool:
-        """Whether `name` will be looked at: what nobody wants need not be computed."""
+        """Whether `name` is recorded or edited; otherwise it need not be computed."""
         return False
 
     def __call__(self, name: str, value: Tensor) -> Tensor:

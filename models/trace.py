@@ -1,10 +1,10 @@
-"""One pass, watched: every named value that was asked for, and edits made on the way.
+"""A forward pass recorded: every named value that was asked for, with edits made on the way.
 
 Names of sites: `{encoder|decoder}.{layer}.{self_attn|cross_attn}.{q, k, v, scores, mask,
 bias, weights, head_out, out}`, `….mlp.{hidden, out}`, `….{resid_pre, resid_mid,
 resid_cross, resid_post}`, `{encoder|decoder}.{positions, embed, pos_embed,
 segment_embed, final}`, `memory`, `logits`. `scores` are scaled products before bias and
-mask; in `mask` True may look.
+mask; True in `mask` means that the query may attend to the key.
 """
 
 import fnmatch
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from models.attention import attention_scores, attention_weights, repeat_groups
 from models.interventions import Edit, EditError
-from models.patches import Pixels
+from models.shapes import Scores
 from models.tap import Tap
 from models.transformer import EVERYWHERE, Stack, Transformer, evaluating
 
@@ -34,7 +34,7 @@ def _pattern(sites: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(fnmatch.translate, sites)) or r"(?!)")
 
 
-class Recorder(Tap):
+class RecordingTap(Tap):
     """Keeps the values whose names match `sites`, after the edits that name them."""
 
     def __init__(self, sites: Sequence[str] = EVERYTHING, edits: Sequence[Edit] = ()) -> None:
@@ -45,8 +45,8 @@ class Recorder(Tap):
         self._edits = [(edit, _pattern((edit.site,))) for edit in edits]
         self._edited = _pattern(tuple(edit.site for edit in edits))
 
-    def at(self, scope: str) -> "Recorder":
-        inner = Recorder.__new__(Recorder)
+    def at(self, scope: str) -> "RecordingTap":
+        inner = RecordingTap.__new__(RecordingTap)
         inner.__dict__.update(self.__dict__)  # the same store, a longer prefix
         inner._prefix = f"{self._prefix}{scope}."
         return inner
@@ -60,7 +60,7 @@ class Recorder(Tap):
         if self._edited.match(site):
             for i, (edit, pattern) in enumerate(self._edits):
                 if pattern.match(site):
-                    value = edited(edit, value, site)
+                    value = apply_edit(edit, value, site)
                     self.fired.add(i)
             self.values[site] = value  # what was edited can no longer be derived
         elif self._sites.match(site):
@@ -68,12 +68,12 @@ class Recorder(Tap):
         return value
 
     def unfired(self) -> list[str]:
-        """The sites of edits that met no value."""
+        """The sites of edits that met no value in the pass."""
         return [edit.site for i, (edit, _) in enumerate(self._edits) if i not in self.fired]
 
 
-def edited(edit: Edit, value: Tensor, site: str) -> Tensor:
-    """What the edit makes of the value; EditError unless it is of the same kind."""
+def apply_edit(edit: Edit, value: Tensor, site: str) -> Tensor:
+    """The edited value; EditError unless its shape and type are the same."""
     result = edit(value)
     if result.shape != value.shape or result.dtype != value.dtype:
         theirs, ours = (f"{t.dtype} {tuple(t.shape)}" for t in (result, value))
@@ -82,9 +82,9 @@ def edited(edit: Edit, value: Tensor, site: str) -> Tensor:
 
 
 class Trace:
-    """The recorded values of one pass by the names of their sites; `output` is what the model gave.
+    """The recorded values of a forward pass by their sites, and the model's `output`.
 
-    A language model gave it only at the positions `read_at`.
+    A language model's output has only the positions `read_at`.
     `trace["logits"]`: a name may be shortened to its tail when only one site ends in it.
     """
 
@@ -116,15 +116,11 @@ class Trace:
         why = f"could be {' or '.join(ends[:4])}" if ends else "was not recorded in this pass"
         raise KeyError(f"{site} {why}.")
 
-    def scores(
-        self, attention: str, head: int | None = None
-    ) -> Float[Tensor, "b h q k"] | Float[Tensor, "b q k"]:
+    def scores(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
         """QKᵀ/√d before bias and mask, at for example `decoder.0.self_attn`; of one head or all."""
         return self._one_or_all(attention, head, self._scores)
 
-    def weights(
-        self, attention: str, head: int | None = None
-    ) -> Float[Tensor, "b h q k"] | Float[Tensor, "b q k"]:
+    def weights(self, attention: str, head: int | None = None) -> Scores | Float[Tensor, "b q k"]:
         """Attention weights, of one head or all.
 
         Recorded, or derived from the kept q and k by the function that a watched pass uses.
@@ -133,11 +129,11 @@ class Trace:
         return self._one_or_all(attention, head, self._weights)
 
     def mask(self, attention: str) -> Bool[Tensor, "#b #h q k"]:
-        """True = may look."""
+        """True: the query may attend to the key."""
         return self[f"{attention}.mask"]
 
     def bias(self, attention: str, heads: slice = slice(None)) -> Tensor | None:
-        """What positions add to the scores of these heads (b or 1, h, q, k), or None."""
+        """The bias on the scores of these heads (b or 1, h, q, k), or None."""
         if f"{attention}.bias" in self:
             bias = self[f"{attention}.bias"]
             return bias[:, heads] if bias.shape[1] > 1 else bias
@@ -155,7 +151,7 @@ class Trace:
             raise IndexError(f"{attention} has no head {head}: there are {n_heads}.")
         return compute(attention, slice(head, head + 1))[:, 0]
 
-    def _scores(self, attention: str, heads: slice) -> Float[Tensor, "b h q k"]:
+    def _scores(self, attention: str, heads: slice) -> Scores:
         if f"{attention}.scores" in self:
             return self[f"{attention}.scores"][:, heads]
         q, k = self[f"{attention}.q"], self[f"{attention}.k"]
@@ -163,7 +159,7 @@ class Trace:
         config = self.model.config
         return attention_scores(q[:, heads], k[:, heads], config.scale, config.attention_cap)
 
-    def _weights(self, attention: str, heads: slice) -> Float[Tensor, "b h q k"]:
+    def _weights(self, attention: str, heads: slice) -> Scores:
         if f"{attention}.weights" in self:
             return self[f"{attention}.weights"][:, heads]
         mask = self.mask(attention)
@@ -174,7 +170,7 @@ class Trace:
 
 def trace(
     model: Transformer,
-    *inputs: Int[Tensor, "b _t"] | Pixels,
+    *inputs: Int[Tensor, "b _t"],
     keep: Bool[Tensor, "b s"] | None = None,
     source_keep: Bool[Tensor, "b s"] | None = None,
     target_keep: Bool[Tensor, "b t"] | None = None,
@@ -185,12 +181,11 @@ def trace(
 ) -> Trace:
     """Run the model once, without dropout or gradients, and keep the values named by `sites`.
 
-    `inputs` are the ids, or source and target, or an image's pixels; the rest is as the
-    model takes it. Recording everything holds all attention weights (layers × heads ×
-    tokens²); `CHEAP_SITES` does not. EditError when an edit does not fit or meets no site
-    of this pass.
+    `inputs` are the IDs, or source and target; the rest is as the model takes it. Recording
+    everything holds all attention weights (layers × heads × tokens²); `CHEAP_SITES` does
+    not. EditError when an edit does not fit or meets no site of this pass.
     """
-    tap = Recorder(sites, edits)
+    tap = RecordingTap(sites, edits)
     with evaluating(model):
         output = model(
             *inputs,

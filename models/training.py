@@ -1,4 +1,4 @@
-"""Training: a generator of reports. One stops it by no longer asking.
+"""Training: a generator of reports, which stops when no more are asked for.
 
 Everything random is a function of the seed and the step, the batches (the caller's
 `batch_at`) and the dropout alike. So weights, optimizer and step are all there is to
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from models.losses import label_smoothing
-from models.plain import PlainData, choice_fault, range_fault, type_fault
+from models.plain import PlainData, choice_field, number_field
 
 OPTIMIZERS = ("adamw", "adam", "sgd")
 SCHEDULES = ("constant", "linear", "cosine")
@@ -30,36 +30,21 @@ class TrainConfig(PlainData):
     `seed` is that of batches and dropout; the weights' own is the model's.
     """
 
-    steps: int = 400
-    batch_size: int = 64
-    lr: float = 3e-3
-    warmup: int = 50
-    schedule: str = "constant"
-    optimizer: str = "adamw"
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    label_smoothing: float = 0.0
-    seed: int = 0
-
-    def fault(self) -> str | None:
-        """One sentence saying why nobody can train like this, or None."""
-        return (
-            type_fault(self)
-            or choice_fault(self, {"optimizer": OPTIMIZERS, "schedule": SCHEDULES})
-            or range_fault(self, ("steps",), 1, 10_000_000)
-            or range_fault(self, ("warmup",), 0, 10_000_000)
-            or range_fault(self, ("batch_size",), 1, 4096)
-            or range_fault(self, ("lr",), 1e-8, 10)
-            or range_fault(self, ("weight_decay",), 0, 10)
-            or range_fault(self, ("clip",), 0, 1e6)
-            or range_fault(self, ("label_smoothing",), 0, 0.95)
-            or range_fault(self, ("seed",), 0, 2**31 - 1)
-        )
+    steps: int = number_field(400, 1, 10_000_000)
+    batch_size: int = number_field(64, 1, 4096)
+    lr: float = number_field(3e-3, 1e-8, 10)
+    warmup: int = number_field(50, 0, 10_000_000)
+    schedule: str = choice_field("constant", SCHEDULES)
+    optimizer: str = choice_field("adamw", OPTIMIZERS)
+    weight_decay: float = number_field(0.01, 0, 10)
+    clip: float = number_field(1.0, 0, 1e6)
+    label_smoothing: float = number_field(0.0, 0, 0.95)
+    seed: int = number_field(0, 0, 2**31 - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What the model is given, and the labels of its logits; labels of −100 count for nothing."""
+    """The inputs of the model and the labels of its logits; labels of −100 are left out."""
 
     inputs: tuple[Int[Tensor, "b _t"], ...]
     labels: Int[Tensor, "b *t"]
@@ -78,7 +63,7 @@ class Report:
 
 @dataclass
 class TrainState:
-    """What training changes besides the weights: the steps done and the optimizer's memory."""
+    """What training changes besides the weights: the steps done and the optimizer's state."""
 
     step: int
     optimizer: Optimizer
@@ -109,7 +94,7 @@ def train(
         batch = batch_at(state.step)
         state.optimizer.zero_grad(set_to_none=True)
         with seeded(config.seed, state.step):
-            loss = loss_of(model, batch, config.label_smoothing)
+            loss = batch_loss(model, batch, config.label_smoothing)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
         state.optimizer.step()
@@ -118,7 +103,7 @@ def train(
         yield Report(state.step, loss.item(), lr, norm.item(), seconds)
 
 
-def loss_of(model: nn.Module, batch: Batch, smoothing: float = 0.0) -> Tensor:
+def batch_loss(model: nn.Module, batch: Batch, smoothing: float = 0.0) -> Tensor:
     return label_smoothing(model(*batch.inputs), batch.labels, smoothing)
 
 

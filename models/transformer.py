@@ -1,4 +1,4 @@
-"""The whole model: one stack (encoder or decoder), or an encoder that a decoder looks at."""
+"""The whole model: an encoder, a decoder, or a decoder that attends to an encoder's output."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,71 +8,66 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from models.block import Block, Surroundings
+from models.block import Block, StackContext
 from models.cache import KeyValueCache
 from models.config import TransformerConfig
 from models.heads import ClassifierHead, LanguageModelHead
 from models.initialization import initialize, skipping_initialization
 from models.masking import both, causal_mask, keep_of, padding_mask, token_positions, window_mask
-from models.normalization import NORMS
-from models.patches import PatchEmbedding, Pixels
-from models.positional import POSITIONS
+from models.normalization import build_norm
+from models.positional import build_positions
 from models.presets import paper
+from models.shapes import Ids, Keep, Memory, SourceKeep, Stream
 from models.tap import NO_TAP, Tap
 
 EVERYWHERE = slice(None)
-Ids = Int[Tensor, "b t"] | Pixels
-"""What a stack reads: tokens, or an image where `config.patch_size` says so."""
 
 
 class Stack(nn.Module):
-    """Embedding, positions, blocks, last norm. A causal stack sees no token after its own."""
+    """Embedding, positions, blocks, final norm; if `causal`, no query attends to later keys."""
 
     def __init__(
         self,
         config: TransformerConfig,
-        embedding: Any,  # of tokens or of patches
+        embedding: nn.Embedding,
         n_layers: int,
         causal: bool,
         cross: bool,
     ) -> None:
         super().__init__()
 
-        def norm(wanted: bool) -> nn.Module:
-            return NORMS[config.norm](config.d_model, config.norm_eps) if wanted else nn.Identity()
-
         self.causal = causal
         self.count_padding = config.count_padding
         self.embedding = embedding
         self.embedding_scale = config.d_model**0.5 if config.scale_embedding else 1.0
-        self.positions = POSITIONS[config.positions](config, causal)
+        self.positions = build_positions(config, causal)
         segments = config.n_segments
         self.segments = nn.Embedding(segments, config.d_model) if segments else None
-        self.embedding_norm = norm(config.embedding_norm)
+        self.embedding_norm = build_norm(config) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         windows = [config.window(i) for i in range(n_layers)]
         self.windows = frozenset(windows)
         self.blocks = nn.ModuleList(Block(config, cross, window) for window in windows)
-        self.norm = norm(config.final_norm)
+        self.norm = build_norm(config) if config.final_norm else nn.Identity()
 
     def forward(
         self,
         ids: Ids,
-        keep: Bool[Tensor, "b k"] | None = None,
-        memory: Float[Tensor, "b s d"] | None = None,
-        memory_keep: Bool[Tensor, "b s"] | None = None,
+        keep: Keep | None = None,
+        memory: Memory | None = None,
+        memory_keep: SourceKeep | None = None,
         cache: KeyValueCache | None = None,
-        segments: Int[Tensor, "b t"] | None = None,
+        segments: Ids | None = None,
         tap: Tap = NO_TAP,
-    ) -> Float[Tensor, "b t d"]:
-        """The stream after the last block.
+    ) -> Stream:
+        """The residual stream after the final norm.
 
         `keep` covers the cached tokens too, so it may be longer than `ids`; without
         `segments` all tokens are of the first.
         """
         past = 0 if cache is None else cache.length
         x = tap("embed", self.embedding(ids) * self.embedding_scale)
-        here, everywhere = positions_of(x, None if self.count_padding else keep, past)
+        here, everywhere = query_and_key_positions(x, None if self.count_padding else keep, past)
         here = tap("positions", here)
         if cache is None:
             everywhere = here
@@ -84,7 +79,7 @@ class Stack(nn.Module):
                 segments = x.new_zeros(x.shape[:2], dtype=torch.long)
             x = x + tap("segment_embed", self.segments(segments))
         x = self.dropout(self.embedding_norm(x))
-        around = Surroundings(
+        shared = StackContext(
             masks=self.self_masks(x, past, keep),
             bias=self.positions.bias(here, everywhere),
             rotate=self.positions.rotation(here),
@@ -92,15 +87,15 @@ class Stack(nn.Module):
             memory_mask=None if memory_keep is None else padding_mask(memory_keep),
         )
         for i, block in enumerate(self.blocks):
-            x = block(x, around, None if cache is None else cache.blocks[i], tap.at(str(i)))
+            x = block(x, shared, None if cache is None else cache.blocks[i], tap.at(str(i)))
         return tap("final", self.norm(x))
 
     def self_masks(
-        self, x: Float[Tensor, "b t d"], past: int, keep: Bool[Tensor, "b k"] | None
+        self, x: Stream, past: int, keep: Keep | None
     ) -> dict[int, Bool[Tensor, "#b 1 #q k"] | None]:
-        """Who may look at whom, for every window that a block of this stack has."""
+        """The mask for every window that a block of this stack has; None allows everything."""
         shape = (x.shape[1], past + x.shape[1])
-        is_masked = self.causal and shape[0] > 1  # the last token may see all
+        is_masked = self.causal and shape[0] > 1  # the last token attends to all
         causal = causal_mask(*shape, x.device) if is_masked else None
         mask = both(causal, None if keep is None else padding_mask(keep))
         return {
@@ -109,10 +104,10 @@ class Stack(nn.Module):
         }
 
 
-def positions_of(
-    x: Float[Tensor, "b t d"], keep: Bool[Tensor, "b k"] | None, past: int
+def query_and_key_positions(
+    x: Stream, keep: Keep | None, past: int
 ) -> tuple[Int[Tensor, "*t"], Int[Tensor, "*k"]]:
-    """Positions of these tokens, and of all that can be looked at, cached ones included."""
+    """Positions of these tokens, and of all that can be attended to, cached ones included."""
     if keep is None:
         everywhere = torch.arange(past + x.shape[1], device=x.device)
     else:
@@ -145,15 +140,15 @@ class Transformer(nn.Module):
         with skipping_initialization():
             self.encoder = self.decoder = None
             if "encoder" in config.stacks:
-                read = build_embedding(config)
+                source = nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
                 layers = config.encoder_layers
-                self.encoder = Stack(config, read, layers, causal=False, cross=False)
+                self.encoder = Stack(config, source, layers, causal=False, cross=False)
             if "decoder" in config.stacks:
-                written = nn.Embedding(config.vocab_size, config.d_model)
+                target = nn.Embedding(config.vocab_size, config.d_model)
                 if config.share_embeddings and self.encoder is not None:
-                    written = self.encoder.embedding
+                    target = self.encoder.embedding
                 layers = config.n_layers
-                self.decoder = Stack(config, written, layers, causal=True, cross=two_stacks)
+                self.decoder = Stack(config, target, layers, causal=True, cross=two_stacks)
             self.head = build_head(config)
         initialize(self, config, seed)
 
@@ -170,20 +165,20 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "b s"] | Pixels,
-        target: Int[Tensor, "b t"] | None = None,
+        ids: Int[Tensor, "b s"],
+        target: Ids | None = None,
         *,
-        keep: Bool[Tensor, "b s"] | None = None,
-        source_keep: Bool[Tensor, "b s"] | None = None,
+        keep: SourceKeep | None = None,
+        source_keep: SourceKeep | None = None,
         target_keep: Bool[Tensor, "b t"] | None = None,
         segments: Int[Tensor, "b s"] | None = None,
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "..."]:
-        """Logits: (b, t, vocabulary), or (b, classes) from a classifier, or the bare stream.
+        """Logits (b, t, vocabulary), or (b, classes) from a classifier, or the residual stream.
 
-        One stack takes `ids` (or an image's pixels) and `keep`; two take source and target,
-        each with its own `…_keep`. True keeps a token; without it every id but
+        One stack takes `ids` and `keep`; two take source and target, each with its own
+        `…_keep`. True keeps a token; without it every id but
         `config.pad_id` is kept. `segments` says which sentence a token of an encoder belongs
         to. A language model scores its vocabulary only at the positions `read_at`.
         """
@@ -206,27 +201,24 @@ class Transformer(nn.Module):
         return self.read(x, keep, read_at, tap)
 
     def encode(
-        self,
-        source: Int[Tensor, "b s"],
-        keep: Bool[Tensor, "b s"] | None = None,
-        tap: Tap = NO_TAP,
-    ) -> Float[Tensor, "b s d"]:
-        """The memory: what the encoder makes of the source."""
+        self, source: Int[Tensor, "b s"], keep: SourceKeep | None = None, tap: Tap = NO_TAP
+    ) -> Memory:
+        """The memory: the encoder's output."""
         if self.encoder is None:
             raise ValueError("A decoder alone has nothing that encodes.")
         return tap("memory", self.encoder(source, keep, tap=tap.at("encoder")))
 
     def decode(
         self,
-        target: Int[Tensor, "b t"],
-        memory: Float[Tensor, "b s d"] | None = None,
-        memory_keep: Bool[Tensor, "b s"] | None = None,
-        keep: Bool[Tensor, "b k"] | None = None,
+        target: Ids,
+        memory: Memory | None = None,
+        memory_keep: SourceKeep | None = None,
+        keep: Keep | None = None,
         cache: KeyValueCache | None = None,
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
     ) -> Float[Tensor, "..."]:
-        """What the head reads off the decoder, given what it has written so far."""
+        """The output of the head, given the tokens of the target so far."""
         if self.decoder is None:
             raise ValueError("An encoder alone has nothing that decodes.")
         if keep is None and cache is None:
@@ -236,37 +228,24 @@ class Transformer(nn.Module):
         return self.read(x, keep, read_at, tap)
 
     def read(
-        self,
-        x: Float[Tensor, "b t d"],
-        keep: Bool[Tensor, "b k"] | None = None,
-        read_at: slice = EVERYWHERE,
-        tap: Tap = NO_TAP,
+        self, x: Stream, keep: Keep | None = None, read_at: slice = EVERYWHERE, tap: Tap = NO_TAP
     ) -> Float[Tensor, "..."]:
-        """The head's answer to the last stream."""
+        """The output of the head for the final residual stream; without a head, that itself."""
         if isinstance(self.head, LanguageModelHead):
             x = self.head(x[:, read_at], self.last_stack.embedding.weight)
         elif isinstance(self.head, ClassifierHead):
             x = self.head(x, keep)
         return tap("logits", x)
 
-    def generate(
-        self, source: Int[Tensor, "b s"], max_length: int = 50, **how: Any
-    ) -> Int[Tensor, "b t"]:
-        """Ids the model writes: see `models.generation.generate` for the choices.
+    def generate(self, source: Int[Tensor, "b s"], max_length: int = 50, **how: Any) -> Ids:
+        """Token IDs that the model generates: see `models.generation.generate` for the options.
 
-        An encoder-decoder answers with its target, start token first; a decoder with
-        the prompt and its continuation, `max_length` tokens at most.
+        An encoder-decoder returns its target, start token first; a decoder the prompt and
+        its continuation of at most `max_length` tokens.
         """
-        from models.generation import written
+        from models.generation import generate_ids
 
-        return written(self, source, max_length=max_length, **how)
-
-
-def build_embedding(config: TransformerConfig) -> nn.Module:
-    """What the first stack reads with."""
-    if config.patch_size:
-        return PatchEmbedding(config)
-    return nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
+        return generate_ids(self, source, max_length=max_length, **how)
 
 
 def build_head(config: TransformerConfig) -> nn.Module | None:

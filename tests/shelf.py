@@ -8,6 +8,7 @@ from pathlib import Path
 from explorer.text import Tokenizer, byte_tokenizer, character_tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models import Transformer, TransformerConfig, save_checkpoint
+from models.config import GenerationConfig
 
 WORDS = (
     "the a black white cat dog sleeps eats does not le la un chat chien noir dort ne pas".split()
@@ -44,8 +45,7 @@ def put(
         vocab_size=tokenizer.vocab_size,
         pad_id=tokenizer.pad_id,
         bos_id=tokenizer.bos_id,
-        eos_id=tokenizer.eos_id,
-        **changes,
-    )
+        generation=GenerationConfig.ending_with(tokenizer.eos_id),
+    ).replace(**changes)
     run = {"title": name.capitalize(), "example": example, **(run or {})}
     save_checkpoint(folder / name, Transformer(config), tokenizer=tokenizer.to_json(), run=run)

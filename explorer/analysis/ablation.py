@@ -17,13 +17,13 @@ from torch import Tensor
 
 from explorer.catalog.attention_parts import site
 from models import Transformer
-from models.block import Block, Surroundings
+from models.block import Block, StackContext
 from models.cache import BlockCache
 from models.heads import LanguageModelHead
-from models.interventions import Edit, FromOther, Without
+from models.interventions import AblateHeads, Edit, PatchHeads
 from models.masking import keep_of, padding_mask
 from models.tap import NO_TAP, Tap
-from models.trace import Recorder, Trace
+from models.trace import RecordingTap, Trace
 from models.transformer import Stack, evaluating
 
 NUMBERS_HELD = 1 << 25
@@ -88,7 +88,7 @@ def ablate_heads(
 
 def _of_heads(part: str, layer: int, heads: range, patched: Tensor | None) -> Edit:
     at, which = f"{site(part, layer)}.head_out", tuple(heads)
-    return Without(at, which) if patched is None else FromOther(at, which, patched)
+    return AblateHeads(at, which) if patched is None else PatchHeads(at, which, patched)
 
 
 def run_branches(
@@ -162,7 +162,7 @@ def _run_batch(base: RecordedPass, part: str, edit_at: Mapping[int, Edit], rows:
     with evaluating(model):
         x = resumed.run(edit_at, rows, base.position if is_read_at_one else None)
         if two_stacks and name == "encoder":
-            target, tap = base.inputs[1].expand(len(x), -1), Recorder((), base.edits)
+            target, tap = base.inputs[1].expand(len(x), -1), RecordingTap((), base.edits)
             out = model.decode(target, x, _times(len(x), memory_keep), read_at=read_at, tap=tap)
         else:
             read_at = slice(None) if is_read_at_one else read_at
@@ -199,24 +199,26 @@ class _ResumedStack:
             position = read if layer == last else None
             streams = []
             if len(x) and position is None:
-                streams.append(self.block(layer, x, around, Recorder((), edits)))
+                streams.append(self.block(layer, x, around, RecordingTap((), edits)))
             elif len(x) and position is not None:
                 streams.append(self.last_block_at(x, position))
             if layer in edit_at:
                 joins = trace[f"{self.name}.{layer}.resid_pre"].expand(rows, -1, -1)
-                joined = self.block(layer, joins, around, Recorder((), [*edits, edit_at[layer]]))
+                joined = self.block(
+                    layer, joins, around, RecordingTap((), [*edits, edit_at[layer]])
+                )
                 streams.append(joined if position is None else joined[:, position : position + 1])
             x = torch.cat(streams) if len(streams) > 1 else streams[0]
         normed: Tensor = self.stack.norm(x)
         return normed
 
-    def around(self, x: Tensor, past: int = 0) -> Surroundings:
+    def around(self, x: Tensor, past: int = 0) -> StackContext:
         """Masks and positions of these tokens, which follow so many, before any edit."""
         seen, positions = past + x.shape[1], self.stack.positions
         all_here = self.base.trace[f"{self.name}.positions"]
         here = all_here[..., past:seen]
         keep = None if self.keep is None else self.keep[:, :seen]
-        return Surroundings(
+        return StackContext(
             masks=self.stack.self_masks(x, past, keep),
             bias=positions.bias(here, all_here[..., :seen]),
             rotate=positions.rotation(here),
@@ -227,7 +229,7 @@ class _ResumedStack:
         self,
         layer: int,
         x: Tensor,
-        around: Surroundings,
+        around: StackContext,
         tap: Tap = NO_TAP,
         cache: BlockCache | None = None,
     ) -> Tensor:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from explorer.catalog.attention_parts import site
@@ -18,11 +19,6 @@ from explorer.catalog.entries import Opened
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
 from explorer.text import Token
-from explorer.views.museum.mistakes.position_mistakes import (
-    barely_moving,
-    doubled_sinusoids,
-    spread_at,
-)
 from models import Transformer, TransformerConfig, trace
 from models.heads import LanguageModelHead
 from models.positional import Positions, sinusoids
@@ -36,6 +32,32 @@ MOST_TOKENS = 2_048
 """No longer text is passed only to see what happens."""
 AT_ONCE = 64
 """Positions whose whole vocabulary is scored together."""
+STILL = 0.01
+"""A dimension that moves less than this over all positions barely moves."""
+
+
+def doubled_sinusoids(positions: Int[Tensor, " t"], d_model: int) -> Float[Tensor, "t d"]:
+    """sin(pos / 10000^(2i/d)) and cos(pos / 10000^(2(i+1)/d)) for i = 0, 2, 4, …, in float64.
+
+    The exponent is twice that of `sinusoids`, a mistake that circulates.
+    """
+    i = torch.arange(0, d_model, 2, dtype=torch.float64)
+    sines = (positions[:, None] / 10_000 ** (2 * i / d_model)).sin()
+    cosines = (positions[:, None] / 10_000 ** (2 * (i + 1) / d_model)).cos()
+    return torch.stack((sines, cosines), -1).flatten(-2)[:, :d_model]
+
+
+def barely_moving(table: Float[Tensor, "t d"], limit: float = STILL) -> int:
+    """How many dimensions stay within `limit` over all positions of the table."""
+    return int(((table.max(0).values - table.min(0).values) < limit).sum())
+
+
+def spread_at(table: Float[Tensor, "t d"], offset: int) -> float:
+    """Standard deviation of the product of two positions that are `offset` apart.
+
+    Zero where only their distance counts.
+    """
+    return float((table[:-offset] * table[offset:]).sum(-1).std())
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from models.generation import Sampling, choose_from, drawn
+from models.sampling import Sampling, choose_from, sample
 
 ALL_OPEN = Sampling()
 
@@ -73,12 +73,12 @@ def draw(found: Stages, sampling: Sampling, seed: int, step: int = 0) -> int:
     chance is passed over here.
     """
     generator = chance_at(seed, step, len(found.final), sampling)
-    return int(drawn(found.final[None], sampling, generator)[0])
+    return int(sample(found.final[None], sampling, generator)[0])
 
 
 def chance_at(seed: int, step: int, vocabulary: int, sampling: Sampling) -> torch.Generator:
     """What is left of a seed's chance after so many draws."""
     generator, even = torch.Generator().manual_seed(seed), torch.ones(1, vocabulary)
     for _ in range(0 if sampling.temperature == 0 else step):
-        drawn(even, sampling, generator)
+        sample(even, sampling, generator)
     return generator

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from models.cache import KeyValueCache
-from models.generation import allowed, allowed_rows
 from models.masking import keep_of
+from models.sampling import allowed, allowed_rows
 from models.transformer import Transformer, evaluating
 
 
@@ -70,7 +70,7 @@ def forced(model: Transformer, source: Tensor | None, target: Tensor, given: int
             last = model.decode(unread, memory, memory_keep, None, cache, slice(-1, None))[:, -1]
             best = int(allowed(last, config, first=given == 1 and not free).argmax())
             free.append(best)
-            if best in (config.eos_id, *config.more_eos_ids):
+            if best in config.generation.eos_ids:
                 break
             unread = torch.tensor([[best]])
     right = target[given:]

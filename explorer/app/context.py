@@ -19,7 +19,7 @@ from explorer.inference import forward_pass
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass
 from models import TransformerConfig
-from models.loading.described import OURS
+from models.loading.folder_config import OURS
 
 TEXT_LIMIT = 2_000
 """The sentence is in the address, and an address must stay short enough to be sent."""

@@ -27,8 +27,8 @@ from explorer.tasks import GIVEN, TASKS, Task
 from explorer.text import AnyTokenizer, TextError
 from models import Transformer, TransformerConfig, load_checkpoint
 from models.loading.checkpoint import Checkpoint, CheckpointError, peek
-from models.loading.contents import check, inspect
-from models.loading.described import OURS
+from models.loading.folder_config import OURS
+from models.loading.inspection import check_inspection, inspect_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN_FIRST = (
@@ -231,11 +231,9 @@ def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> Entry:
         config, run = peek(folder)
         family = OURS
         if origin in ("named", "brought", "added"):
-            found = inspect(folder)
-            check(found)
+            found = inspect_folder(folder)
+            check_inspection(found)
             config, family = found.config, found.family
-            if config.patch_size:
-                raise CheckpointError("It reads images, for which there is no view here yet.")
     except (CheckpointError, OSError) as error:
         fault = str(error)
         return Entry(name, name, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder))

@@ -58,9 +58,6 @@ def sides(path: tuple[str, ...], config: TransformerConfig) -> tuple[Term, Term]
             return _size(config, "src_vocab_size"), model
         case (_, "embedding"):
             return words, model
-        case (_, "embedding", "proj"):
-            side = _size(config, "patch_size")
-            return (*_size(config, "n_channels"), *side, *side), model
         case (_, "positions", "table") if config.positions == "relative":
             return _size(config, "n_buckets"), _size(config, "n_heads")
         case (_, "positions", "table"):

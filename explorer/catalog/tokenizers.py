@@ -9,8 +9,8 @@ from explorer.text import AnyTokenizer, TextError, Tokenizer, open_published
 from explorer.text.token_ids import Numbers
 from models.config import TransformerConfig
 from models.loading.checkpoint import Checkpoint
-from models.loading.described import OURS
 from models.loading.files import TOKENIZER, is_there, read_text
+from models.loading.folder_config import OURS
 
 TOKENIZERS_KEPT = 16
 TOKENIZER_FILES = (
@@ -38,8 +38,6 @@ def tokenizer_in(folder: Path, family: str, config: TransformerConfig) -> AnyTok
 def _fitting(
     folder: Path, family: str, config: TransformerConfig, text: str | None
 ) -> AnyTokenizer:
-    if config.patch_size:
-        raise TextError("It reads images, and these pages show texts.")
     known = config.src_vocab_size or config.vocab_size
     if family != OURS:
         has_one = any((folder / file).is_file() for file in TOKENIZER_FILES)

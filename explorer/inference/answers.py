@@ -55,7 +55,7 @@ def longest_answer(opened: Opened) -> int:
 
 def written_answer(opened: Opened, written: Sequence[Token]) -> Answer:
     text = opened.tokenizer.decode([token.id for token in written])
-    if written[-1].id in (opened.config.eos_id, *opened.config.more_eos_ids):
+    if written[-1].id in opened.config.generation.eos_ids:
         return Answer("text", text)
     note = f"Cut after {len(written) - 1} tokens: the model had not ended its answer."
     return Answer("text", text, note=note)

@@ -18,9 +18,9 @@ from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.text import TextError, Token
 from models import TransformerConfig, trace
-from models.generation import Sampling, allowed_rows, choose_from, drawn
-from models.going_on import GoingOn
+from models.generation import DecodingState
 from models.masking import keep_of
+from models.sampling import Sampling, allowed_rows, choose_from, sample
 from models.trace import CHEAP_SITES
 
 Report = Callable[[float], None]
@@ -130,7 +130,7 @@ def unknown_in(opened: Opened, typed: str) -> tuple[str, ...]:
 
 def ends(opened: Opened) -> set[int]:
     """The tokens after which nothing is written."""
-    return {end for end in (opened.config.eos_id, *opened.config.more_eos_ids) if end is not None}
+    return set(opened.config.generation.eos_ids)
 
 
 def why_stopped(opened: Opened, start: Start, path: Sequence[int]) -> str:
@@ -165,10 +165,10 @@ def drawn_on(
 ) -> Iterator[int]:
     """Tokens behind a path, the same as are drawn one by one; each costs one token's pass."""
     going = _going_on(opened, text)
-    logits = going.read(torch.tensor([path]))[:, -1] if path else going.first
+    logits = going.read(torch.tensor([path]))[:, -1] if path else going.first_logits
     generator = chance_at(seed, len(path), logits.shape[-1], sampling)
     while True:
-        token = int(drawn(choose_from(logits.float(), sampling), sampling, generator))
+        token = int(sample(choose_from(logits.float(), sampling), sampling, generator))
         yield token
         logits = going.read(torch.tensor([[token]]))[:, -1]
 
@@ -205,9 +205,10 @@ def _log_chances(
     return first if state is found else of(found, lambda: (*first, *later))
 
 
-def _read_all(going: GoingOn, found: Branches, report: Report) -> tuple[float, ...]:
+def _read_all(going: DecodingState, found: Branches, report: Report) -> tuple[float, ...]:
     """One pass for each leaf, over what it does not share with the leaf before."""
-    first, tokens = going.first[0].log_softmax(-1), torch.tensor([n.token for n in found.nodes])
+    first = going.first_logits[0].log_softmax(-1)
+    tokens = torch.tensor([n.token for n in found.nodes])
     chances, held, lines = [0.0] * len(tokens), list[int](), sorted(map(found.line, found.leaves()))
     for done, line in enumerate(lines):
         report(done / len(lines))
@@ -227,9 +228,9 @@ def _read_all(going: GoingOn, found: Branches, report: Report) -> tuple[float, .
     return tuple(chances)
 
 
-def _going_on(opened: Opened, text: str) -> GoingOn:
+def _going_on(opened: Opened, text: str) -> DecodingState:
     start = start_of(opened, text)
-    return GoingOn(opened.model, ids_of([start.source or start.begun]))
+    return DecodingState(opened.model, ids_of([start.source or start.begun]))
 
 
 def _as_written(start: Start, config: TransformerConfig, ids: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from explorer.text import Token
 from models import interventions as core
 from models.generation import allowed
 from models.masking import keep_of
-from models.trace import Recorder
+from models.trace import RecordingTap
 from models.transformer import evaluating
 
 LAST = slice(-1, None)
@@ -50,12 +50,12 @@ def generate_edited(opened: Opened, edited: EditedPass) -> tuple[Token, ...]:
     keep = keep_of(source, config.pad_id)
     encoder = [edit for edit in edited.core_edits if edit.site.startswith("encoder")]
     with evaluating(model):
-        memory = model.encode(source, keep, Recorder((), encoder))
+        memory = model.encode(source, keep, RecordingTap((), encoder))
     ids = [edited.forward.target[0].id]
-    ends = {config.eos_id, *config.more_eos_ids}
+    ends = config.generation.eos_ids
     for _ in range(longest_answer(opened)):
         read = _with_replacements(ids, edited.applied)
-        tap = Recorder((), list(_applicable(opened, edited, len(ids))))
+        tap = RecordingTap((), list(_applicable(opened, edited, len(ids))))
         with evaluating(model):
             logits = model.decode(
                 read, memory, keep, torch.ones_like(read).bool(), read_at=LAST, tap=tap

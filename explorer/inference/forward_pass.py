@@ -23,7 +23,7 @@ from explorer.inference.truncation import Cut, cut
 from explorer.text import TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
-from models.generation import beginning, generate
+from models.generation import generate, start_ids
 from models.interventions import Edit
 from models.trace import CHEAP_SITES, Trace
 
@@ -292,8 +292,8 @@ def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
     longest = max(2, longest_answer(opened))
     steps = generate(opened.model, source, max_length=longest, greedy=True)
     columns = [step.ids for step in steps]
-    start = int(beginning(opened.model, source)[0, 0])
-    ends = {opened.config.eos_id, *opened.config.more_eos_ids}
+    start = int(start_ids(opened.model, source)[0, 0])
+    ends = opened.config.generation.eos_ids
     answers = []
     for row in torch.stack(columns, dim=1).tolist():
         stop = next((i + 1 for i, token_id in enumerate(row) if token_id in ends), len(row))

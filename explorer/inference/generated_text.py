@@ -15,7 +15,8 @@ from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
 from explorer.text import Token
 from models import TransformerConfig, trace
-from models.generation import allowed, generate
+from models.generation import generate
+from models.sampling import allowed
 from models.trace import CHEAP_SITES
 
 MOST_WRITTEN = 64
@@ -126,7 +127,7 @@ def _considered(logits: Tensor, config: TransformerConfig) -> tuple[Tensor, Tens
 
 
 def _ends(opened: Opened, tokens: Sequence[Token]) -> bool:
-    return tokens[-1].id in (opened.config.eos_id, *opened.config.more_eos_ids)
+    return tokens[-1].id in opened.config.generation.eos_ids
 
 
 def labels_so_far(tokens: Sequence[Token], count: int) -> list[Token | str]:

@@ -89,7 +89,7 @@ def core_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> core.
         case edits.MaskCell(query=query, key=key, allowed=allowed):
             return core.SetCell(f"{at}.mask", query, key, allowed)
         case edits.HideKey(key=key):
-            return core.ForbidKey(f"{at}.mask", key)
+            return core.MaskKey(f"{at}.mask", key)
         case edits.Patch(head=None, position=position, text=text):
             other, stream = (
                 same_length_pass(opened, forward, edit.part, text),

@@ -13,7 +13,7 @@ from explorer.runs.run import RunError
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
 from models import Transformer, TransformerConfig
-from models.presets import like
+from models.families.styles import like
 
 MOST_PARAMETERS = 20_000_000
 """A larger model would take this machine's memory and hours for what minutes show."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from explorer.inference.continuation import Start
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import CORE, model_lines, pass_lines, pasted
-from models.generation import Sampling
+from models.sampling import Sampling
 
 LOAD = "from models import load_checkpoint"
 
@@ -32,12 +32,12 @@ def choice(
             "probabilities = choose_from(logits, sampling)",
             f"generator = torch.Generator().manual_seed({seed})",
             f"for _ in range({step}):  # what the tokens before this one took of its chance",
-            "    drawn(torch.ones_like(probabilities), sampling, generator)",
-            "token = int(drawn(probabilities, sampling, generator))",
+            "    sample(torch.ones_like(probabilities), sampling, generator)",
+            "token = int(sample(probabilities, sampling, generator))",
             "print(token, probabilities[0, token], probabilities.topk(5))",
         ],
         CORE,
-        "from models.generation import Sampling, allowed, choose_from, drawn",
+        "from models.sampling import Sampling, allowed, choose_from, sample",
     )
 
 
@@ -78,7 +78,7 @@ def forcing(start: Start, folder: Path, target: Sequence[int], given: int, has_f
             "print(said, right, chances)",
         ],
         CORE,
-        "from models.generation import allowed_rows",
+        "from models.sampling import allowed_rows",
     )
 
 

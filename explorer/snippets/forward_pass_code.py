@@ -97,7 +97,7 @@ def _changes(spec: RunSpec, part: str) -> str:
     """What the form changed of the task's own settings."""
     mine = getattr(spec, part).to_dict()
     theirs = getattr(TASKS[spec.task], part).to_dict() if spec.task in TASKS else {}
-    skipped = () if theirs else ("vocab_size", "src_vocab_size", "pad_id", "bos_id", "eos_id")
+    skipped = () if theirs else ("vocab_size", "src_vocab_size", "pad_id", "bos_id", "generation")
     return ", ".join(
         f"{name}={value!r}"
         for name, value in mine.items()

@@ -17,7 +17,7 @@ from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import exact_match
 from explorer.text import SOURCE, Tokenizer, character_tokenizer
 from explorer.text.special import PAD
-from models.config import TransformerConfig
+from models.config import GenerationConfig, TransformerConfig
 from models.training import Batch, TrainConfig
 from models.transformer import Transformer
 
@@ -80,5 +80,5 @@ def letter_model(tokenizer: Tokenizer) -> TransformerConfig:
         scale_embedding=False,
         pad_id=tokenizer.pad_id,
         bos_id=tokenizer.bos_id,
-        eos_id=tokenizer.eos_id,
+        generation=GenerationConfig.ending_with(tokenizer.eos_id),
     )

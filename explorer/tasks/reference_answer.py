@@ -37,8 +37,9 @@ def target_of(opened: Opened, text: str, answer: str) -> list[int]:
     except TextError as error:
         raise ForwardPassError(str(error)) from error
     words = [token.id for token in tokens if not (token.special and token.start == token.end)]
-    first = [] if config.first_id is None else [config.first_id]
-    last = [] if config.eos_id is None else [config.eos_id]
+    generation = config.generation
+    first = [] if generation.forced_first_id is None else [generation.forced_first_id]
+    last = list(generation.eos_ids[:1])
     ids = [run_text(opened, text).target[0].id, *first, *words, *last]
     if not words:
         raise ForwardPassError("There is no token in this answer: type one with words.")

@@ -18,7 +18,7 @@ from explorer.tasks.sentences import Rows, pick, rows_of, trimmed
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import exact_match
 from explorer.text import SOURCE, Token, word_tokenizer
-from models.config import TransformerConfig
+from models.config import GenerationConfig, TransformerConfig
 from models.training import Batch, TrainConfig
 from models.transformer import Transformer
 
@@ -124,7 +124,7 @@ def build() -> TranslationTask:
             max_len=MAX_TOKENS,
             pad_id=tokenizer.pad_id,
             bos_id=tokenizer.bos_id,
-            eos_id=tokenizer.eos_id,
+            generation=GenerationConfig.ending_with(tokenizer.eos_id),
         ),
         training=TrainConfig(steps=300, batch_size=64, lr=3e-3, warmup=50, schedule="linear"),
         goal=0.99,

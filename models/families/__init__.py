@@ -23,7 +23,6 @@ from models.families import (
     stablelm,
     starcoder2,
     t5,
-    vit,
 )
 from models.families.family import Family
 
@@ -59,7 +58,6 @@ FAMILIES: dict[str, Family] = {
         blenderbot.FAMILY,
         t5.T5,
         t5.MT5,
-        vit.FAMILY,
     )
     for kind in family.types
 }

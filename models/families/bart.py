@@ -2,14 +2,14 @@
 
 Sources: BART (Lewis et al. 2019); Unified Pre-training for Program Understanding and
 Generation (Ahmad et al. 2021); Multilingual Denoising Pre-training for Neural Machine
-Translation (Liu et al. 2020), whose blocks norm what they read.
+Translation (Liu et al. 2020), which is pre-norm.
 """
 
 from functools import partial
 
 from models.config import TransformerConfig
 from models.families.family import Family, Names
-from models.families.layout import Row
+from models.families.layout import SingleRow
 from models.families.published import Published
 
 OFFSET = 2
@@ -29,7 +29,9 @@ SMALL = {
 """What a config of PLBART leaves out."""
 
 
-def config(read: Published, *, pre: bool = False, start: int | None = None) -> TransformerConfig:
+def bart_config(
+    read: Published, *, pre: bool = False, start: int | None = None
+) -> TransformerConfig:
     base = two_stacks(read, pre=pre, embedding_norm=True, vocab_size=50265)
     return base.replace(position_offset=OFFSET, **read.tokens(pad=1, bos=0, eos=2, start=start))
 
@@ -42,7 +44,7 @@ def two_stacks(
     static: bool = False,
     vocab_size: int,
 ) -> TransformerConfig:
-    """What BART and those written like it have in common.
+    """What BART and those built like it have in common.
 
     `static` positions are sinusoids. Older configs spell out what the family fixes.
     """
@@ -84,9 +86,11 @@ def same(read: Published, first: str, second: str, default: int) -> int:
     return one
 
 
-def names(config: TransformerConfig) -> Names:
+def bart_names(config: TransformerConfig) -> Names:
     shared = config.share_embeddings
-    table: dict[str, str | Row] = {"shared.weight": "encoder.embedding.weight"} if shared else {}
+    table: dict[str, str | SingleRow] = (
+        {"shared.weight": "encoder.embedding.weight"} if shared else {}
+    )
     for stack in config.stacks:
         block = stack + ".blocks.{i}."
         layer = stack + ".layers.{i}."
@@ -110,12 +114,16 @@ def names(config: TransformerConfig) -> Names:
             layer + "final_layer_norm": block + "mlp_residual.norm",
             stack + ".layer_norm": stack + ".norm",
         }
-    return table | {"lm_head.weight": "head.weight", "final_logits_bias": Row(("head.bias",))}
+    return table | {"lm_head.weight": "head.weight", "final_logits_bias": SingleRow(("head.bias",))}
 
 
 family = partial(
-    Family, names=names, prefix="model.", apart=APART, optional={"final_logits_bias": "head_bias"}
+    Family,
+    names=bart_names,
+    prefix="model.",
+    apart=APART,
+    optional={"final_logits_bias": "head_bias"},
 )
-BART = family(("bart",), partial(config, start=2))
-MBART = family(("mbart",), partial(config, pre=True))
-PLBART = family(("plbart",), lambda read: config(read.over(SMALL)))
+BART = family(("bart",), partial(bart_config, start=2))
+MBART = family(("mbart",), partial(bart_config, pre=True))
+PLBART = family(("plbart",), lambda read: bart_config(read.over(SMALL)))

@@ -14,7 +14,7 @@ CLASSES = {
 }
 
 
-def config(
+def bert_config(
     read: Published,
     *,
     vocab_size: int = 30522,
@@ -52,7 +52,7 @@ def config(
     )
 
 
-def published(config: TransformerConfig) -> dict[str, Any]:
+def bert_published(config: TransformerConfig) -> dict[str, Any]:
     """It has always a first segment, also where ours has none."""
     return common(config, CLASSES) | {
         "hidden_size": config.d_model,
@@ -66,7 +66,7 @@ def published(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def names(config: TransformerConfig) -> Names:
+def bert_names(config: TransformerConfig) -> Names:
     block = "encoder.blocks.{i}."
     layer = "encoder.layer.{i}."
     return {
@@ -94,9 +94,9 @@ def names(config: TransformerConfig) -> Names:
 
 FAMILY = Family(
     ("bert",),
-    config,
-    names,
+    bert_config,
+    bert_names,
     prefix="bert.",
     output="cls.predictions.decoder.weight",
-    published=published,
+    published=bert_published,
 )

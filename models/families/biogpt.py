@@ -1,8 +1,8 @@
 """BioGPT. Source: BioGPT (Luo et al. 2022), section 3."""
 
 from models.config import TransformerConfig
-from models.families import opt
 from models.families.family import Family, Names
+from models.families.opt import opt_config, opt_names
 from models.families.published import Published
 
 DEFAULTS = {
@@ -18,7 +18,7 @@ DEFAULTS = {
 }
 
 
-def config(read: Published) -> TransformerConfig:
+def biogpt_config(read: Published) -> TransformerConfig:
     """OPT's, under other names and with its embedding scaled.
 
     Its norms have the usual ε, whatever its `layer_norm_eps` says.
@@ -28,16 +28,18 @@ def config(read: Published) -> TransformerConfig:
         "ffn_dim": read.int("intermediate_size", 4096),
         "activation_function": read.values.get("hidden_act"),
     }
-    return opt.config(Published({**read.values, **renamed})).replace(
+    return opt_config(Published({**read.values, **renamed})).replace(
         scale_embedding=read.flag("scale_embedding", True)
     )
 
 
-def names(config: TransformerConfig) -> Names:
-    table = {name.removeprefix("decoder."): ours for name, ours in opt.names(config).items()}
+def biogpt_names(config: TransformerConfig) -> Names:
+    table = {name.removeprefix("decoder."): ours for name, ours in opt_names(config).items()}
     table["layer_norm"] = table.pop("final_layer_norm")
     table["output_projection.weight"] = table.pop("lm_head.weight")
     return table
 
 
-FAMILY = Family(("biogpt",), config, names, prefix="biogpt.", output="output_projection.weight")
+FAMILY = Family(
+    ("biogpt",), biogpt_config, biogpt_names, prefix="biogpt.", output="output_projection.weight"
+)

@@ -16,9 +16,9 @@ DEFAULTS = {
 }
 
 
-def config(read: Published) -> TransformerConfig:
+def blenderbot_config(read: Published) -> TransformerConfig:
     base = two_stacks(read.over(DEFAULTS), pre=True, vocab_size=8008)
     return base.replace(**read.tokens(pad=0, bos=1, eos=2, start=1))
 
 
-FAMILY = family(("blenderbot",), config)
+FAMILY = family(("blenderbot",), blenderbot_config)

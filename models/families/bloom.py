@@ -13,7 +13,7 @@ LONGEST = 2048
 """Tokens of its training. ALiBi has no end, so only the config may say more."""
 
 
-def config(read: Published) -> TransformerConfig:
+def bloom_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     read.require("apply_residual_connection_post_layernorm", False)
     width = read.int("n_embed" if "n_embed" in read else "hidden_size", 64)
@@ -40,7 +40,7 @@ def config(read: Published) -> TransformerConfig:
     )
 
 
-def published(config: TransformerConfig) -> dict[str, Any]:
+def bloom_published(config: TransformerConfig) -> dict[str, Any]:
     return common(config, classes("Bloom")) | {
         "hidden_size": config.d_model,
         "n_layer": config.n_layers,
@@ -50,7 +50,7 @@ def published(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def names(config: TransformerConfig) -> Names:
+def bloom_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "h.{i}."
     qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
     return {
@@ -68,4 +68,6 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("bloom",), config, names, prefix="transformer.", published=published)
+FAMILY = Family(
+    ("bloom",), bloom_config, bloom_names, prefix="transformer.", published=bloom_published
+)

@@ -8,7 +8,7 @@ NORM_EPS = 1e-12
 """Not in its config."""
 
 
-def config(read: Published) -> TransformerConfig:
+def distilbert_config(read: Published) -> TransformerConfig:
     width = read.int("dim", 768)
     return TransformerConfig(
         kind="encoder",
@@ -35,7 +35,7 @@ def config(read: Published) -> TransformerConfig:
     )
 
 
-def names(config: TransformerConfig) -> Names:
+def distilbert_names(config: TransformerConfig) -> Names:
     block = "encoder.blocks.{i}."
     layer = "transformer.layer.{i}."
     return {
@@ -60,6 +60,10 @@ def names(config: TransformerConfig) -> Names:
 
 
 FAMILY = Family(
-    ("distilbert",), config, names, prefix="distilbert.", output="vocab_projector.weight"
+    ("distilbert",),
+    distilbert_config,
+    distilbert_names,
+    prefix="distilbert.",
+    output="vocab_projector.weight",
 )
 """Sinusoids of some of its models are a table in their files like any other."""

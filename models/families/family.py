@@ -24,7 +24,7 @@ class Family:
     """How checkpoints of some `model_type`s are read.
 
     `prefix` is what a file with a head puts before the names of the body; `output` is the
-    name of the matrix that writes words, which a tied model may leave out; `apart` are
+    name of the output matrix, which a tied model may leave out; `apart` are
     those of the embeddings of two stacks that need not share one; `optional` are names
     that a file may lack, with the field of the config that is false then. `published`
     is the way back from a config of ours, `beside` how names begin that have no prefix.

@@ -4,11 +4,11 @@ Sources: Gemma (Gemma Team 2024), Gemma 2 (Gemma Team 2024), section 2.
 """
 
 from models.config import TransformerConfig
-from models.families import llama
 from models.families.family import Family, Names
 from models.families.layout import MinusOne
+from models.families.llama import llama_config, llama_names
 from models.families.published import Published
-from models.families.windows import windows
+from models.families.windows import layer_windows
 
 GEMMA_DEFAULTS = {
     "vocab_size": 256000,
@@ -41,7 +41,7 @@ def gemma(read: Published) -> TransformerConfig:
     read = read.over(GEMMA_DEFAULTS)
     read.require("use_bidirectional_attention", None, False)
     bias = read.flag("attention_bias", False)
-    base = llama.config(read, qkv_bias=bias, out_bias=bias)
+    base = llama_config(read, qkv_bias=bias, out_bias=bias)
     activation = "gelu-tanh" if base.activation == "gelu" else base.activation
     return base.replace(scale_embedding=True, activation=activation)
 
@@ -53,20 +53,20 @@ def gemma2(read: Published) -> TransformerConfig:
     width = read.number("query_pre_attn_scalar", 256)
     if not 0 < width < 1e9:
         raise ValueError(f"query_pre_attn_scalar {width:g} is no width.")
-    return llama.config(read, qkv_bias=bias, out_bias=bias).replace(
+    return llama_config(read, qkv_bias=bias, out_bias=bias).replace(
         scale_embedding=True,
         activation=read.activation("hidden_activation", "gelu_pytorch_tanh"),
         norm_position="sandwich",
         attention_scale=width**-0.5,
         attention_cap=read.optional_number("attn_logit_softcapping", 50.0),
         logit_cap=read.optional_number("final_logit_softcapping", 30.0),
-        windows=windows(read, every=2),
+        windows=layer_windows(read, every=2),
     )
 
 
-def names(config: TransformerConfig) -> Names:
+def gemma_names(config: TransformerConfig) -> Names:
     """Llama's, with gains stored as their difference from one."""
-    table = dict(llama.names(config))
+    table = dict(llama_names(config))
     block = "decoder.blocks.{i}."
     gains = {
         "layers.{i}.input_layernorm": block + "self_residual.norm",
@@ -82,5 +82,5 @@ def names(config: TransformerConfig) -> Names:
     return table | {name: MinusOne((ours,)) for name, ours in gains.items()}
 
 
-GEMMA = Family(("gemma",), gemma, names, prefix="model.")
-GEMMA2 = Family(("gemma2",), gemma2, names, prefix="model.")
+GEMMA = Family(("gemma",), gemma, gemma_names, prefix="model.")
+GEMMA2 = Family(("gemma2",), gemma2, gemma_names, prefix="model.")

@@ -11,7 +11,7 @@ from models.families.writing import ACTIVATIONS, classes, common
 DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
 
 
-def config(read: Published) -> TransformerConfig:
+def gpt2_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     read.require("scale_attn_weights", True)
     read.require("scale_attn_by_inverse_layer_idx", False)
@@ -39,7 +39,7 @@ def config(read: Published) -> TransformerConfig:
     )
 
 
-def published(config: TransformerConfig) -> dict[str, Any]:
+def gpt2_published(config: TransformerConfig) -> dict[str, Any]:
     return common(config, classes("GPT2", "LMHeadModel")) | {
         "n_embd": config.d_model,
         "n_layer": config.n_layers,
@@ -51,7 +51,7 @@ def published(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def names(config: TransformerConfig) -> Names:
+def gpt2_names(config: TransformerConfig) -> Names:
     block = "decoder.blocks.{i}."
     attention = block + "self_attn."
     qkv = tuple(attention + name for name in ("q_proj", "k_proj", "v_proj"))
@@ -70,4 +70,4 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("gpt2",), config, names, prefix="transformer.", published=published)
+FAMILY = Family(("gpt2",), gpt2_config, gpt2_names, prefix="transformer.", published=gpt2_published)

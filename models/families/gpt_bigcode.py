@@ -4,24 +4,24 @@ Source: StarCoder: may the source be with you (Li et al. 2023), section 5.2.
 """
 
 from models.config import TransformerConfig
-from models.families import gpt2
 from models.families.family import Family, Names
+from models.families.gpt2 import gpt2_config, gpt2_names
 from models.families.layout import HeadByHead, Rows
 from models.families.published import Published
 
 
-def config(read: Published) -> TransformerConfig:
+def gpt_bigcode_config(read: Published) -> TransformerConfig:
     read = read.over({"activation_function": "gelu_pytorch_tanh"})
     shared = read.flag("multi_query", True)
-    return gpt2.config(read).replace(n_kv_heads=1 if shared else None)
+    return gpt2_config(read).replace(n_kv_heads=1 if shared else None)
 
 
-def names(config: TransformerConfig) -> Names:
+def gpt_bigcode_names(config: TransformerConfig) -> Names:
     """GPT-2's, with matrices as they are usually stored."""
     block = "decoder.blocks.{i}."
     qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
     together = Rows(qkv) if config.kv_heads == 1 else HeadByHead(qkv, config.n_heads)
-    return dict(gpt2.names(config)) | {
+    return dict(gpt2_names(config)) | {
         "h.{i}.attn.c_attn": together,
         "h.{i}.attn.c_proj": block + "self_attn.o_proj",
         "h.{i}.mlp.c_fc": block + "mlp.up_proj",
@@ -29,4 +29,4 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("gpt_bigcode",), config, names, prefix="transformer.")
+FAMILY = Family(("gpt_bigcode",), gpt_bigcode_config, gpt_bigcode_names, prefix="transformer.")

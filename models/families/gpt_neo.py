@@ -1,18 +1,18 @@
-"""GPT-Neo, which scales no scores and looks at a part of the text in every other layer.
+"""GPT-Neo, which does not scale scores and attends to a window in every other layer.
 
 Source: GPT-Neo (Black et al. 2021).
 """
 
 from models.config import MOST_LAYERS, TransformerConfig
-from models.families import gpt2
 from models.families.family import Family, Names
+from models.families.gpt2 import gpt2_config, gpt2_names
 from models.families.published import Published
 from models.loading.files import shown
 
 KINDS = ("global", "local")
 
 
-def config(read: Published) -> TransformerConfig:
+def gpt_neo_config(read: Published) -> TransformerConfig:
     width = read.int("hidden_size", 2048)
     renamed = {
         "n_embd": width,
@@ -23,9 +23,9 @@ def config(read: Published) -> TransformerConfig:
     }
     window = read.int("window_size", 256)
     if window < 1:
-        raise ValueError(f"window_size {window} leaves nothing to look at.")
+        raise ValueError(f"window_size {window} leaves no key to attend to.")
     local = [kind == "local" for kind in kinds(read, renamed["n_layer"] or 0)]
-    return gpt2.config(Published({**read.values, **renamed})).replace(
+    return gpt2_config(Published({**read.values, **renamed})).replace(
         qkv_bias=False,
         attention_scale=1.0,
         windows=tuple(window if here else 0 for here in local) if any(local) else (),
@@ -54,10 +54,10 @@ def kinds(read: Published, layers: int) -> list[str]:
     return every
 
 
-def names(config: TransformerConfig) -> Names:
+def gpt_neo_names(config: TransformerConfig) -> Names:
     """GPT-2's, with queries, keys and values apart and matrices as they are usually stored."""
     block, layer = "decoder.blocks.{i}.", "h.{i}."
-    table = dict(gpt2.names(config))
+    table = dict(gpt2_names(config))
     del table[layer + "attn.c_attn"], table[layer + "attn.c_proj"]
     return table | {
         layer + "attn.attention.q_proj": block + "self_attn.q_proj",
@@ -69,4 +69,4 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("gpt_neo",), config, names, prefix="transformer.")
+FAMILY = Family(("gpt_neo",), gpt_neo_config, gpt_neo_names, prefix="transformer.")

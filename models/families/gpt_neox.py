@@ -15,7 +15,7 @@ from models.families.writing import ACTIVATIONS, classes, common, rotation
 DEFAULTS = {"bos_token_id": 0, "eos_token_id": 2}
 
 
-def config(read: Published) -> TransformerConfig:
+def gpt_neox_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     width, heads = read.int("hidden_size", 6144), read.int("num_attention_heads", 64)
     bias = read.flag("attention_bias", True)
@@ -46,7 +46,7 @@ def config(read: Published) -> TransformerConfig:
     )
 
 
-def published(config: TransformerConfig) -> dict[str, Any]:
+def gpt_neox_published(config: TransformerConfig) -> dict[str, Any]:
     return common(config, classes("GPTNeoX")) | {
         "hidden_size": config.d_model,
         "num_hidden_layers": config.n_layers,
@@ -63,7 +63,7 @@ def published(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def names(config: TransformerConfig) -> Names:
+def gpt_neox_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "layers.{i}."
     qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
     return {
@@ -81,5 +81,10 @@ def names(config: TransformerConfig) -> Names:
 
 
 FAMILY = Family(
-    ("gpt_neox",), config, names, prefix="gpt_neox.", output="embed_out.weight", published=published
+    ("gpt_neox",),
+    gpt_neox_config,
+    gpt_neox_names,
+    prefix="gpt_neox.",
+    output="embed_out.weight",
+    published=gpt_neox_published,
 )

@@ -10,7 +10,7 @@ from models.families.writing import ACTIVATIONS, classes, common
 DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
 
 
-def config(read: Published) -> TransformerConfig:
+def gptj_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     width = read.int("n_embd", 4096)
     return TransformerConfig(
@@ -40,7 +40,7 @@ def config(read: Published) -> TransformerConfig:
     )
 
 
-def published(config: TransformerConfig) -> dict[str, Any]:
+def gptj_published(config: TransformerConfig) -> dict[str, Any]:
     return common(config, classes("GPTJ")) | {
         "n_embd": config.d_model,
         "n_layer": config.n_layers,
@@ -53,7 +53,7 @@ def published(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def names(config: TransformerConfig) -> Names:
+def gptj_names(config: TransformerConfig) -> Names:
     block = "decoder.blocks.{i}."
     return {
         "wte.weight": "decoder.embedding.weight",
@@ -70,4 +70,4 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("gptj",), config, names, prefix="transformer.", published=published)
+FAMILY = Family(("gptj",), gptj_config, gptj_names, prefix="transformer.", published=gptj_published)

@@ -79,7 +79,7 @@ class MinusOne(Same):
         return ours[0] - 1
 
 
-class Row(Same):
+class SingleRow(Same):
     """One row of a larger tensor that has no more (Marian's bias of the logits)."""
 
     def split(self, theirs: Tensor, ours: Sequence[Tensor]) -> list[Tensor]:

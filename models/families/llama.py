@@ -12,7 +12,7 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.published import Published
 from models.families.rope import rope
-from models.families.windows import FULL, SLIDING, windows
+from models.families.windows import FULL, SLIDING, layer_windows
 from models.families.writing import ACTIVATIONS, classes, common, rotation
 
 LLAMA_DEFAULTS = {
@@ -41,35 +41,35 @@ def llama(read: Published) -> TransformerConfig:
     read = read.over(LLAMA_DEFAULTS)
     bias = read.flag("attention_bias", False)
     mlp_bias = read.flag("mlp_bias", False)
-    return config(read, qkv_bias=bias, out_bias=bias, mlp_bias=mlp_bias)
+    return llama_config(read, qkv_bias=bias, out_bias=bias, mlp_bias=mlp_bias)
 
 
 def mistral(read: Published) -> TransformerConfig:
     """Every layer has the window; files that name the kind of each layer are of a later model."""
     read = read.over(MISTRAL_DEFAULTS)
     read.require("layer_types", None)
-    return config(read, windows=windows(read))
+    return llama_config(read, windows=layer_windows(read))
 
 
 def qwen2(read: Published) -> TransformerConfig:
     read = read.over(QWEN_DEFAULTS)
-    return config(read, qkv_bias=True, windows=qwen_windows(read))
+    return llama_config(read, qkv_bias=True, windows=qwen_windows(read))
 
 
 def qwen3(read: Published) -> TransformerConfig:
     read = read.over(QWEN_DEFAULTS | {"head_dim": 128})
     bias = read.flag("attention_bias", False)
     window = qwen_windows(read)
-    return config(read, qkv_bias=bias, out_bias=bias, qk_norm=True, windows=window)
+    return llama_config(read, qkv_bias=bias, out_bias=bias, qk_norm=True, windows=window)
 
 
 def qwen_windows(read: Published) -> tuple[int, ...]:
     if not read.flag("use_sliding_window", False):
         return ()
-    return windows(read, first=read.int("max_window_layers", 28))
+    return layer_windows(read, first=read.int("max_window_layers", 28))
 
 
-def config(
+def llama_config(
     read: Published,
     *,
     qkv_bias: bool = False,
@@ -109,7 +109,7 @@ def config(
     )
 
 
-def published(config: TransformerConfig, *, stem: str) -> dict[str, Any]:
+def llama_published(config: TransformerConfig, *, stem: str) -> dict[str, Any]:
     """The way back; each of them ignores what only others know."""
     values = common(config, classes(stem)) | rotation(config)
     return values | {
@@ -131,10 +131,10 @@ def published(config: TransformerConfig, *, stem: str) -> dict[str, Any]:
 def published_by_layer(config: TransformerConfig, *, stem: str) -> dict[str, Any]:
     kinds = [SLIDING if config.window(i) else FULL for i in range(config.n_layers)]
     more = {"use_sliding_window": SLIDING in kinds, "layer_types": kinds}
-    return published(config, stem=stem) | more
+    return llama_published(config, stem=stem) | more
 
 
-def names(config: TransformerConfig) -> Names:
+def llama_names(config: TransformerConfig) -> Names:
     block = "decoder.blocks.{i}."
     return {
         "embed_tokens.weight": "decoder.embedding.weight",
@@ -155,16 +155,18 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-def family(
+def llama_family(
     kind: str,
     stem: str,
     config: Callable[[Published], TransformerConfig],
-    published: Callable[..., dict[str, Any]] = published,
+    published: Callable[..., dict[str, Any]] = llama_published,
 ) -> Family:
-    return Family((kind,), config, names, prefix="model.", published=partial(published, stem=stem))
+    return Family(
+        (kind,), config, llama_names, prefix="model.", published=partial(published, stem=stem)
+    )
 
 
-LLAMA = family("llama", "Llama", llama)
-MISTRAL = family("mistral", "Mistral", mistral)
-QWEN2 = family("qwen2", "Qwen2", qwen2, published_by_layer)
-QWEN3 = family("qwen3", "Qwen3", qwen3, published_by_layer)
+LLAMA = llama_family("llama", "Llama", llama)
+MISTRAL = llama_family("mistral", "Mistral", mistral)
+QWEN2 = llama_family("qwen2", "Qwen2", qwen2, published_by_layer)
+QWEN3 = llama_family("qwen3", "Qwen3", qwen3, published_by_layer)

@@ -9,7 +9,7 @@ from models.families.bart import family, two_stacks
 from models.families.published import Published
 
 
-def config(read: Published) -> TransformerConfig:
+def marian_config(read: Published) -> TransformerConfig:
     base = two_stacks(read, static=True, vocab_size=58101)
     base = base.replace(**read.tokens(pad=58100, eos=0, start=58100, pad_may_begin=True))
     if read.flag("share_encoder_decoder_embeddings", True):
@@ -18,4 +18,4 @@ def config(read: Published) -> TransformerConfig:
     return base.replace(vocab_size=written, src_vocab_size=base.vocab_size, share_embeddings=False)
 
 
-FAMILY = family(("marian",), config)
+FAMILY = family(("marian",), marian_config)

@@ -12,7 +12,7 @@ FIRST_ROW = 2
 """Rows of its table of positions that no token has."""
 
 
-def config(read: Published) -> TransformerConfig:
+def opt_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     width = read.int("hidden_size", 768)
     read.require("word_embed_proj_dim", width, None)
@@ -45,7 +45,7 @@ def config(read: Published) -> TransformerConfig:
     )
 
 
-def published(config: TransformerConfig) -> dict[str, Any]:
+def opt_published(config: TransformerConfig) -> dict[str, Any]:
     return common(config, classes("OPT")) | {
         "hidden_size": config.d_model,
         "num_hidden_layers": config.n_layers,
@@ -60,7 +60,7 @@ def published(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def names(config: TransformerConfig) -> Names:
+def opt_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "decoder.layers.{i}."
     return {
         "decoder.embed_tokens.weight": "decoder.embedding.weight",
@@ -79,4 +79,4 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("opt",), config, names, prefix="model.", published=published)
+FAMILY = Family(("opt",), opt_config, opt_names, prefix="model.", published=opt_published)

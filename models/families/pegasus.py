@@ -5,9 +5,9 @@ from models.families.bart import family, two_stacks
 from models.families.published import Published
 
 
-def config(read: Published) -> TransformerConfig:
+def pegasus_config(read: Published) -> TransformerConfig:
     base = two_stacks(read, pre=True, static=True, vocab_size=50265)
     return base.replace(**read.tokens(pad=0, eos=1, start=0, pad_may_begin=True))
 
 
-FAMILY = family(("pegasus",), config)
+FAMILY = family(("pegasus",), pegasus_config)

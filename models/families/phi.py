@@ -8,7 +8,7 @@ from models.families.rope import rope
 DEFAULTS = {"bos_token_id": 1, "eos_token_id": 2}
 
 
-def config(read: Published) -> TransformerConfig:
+def phi_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     read.require("qk_layernorm", False)
     width, heads = read.int("hidden_size", 2048), read.int("num_attention_heads", 32)
@@ -36,7 +36,7 @@ def config(read: Published) -> TransformerConfig:
     )
 
 
-def names(config: TransformerConfig) -> Names:
+def phi_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "layers.{i}."
     return {
         "embed_tokens.weight": "decoder.embedding.weight",
@@ -53,4 +53,4 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("phi",), config, names, prefix="model.")
+FAMILY = Family(("phi",), phi_config, phi_names, prefix="model.")

@@ -1,12 +1,12 @@
 """Phi-3. Source: Phi-3 Technical Report (Abdin et al. 2024), section 2."""
 
 from models.config import TransformerConfig
-from models.families import llama
 from models.families.family import Family, Names
 from models.families.layout import Rows
+from models.families.llama import llama_config, llama_names
 from models.families.published import Published
 from models.families.rope import rope
-from models.families.windows import windows
+from models.families.windows import layer_windows
 
 DEFAULTS = {
     "vocab_size": 32064,
@@ -20,18 +20,20 @@ DEFAULTS = {
 }
 
 
-def config(read: Published) -> TransformerConfig:
+def phi3_config(read: Published) -> TransformerConfig:
     """Its long versions scale their rotations in a way of their own, which is refused."""
     read = read.over(DEFAULTS)
     heads = read.int("num_attention_heads", 32)
     width = read.optional_int("head_dim") or read.int("hidden_size") // max(heads, 1)
-    return llama.config(read, rotation=rope(read, kinds=(), width=width), windows=windows(read))
+    return llama_config(
+        read, rotation=rope(read, kinds=(), width=width), windows=layer_windows(read)
+    )
 
 
-def names(config: TransformerConfig) -> Names:
+def phi3_names(config: TransformerConfig) -> Names:
     """Llama's, with projections stacked into one matrix."""
     block, layer = "decoder.blocks.{i}.", "layers.{i}."
-    table = dict(llama.names(config))
+    table = dict(llama_names(config))
     qkv = tuple(f"{block}self_attn.{one}_proj" for one in "qkv")
     table[layer + "self_attn.qkv_proj"] = Rows(qkv)
     table[layer + "mlp.gate_up_proj"] = Rows((block + "mlp.gate_proj", block + "mlp.up_proj"))
@@ -41,4 +43,4 @@ def names(config: TransformerConfig) -> Names:
     return table
 
 
-FAMILY = Family(("phi3",), config, names, prefix="model.")
+FAMILY = Family(("phi3",), phi3_config, phi3_names, prefix="model.")

@@ -7,6 +7,7 @@ the family allows it. What is not supported is refused by name.
 from collections.abc import Mapping
 from typing import Any
 
+from models.config import GenerationConfig
 from models.loading.files import shown
 
 ACTIVATIONS = {
@@ -26,19 +27,18 @@ HEADS = {
     "ForMaskedLM": "masked-language-model",
     "ForPreTraining": "masked-language-model",
     "ForSequenceClassification": "classifier",
-    "ForImageClassification": "classifier",
 }
 """Ends of the class names that say which head a file has; all others have none of ours."""
 MOST_CLASSES = 100_000
 MOST_BANNED = 10_000
-WRITING = (
+GENERATION_SETTINGS = (
     "eos_token_id",
     "decoder_start_token_id",
     "forced_bos_token_id",
     "bad_words_ids",
 )
-"""What generation_config.json may say otherwise, or alone."""
-UNFOLLOWED: Mapping[str, Any] = {
+"""Settings that generation_config.json may have instead of, or against, config.json."""
+UNSUPPORTED_SETTINGS: Mapping[str, Any] = {
     "num_beams": 1,
     "repetition_penalty": 1.0,
     "no_repeat_ngram_size": 0,
@@ -49,7 +49,7 @@ UNFOLLOWED: Mapping[str, Any] = {
     "begin_suppress_tokens": [],
     "forced_eos_token_id": None,
 }
-"""What else may be said of writing and is not done here, with the value that asks for nothing."""
+"""Settings of generation that are not supported, with the value that has no effect."""
 
 
 class Published:
@@ -135,7 +135,7 @@ class Published:
         start: Any = None,
         pad_may_begin: bool = False,
     ) -> dict[str, Any]:
-        """The ids with a meaning, by default the family's; `start` begins what a decoder writes.
+        """The IDs of special tokens, by default the family's; `start` begins a decoder's output.
 
         A padding token that also begins or ends texts is an ordinary one there, unless the
         decoder begins with it (T5, Marian).
@@ -155,10 +155,9 @@ class Published:
         return {
             "pad_id": None if ordinary else pad,
             "bos_id": start,
-            "eos_id": ends[0] if ends else None,
-            "more_eos_ids": tuple(ends[1:]),
-            "first_id": self.optional_int("forced_bos_token_id"),
-            "banned_ids": self.banned(),
+            "generation": GenerationConfig(
+                tuple(ends), self.optional_int("forced_bos_token_id"), self.banned()
+            ),
         }
 
     def is_word(self, token: Any) -> bool:
@@ -167,7 +166,7 @@ class Published:
         return token is not None and (type(size) is not int or 0 <= token < size)
 
     def banned(self) -> tuple[Any, ...]:
-        """Tokens that are never written; of banned sequences only those of one token."""
+        """Tokens that are never generated; of banned sequences only those of one token."""
         words = self.values.get("bad_words_ids")
         words = [] if words is None else words
         if not isinstance(words, list) or len(words) > MOST_BANNED:
@@ -178,10 +177,10 @@ class Published:
         return tuple(alone)
 
     def unfollowed(self) -> tuple[str, ...]:
-        """The settings of writing that ask for what is not done here."""
+        """The settings of generation that are not supported and have an effect."""
         names = [
             name
-            for name, nothing in UNFOLLOWED.items()
+            for name, nothing in UNSUPPORTED_SETTINGS.items()
             if self.values.get(name) not in (None, nothing)
         ]
         words = self.values.get("bad_words_ids")

@@ -5,14 +5,14 @@ Scale (Conneau et al. 2020); CamemBERT (Martin et al. 2020).
 """
 
 from models.config import TransformerConfig
-from models.families import bert
+from models.families.bert import bert_config, bert_names
 from models.families.family import Family, Names
 from models.families.published import Published
 
 
-def config(read: Published) -> TransformerConfig:
+def roberta_config(read: Published) -> TransformerConfig:
     """BERT's, with positions that begin after the row of the padding token and skip padding."""
-    base = bert.config(read, vocab_size=50265, pad=1, bos=0, eos=2)
+    base = bert_config(read, vocab_size=50265, pad=1, bos=0, eos=2)
     if base.pad_id is None:
         raise ValueError("pad_token_id must be a token of its own, since positions count the rest.")
     if base.head == "masked-language-model":
@@ -23,10 +23,10 @@ def config(read: Published) -> TransformerConfig:
     return base.replace(max_len=base.max_len - first, position_offset=first, count_padding=False)
 
 
-def names(config: TransformerConfig) -> Names:
+def roberta_names(config: TransformerConfig) -> Names:
     body = {
         theirs: ours
-        for theirs, ours in bert.names(config).items()
+        for theirs, ours in bert_names(config).items()
         if theirs.startswith(("embeddings.", "encoder."))
     }
     return body | {
@@ -42,8 +42,8 @@ def names(config: TransformerConfig) -> Names:
 
 FAMILY = Family(
     ("roberta", "xlm-roberta", "camembert"),
-    config,
-    names,
+    roberta_config,
+    roberta_names,
     prefix="roberta.",
     output="lm_head.decoder.weight",
 )

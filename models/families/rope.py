@@ -1,14 +1,15 @@
-"""How a published model turns its queries and keys, in the older and the newer way to say it.
+"""Rotary positions of a published config, in the older and the newer notation.
 
 Older files have `rope_theta` and `rope_scaling` beside the other values, newer ones all of
 it in `rope_parameters`; where both are given, `rope_scaling` is what counts.
 """
 
+import math
 from typing import Any
 
 from models.families.published import Published
 from models.loading.files import shown
-from models.rope_scaling import RopeScaling, yarn_attention_factor
+from models.rope_scaling import RopeScaling
 
 KINDS = ("linear", "llama3", "yarn")
 
@@ -89,3 +90,16 @@ def needed(read: Published, name: str) -> float:
     if value is None:
         raise ValueError(f"rope_scaling must have a {name}.")
     return value
+
+
+def yarn_attention_factor(
+    factor: float, mscale: float | None = None, mscale_all_dim: float | None = None
+) -> float:
+    """What cosines and sines are multiplied with: 0.1 ln(factor) + 1, or a quotient of two such."""
+
+    def stretch(by: float) -> float:
+        return 1.0 if factor <= 1 else 0.1 * by * math.log(factor) + 1.0
+
+    if mscale and mscale_all_dim:
+        return stretch(mscale) / stretch(mscale_all_dim)
+    return stretch(1.0)

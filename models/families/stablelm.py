@@ -1,8 +1,8 @@
 """StableLM. Source: Stable LM 2 1.6B Technical Report (Bellagente et al. 2024), section 3."""
 
 from models.config import TransformerConfig
-from models.families import llama
 from models.families.family import Family
+from models.families.llama import llama_config, llama_names
 from models.families.published import Published
 from models.families.rope import rope
 
@@ -17,12 +17,12 @@ DEFAULTS = {
 }
 
 
-def config(read: Published) -> TransformerConfig:
+def stablelm_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     read.require("qk_layernorm", False)
     width = read.int("hidden_size") // max(read.int("num_attention_heads", 32), 1)
     parallel = read.flag("use_parallel_residual", False)
-    return llama.config(
+    return llama_config(
         read,
         qkv_bias=read.flag("use_qkv_bias", False),
         rotation=rope(read, width=width, part=0.25),
@@ -31,4 +31,4 @@ def config(read: Published) -> TransformerConfig:
     ).replace(norm="layer", norm_eps=read.number("layer_norm_eps", 1e-5))
 
 
-FAMILY = Family(("stablelm",), config, llama.names, prefix="model.")
+FAMILY = Family(("stablelm",), stablelm_config, llama_names, prefix="model.")

@@ -1,10 +1,10 @@
 """StarCoder2. Source: StarCoder 2 and The Stack v2 (Lozhkov et al. 2024), section 6.1."""
 
 from models.config import TransformerConfig
-from models.families import llama
 from models.families.family import Family, Names
+from models.families.llama import llama_config, llama_names
 from models.families.published import Published
-from models.families.windows import windows
+from models.families.windows import layer_windows
 
 DEFAULTS = {
     "vocab_size": 49152,
@@ -21,23 +21,23 @@ DEFAULTS = {
 }
 
 
-def config(read: Published) -> TransformerConfig:
+def starcoder2_config(read: Published) -> TransformerConfig:
     """Every layer has the window, where there is one."""
     read = read.over(DEFAULTS)
     read.require("layer_types", None)
     bias = read.flag("use_bias", True)
     eps = read.number("norm_epsilon", 1e-5)
-    return llama.config(
-        read, qkv_bias=bias, out_bias=bias, mlp_bias=bias, windows=windows(read)
+    return llama_config(
+        read, qkv_bias=bias, out_bias=bias, mlp_bias=bias, windows=layer_windows(read)
     ).replace(norm="layer", norm_eps=eps, gated=False)
 
 
-def names(config: TransformerConfig) -> Names:
+def starcoder2_names(config: TransformerConfig) -> Names:
     block, layer = "decoder.blocks.{i}.", "layers.{i}."
-    return dict(llama.names(config)) | {
+    return dict(llama_names(config)) | {
         layer + "mlp.c_fc": block + "mlp.up_proj",
         layer + "mlp.c_proj": block + "mlp.down_proj",
     }
 
 
-FAMILY = Family(("starcoder2",), config, names, prefix="model.")
+FAMILY = Family(("starcoder2",), starcoder2_config, starcoder2_names, prefix="model.")

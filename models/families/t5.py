@@ -30,10 +30,10 @@ MT5_DEFAULTS = {
 }
 
 
-def config(read: Published) -> TransformerConfig:
-    """Only T5 itself may divide its last stream by √d before the logits.
+def t5_config(read: Published) -> TransformerConfig:
+    """Only T5 itself may divide the final residual stream by √d before the logits.
 
-    Older files tell by their output, which is tied in T5 and is not in v1.1.
+    In older files it is T5 itself when the output matrix is tied.
     """
     base = shared_by_all(read.over(DEFAULTS))
     if read.flag("scale_decoder_outputs", read.flag("tie_word_embeddings", True)):
@@ -90,7 +90,7 @@ def feed_forward(read: Published) -> tuple[bool, str]:
     return gated, ACTIVATIONS[name]
 
 
-def names(config: TransformerConfig) -> Names:
+def t5_names(config: TransformerConfig) -> Names:
     shared = config.share_embeddings or config.kind == "encoder"
     table = {"shared.weight": "encoder.embedding.weight"} if shared else {}
     for stack in config.stacks:
@@ -126,5 +126,5 @@ def names(config: TransformerConfig) -> Names:
     }
 
 
-T5 = Family(("t5",), config, names, apart=APART)
-MT5 = Family(("mt5",), lambda read: shared_by_all(read.over(MT5_DEFAULTS)), names, apart=APART)
+T5 = Family(("t5",), t5_config, t5_names, apart=APART)
+MT5 = Family(("mt5",), lambda read: shared_by_all(read.over(MT5_DEFAULTS)), t5_names, apart=APART)

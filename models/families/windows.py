@@ -1,4 +1,4 @@
-"""Which layers of a published model look back at a part of the text only."""
+"""Which layers of a published model attend to a window of the text only."""
 
 from models.families.published import Published
 
@@ -6,7 +6,7 @@ SLIDING, FULL = "sliding_attention", "full_attention"
 MOST_LAYERS = 1_000
 
 
-def windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[int, ...]:
+def layer_windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[int, ...]:
     """The window of every layer, 0 for all of the text; () when no layer has one.
 
     `layer_types` names them; without it, every such layer from `first` on has the window.
@@ -21,5 +21,5 @@ def windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[int, ..
     if width is None or SLIDING not in types:
         return ()
     if width < 1:
-        raise ValueError(f"sliding_window {width} leaves nothing to look at.")
+        raise ValueError(f"sliding_window {width} leaves no key to attend to.")
     return tuple(width if kind == SLIDING else 0 for kind in types)

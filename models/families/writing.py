@@ -1,4 +1,4 @@
-"""What every published config.json says alike: classes of models, ids, names of functions."""
+"""What every published config.json has in common: classes of models, IDs, names of functions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,14 +19,14 @@ def classes(stem: str, language: str = "ForCausalLM") -> dict[str, str]:
 
 def common(config: TransformerConfig, named: Mapping[str, str]) -> dict[str, Any]:
     """The class that runs it, by its head, and the ids with a meaning."""
-    ends = [end for end in (config.eos_id, *config.more_eos_ids) if end is not None]
+    ends = config.generation.eos_ids
     values: dict[str, Any] = {
         "architectures": [named[config.head]] if config.head in named else [],
         "vocab_size": config.vocab_size,
         "tie_word_embeddings": config.tie_embeddings,
         "pad_token_id": config.pad_id,
         "bos_token_id": config.bos_id,
-        "eos_token_id": ends if len(ends) > 1 else config.eos_id,
+        "eos_token_id": list(ends) if len(ends) > 1 else next(iter(ends), None),
     }
     if config.head == "classifier":
         names = [f"LABEL_{i}" for i in range(config.n_classes)]

@@ -23,8 +23,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models.config import TransformerConfig
-from models.loading.contents import check, inspect, read_weights
-from models.loading.described import describe
 from models.loading.files import (
     CONFIG,
     RUN,
@@ -36,6 +34,8 @@ from models.loading.files import (
     read_text,
     title,
 )
+from models.loading.folder_config import read_folder_config
+from models.loading.inspection import check_inspection, inspect_folder, read_weights
 from models.loading.weights import STATE_WEIGHTS, WEIGHTS, open_file
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
@@ -112,11 +112,11 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
     CheckpointError says in one sentence why not. Time and memory grow with the files;
     nothing is allocated before names and shapes agree. Weights are kept in 32 bits.
     """
-    found = inspect(folder)
-    check(found)
+    found = inspect_folder(folder)
+    check_inspection(found)
     if found.copies:
-        found = inspect(folder, numbers=True)
-        check(found)
+        found = inspect_folder(folder, numbers=True)
+        check_inspection(found)
     with torch.device("meta"):
         model = Transformer(found.config)
     text = read_text(found.folder, TOKENIZER) if is_there(found.folder, TOKENIZER) else None
@@ -136,8 +136,8 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
 
 
 def peek(folder: str | Path) -> tuple[TransformerConfig, dict[str, Any]]:
-    """Config and run record of a folder, without a look at its weights."""
-    described = describe(Path(folder))
+    """Config and run record of a folder, whose weights are not read."""
+    described = read_folder_config(Path(folder))
     return described.config, described.run
 
 
@@ -151,7 +151,7 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
     state.step = step
     kept: dict[str, dict[str, Tensor]] = {}
     memory = open_file(folder, STATE_WEIGHTS)
-    with memory.forward() as read:
+    with memory.open() as read:
         for key in memory.names:
             name, _, what = key.rpartition("/")
             kept.setdefault(name, {})[what] = read(key).clone()

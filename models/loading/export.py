@@ -1,7 +1,7 @@
-"""Out again: a model of ours that has the shape of a published family as one of its folders.
+"""Export: a model of ours as a folder of a published family that computes the same.
 
 A family fits when the config.json that it would write, read again, describes the same
-pass. Its table of names then says which of our weights every tensor of theirs holds.
+forward pass. Its table of names then says which of our weights every tensor of theirs holds.
 """
 
 import json
@@ -16,9 +16,9 @@ from torch import Tensor
 
 from models.config import TransformerConfig
 from models.families import FAMILIES
+from models.families.effective_fields import effective_fields
 from models.families.family import Family
 from models.families.published import Published
-from models.families.shape import shape
 from models.loading.checkpoint import in_place_of
 from models.loading.files import CONFIG, TOKENIZER, CheckpointError, shown, title
 from models.loading.weights import WEIGHTS
@@ -42,7 +42,7 @@ class Export:
 
 def exportable(config: TransformerConfig) -> Export:
     """The first family in which this config means the same."""
-    wanted = shape(config)
+    wanted = effective_fields(config)
     nearest: list[str] | None = None
     near = ""
     for name, family in FAMILIES.items():
@@ -53,12 +53,12 @@ def exportable(config: TransformerConfig) -> Export:
             read = family.config(Published(values))
         except (ValueError, ArithmeticError):
             continue
-        found = shape(read)
+        found = effective_fields(read)
         other = [key for key in wanted | found if wanted.get(key) != found.get(key)]
         if not other:
             return Export(name, values)
         if nearest is None or len(other) < len(nearest):
-            nearest = [difference(key, wanted, found) for key in other]
+            nearest = [field_difference(key, wanted, found) for key in other]
             near = name
     if nearest is None:
         return Export(fault="No published family has models of this kind.")
@@ -69,7 +69,7 @@ def exportable(config: TransformerConfig) -> Export:
     return Export(fault=fault)
 
 
-def difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+def field_difference(key: str, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     def said(values: dict[str, Any]) -> str:
         value = values.get(key)
         return "none" if value is None else shown(str(value))
@@ -146,7 +146,11 @@ def tokenizer_config(tokenizer: str, config: TransformerConfig) -> dict[str, Any
         words = {one["id"]: one["content"] for one in added}
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{TOKENIZER} to be written is not one of a tokenizer.") from error
-    ids = {"pad_token": config.pad_id, "bos_token": config.bos_id, "eos_token": config.eos_id}
+    ids = {
+        "pad_token": config.pad_id,
+        "bos_token": config.bos_id,
+        "eos_token": next(iter(config.generation.eos_ids), None),
+    }
     named = {name: words[i] for name, i in ids.items() if i in words}
     longest = {"model_max_length": config.max_len}
     return {"tokenizer_class": "PreTrainedTokenizerFast"} | longest | named

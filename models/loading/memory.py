@@ -1,4 +1,4 @@
-"""How much memory there is for a model, so that none is begun that cannot end."""
+"""How much memory a model may take, so that a larger one is refused before it is read."""
 
 import os
 from pathlib import Path
@@ -7,8 +7,8 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 """Where a container says how much of its host it may use."""
 
 
-def room() -> int:
-    """Bytes that are free or can be freed; of a container, at most what it is allowed."""
+def available_memory() -> int:
+    """Bytes that are free or can be freed; in a container, at most its limit."""
     limits = [_available()]
     for name in LIMITS:
         try:

@@ -1,7 +1,8 @@
-"""The numbers of a folder, in one safetensors file or in many, as far as they can be trusted.
+"""The tensors of a folder, in one safetensors file or in many, as far as they can be trusted.
 
-Names, types and shapes come from the headers, which `headers` has checked; a number is read
-when it is asked for. Pickled weights are refused, since opening them can run code.
+Names, types and shapes come from the headers, which safetensors checks: the tensors must
+fill the file without a gap. A number is read when it is asked for. Pickled weights are
+refused, since opening them can run code.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,32 +10,49 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from models.loading.files import (
     INDEX,
+    POINTER,
     CheckpointError,
     is_there,
+    pointer_fault,
     read_json,
     regular_file,
     shown,
     title,
 )
-from models.loading.headers import BITS, LONGEST_HEADER, MOST_TENSORS, Stored, read_header
+from models.loading.memory import available_memory
 
 WEIGHTS, STATE_WEIGHTS, ENDING = "model.safetensors", "state.safetensors", ".safetensors"
 READABLE = ("F64", "F32", "F16", "BF16")
-QUANTIZED = tuple(name for name, bits in BITS.items() if bits <= 8 and name != "BOOL")
+QUANTIZED = ("F4", "F6_", "F8_", "I8", "U8")
+"""How the names of types begin that only quantized weights have."""
 LARGEST_NUMBER = 3.4028234663852886e38
 """The largest of 32 bits, in which the core calculates."""
+LONGEST_HEADER, MOST_TENSORS = 4 << 20, 10_000
+"""Bytes of all headers of a folder, and tensors: several times what any model needs."""
+MOST_AXES, LONGEST_AXIS = 8, 1 << 40
+"""More than any model has, and few enough for torch to represent."""
 MOST_SHARDS = 1_000
 MOST_ENTRIES = 10_000
-"""Files of a folder that are looked at where none has the expected name."""
+"""Files of a folder that are listed where none has the expected name."""
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+PICKLES = (b"PK\x03\x04", *(bytes((0x80, version)) for version in range(2, 6)))
+"""How an archive of pickles or a single one starts."""
 FOREIGN = (".h5", ".msgpack", ".onnx", ".gguf", ".ggml", ".npz", ".tflite")
+
+
+class Stored(NamedTuple):
+    """What a header says of one tensor, and the file that it is in."""
+
+    file: str
+    dtype: str
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +61,12 @@ class Weights:
 
     folder: Path
     tensors: dict[str, Stored]
+    bytes: int
+    """What all tensors take in the files."""
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.tensors)
-
-    @property
-    def bytes(self) -> int:
-        """What all tensors take in the files."""
-        return sum(stored.end - stored.begin for stored in self.tensors.values())
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self.tensors[name].shape
@@ -66,7 +81,7 @@ class Weights:
     def check_type(self, name: str) -> None:
         """CheckpointError unless its numbers can be those of a weight."""
         dtype = self.dtype(name)
-        if dtype in QUANTIZED:
+        if dtype.startswith(QUANTIZED):
             raise CheckpointError(
                 f"{shown(name)} in {title(self.folder)} is quantized ({dtype}), which is not read "
                 "here; save the model in float32, float16 or bfloat16."
@@ -77,7 +92,7 @@ class Weights:
             )
 
     @contextmanager
-    def forward(self) -> Iterator[Callable[[str], Tensor]]:
+    def open(self) -> Iterator[Callable[[str], Tensor]]:
         """`read(name)` gives a tensor as it is stored, to be copied while this is open."""
         with ExitStack() as stack:
             files: dict[str, Any] = {}
@@ -129,7 +144,62 @@ def open_weights(folder: str | Path) -> Weights:
 
 def open_file(folder: Path, name: str) -> Weights:
     """The weights in one safetensors file."""
-    return Weights(folder, dict(sorted(read_header(folder, name)[0].items())))
+    tensors, length, size = read_header(folder, name)
+    return Weights(folder, dict(sorted(tensors.items())), size - length)
+
+
+def read_header(
+    folder: Path, name: str, longest: int = LONGEST_HEADER
+) -> tuple[dict[str, Stored], int, int]:
+    """The tensors of one file by name, the length of its header and the size of the file."""
+    path = regular_file(folder, name)
+    what = f"{shown(name)} in {title(folder)}"
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        raise CheckpointError(f"{title(folder)} has no readable {shown(name)}.") from error
+    length = 8 + int.from_bytes(start[:8], "little")
+    if length > size:
+        raise CheckpointError(_no_header(folder, name, start))
+    if length > longest:
+        raise CheckpointError(f"The header of {what} is too long to be one.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            names = file.keys()
+            if len(names) > MOST_TENSORS:
+                raise CheckpointError(f"{what} holds more than {MOST_TENSORS:,} tensors.")
+            slices = {tensor: file.get_slice(tensor) for tensor in names}
+            tensors = {
+                tensor: Stored(name, one.get_dtype(), tuple(one.get_shape()))
+                for tensor, one in slices.items()
+            }
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{what} is damaged or cut short.") from error
+    except RuntimeError as error:  # the system refuses to map so large a file
+        raise CheckpointError(
+            f"{what} needs {size / 1e9:,.0f} GB of memory, more than the "
+            f"{available_memory() / 1e9:,.0f} GB there are."
+        ) from error
+    for tensor, stored in tensors.items():
+        if len(stored.shape) > MOST_AXES or max(stored.shape, default=0) > LONGEST_AXIS:
+            raise CheckpointError(f"{shown(tensor)} in {what} has a shape that no weight has.")
+    return tensors, length, size
+
+
+def _no_header(folder: Path, name: str, start: bytes) -> str:
+    """What the file is instead, by its first bytes. Read as a length, each of these is absurd."""
+    what = f"{shown(name)} in {title(folder)}"
+    if not start:
+        return f"{what} is empty; fetch or save it again."
+    if start.startswith(POINTER):
+        return pointer_fault(folder, name)
+    if start.lstrip()[:1] == b"<":
+        return f"{what} is a web page in place of the file; fetch it again."
+    if start.startswith(PICKLES):
+        return f"{what} is pickled, which can run code when it is opened; save it as safetensors."
+    return f"{what} is damaged or cut short."
 
 
 def _open_shards(folder: Path) -> Weights:
@@ -150,10 +220,11 @@ def _open_shards(folder: Path) -> Weights:
             f"first {shown(missing[0])}."
         )
     found: dict[str, Stored] = {}
-    left = LONGEST_HEADER
+    left, total = LONGEST_HEADER, 0
     for file in files:
-        tensors, used = read_header(folder, file, left)
-        left -= used
+        tensors, length, size = read_header(folder, file, left)
+        left -= length
+        total += size - length
         if twice := next((name for name in tensors if name in found), None):
             raise CheckpointError(
                 f"{shown(twice)} is in {shown(file, 40)} and in {shown(found[twice].file, 40)} of "
@@ -167,7 +238,7 @@ def _open_shards(folder: Path) -> Weights:
             raise CheckpointError(
                 f"{shown(file)} in {title(folder)} lacks {shown(name)}, which the index puts there."
             )
-    return Weights(folder, dict(sorted(found.items())))
+    return Weights(folder, dict(sorted(found.items())), total)
 
 
 def _check_shard_name(folder: Path, name: str) -> None:

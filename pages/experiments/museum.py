@@ -1,11 +1,11 @@
 """The tutorials' mistakes as exhibits, a hunt for one, and the systems they come from."""
 
+from explorer.analysis.position_experiments import doubled_sinusoids
 from explorer.app.controls import one_of
 from explorer.views.museum import exhibit_view, find_it, systems_view
 from explorer.views.museum.mistakes import (
     attention_mistakes,
     output_mistakes,
-    position_mistakes,
     stack_mistakes,
 )
 from explorer.views.shared import widgets
@@ -24,7 +24,7 @@ widgets.opening(
 )
 pasted = ROOMS[one_of("Room", "room", tuple(ROOMS))]()
 widgets.code(
-    position_mistakes.doubled_sinusoids,
+    doubled_sinusoids,
     output_mistakes.SoftmaxBatch,
     stack_mistakes.LosesTarget,
     stack_mistakes.NeverAppends,

@@ -5,7 +5,7 @@ from explorer.app.controls import one_of
 from explorer.views.decoding import beams, forced_and_free, token_by_token
 from explorer.views.shared import growing_text, widgets
 from models.beam_search import beam_search
-from models.generation import choose_from, keep_top_k, keep_top_p
+from models.sampling import choose_from, keep_top_k, keep_top_p
 
 WAYS = {
     "Token by token": token_by_token.show,

@@ -3,7 +3,8 @@
 from explorer.app.context import page_context
 from explorer.snippets import forward_pass_code
 from explorer.views.shared import growing_text, widgets
-from models.generation import choose_from, generate
+from models.generation import generate
+from models.sampling import choose_from
 
 widgets.opening(
     "Writing",

@@ -14,14 +14,14 @@ from explorer.analysis.ablation import RecordedPass, ablate_every_head
 from explorer.catalog.attention_parts import Part, parts, site
 from models import Transformer, TransformerConfig, trace
 from models.interventions import (
+    AblateHeads,
     Edit,
-    ForbidKey,
+    MaskKey,
     Mean,
     Replace,
     ReplaceAt,
     Scale,
     SetCell,
-    Without,
 )
 from models.trace import CHEAP_SITES, Trace
 from tests.grids import grid
@@ -127,7 +127,7 @@ def edits_of(part: str, layer: int, tokens: Tensor, d_model: int) -> list[Edit]:
         Mean(f"{at}.head_out", 0),
         SetCell(f"{at}.weights", 2, 0, None),
         SetCell(f"{stack}.*.{attention}.mask", 2, 1, False),
-        ForbidKey(f"{at}.mask", 0),
+        MaskKey(f"{at}.mask", 0),
         Replace(f"{stack}.{layer}.self_attn.mask", one_cell),
         SetCell(f"{stack}.*.self_attn.mask", 1, 0, True),
         Scale(f"{stack}.{layer}.mlp.out"),
@@ -171,7 +171,7 @@ def sizes_of(config: TransformerConfig, edits: Sequence[Edit] = ()) -> list[int]
 
     def edit_of(rows: range) -> Edit:
         sizes.append(len(rows))
-        return Without(f"{site(part.name, 0)}.head_out", tuple(0 for _ in rows))
+        return AblateHeads(f"{site(part.name, 0)}.head_out", tuple(0 for _ in rows))
 
     base = RecordedPass(passed.trace, passed.given, PLACE, edits)
     ablation.run_branches(base, part.name, 0, 5, edit_of, report=told.append)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.analysis.sampling_stages import draw, stages
-from models.generation import Sampling, choose_from
+from models.sampling import Sampling, choose_from
 
 samplings = st.builds(
     Sampling,

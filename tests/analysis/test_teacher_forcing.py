@@ -9,6 +9,7 @@ import torch
 
 from explorer.analysis.teacher_forcing import forced
 from models import Transformer, TransformerConfig
+from models.config import GenerationConfig
 from models.generation import generate
 from tests.models.building import shake
 
@@ -20,7 +21,7 @@ TARGET = torch.tensor([0, 5, 6, 7, 3, 2, END])
 def model(kind: str) -> Transformer:
     config = TransformerConfig(
         kind=kind, n_layers=2, vocab_size=9, d_model=16, n_heads=2, d_ff=24, max_len=16,
-        bos_id=0, eos_id=END,
+        bos_id=0, generation=GenerationConfig(eos_ids=(END,)),
     )  # fmt: skip
     return shake(Transformer(config, seed=1), by=0.6).eval()
 

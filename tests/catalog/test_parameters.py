@@ -28,7 +28,6 @@ CHANGES: list[dict[str, Any]] = [
     {"positions": "relative", "norm": "rms"},
     {"kind": "encoder", "head": "masked-language-model", "tie_embeddings": True},
     {**CLASSIFIER, "d_classifier": 32, "classifier_bias": False},
-    {**CLASSIFIER, "positions": "learned", "patch_size": 4, "max_len": 17},
     {"kind": "encoder-decoder", "share_embeddings": True, "tie_embeddings": True},
     {"kind": "encoder-decoder", "src_vocab_size": 99, "n_encoder_layers": 3, "head": "none"},
     {"norm_position": "sandwich", "qk_norm": True, "n_kv_heads": 2, "d_head": 24},

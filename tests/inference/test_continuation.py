@@ -28,7 +28,8 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import forget
 from explorer.tasks.reference_answer import right_answer, target_of
-from models.generation import Sampling, allowed, generate
+from models.generation import generate
+from models.sampling import Sampling, allowed
 from tests.grids import grid
 from tests.watching import watched
 
@@ -185,7 +186,7 @@ def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
         assert right_answer(opened.task, opened.tokenizer.encode(text)) == answer
     opened = entries.open_model("reverse")
     ids = target_of(opened, "abc", "cba")
-    assert (ids[0], ids[-1]) == (opened.config.bos_id, opened.config.eos_id)
+    assert (ids[0], ids[-1]) == (opened.config.bos_id, opened.config.generation.eos_ids[0])
     assert opened.tokenizer.decode(ids) == "cba"
     with pytest.raises(ForwardPassError, match="shorten it"):
         target_of(opened, "abc", "a" * 40)

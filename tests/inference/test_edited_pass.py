@@ -41,6 +41,7 @@ from explorer.text.special import DECODER
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
+from tests.models.edits import RemoveKey
 from tests.shelf import NAMES, put
 from tests.watching import watched
 
@@ -77,8 +78,8 @@ SAME: list[tuple[Intervention, core.Edit]] = [
     (CutEdge(D, 0, 3, 2, 1), core.SetCell("decoder.0.self_attn.weights", 2, 1, head=3)),
     (CutEdge(D, 0, None, 2, 1, "mean"), core.SetCell("decoder.0.self_attn.weights", 2, 1, None)),
     (MaskCell(D, None, 1, 2, True), core.SetCell("*.self_attn.mask", 1, 2, True)),
-    (HideKey(D, 1, 2), core.WithoutKey("decoder.1.self_attn.weights", 2)),
-    (HideKey(D, None, 2), core.WithoutKey("*.self_attn.weights", 2)),
+    (HideKey(D, 1, 2), RemoveKey("decoder.1.self_attn.weights", 2)),
+    (HideKey(D, None, 2), RemoveKey("*.self_attn.weights", 2)),
 ]
 
 

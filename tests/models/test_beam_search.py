@@ -10,7 +10,8 @@ import torch
 
 from models import Transformer, TransformerConfig
 from models.beam_search import beam_search, beam_steps
-from models.going_on import GoingOn
+from models.config import GenerationConfig
+from models.generation import DecodingState
 from tests.grids import grid
 from tests.models.building import shake
 from tests.models.grid import WRITERS
@@ -24,7 +25,7 @@ SIZES: dict[str, Any] = {
     "d_ff": 24,
     "max_len": 12,
     "bos_id": 0,
-    "eos_id": END,
+    "generation": GenerationConfig(eos_ids=(END,)),
 }
 PROMPT = torch.tensor([[2, 3, 4]])
 
@@ -84,7 +85,7 @@ def test_a_tree_is_told_whole_and_every_beam_has_something_to_go_on_with() -> No
     """However many tokens end a text."""
     for beams, more in ((3, ()), (2, (2, 3))):
         for seed in range(4):
-            made = model("decoder", seed, more_eos_ids=more)
+            made = model("decoder", seed, generation=GenerationConfig(eos_ids=(END, *more)))
             found = beam_search(made, PROMPT, beams=beams, max_length=4)
             for place, node in enumerate(found.nodes):
                 assert node.parent < place
@@ -131,10 +132,14 @@ def test_rows_taken_and_read_are_those_of_a_whole_pass(kind: str, positions: str
     pad, prompt = 8, torch.tensor([[8, 2, 3, 4]])
     how: dict[str, Any] = SIZES | {"vocab_size": 9, "max_len": 16, "n_heads": 4, "n_kv_heads": 2}
     config = TransformerConfig(
-        kind=kind, positions=positions, n_layers=2, pad_id=pad, banned_ids=(7,), **how
+        kind=kind,
+        positions=positions,
+        n_layers=2,
+        pad_id=pad,
+        **(how | {"generation": GenerationConfig(banned_ids=(7,))}),
     )
     made = shake(Transformer(config, seed=1), by=0.6).eval()
-    going = GoingOn(made, prompt)
+    going = DecodingState(made, prompt)
     going.take([0, 0, 0])
     going.read(torch.tensor([[5, 2], [6, 2], [pad, 2]]))
     going.back_to(1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from models.block import Block, Surroundings
+from models.block import Block, StackContext
 from models.normalization import LayerNorm, RMSNorm
-from models.trace import Recorder
+from models.trace import RecordingTap
 from tests.models.building import SMALL, shake
 
 X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(1))
@@ -23,8 +23,8 @@ def test_the_norm_of_zeros_has_finite_gradients() -> None:
 
 
 def test_the_stream_passes_every_site_in_order() -> None:
-    block, tap = shake(Block(SMALL, cross=True)), Recorder()
-    out = block(X, Surroundings(memory=MEMORY), tap=tap)
+    block, tap = shake(Block(SMALL, cross=True)), RecordingTap()
+    out = block(X, StackContext(memory=MEMORY), tap=tap)
     values = tap.values
     stream = X + values["self_attn.out"]
     assert torch.equal(values["resid_pre"], X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models.block import Block, Surroundings
+from models.block import Block, StackContext
 from models.cache import BlockCache, KeyValueCache, LayerCache
 from models.config import NORM_POSITIONS, POSITIONS
 from tests.grids import grid
@@ -45,10 +45,10 @@ def test_a_last_block_needs_only_what_is_remembered(norm_position: str) -> None:
     block = stack.blocks[-1]
     assert isinstance(block, Block)
 
-    def around(begin: int, end: int) -> Surroundings:
+    def around(begin: int, end: int) -> StackContext:
         here = torch.arange(begin, end)
         masks = stack.self_masks(x[:, begin:end], begin, None)
-        return Surroundings(masks=masks, rotate=stack.positions.rotation(here))
+        return StackContext(masks=masks, rotate=stack.positions.rotation(here))
 
     with pytest.raises(LookupError, match="run a pass"):
         LayerCache().read()

@@ -11,26 +11,32 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.config import CHOICES, RopeScaling, TransformerConfig
+from models.config import CHOICES, GenerationConfig, RopeScaling, TransformerConfig
 from models.transformer import Transformer
 
 FIELDS = tuple(TransformerConfig().to_dict())
 OUT_OF_RANGE: dict[str, float] = (
     dict.fromkeys(("vocab_size", "n_heads", "n_kv_heads", "d_head", "n_classes"), 0)
-    | dict.fromkeys(("d_classifier", "d_rotary", "max_distance", "n_channels", "norm_eps"), 0)
+    | dict.fromkeys(("d_classifier", "d_rotary", "max_distance", "norm_eps"), 0)
     | dict.fromkeys(("attention_scale", "attention_cap", "logit_scale", "logit_cap"), 0)
-    | dict.fromkeys(("d_model", "d_ff", "position_offset", "n_segments", "first_id"), -1)
-    | {"max_len": 10**8, "n_layers": 201, "n_buckets": 2, "patch_size": 1001}
+    | dict.fromkeys(("d_model", "d_ff", "position_offset", "n_segments"), -1)
+    | {"max_len": 10**8, "n_layers": 201, "n_buckets": 2}
     | {"dropout": math.nan, "rope_theta": math.inf, "pad_id": 256, "bos_id": -1}
 )
 BOTH, ROTARY = {"kind": "encoder-decoder"}, {"positions": "rotary"}
-IMAGES = {"kind": "encoder", "head": "classifier", "positions": "learned", "patch_size": 5}
+
+
+def generating(*fields: Any, **changes: Any) -> dict[str, Any]:
+    return {"generation": GenerationConfig(*fields)} | changes
+
+
 FAULTS: list[tuple[dict[str, Any], str]] = [
     *(({name: "x"}, f"{name} must be one of {', '.join(CHOICES[name])}, not") for name in CHOICES),
     *(({name: wrong}, f"{name} must be between ") for name, wrong in OUT_OF_RANGE.items()),
     ({"d_model": "64"}, "d_model must be int, not str."),
     ({"gated": 1}, "gated must be bool, not int."),
-    ({"eos_id": 10, "vocab_size": 10}, "eos_id must be between 0 and 9, not 10."),
+    (generating((10,), vocab_size=10), "generation.eos_ids must be between 0 and 9, not 10."),
+    (generating((), -1), "generation.forced_first_id must be between 0 and 255, not -1."),
     ({"n_heads": 3}, "d_model 64 is not divisible by n_heads 3."),
     ({"n_kv_heads": 3}, "n_heads 4 is not divisible by n_kv_heads 3."),
     ({"max_len": 10**6, "d_model": 1000}, "A table of max_len × d_model = 1,000,000,000 sinusoids"),
@@ -43,13 +49,10 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"windows": (1.5, 2)}, "windows must be a list of int."),
     ({"windows": (4,)}, "windows must name one per layer, 2, not 1."),
     ({"windows": (4, -1)}, "Every one of windows must be between 0 and 16,777,216."),
-    ({"more_eos_ids": (True,)}, "more_eos_ids must be a list of int."),
-    ({"more_eos_ids": (256,)}, "Every one of more_eos_ids must be between 0 and 255."),
-    ({"banned_ids": (256,)}, "Every one of banned_ids must be between 0 and 255."),
-    ({"vocab_size": 2, "banned_ids": (0, 1, 0)}, "banned_ids must leave something to write."),
-    (IMAGES | {"max_len": 10, "kind": "decoder"}, "Images are read by encoders with a classifier"),
-    (IMAGES | {"max_len": 11}, "Images need a learned position for each patch of a square and"),
-    (IMAGES | {"max_len": 10, "pad_id": 0}, "pad_id is for those that read tokens, not images."),
+    (generating((True,)), "generation: eos_ids must be a list of int."),
+    (generating((2, 256)), "generation.eos_ids must be between 0 and 255, not 256."),
+    (generating((), None, (256,)), "generation.banned_ids must be between 0 and 255, not 256."),
+    (generating((), None, (0, 1, 0), vocab_size=2), "generation.banned_ids must leave something"),
     (ROTARY | {"d_model": 12}, "Rotary positions turn pairs of numbers, so a head of 3 is odd."),
     (ROTARY | {"d_rotary": 20}, "d_rotary 20 is wider than a head of 16."),
     ({"rope_scaling": RopeScaling()}, "rope_scaling is for rotary positions."),
@@ -97,6 +100,25 @@ def test_anything_else_is_refused_in_one_sentence(values: object) -> None:
         sentence.encode()
     else:
         assert TransformerConfig.from_json(config.to_json()) == config
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_a_config_written_before_generation_had_its_own_is_read() -> None:
+    """Such files also say that no images are read."""
+    former = {"eos_id": 2, "more_eos_ids": [5], "first_id": 3, "banned_ids": [0], "bos_id": 1}
+    images = {"patch_size": 0, "n_channels": 3}
+    config = TransformerConfig.from_dict(former | images)
+    assert config == TransformerConfig(bos_id=1, generation=GenerationConfig((2, 5), 3, (0,)))
+    values: dict[str, Any]
+    for values in ({"eos_id": None}, {"eos_id": None, "more_eos_ids": []}, images):
+        assert TransformerConfig.from_dict(values) == TransformerConfig()
+    for values, sentence in (
+        ({"eos_id": "2"}, "eos_ids must be a list of int."),
+        ({"more_eos_ids": 5, "eos_id": 2}, "eos_ids must be a list of int."),
+        ({"first_id": 256}, "generation.forced_first_id must be between 0 and 255, not 256."),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            TransformerConfig.from_dict(values)
 
 
 def test_what_is_no_json_is_refused() -> None:

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.config import POSITIONS
-from models.generation import Sampling, Step, choose_from, generate, keep_top_k, keep_top_p
+from models.config import POSITIONS, GenerationConfig
+from models.generation import GenerationStep, generate
+from models.sampling import Sampling, choose_from, keep_top_k, keep_top_p
 from models.transformer import Transformer
 from tests.grids import grid
 from tests.models.building import config_of, ids_of, keep_of_lengths, shaken
@@ -23,7 +24,7 @@ def writer(kind: str = "decoder", **changes: Any) -> Transformer:
     return shaken(config_of(kind, **({"bos_id": 1} | changes)))
 
 
-def written(steps: list[Step]) -> Tensor:
+def written(steps: list[GenerationStep]) -> Tensor:
     return torch.stack([step.ids for step in steps], 1)
 
 
@@ -77,12 +78,12 @@ def saying(ids: list[int], **changes: Any) -> Transformer:
 
 
 def test_writing_stops_at_the_end_token_and_fills_up_with_padding() -> None:
-    model = saying([0, 0, 3, 4, 5, 5], pad_id=0, eos_id=5)
+    model = saying([0, 0, 3, 4, 5, 5], pad_id=0, generation=GenerationConfig(eos_ids=(5,)))
     steps = list(generate(model, torch.tensor([[4], [2], [3]]), greedy=True))
     assert written(steps).tolist() == [[5, 0, 0], [3, 4, 5], [4, 5, 0]]
     finished = [step.finished.int().tolist() for step in steps]
     assert finished == [[1, 0, 0], [1, 0, 1], [1, 1, 1]]
-    unpadded = saying([0, 0, 3, 4, 5, 1], pad_id=None, eos_id=5)
+    unpadded = saying([0, 0, 3, 4, 5, 1], pad_id=None, generation=GenerationConfig(eos_ids=(5,)))
     ids = unpadded.generate(torch.tensor([[4], [2]]), greedy=True)
     assert ids.tolist() == [[4, 5, 5, 5], [2, 3, 4, 5]], "without padding the end is repeated"
 
@@ -167,6 +168,8 @@ def test_an_encoder_decoder_begins_with_its_start_token_and_its_first_token() ->
         ids = begun("encoder-decoder", source, bos_id=bos)
         assert ids.shape == (3, 4)
         assert (ids[:, 0] == start).all()
-    assert begun("encoder-decoder", source, first_id=7)[:, :2].tolist() == [[1, 7]] * 3
+    forced = GenerationConfig(forced_first_id=7)
+    begins = begun("encoder-decoder", source, generation=forced)[:, :2]
+    assert begins.tolist() == [[1, 7]] * 3
     assert not (begun("encoder-decoder", source)[:, 1] == 7).all()
-    assert torch.equal(begun("decoder", one, first_id=7), begun("decoder", one))
+    assert torch.equal(begun("decoder", one, generation=forced), begun("decoder", one))

@@ -8,23 +8,22 @@ import pytest
 import torch
 
 from models.interventions import (
+    AblateHeads,
     Edit,
     EditError,
-    ForbidKey,
-    FromOther,
     KeepCells,
+    MaskKey,
     Mean,
+    PatchHeads,
     Replace,
     ReplaceAt,
     Scale,
     SetCell,
-    SetMask,
-    Without,
-    WithoutKey,
 )
 from models.masking import causal_mask
 from models.trace import CHEAP_SITES, trace
 from tests.models.building import config_of, ids_of, inputs_of, keep_of_lengths, shaken
+from tests.models.edits import RemoveKey
 
 CONFIG = config_of("decoder")
 MODEL = shaken(CONFIG)
@@ -44,8 +43,8 @@ def edited(*edits: Edit, sites: tuple[str, ...] = ("*",)) -> Any:
     return trace(MODEL, IDS, sites=sites, edits=edits)
 
 
-def mask_of(site: str, allowed: torch.Tensor) -> SetMask:
-    return SetMask(site, tuple(tuple(row) for row in allowed.bool().tolist()))
+def mask_of(site: str, allowed: torch.Tensor) -> Replace:
+    return Replace(site, allowed.bool())
 
 
 def test_every_site_can_be_edited() -> None:
@@ -67,7 +66,7 @@ def test_derived_weights_follow_an_edit() -> None:
         *(Scale(f"{FIRST}.{site}", 3.0) for site in ("scores", "q", "k")),
         mask_of(MASK, EVERYTHING),
         Replace(f"{FIRST}.bias", torch.linspace(-2, 2, 6)),
-        WithoutKey(WEIGHTS, 0),
+        RemoveKey(WEIGHTS, 0),
     ]
     for edit in edits:
         everything, cheap = edited(edit), edited(edit, sites=CHEAP_SITES)
@@ -93,16 +92,16 @@ def test_ablating_a_head_is_zeroing_its_slice_of_the_output_projection() -> None
 
 
 def test_hiding_a_key_renormalises_its_rows_as_masking_it_does() -> None:
-    hidden = edited(WithoutKey(WEIGHTS, 0)).weights(FIRST)
+    hidden = edited(RemoveKey(WEIGHTS, 0)).weights(FIRST)
     left = PLAIN.weights(FIRST).clone()
     left[..., 0] = 0
     assert (hidden[:, :, 0] == 0).all(), "the first query saw nothing else"
     close(hidden[:, :, 1:], left[:, :, 1:] / left[:, :, 1:].sum(-1, keepdim=True))
     allowed = TRIANGLE.clone()
     allowed[:, 2] = False
-    hidden = edited(WithoutKey(WEIGHTS, 2)).output
+    hidden = edited(RemoveKey(WEIGHTS, 2)).output
     close(edited(mask_of(MASK, allowed)).output, hidden)
-    close(edited(ForbidKey(MASK, 2)).output, hidden)
+    close(edited(MaskKey(MASK, 2)).output, hidden)
 
 
 def test_setting_the_mask_changes_only_what_it_should() -> None:
@@ -169,7 +168,11 @@ def test_a_batch_of_edits_is_one_edit_each() -> None:
     heads, ids, value = (2, 0, 1), IDS[:1].expand(3, -1), OTHER[OUT][0]
     zeroed, meant, patched = (
         trace(MODEL, ids, edits=[edit])[OUT]
-        for edit in (Without(OUT, heads), Without(OUT, heads, True), FromOther(OUT, heads, value))
+        for edit in (
+            AblateHeads(OUT, heads),
+            AblateHeads(OUT, heads, True),
+            PatchHeads(OUT, heads, value),
+        )
     )
     for row, head in enumerate(heads):
         close(zeroed[row], edited(Scale(OUT, head=head))[OUT][0])
@@ -209,20 +212,18 @@ MISFITS: dict[str, Edit] = {
     "is called decoder.7.mlp.out": Scale("decoder.7.mlp.out"),
     "has no head 3: there are 3": Scale(OUT, head=3),
     "is not divided into heads": Scale("decoder.0.mlp.out", head=1),
-    "has no key 6: there are 6": WithoutKey(WEIGHTS, 6),
-    "holds no weights": WithoutKey(MASK, 0),
+    "has no key 6: there are 6": MaskKey(MASK, 6),
+    "holds no weights": RemoveKey(MASK, 0),
     "which is torch.bool": Scale(MASK),
-    "which is torch.float64": mask_of(WEIGHTS, TRIANGLE),
     "has the shape": Replace("decoder.0.resid_pre", torch.zeros(2, 7, 12)),
-    "covers \\(6, 6\\) queries and keys, not \\(5, 6\\)": mask_of(MASK, TRIANGLE[1:]),
-    "not equally long": SetMask(MASK, ((True,), (True, False))),
+    "mask has the shape \\(1, 1, 6, 6\\), not \\(5, 6\\)": mask_of(MASK, TRIANGLE[1:]),
     "has no numbers|no numbers that have a mean": Mean(MASK),
-    "is no batch of 3 over heads": Without(OUT, (0, 1, 2)),
-    "is no batch of 1 over \\(3, 6, 5\\)": FromOther(OUT, (0,), torch.ones(3, 6, 5)),
+    "is no batch of 3 over heads": AblateHeads(OUT, (0, 1, 2)),
+    "is no batch of 1 over \\(3, 6, 5\\)": PatchHeads(OUT, (0,), torch.ones(3, 6, 5)),
     "weights has no query 6": SetCell(WEIGHTS, 6, 0),
     "is torch.bool, not 0.5": SetCell(MASK, 0, 0, 0.5),
     "is torch.float64, not True": SetCell(WEIGHTS, 0, 0, True),
-    "is no mask": ForbidKey(WEIGHTS, 0),
+    "is no mask": MaskKey(WEIGHTS, 0),
     "has no position 6": ReplaceAt(STREAM, 6, torch.zeros(12)),
     "has the shape \\(12,\\), not \\(5,\\)": ReplaceAt(STREAM, 0, torch.zeros(5)),
     "weights has the shape": KeepCells(WEIGHTS, torch.ones(6, 5)),

@@ -7,13 +7,13 @@ import math
 import pytest
 import torch
 
-from models.config import POSITIONS as NAMES
+from models.config import POSITIONS
 from models.positional import (
-    POSITIONS,
     AlibiPositions,
     LearnedPositions,
     PositionalEncoding,
     RotaryPositions,
+    build_positions,
     sinusoids,
 )
 from tests.models.building import SMALL
@@ -81,8 +81,8 @@ def test_alibi_has_the_paper_s_slopes_and_falls_with_distance() -> None:
 
 
 def test_each_scheme_acts_in_exactly_one_place() -> None:
-    for name in NAMES:
-        scheme, positions = POSITIONS[name](SMALL, True), torch.arange(5)
+    for name in POSITIONS:
+        scheme, positions = build_positions(SMALL.replace(positions=name), True), torch.arange(5)
         acts = [
             scheme.embed(positions) is not None,
             scheme.rotation(positions) is not None,

@@ -21,6 +21,7 @@ from explorer.text import word_tokenizer
 from explorer.text.number_format import spread, three
 from explorer.text.special import DECODER, SOURCE
 from explorer.views.positions.scheme import ODD_WIDTH
+from models.config import GenerationConfig
 from tests import apps
 from tests.panels.pasting import Panel, as_array, panel
 from tests.shelf import WORDS, put
@@ -362,8 +363,11 @@ def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
 def test_the_lines_begin_with_the_token_that_must_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    how = {"kind": "encoder-decoder", "first_id": 5, "banned_ids": (6, 7)}
-    put(tmp_path / "shelf", "begins", word_tokenizer(WORDS, SOURCE), "the cat", None, **how)
+    tokenizer = word_tokenizer(WORDS, SOURCE)
+    generation = GenerationConfig.ending_with(tokenizer.eos_id)
+    generation = generation.replace(forced_first_id=5, banned_ids=(6, 7))
+    how = {"kind": "encoder-decoder", "generation": generation}
+    put(tmp_path / "shelf", "begins", tokenizer, "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
     page = panel("generation/decoding", tmp_path / "shelf", model="begins", way="Teacher forcing")
     assert page.made["chances"][0] == 1

@@ -212,14 +212,4 @@ ENCODER_DECODERS = [
     tiny("mt5", "MT5", V1_1, WRITER),
 ]  # fmt: skip
 
-VIT: Sizes = {
-    "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40,
-    "image_size": 15, "patch_size": 5, "num_channels": 2, "num_labels": 7,
-}  # fmt: skip
-IMAGES = [
-    tiny("vit, classes", "ViT", VIT, "ForImageClassification"),
-    tiny("vit, bare", "ViT", VIT, "Model", qkv_bias=False, unused=POOLER),
-    tiny("vit, a cut edge", "ViT", VIT, "ForImageClassification", image_size=17),
-]
-
 CASES = {one.name: one for one in (*DECODERS, *ENCODERS, *ENCODER_DECODERS)}

@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import GenerationConfig
 
 from models.config import TransformerConfig
-from models.generation import FIRST_OF_ALL, written
+from models.generation import UNNAMED, generate_ids
 from models.loading.checkpoint import Checkpoint, load_checkpoint
 from models.trace import CHEAP_SITES, EVERYTHING, Trace, trace
 from tests.models.building import keep_of_lengths
@@ -150,7 +150,7 @@ def open_pair(case: Case, folder: Path, *, shaken: bool = True) -> Pair:
 def inputs_of(pair: Pair, length: int, padding: str = "none", *, segments: bool = False) -> Inputs:
     """Texts of ordinary tokens, padded on one side to the longest; targets are a bit shorter."""
     config = pair.ours.config
-    special = {config.pad_id, config.bos_id, config.eos_id, *config.more_eos_ids}
+    special = {config.pad_id, config.bos_id, *config.generation.eos_ids}
     filler = 0 if config.pad_id is None else config.pad_id
     generator = torch.Generator().manual_seed(length)
 
@@ -297,12 +297,7 @@ def is_the_reference(case: Case, folder: Path) -> None:
 
 
 def same_values(pair: Pair, passes: Sequence[tuple[str, int]] = PASSES) -> None:
-    """Streams, attention weights and logits agree on every text, watched and derived.
-
-    Those that read images are compared on images.
-    """
-    if pair.ours.config.patch_size:
-        return compare_images(pair)
+    """Streams, attention weights and logits agree on every text, watched and derived."""
     for padding, length in passes:
         compare(pair, inputs_of(pair, length, padding))
     if pair.ours.config.n_segments > 1:
@@ -318,21 +313,6 @@ def compare(pair: Pair, inputs: Inputs) -> None:
         for name, value in ours.items():
             assert_close(value, theirs[name], name)
     one_head_alone(pair, seen)
-
-
-def compare_images(pair: Pair) -> None:
-    side, dtype = pair.case.config.image_size, pair.reference.dtype
-    pixels = torch.randn(3, 2, side, side, generator=torch.Generator().manual_seed(5)).to(dtype)
-    with torch.no_grad(), AllInDouble():
-        theirs: Any = pair.reference(pixels, output_hidden_states=True, output_attentions=True)
-    for sites in (EVERYTHING, CHEAP_SITES):
-        ours = trace(pair.ours.model, pixels, sites=sites)
-        for i, weights in enumerate(theirs.attentions):
-            assert_close(ours.weights(f"encoder.{i}.self_attn"), weights, "weights")
-            assert_close(ours[f"encoder.{i}.resid_pre"], theirs.hidden_states[i], "stream")
-            assert_close(ours[f"encoder.{i}.resid_post"], theirs.hidden_states[i + 1], "stream")
-        answer = theirs.logits if "logits" in theirs else theirs.last_hidden_state
-        assert_close(ours.output, answer, "answer")
 
 
 def one_head_alone(pair: Pair, cheap: Trace) -> None:
@@ -362,7 +342,7 @@ def same_writing(pair: Pair) -> None:
         theirs = reference_writing(pair, inputs)
         assert theirs.shape[1] > 2
         for use_cache in (True,) if padding == "none" else (True, False):
-            ours = written(
+            ours = generate_ids(
                 pair.ours.model,
                 inputs.ids,
                 max_length=WRITTEN,
@@ -376,8 +356,8 @@ def same_writing(pair: Pair) -> None:
 def reference_writing(pair: Pair, inputs: Inputs, **settings: Any) -> Tensor:
     """What the reference writes, told to begin, stop and fill up as our config says."""
     config = pair.ours.config
-    ends = [end for end in (config.eos_id, *config.more_eos_ids) if end is not None]
-    filler = next(i for i in (config.pad_id, config.eos_id, FIRST_OF_ALL) if i is not None)
+    ends = list(config.generation.eos_ids)
+    filler = next(i for i in (config.pad_id, *ends, UNNAMED) if i is not None)
     settings = {"eos_token_id": ends or None, "pad_token_id": filler} | settings
     if config.kind == "encoder-decoder":
         settings["decoder_start_token_id"] = config.bos_id

@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from explorer.text import word_tokenizer
-from models.config import TransformerConfig
+from models.config import GenerationConfig, TransformerConfig
 from models.families import FAMILIES
-from models.families.shape import shape
+from models.families.effective_fields import effective_fields
 from models.loading.checkpoint import CheckpointError, load_checkpoint
 from models.loading.export import export_checkpoint, exportable
 from models.trace import trace
@@ -99,7 +99,7 @@ def test_what_was_opened_is_written_as_it_was(case: Case, tmp_path: Path) -> Non
         theirs["cls.predictions.decoder.bias"] = theirs.pop("cls.predictions.bias")
     assert written.keys() == theirs.keys() - set(ours.unused)
     assert all(torch.equal(written[name], theirs[name]) for name in written)
-    assert shape(load_checkpoint(after).config) == shape(ours.config)
+    assert effective_fields(load_checkpoint(after).config) == effective_fields(ours.config)
     reference: Any = case.reference.from_pretrained(after, local_files_only=True)
     reference.set_attn_implementation("eager")
     pair = Pair(case, reference.eval(), ours)
@@ -143,7 +143,7 @@ def test_a_trained_model_goes_out_with_its_tokenizer(
         vocab_size=tokenizer.vocab_size,
         pad_id=tokenizer.pad_id,
         bos_id=tokenizer.bos_id,
-        eos_id=tokenizer.eos_id,
+        generation=GenerationConfig.ending_with(tokenizer.eos_id),
     )
     model = Transformer(config)
     ids = torch.tensor([tokenizer.ids("ab cd efg h ab"), tokenizer.ids("h h ab efg cd")])

@@ -1,4 +1,4 @@
-"""Every published family is the reference: streams, weights, logits, writing; images too."""
+"""Every published family is the reference: streams, weights, logits, generation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from explorer.catalog.tokenizers import tokenizer_of
-from explorer.text import TextError
-from models.generation import written
+from models.generation import generate_ids
 from models.loading.checkpoint import load_checkpoint
-from tests.parity.cases import CASES, IMAGES, T5, WRITER, tiny
+from tests.parity.cases import CASES, T5, WRITER, tiny
 from tests.parity.families import (
     Case,
     assert_close,
@@ -22,7 +20,6 @@ from tests.parity.families import (
     inputs_of,
     is_the_reference,
     open_pair,
-    same_values,
 )
 
 
@@ -89,19 +86,4 @@ def test_writes_what_the_folder_says_of_writing(
     theirs = reference.generate(source, max_new_tokens=9, do_sample=False).tolist()
     assert theirs != free.tolist()
     ours = load_checkpoint(tmp_path).model
-    assert written(ours, source, max_length=9, greedy=True).tolist() == theirs
-
-
-@pytest.mark.parametrize("case", IMAGES, ids=str)
-def test_an_image_s_patches_are_tokens_like_any_others(case: Case, tmp_path: Path) -> None:
-    for shaken in (True, False):
-        same_values(open_pair(case, tmp_path / str(shaken), shaken=shaken))
-
-
-def test_what_reads_images_refuses_other_sizes_and_texts(tmp_path: Path) -> None:
-    ours = open_pair(IMAGES[0], tmp_path).ours
-    for shape in [(2, 10, 20), (2, 20, 15), (3, 15, 15), (2, 5, 5)]:
-        with pytest.raises(ValueError, match="An image is 2 × 15 × 15 numbers here, not"):
-            ours.model(torch.zeros(1, *shape))
-    with pytest.raises(TextError, match="It reads images"):
-        tokenizer_of(ours)
+    assert generate_ids(ours, source, max_length=9, greedy=True).tolist() == theirs

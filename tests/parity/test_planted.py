@@ -22,11 +22,10 @@ from models.families.layout import Rows, Same
 from models.heads import LanguageModelHead
 from models.loading.checkpoint import load_checkpoint
 from models.transformer import Transformer
-from tests.parity.cases import CASES, GPT2, IMAGES, LM, tiny
+from tests.parity.cases import CASES, GPT2, LM, tiny
 from tests.parity.families import Pair, build_reference, same_values
 
 MODELS = CASES | {
-    "vit": IMAGES[0],
     "gpt2, square": tiny("gpt2, square", "GPT2", GPT2, LM, n_inner=64),
 }
 Table = dict[str, Any]
@@ -211,10 +210,6 @@ MISTAKES: dict[str, list[Mistake]] = {
         swapped(T5 + "wi_0", T5 + "wi_1"), field(activation="gelu"), field(logit_scale=24**-0.5),
     ],
     "mt5": [field(logit_scale=24**-0.5)],
-    "vit": [
-        field(activation="gelu-tanh"), field(norm_position="post"), field(final_norm=False),
-        field(pooling="mean"),
-    ],
 }  # fmt: skip
 MISSED_BY_DEFAULT_WEIGHTS = {
     "llama": [swapped(*TWO_NORMS)],

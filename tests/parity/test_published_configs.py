@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from models.generation import written
-from models.loading.checkpoint import CheckpointError, inspect, load_checkpoint
+from models.generation import generate_ids
+from models.loading.checkpoint import CheckpointError, load_checkpoint
+from models.loading.inspection import inspect_folder
 from tests.parity.cases import CASES, GROUPED, SIZES, WINDOW, published
 from tests.parity.families import (
     WRITTEN,
@@ -108,24 +109,24 @@ def test_ends_at_the_first_of_several_ends(name: str, tmp_path: Path) -> None:
     ends = [int(texts[0, 5]), int(texts[1, 3])]
     config = type(case.config).from_dict(case.config.to_dict() | {"eos_token_id": ends})
     pair = open_pair(Case(name, config, case.reference), tmp_path / "ends")
-    assert (pair.ours.config.eos_id, pair.ours.config.more_eos_ids) == (ends[0], (ends[1],))
+    assert pair.ours.config.generation.eos_ids == tuple(ends[:2])
     theirs = reference_writing(pair, inputs)
-    ours = written(pair.ours.model, inputs.ids, max_length=WRITTEN, greedy=True)
+    ours = generate_ids(pair.ours.model, inputs.ids, max_length=WRITTEN, greedy=True)
     assert ours.tolist() == theirs.tolist()
     assert any(end in row for row, end in zip(theirs[:, 7:].tolist(), ends, strict=False))
 
 
 def test_what_is_asked_of_writing_and_not_done_is_named(tmp_path: Path) -> None:
     neutral = {"num_beams": 1, "repetition_penalty": 1.0, "bad_words_ids": [[3]]}
-    assert inspect(saved("gpt2", tmp_path / "plain", neutral)).unfollowed == ()
+    assert inspect_folder(saved("gpt2", tmp_path / "plain", neutral)).unfollowed == ()
     folder = saved("gpt2", tmp_path / "asked", {"bad_words_ids": [[3], [4, 5]]})
     asked = {"num_beams": 4, "repetition_penalty": 1.3, "no_repeat_ngram_size": [1]}
     (folder / "generation_config.json").write_text(json.dumps(asked))
-    assert inspect(folder).unfollowed == (*asked, "bad_words_ids")
+    assert inspect_folder(folder).unfollowed == (*asked, "bad_words_ids")
 
 
 def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
-    found = inspect(saved("gpt2", tmp_path, {"tie_word_embeddings": False}))
+    found = inspect_folder(saved("gpt2", tmp_path, {"tie_word_embeddings": False}))
     assert found.tied
     assert found.unfollowed == ("tie_word_embeddings",)
 
@@ -134,14 +135,13 @@ def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
     """The family's own; none where the vocabulary lacks it; padding that ends texts is a token."""
     absent = {"bos_token_id": ..., "eos_token_id": ..., "pad_token_id": ...}
     config = load_checkpoint(saved("llama", tmp_path / "absent", absent)).config
-    assert (config.pad_id, config.bos_id, config.eos_id) == (None, 1, 2)
+    assert (config.pad_id, config.bos_id, config.generation.eos_ids) == (None, 1, (2,))
     # Tiny models name the ids of the large one they were cut from; no text has them.
     strange = {"bos_token_id": 50256, "eos_token_id": [50256, 3], "pad_token_id": -1}
     config = load_checkpoint(saved("gpt2", tmp_path / "strange", strange)).config
-    assert (config.pad_id, config.bos_id, config.eos_id) == (None, None, 3)
-    assert config.more_eos_ids == ()
+    assert (config.pad_id, config.bos_id, config.generation.eos_ids) == (None, None, (3,))
     config = load_checkpoint(saved("gpt2", tmp_path / "shared", {"pad_token_id": 2})).config
-    assert (config.pad_id, config.eos_id) == (None, 2)
+    assert (config.pad_id, config.generation.eos_ids) == (None, (2,))
 
 
 FACTORS = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}

@@ -16,7 +16,8 @@ from explorer.text import word_tokenizer
 from explorer.text.special import SOURCE
 from explorer.views.decoding import forced_and_free
 from explorer.views.decoding.sampling_columns import cut_in_words
-from models.generation import Sampling
+from models.config import GenerationConfig
+from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views
 from tests.shelf import WORDS, put
@@ -195,8 +196,11 @@ def test_what_was_chosen_is_there_again_after_another_way() -> None:
 def test_a_model_that_must_begin_with_a_token_begins_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    how = {"kind": "encoder-decoder", "first_id": 5, "banned_ids": (6, 7)}
-    put(tmp_path, "begins", word_tokenizer(WORDS, SOURCE), "the cat", None, **how)
+    tokenizer = word_tokenizer(WORDS, SOURCE)
+    generation = GenerationConfig.ending_with(tokenizer.eos_id)
+    generation = generation.replace(forced_first_id=5, banned_ids=(6, 7))
+    how = {"kind": "encoder-decoder", "generation": generation}
+    put(tmp_path, "begins", tokenizer, "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     at = page(model="begins", seed="3", temperature="2.0")
     assert "the only one that is left" in said(at)

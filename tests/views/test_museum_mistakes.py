@@ -10,19 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from explorer.analysis.position_experiments import barely_moving, doubled_sinusoids, spread_at
 from explorer.views.museum import document_numbers, paired_training
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import four_fills
-from explorer.views.museum.mistakes.leaf_copy import copied
+from explorer.views.museum.mistakes.model_copy import copied
 from explorer.views.museum.mistakes.output_mistakes import lowest_loss
-from explorer.views.museum.mistakes.position_mistakes import (
-    barely_moving,
-    doubled_sinusoids,
-    spread_at,
-)
 from models import Transformer, TransformerConfig
-from models.config import KINDS
-from models.generation import beginning
+from models.config import KINDS, GenerationConfig
+from models.generation import start_ids
 from models.positional import sinusoids
 from models.presets import notebook_tutorial
 from models.transformer import evaluating
@@ -83,7 +79,7 @@ def test_every_mistake_fits_some_kind_and_leaves_its_model_as_it_was() -> None:
 
 def by_whole_passes(model: Transformer, source: Tensor, steps: int) -> Tensor:
     """The likeliest token after everything that stands there, read from the start each time."""
-    written = beginning(model, source)
+    written = start_ids(model, source)
     with evaluating(model):
         memory = model.encode(source) if model.encoder is not None else None
         for _ in range(steps):
@@ -179,7 +175,9 @@ def test_4_writing_that_never_appends(notebook: Transformer) -> None:
     assert ids == [ids[0]] * 12, "the repeated token"
     with pytest.raises(RuntimeError, match="2 elements cannot be converted to Scalar"):
         lost.generate(SOURCE, max_length=2)
-    config = config_of("encoder-decoder", bos_id=1, eos_id=2, dropout=0.5)
+    config = config_of(
+        "encoder-decoder", bos_id=1, generation=GenerationConfig(eos_ids=(2,)), dropout=0.5
+    )
     _, bad, (source, target) = wrong(config, "never-appends")
     assert bad.generate(source, max_length=9).shape == (1, 10), "it knows no end"
     bad.train()

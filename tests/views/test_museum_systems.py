@@ -19,7 +19,8 @@ from explorer.tasks import TASKS
 from explorer.views.museum import document_systems
 from explorer.views.museum.document_systems import SYSTEMS
 from models import Transformer
-from models.presets import CHOSEN, PRESETS
+from models.families.styles import CHOSEN
+from models.presets import PRESETS
 from models.training import train
 from tests import apps
 from tests.apps import said

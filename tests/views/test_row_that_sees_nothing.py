@@ -16,6 +16,7 @@ from explorer.inference import forward_pass, mask_parts
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
 from models import Transformer, save_checkpoint
+from models.config import GenerationConfig
 from tests import apps
 from tests.apps import said
 from tests.shelf import TINY
@@ -35,7 +36,7 @@ def _blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         n_layers=2,
         pad_id=begins,
         bos_id=words.bos_id,
-        eos_id=words.eos_id,
+        generation=GenerationConfig.ending_with(words.eos_id),
     )
     run = {"title": "Blind", "example": "abc"}
     made = Transformer(config)

@@ -7,8 +7,8 @@ import streamlit as st
 from explorer.catalog.entries import Opened
 from explorer.export import published_folder
 from explorer.text.literal import literal
-from models.loading.described import OURS
 from models.loading.export import exportable
+from models.loading.folder_config import OURS
 
 LONGEST = 400
 """Characters of the reason why not."""

@@ -16,7 +16,8 @@ from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
 from explorer.views.checkpoints.weight_norms import surveyed
 from explorer.views.shared.head_table import measured_heads
-from models.loading.checkpoint import CheckpointError, inspect
+from models.loading.checkpoint import CheckpointError
+from models.loading.inspection import inspect_folder
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}
 SAID = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "Fine"}
@@ -61,7 +62,7 @@ def findings(found: Sequence[Finding]) -> None:
 def of_folder(folder: Path) -> list[Finding]:
     """What the headers of the files tell."""
     try:
-        disk = inspect(folder)
+        disk = inspect_folder(folder)
         types = {name: disk.weights.dtype(name) for name in disk.layouts}
         return [*diagnostics.of_files(disk), *diagnostics.of_types(types)]
     except (CheckpointError, OSError) as error:

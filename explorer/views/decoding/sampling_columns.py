@@ -16,7 +16,7 @@ from explorer.inference.continuation import rank, shown
 from explorer.text.number_format import three
 from explorer.views.decoding import branch_history
 from explorer.views.shared import widgets
-from models.generation import Sampling
+from models.sampling import Sampling
 
 SHOWN = 12
 TOP_K, TOP_P = 2, 3

@@ -32,7 +32,7 @@ from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.decoding import branch_history, branch_tree, sampling_columns
 from explorer.views.shared import growing_text, widgets
-from models.generation import Sampling
+from models.sampling import Sampling
 
 MOST_K, MOST_SEEDS = 1_000, 9_999
 ROW, AROUND = 56, 150

@@ -8,15 +8,11 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from explorer.analysis.position_experiments import barely_moving, doubled_sinusoids, spread_at
 from explorer.text.number_format import spread, three
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import four_fills
 from explorer.views.museum.mistakes.output_mistakes import lowest_loss
-from explorer.views.museum.mistakes.position_mistakes import (
-    barely_moving,
-    doubled_sinusoids,
-    spread_at,
-)
 from models import Transformer, TransformerConfig, trace
 from models.positional import sinusoids
 from models.presets import (

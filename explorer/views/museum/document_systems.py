@@ -11,6 +11,7 @@ from explorer.text import Tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, SOURCE
 from explorer.views.museum.document_numbers import size_of
 from models import Transformer, TransformerConfig, save_checkpoint
+from models.config import GenerationConfig
 from models.presets import PRESETS
 
 SENTENCES = {
@@ -90,8 +91,10 @@ def words_of(preset: str) -> Tokenizer:
 def _config_of(preset: str) -> TransformerConfig:
     """Its words are made for their special ids, and given up again: 32,000 of some."""
     words = words_of(preset)
-    ids = {"pad_id": words.pad_id, "bos_id": words.bos_id, "eos_id": words.eos_id}
-    return PRESETS[preset]().replace(**ids)
+    generation = GenerationConfig.ending_with(words.eos_id)
+    return PRESETS[preset]().replace(
+        pad_id=words.pad_id, bos_id=words.bos_id, generation=generation
+    )
 
 
 def size(system: System) -> tuple[int, int]:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.analysis.position_experiments import barely_moving, spread_at
 from explorer.catalog.attention_parts import site as named_site
 from explorer.text.number_format import spread as in_words
 from explorer.text.number_format import three
 from explorer.views.museum import instrument_pictures
 from explorer.views.museum.case import NOWHERE, Case
 from explorer.views.museum.instrument_pictures import Picture, named_look
-from explorer.views.museum.mistakes.position_mistakes import barely_moving, spread_at
 from explorer.views.museum.mistakes.stack_mistakes import stream_sizes
 from explorer.views.museum.museum_taps import Felt, one_head
 from explorer.views.museum.perturbation import loss_of, moved_by, other_tokens, stream_moved_by

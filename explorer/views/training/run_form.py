@@ -18,7 +18,8 @@ from explorer.text import TextError
 from explorer.text.limits import MAX_CORPUS_CHARACTERS
 from explorer.views.training.run_choice import show_run
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
-from models.presets import LIKE, PRESETS, kind_of
+from models.families.styles import LIKE, kind_of
+from models.presets import PRESETS
 from models.training import OPTIMIZERS, SCHEDULES
 
 OWN_SHAPE = "the task's own"

@@ -160,7 +160,7 @@ def _of_way(path: tuple[int, ...], total: float) -> dict[str, float]:
 
 def beams(visitor: Visitor) -> list[Claim]:
     """Every node with its three numbers, and the two texts that were found."""
-    assert SHAKESPEARE.model.config.eos_id is None, "here no token ends the text"
+    assert not SHAKESPEARE.model.config.generation.eos_ids, "here no token ends the text"
     steps, made = searched(), list[Claim]()
     flat = [each for step in steps for each in step]
     for (path, total), (label, number, told) in zip(flat, nodes(visitor, "beam_tree"), strict=True):

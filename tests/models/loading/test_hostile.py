@@ -63,7 +63,7 @@ pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 
 WTE, NORM, BIAS = "transformer.wte.weight", "transformer.ln_f.weight", "transformer.ln_f.bias"
 RUN, TOKENIZER, MIB = "run.json", "tokenizer.json", 1 << 20
-CUT, VALID = "is damaged or cut short.", "in no valid way"
+CUT = "is damaged or cut short."
 
 NO_OBJECT: dict[str, tuple[bytes | str, str]] = {
     "empty": ("", "is not readable JSON."),
@@ -114,8 +114,8 @@ def json_of(name: str) -> Cases:
 
 JSON: Cases = json_of(CONFIG) | json_of(RUN) | json_of("generation_config.json") | json_of(INDEX)
 JSON |= {
-    f"header: {what}": (raw_header(one), words)
-    for what, (one, words) in NO_OBJECT.items()
+    f"header: {what}": (raw_header(one), CUT)
+    for what, (one, _) in NO_OBJECT.items()
     if what != "a page"
 }
 
@@ -230,7 +230,10 @@ OURS = values(
     ("pad_id", "pad_id must be between", [13]),
     ("windows", "windows must be a list", [3, [[0]]]),
     ("windows", "windows must name one per layer", [[0] * 100_000]),
-    ("more_eos_ids", "more_eos_ids must be a list", [["a"]]),
+    ("generation", "eos_ids must be a list", [{"eos_ids": ["a"]}]),
+    ("generation", "generation must be GenerationConfig", [3, None, []]),
+    ("generation", "unknown keys", [{UGLY: 1}]),
+    ("patch_size", "it reads images", [4, "4"]),
     ("rope_scaling", "rope_scaling must be", [3]),
     ("rope_scaling", "kind must be one of", [{"kind": "mine"}]),
     ("rope_scaling", "unknown keys", [{UGLY: 1}]),
@@ -429,42 +432,40 @@ HEADERS: Cases = {
     "of 2^63 bytes": (raw_header("{}", 1 << 63), CUT),
     "of 2^64 - 1 bytes": (raw_header("{}", (1 << 64) - 1), CUT),
     "longer than the file": (raw_header("{}", 3), CUT),
-    "shorter than it is": (raw_header("{}", 1), "is not readable JSON"),
+    "shorter than it is": (raw_header("{}", 1), CUT),
     "seven bytes in all": (data(WEIGHTS, b"\2\0\0\0\0\0\0"), CUT),
     "too long": (raw_header(one() + " " * 5 * MIB), "is too long to be one"),
-    "190,000 lists": (raw_header('{"a":[' + "[]," * 190_000 + "1]}"), VALID),
-    "190,000 objects": (raw_header('{"a":[' + '{"b":1},' * 190_000 + "1]}"), VALID),
+    "190,000 lists": (raw_header('{"a":[' + "[]," * 190_000 + "1]}"), CUT),
+    "190,000 objects": (raw_header('{"a":[' + '{"b":1},' * 190_000 + "1]}"), CUT),
     "190,000 names": (
         raw_header("{" + ",".join(f'"{i}":1' for i in range(190_000)) + "}"),
-        "10,000",
+        CUT,
     ),
-    "one name of 4 MB": (raw_header('{"' + "é" * 2_000_000 + '":1}'), VALID),
-    "one emoji in 4 MB": (raw_header('{"🙂' + "a" * 4_000_000 + '":1}'), VALID),
+    "one name of 4 MB": (raw_header('{"' + "é" * 2_000_000 + '":1}'), CUT),
+    "one emoji in 4 MB": (raw_header('{"🙂' + "a" * 4_000_000 + '":1}'), CUT),
     "of no tensor": (raw_header("{}"), "there are only 0 tensors."),
     **{
-        f"metadata {notes}": (raw_header(json.dumps({"__metadata__": notes})), "metadata that is")
+        f"metadata {notes}": (raw_header(json.dumps({"__metadata__": notes})), CUT)
         for notes in NOTES
     },
     "10,000 tensors": (raw_header(many(10_000)), "which its config asks for."),
     "10,001 tensors": (raw_header(many(10_001)), "holds more than 10,000 tensors."),
     "39,000 tensors": (raw_header(many(39_000)), "holds more than 10,000 tensors."),
-    "a name that is ugly": (raw_header(json.dumps({UGLY: 1})), "describes a\\n\\x1b[2J"),
-    "half a character": (raw_header(one().replace('"a"', '"\\udc00"')), "describes \\udc00 in no"),
+    "a name that is ugly": (raw_header(json.dumps({UGLY: 1})), CUT),
+    "half a character": (raw_header(one().replace('"a"', '"\\udc00"')), CUT),
 }
 HEADERS |= {
-    f"an entry {entry}": (raw_header(f'{{"a": {entry}}}'), VALID)
-    for entry in ("1", "null", '["F32", [0], [0, 0]]', '{"shape": [0], "data_offsets": [0, 0]}')
+    f"an entry {entry}": (raw_header(f'{{"a": {entry}}}'), CUT)
+    for entry in ("1", "null", '["F32", [0]]', '{"shape": [0], "data_offsets": [0, 0]}')
 }
 WRONG_FIELDS: list[tuple[str, str, list[Any]]] = [
-    ("stride", VALID, [[1]]),
-    ("dtype", VALID, [32, ["F32"]]),
-    ("dtype", "of the unknown type F31", ["F31"]),
-    ("dtype", "of the unknown type a\\n\\x1b[2J", [UGLY]),
-    ("shape", VALID, [0, ["0"], [0.0], [True], [-1, 0], [-1, -3], [1 << 32, 1 << 32, 4]]),
-    ("shape", VALID, [[1 << 62, 4], [1 << 40, 1 << 40, 0], [10**90], [1] * 1000]),
-    ("data_offsets", VALID, [[], [0, 0, 0], {"0": 0, "1": 0}, [-4, -4], [0, 1 << 64]]),
-    ("data_offsets", "has another length", [[4, 0]]),
-    ("data_offsets", "lies behind a gap", [[1 << 62, 1 << 62]]),
+    ("stride", "there are only 1 tensors", [[1]]),
+    ("shape", "has a shape that no weight has", [[0, 1 << 41], [0, 1 << 63], [0] * 9]),
+    ("dtype", CUT, [32, ["F32"], "F31", UGLY]),
+    ("shape", CUT, [0, ["0"], [0.0], [True], [-1, 0], [-1, -3], [1 << 32, 1 << 32, 4]]),
+    ("shape", CUT, [[1 << 62, 4], [1 << 40, 1 << 40, 0], [10**90], [1] * 1000]),
+    ("data_offsets", CUT, [[], [0, 0, 0], {"0": 0, "1": 0}, [-4, -4], [0, 1 << 64]]),
+    ("data_offsets", CUT, [[4, 0], [1 << 62, 1 << 62]]),
 ]
 HEADERS |= {
     f"{field} {shown(wrong)}": (raw_header(one(**{field: wrong})), words)
@@ -473,16 +474,16 @@ HEADERS |= {
 }
 HEADERS |= {
     "behind the end": (raw_header(one(shape=[1], data_offsets=[0, 4])), CUT),
-    "too long for its shape": (entry(WTE, shape=[12, 12]), "has another length"),
-    "too short for its type": (entry(WTE, dtype="F64"), "has another length"),
-    "half a byte long": (raw_header(one(dtype="F4", shape=[1])), "has another length"),
-    "over another": (lying(lay_over), "lies over another tensor"),
-    "in another's place": (lying(swap), "has another length"),
-    "one byte early": (shift(-1, NORM), "lies over another tensor"),
-    "one byte late": (shift(1, NORM), "lies "),
-    "all one byte late": (shift(1), "lies behind a gap"),
-    "before bytes of nobody": (lying(lambda header: None, b"1234"), "holds 4 bytes that belong"),
-    "behind a gap": (lying(lambda header: header.pop(NORM)), "lies behind a gap"),
+    "too long for its shape": (entry(WTE, shape=[12, 12]), CUT),
+    "too short for its type": (entry(WTE, dtype="F64"), CUT),
+    "half a byte long": (raw_header(one(dtype="F4", shape=[1])), CUT),
+    "over another": (lying(lay_over), CUT),
+    "in another's place": (lying(swap), CUT),
+    "one byte early": (shift(-1, NORM), CUT),
+    "one byte late": (shift(1, NORM), CUT),
+    "all one byte late": (shift(1), CUT),
+    "before bytes of nobody": (lying(lambda header: None, b"1234"), CUT),
+    "behind a gap": (lying(lambda header: header.pop(NORM)), CUT),
 }
 
 

@@ -1,6 +1,6 @@
-"""Mistakes that circulate in tutorials, each as a leaf that can stand in a copy of a model.
+"""Mistakes that circulate in tutorials, each made in a copy of a model that shares its weights.
 
-The core knows none of them. A copy shares its weights with the model it was made of.
+A mistake is one overridden method of a class of the core, or another value of an attribute.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from models.transformer import Transformer
 
 @dataclass(frozen=True)
 class Mistake:
-    """How a model gets it; `misfit` says in a sentence which models cannot have it, or None."""
+    """How it is made in a model; `misfit` says why a config cannot have it, or None."""
 
     make: Callable[[Transformer], Transformer]
     misfit: Callable[[TransformerConfig], str | None]

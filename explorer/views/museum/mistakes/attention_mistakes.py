@@ -1,42 +1,28 @@
-"""Attention with a mistake in it: shared projections, lost masks, fills, heads and scales."""
+"""Mistakes of attention: shared projections, lost masks, fills, heads and scales."""
 
-import copy
 import math
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from explorer.views.museum.mistakes.leaf_copy import attentions, blocks, copied, reading_again
-from models.attention import (
-    Bias,
-    Mask,
-    MultiHeadAttention,
-    attention_scores,
-    repeat_groups,
-    show_mask_and_bias,
-)
+from explorer.views.museum.mistakes.model_copy import copied, modules_of, uncached, with_mistake
+from models.attention import MultiHeadAttention, attention_scores, repeat_groups
 from models.cache import LayerCache
 from models.config import TransformerConfig
 from models.positional import Rotation
+from models.shapes import Bias, Mask
 from models.tap import NO_TAP, Tap
 from models.transformer import Transformer
 
 HARD_CODED_HEADS = 8
 
 
-class OneForAllHeads(nn.Module):
-    """The same small projection for every head, each reading only its own slice of the stream."""
-
-    def __init__(self, weight: Float[Tensor, "w w"], bias: Float[Tensor, " w"] | None) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(weight)
-        self.bias = None if bias is None else nn.Parameter(bias)
+class OneForAllHeads(nn.Linear):
+    """The same small projection for every head, each applied to its own slice of the input."""
 
     def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
-        slices = x.unflatten(-1, (-1, len(self.weight)))
-        return F.linear(slices, self.weight, self.bias).flatten(-2)
+        return super().forward(x.unflatten(-1, (-1, self.in_features))).flatten(-2)
 
 
 def one_projection(model: Transformer) -> Transformer:
@@ -45,35 +31,34 @@ def one_projection(model: Transformer) -> Transformer:
     Head 0's bias comes with it, where there is one; the document's code has none.
     """
     wrong = copied(model)
-    for block, name in attentions(wrong):
-        attention = getattr(block, name)
+    for attention in modules_of(wrong, MultiHeadAttention):
         width = attention.d_head
-        for each in ("q_proj", "k_proj", "v_proj"):
-            whole = getattr(attention, each)
-            weight = whole.weight[:width, :width].detach().clone()
+        for name in ("q_proj", "k_proj", "v_proj"):
+            whole = getattr(attention, name)
+            small = OneForAllHeads(width, width, device="meta")
+            small.weight = nn.Parameter(whole.weight[:width, :width].detach().clone())
             bias = None if whole.bias is None else whole.bias[:width].detach().clone()
-            small = OneForAllHeads(weight, bias).requires_grad_(whole.weight.requires_grad)
-            setattr(attention, each, small)
+            small.register_parameter("bias", None if bias is None else nn.Parameter(bias))
+            setattr(attention, name, small.requires_grad_(whole.weight.requires_grad))
     return wrong
 
 
 def eight_heads(model: Transformer) -> Transformer:
-    """The decoder's own attention and its look at the source have eight heads, whatever was asked.
+    """All attention of the decoder has eight heads, whatever the config says.
 
     The weights are the same; they are only cut into other slices.
     """
     wrong = copied(model)
     assert wrong.decoder is not None
-    for block in blocks(wrong.decoder):
-        for attention in (block.self_attn, block.cross_attn):
-            attention.n_heads = attention.n_kv_heads = HARD_CODED_HEADS
-            attention.d_head = model.config.d_model // HARD_CODED_HEADS
-            attention.scale = attention.d_head**-0.5
+    for attention in modules_of(wrong.decoder, MultiHeadAttention):
+        attention.n_heads = attention.n_kv_heads = HARD_CODED_HEADS
+        attention.d_head = model.config.d_model // HARD_CODED_HEADS
+        attention.scale = attention.d_head**-0.5
     return wrong
 
 
 class Unmasked(MultiHeadAttention):
-    """Forgets the mask, and drops its weights: nobody can look at them."""
+    """Loses the mask, and its weights too: no tap is shown any of them."""
 
     def forward(
         self,
@@ -88,71 +73,50 @@ class Unmasked(MultiHeadAttention):
         return super().forward(x, memory, None, bias, rotate, cache, NO_TAP)
 
 
+def unmasked(model: Transformer) -> Transformer:
+    return uncached(with_mistake(model, MultiHeadAttention, Unmasked))  # a cache is causal
+
+
 class Filled(MultiHeadAttention):
-    """Puts a large negative number where the mask forbids, and leaves the rest to the softmax."""
+    """Sets masked scores to a large negative number and relies on the softmax for the rest."""
 
     fill: float
 
-    def forward(
-        self,
-        x: Float[Tensor, "b q D"],
-        memory: Float[Tensor, "b s D"] | None = None,
-        mask: Mask | None = None,
-        bias: Bias | None = None,
-        rotate: Rotation | None = None,
-        cache: LayerCache | None = None,
-        tap: Tap = NO_TAP,
-    ) -> Float[Tensor, "b q D"]:
-        q = self.q_norm(self.split(self.q_proj(x)))
-        k, v = self.keys_and_values(x, memory, rotate, cache)
-        q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
-        mask, bias = show_mask_and_bias(mask, bias, q, k, tap)
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, bias: Bias | None, tap: Tap
+    ) -> Float[Tensor, "b h q d"]:
         scores = tap("scores", attention_scores(q, k, self.scale, self.cap))
         scores = scores if bias is None else scores + bias
         weights = tap("weights", filled_weights(scores, mask, self.fill))
-        head_out = tap("head_out", weights @ repeat_groups(v, q.shape[1]))
-        return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
+        return weights @ repeat_groups(v, q.shape[1])
 
 
 def filled_weights(
     scores: Float[Tensor, "*b k"], mask: Tensor | None, fill: float
 ) -> Float[Tensor, "*b k"]:
-    """Softmax after `fill` was put where the mask is False.
+    """Softmax of the scores, with `fill` where the mask is False.
 
-    RuntimeError where the numbers of the scores cannot hold it: half precision ends at 65,504.
+    RuntimeError where the type of the scores cannot hold it: half precision ends at 65,504.
     """
     return (scores if mask is None else scores.masked_fill(~mask, fill)).softmax(-1)
 
 
-def unmasked(model: Transformer) -> Transformer:
-    return reading_again(_as(model, Unmasked))  # a cache hides what comes later
-
-
 FILLS = {"−1e9": -1e9, "−1e20": -1e20, "−∞": -math.inf}
-"""What the documents put where a mask forbids: the handout, the notebook, and the other two."""
+"""What the documents set masked scores to: the handout, the notebook, and the other two."""
 
 
 def filled(model: Transformer, fill: float = FILLS["−1e9"]) -> Transformer:
-    wrong = _as(model, Filled)
-    for block, name in attentions(wrong):
-        getattr(block, name).fill = fill
-    return wrong
-
-
-def _as(model: Transformer, kind: type[MultiHeadAttention]) -> Transformer:
-    wrong = copied(model)
-    for block, name in attentions(wrong):
-        attention = copy.copy(getattr(block, name))
-        attention.__class__ = kind  # the same weights, another pass
-        setattr(block, name, attention)
+    wrong = with_mistake(model, MultiHeadAttention, Filled)
+    for attention in modules_of(wrong, Filled):
+        attention.fill = fill
     return wrong
 
 
 def scaled_by_the_model(model: Transformer) -> Transformer:
     """1/√d_model where 1/√d_k belongs: `d_x` read as the width of x, which is all it can be."""
     wrong = copied(model)
-    for block, name in attentions(wrong):
-        getattr(block, name).scale = 1 / math.sqrt(model.config.d_model)
+    for attention in modules_of(wrong, MultiHeadAttention):
+        attention.scale = 1 / math.sqrt(model.config.d_model)
     return wrong
 
 
@@ -160,7 +124,7 @@ def needs_even_slices(config: TransformerConfig) -> str | None:
     if config.kv_heads != config.n_heads:
         return "its heads share keys and values, so it has no slice for every head"
     if config.n_heads * config.head_width != config.d_model or config.n_heads == 1:
-        return "its heads do not cut the stream into slices"
+        return "its heads are not slices of the residual stream"
     return None
 
 
@@ -172,21 +136,21 @@ def needs_other_than_eight(config: TransformerConfig) -> str | None:
     if config.d_model % HARD_CODED_HEADS or config.n_heads * config.head_width != config.d_model:
         return f"its width {config.d_model} cannot be cut into eight heads"
     if config.qk_norm:
-        return "its norms of queries and keys count on the width of the heads it has"
+        return "its norms of queries and keys are as wide as the heads it has"
     if config.attention_scale is not None:
         return "its scale is not 1/√d_k to begin with"
     if config.kv_heads != config.n_heads or config.positions in ("alibi", "relative", "rotary"):
-        return "its positions or shared keys count on the heads it has"
+        return "its positions or shared keys depend on the number of its heads"
     return None
 
 
 def needs_padding(config: TransformerConfig) -> str | None:
-    return "it has no padding, so no row of it sees nothing" if config.pad_id is None else None
+    return "it has no padding, so none of its rows is all masked" if config.pad_id is None else None
 
 
 def needs_plain_scores(config: TransformerConfig) -> str | None:
     if "decoder" not in config.stacks:
-        return "nothing in it is hidden from anything, padding aside"
+        return "it masks nothing but padding"
     return None
 
 
@@ -197,7 +161,7 @@ def needs_several_heads(config: TransformerConfig) -> str | None:
 
 
 def four_fills(scores: Float[Tensor, " k"], dtype: torch.dtype) -> dict[str, Tensor | None]:
-    """A row that may see nothing under four fills; None where the number does not fit `dtype`."""
+    """Weights of an all-masked row by its fill; None where the number does not fit `dtype`."""
     nothing = torch.zeros_like(scores, dtype=torch.bool)
     row = scores.to(dtype)
     found: dict[str, Tensor | None] = {}

@@ -1,19 +1,18 @@
 """Softmax where logits belong: over the wrong dimension, or once too often."""
 
-import copy
 import math
 
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from explorer.views.museum.mistakes.leaf_copy import copied
+from explorer.views.museum.mistakes.model_copy import with_mistake
 from models.config import TransformerConfig
 from models.heads import ClassifierHead, LanguageModelHead
 from models.transformer import Transformer
 
 
 class SoftmaxWords(LanguageModelHead):
-    """A head of words that ends in a softmax: −1 over the vocabulary, 0 over the batch."""
+    """A language-model head that ends in a softmax over the dimension `dim`: the vocabulary."""
 
     dim = -1
 
@@ -24,7 +23,7 @@ class SoftmaxWords(LanguageModelHead):
 
 
 class SoftmaxBatch(SoftmaxWords):
-    """What torch's softmax does with three dimensions when it is told none: the first."""
+    """The softmax over the batch, torch's default for three dimensions."""
 
     dim = 0
 
@@ -39,25 +38,17 @@ class SoftmaxClasses(ClassifierHead):
 
 
 def softmax_over_the_batch(model: Transformer) -> Transformer:
-    return _with_head(model, SoftmaxBatch)
+    return with_mistake(model, LanguageModelHead, SoftmaxBatch)
 
 
 def softmax_inside(model: Transformer) -> Transformer:
-    words = isinstance(model.head, LanguageModelHead)
-    return _with_head(model, SoftmaxWords if words else SoftmaxClasses)
-
-
-def _with_head(model: Transformer, kind: type) -> Transformer:
-    wrong = copied(model)
-    head = copy.copy(wrong.head)
-    assert head is not None
-    head.__class__ = kind  # the same weights, another last line
-    wrong.head = head
-    return wrong
+    if isinstance(model.head, LanguageModelHead):
+        return with_mistake(model, LanguageModelHead, SoftmaxWords)
+    return with_mistake(model, ClassifierHead, SoftmaxClasses)
 
 
 def lowest_loss(options: int) -> float:
-    """What cross-entropy of a softmax cannot fall below: all on the right one of `options`.
+    """The least cross-entropy, in nats, of a softmax over `options`: all on the right one.
 
     log(e + options − 1) − 1, where logits could reach 0.
     """
@@ -66,7 +57,7 @@ def lowest_loss(options: int) -> float:
 
 def needs_words(config: TransformerConfig) -> str | None:
     if config.head != "language-model":
-        return "it scores no vocabulary at every position"
+        return "it has no logits of the vocabulary at every position"
     return None
 
 

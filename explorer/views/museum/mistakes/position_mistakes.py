@@ -1,24 +1,12 @@
 """The exponent of the sinusoids, doubled: the index already steps by two, the code doubles it."""
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
-from explorer.views.museum.mistakes.leaf_copy import copied, stacks
+from explorer.analysis.position_experiments import doubled_sinusoids
+from explorer.views.museum.mistakes.model_copy import copied, stacks
 from models.config import TransformerConfig
 from models.positional import PositionalEncoding
 from models.transformer import Transformer
-
-STILL = 0.01
-"""A dimension that moves less than this over all positions barely moves."""
-
-
-def doubled_sinusoids(positions: Int[Tensor, " t"], d_model: int) -> Float[Tensor, "t d"]:
-    """sin(pos / 10000^(2i/d)) and cos(pos / 10000^(2(i+1)/d)) for i = 0, 2, 4, …, in float64."""
-    i = torch.arange(0, d_model, 2, dtype=torch.float64)
-    sines = (positions[:, None] / 10_000 ** (2 * i / d_model)).sin()
-    cosines = (positions[:, None] / 10_000 ** (2 * (i + 1) / d_model)).cos()
-    return torch.stack((sines, cosines), -1).flatten(-2)[:, :d_model]
 
 
 class DoubledEncoding(PositionalEncoding):
@@ -38,20 +26,7 @@ def doubled_exponent(model: Transformer) -> Transformer:
 
 def needs_sinusoids(config: TransformerConfig) -> str | None:
     if config.positions != "sinusoidal":
-        return f"it has no sinusoids: its positions are called {config.positions}"
+        return f"its positions are not sinusoidal but {config.positions}"
     if config.pairs == "halves":
-        return "its table has all sines first, and the mistake is one of a sine beside its cosine"
+        return "its table has all sines first, and the mistake needs each cosine beside its sine"
     return None
-
-
-def barely_moving(table: Float[Tensor, "t d"], limit: float = STILL) -> int:
-    """How many dimensions stay within `limit` over all positions of the table."""
-    return int(((table.max(0).values - table.min(0).values) < limit).sum())
-
-
-def spread_at(table: Float[Tensor, "t d"], offset: int) -> float:
-    """Standard deviation of the product of two positions that are `offset` apart.
-
-    Zero where only their distance counts.
-    """
-    return float((table[:-offset] * table[offset:]).sum(-1).std())

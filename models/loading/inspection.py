@@ -1,7 +1,7 @@
-"""What the files of a checkpoint hold for a model: ours by our names, published ones by theirs.
+"""Comparing the tensors of a folder with the model that its config describes.
 
-A folder is looked at in three steps, each of which may refuse it: its config says what
-model it is, the headers of its weights whether they fit, and only then are numbers read.
+A folder is opened in three steps, each of which may refuse it: the config is read, the
+names and shapes of the tensors are compared with it, and only then are numbers read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,21 +15,20 @@ from torch import Tensor
 from models.config import TransformerConfig
 from models.families.family import Family
 from models.families.layout import Same
-from models.loading.described import Described, describe
 from models.loading.files import CONFIG, CheckpointError, shown, title
-from models.loading.memory import room
+from models.loading.folder_config import FolderConfig, read_folder_config
+from models.loading.memory import available_memory
 from models.loading.weights import Weights, open_weights
 from models.transformer import Transformer
 
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """A folder compared with the model it claims to be, by names and shapes alone.
+    """A folder compared with the model of its config, by names and shapes alone.
 
-    `layouts` says which tensor of the files holds which of ours; `missing`, `unused` and
-    `misshapen` are names as the files have them, `copies` those that repeat another.
-    `unfollowed` are settings of the config that are not done here, or that the files
-    contradict.
+    `layouts` maps the names of the files to ours; `missing`, `unused` and `misshapen` are
+    names as the files have them, `copies` those that repeat another. `unfollowed` are
+    settings of the config that are not supported, or that the files contradict.
     """
 
     folder: Path
@@ -51,18 +50,18 @@ class Inspection:
 
     @property
     def tied(self) -> bool:
-        """Whether the words that are written are those that are read, in one table."""
+        """Whether the output matrix is the embedding's."""
         return self.config.head.endswith("language-model") and self.config.tie_embeddings
 
 
-def inspect(folder: str | Path, *, numbers: bool = False) -> Inspection:
+def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
     """Compare the names and shapes of a folder with its config; nothing is allocated.
 
     CheckpointError when the folder cannot be compared at all. Cost grows with the number
     of tensors, not with their size. Tables that the config calls copies of each other are
     taken for such when their shapes agree; with `numbers` they are read and compared.
     """
-    described = describe(Path(folder))
+    described = read_folder_config(Path(folder))
     weights = open_weights(described.folder)
     check_depth(described.config, weights)
     candidates, config = _candidates(described, weights, numbers)
@@ -97,14 +96,14 @@ def inspect(folder: str | Path, *, numbers: bool = False) -> Inspection:
 
 
 def _contradicted(said: TransformerConfig, filed: TransformerConfig) -> tuple[str, ...]:
-    """What the files decide otherwise than the config: they hold one table, or two."""
+    """Settings that the files decide otherwise than the config: they hold one table, or two."""
     return () if said.tie_embeddings == filed.tie_embeddings else ("tie_word_embeddings",)
 
 
 def _candidates(
-    described: Described, weights: Weights, numbers: bool
+    described: FolderConfig, weights: Weights, numbers: bool
 ) -> tuple[list[tuple[str, Same]], TransformerConfig]:
-    """Tensors that the files may have and what they hold, and the config as the files have it."""
+    """Names that the files may have with what they hold of ours, and the config that fits them."""
     family, config = described.family, described.config
     if family is None:
         with torch.device("meta"):
@@ -127,9 +126,9 @@ def _as_filed(
     weights: Weights,
     numbers: bool,
 ) -> TransformerConfig:
-    """The config as the files have it: what they lack, and which of their tables are one.
+    """The config with what the files decide: which biases there are, which tables are tied.
 
-    Two tables are one when they repeat each other, number by number.
+    Two tables are tied when they are equal, number by number.
     """
     for name, switch in family.optional.items():
         if name not in actual:
@@ -155,28 +154,27 @@ def _same(weights: Weights, first: str, second: str, numbers: bool) -> bool:
         return False
     if not numbers:
         return True
-    with weights.forward() as read:
+    with weights.open() as read:
         return torch.equal(read(first), read(second))
 
 
 def _embedding(config: TransformerConfig) -> str:
-    """The table of the words that the model writes."""
+    """The name of the embedding that a tied output matrix is."""
     stack = "encoder" if config.share_embeddings else config.stacks[-1]
     return f"{stack}.embedding.weight"
 
 
 def fits(name: str, layout: Same, weights: Weights, wanted: Mapping[str, Tensor]) -> bool:
     """Whether a tensor of the files, split by its layout, has the shapes of ours."""
-    theirs = torch.empty(weights.shape(name), device="meta")
     ours = [wanted[our] for our in layout.ours]
     try:
-        parts = layout.split(theirs, ours)
+        parts = layout.split(torch.empty(weights.shape(name), device="meta"), ours)
     except RuntimeError:
         return False
     return [part.shape for part in parts] == [one.shape for one in ours]
 
 
-def check(found: Inspection) -> None:
+def check_inspection(found: Inspection) -> None:
     """CheckpointError unless the files hold all of the model and it fits into memory."""
     folder, weights = found.folder, found.weights
     if found.missing:
@@ -194,10 +192,10 @@ def check(found: Inspection) -> None:
     for name in found.layouts:
         weights.check_type(name)
         needed += 4 * torch.Size(weights.shape(name)).numel()
-    if needed > room():
+    if needed > available_memory():
         raise CheckpointError(
             f"{title(folder)} needs {needed / 1e9:,.0f} GB of memory, more than the "
-            f"{room() / 1e9:,.0f} GB there are."
+            f"{available_memory() / 1e9:,.0f} GB there are."
         )
 
 
@@ -234,6 +232,6 @@ def _is_wide(matrix: Tensor) -> bool:
 
 
 def _numbers(found: Inspection) -> Iterator[tuple[str, Tensor]]:
-    with found.weights.forward() as read:
+    with found.weights.open() as read:
         for name in found.layouts:
             yield name, read(name)

@@ -12,8 +12,8 @@ import pytest
 
 from models.families import FAMILIES
 from models.families.published import Published
-from models.loading.described import describe
 from models.loading.files import CONFIG, CheckpointError
+from models.loading.folder_config import read_folder_config
 from tests.models.loading.hostile import UGLY
 from tests.models.loading.opening import check_sentence
 
@@ -62,7 +62,7 @@ def words_of(model_type: str) -> list[str]:
 def fault_of(folder: Path) -> str | None:
     """What comes in place of a model or a fit sentence."""
     try:
-        describe(folder)
+        read_folder_config(folder)
     except CheckpointError as error:
         try:
             check_sentence(str(error), folder)
@@ -78,7 +78,7 @@ def test_any_value_of_any_word_of_any_family_ends_in_a_model_or_a_sentence(
 ) -> None:
     """Each word alone, and all words alike; the file itself is left out to be quick."""
     said: dict[str, Any] = {}
-    monkeypatch.setattr("models.loading.described.read_json", lambda *_: dict(said))
+    monkeypatch.setattr("models.loading.folder_config.read_json", lambda *_: dict(said))
     offenders = []
     for family in FAMILIES:
         words = words_of(family)
@@ -120,6 +120,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4}}, "_freq"),
     ("llama", {"rope_scaling": {"type": "yarn", "factor": 1e300}}, "must be between"),
     ("electra", {}, "electra is not supported"),
+    ("vit", {"patch_size": 16}, "vit is not supported"),
 ]
 
 
@@ -129,7 +130,7 @@ def test_what_is_not_supported_is_refused_by_name(tmp_path: Path) -> None:
     for family, values, words in REFUSED:
         (tmp_path / CONFIG).write_text(json.dumps({"model_type": family} | values))
         with pytest.raises(CheckpointError) as refused:
-            describe(tmp_path)
+            read_folder_config(tmp_path)
         if words not in str(refused.value):
             offenders.append(f"{family} {values}: {refused.value}")
     assert offenders == []

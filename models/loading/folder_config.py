@@ -1,13 +1,13 @@
-"""What model the config of a folder says it is, ours or a published family's."""
+"""Reading the config of a folder, in our own format or that of a published family."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.config import TOKENS, TransformerConfig
+from models.config import TOKENS, GenerationConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family
-from models.families.published import UNFOLLOWED, WRITING, Published
+from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS, Published
 from models.loading.files import (
     CONFIG,
     GENERATION,
@@ -24,8 +24,8 @@ OURS = "ours"
 
 
 @dataclass(frozen=True)
-class Described:
-    """What the config of a folder says; `unfollowed` names what it asks for in vain."""
+class FolderConfig:
+    """What the config of a folder says; `unfollowed` names its settings that are not supported."""
 
     folder: Path
     config: TransformerConfig
@@ -35,18 +35,18 @@ class Described:
     unfollowed: tuple[str, ...] = ()
 
 
-def describe(folder: Path) -> Described:
-    """What model a folder claims to be, without a look at its weights."""
+def read_folder_config(folder: Path) -> FolderConfig:
+    """The config of a folder, whose weights are not read. CheckpointError when it is no model."""
     if not is_folder(folder):
         raise CheckpointError(f"There is no checkpoint folder {title(folder)}.")
     values = read_json(folder, CONFIG)
     run = read_json(folder, RUN) if is_there(folder, RUN) else {}
     model_type = values.get("model_type")
     if model_type is not None:
-        values |= said_of_writing(folder)
+        values |= generation_settings(folder)
     try:
         if model_type is None:
-            return Described(folder, TransformerConfig.from_dict(values), run)
+            return FolderConfig(folder, TransformerConfig.from_dict(values), run)
         return _describe_published(folder, values, model_type, run)
     except ValueError as error:
         raise CheckpointError(f"{CONFIG} in {title(folder)} is no model: {error}") from error
@@ -56,17 +56,21 @@ def describe(folder: Path) -> Described:
         ) from error
 
 
-def said_of_writing(folder: Path) -> dict[str, Any]:
-    """What is said apart of how a model writes, such as the tokens it begins and ends with."""
+def generation_settings(folder: Path) -> dict[str, Any]:
+    """The settings in generation_config.json, such as the tokens that begin and end a text."""
     if not is_there(folder, GENERATION):
         return {}
     values = read_json(folder, GENERATION)
-    return {name: values[name] for name in (*WRITING, *UNFOLLOWED) if values.get(name) is not None}
+    return {
+        name: values[name]
+        for name in (*GENERATION_SETTINGS, *UNSUPPORTED_SETTINGS)
+        if values.get(name) is not None
+    }
 
 
 def _describe_published(
     folder: Path, values: dict[str, Any], model_type: object, run: dict[str, Any]
-) -> Described:
+) -> FolderConfig:
     family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
     if family is None:
         own = ", and code that a folder brings along is never run" if "auto_map" in values else ""
@@ -78,18 +82,22 @@ def _describe_published(
         raise ValueError(fault)
     if config.head == "classifier":
         run = {"classes": read.classes()} | run
-    return Described(folder, config, run, family, str(model_type), read.unfollowed())
+    return FolderConfig(folder, config, run, family, str(model_type), read.unfollowed())
 
 
 def with_known_tokens(config: TransformerConfig) -> TransformerConfig:
-    """The config without tokens that its vocabulary does not have, as small models often name."""
+    """The config without token IDs beyond its vocabulary, which small models often have."""
 
     def known(token: int | None) -> bool:
         return token is not None and 0 <= token < config.vocab_size
 
-    roles = {role: getattr(config, role) for role in TOKENS}
-    absent = {role: None for role, token in roles.items() if not known(token)}
-    more_eos, banned = (
-        tuple(filter(known, ids)) for ids in (config.more_eos_ids, config.banned_ids)
+    absent = {role: None for role in TOKENS if not known(getattr(config, role))}
+    generation = config.generation
+    return config.replace(
+        **absent,
+        generation=GenerationConfig(
+            tuple(filter(known, generation.eos_ids)),
+            generation.forced_first_id if known(generation.forced_first_id) else None,
+            tuple(filter(known, generation.banned_ids)),
+        ),
     )
-    return config.replace(**absent, more_eos_ids=more_eos, banned_ids=banned)

@@ -1,4 +1,4 @@
-"""What of a config changes a pass: two models of one shape give the same numbers."""
+"""The fields of a config that change a forward pass: models of one shape compute the same."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ from models.config import TransformerConfig
 
 NEVER = ("dropout", "bias")
 """Dropout is off when a model is read, and what `bias` says is written out for every part."""
-IMAGES = ("n_channels",)
 ROTARY = ("d_rotary", "rope_theta", "rope_scaling")
 RELATIVE = ("n_buckets", "max_distance")
 TABLE = ("position_offset",)
@@ -15,7 +14,7 @@ WORDS = ("tie_embeddings", "logit_scale", "logit_cap", "head_bias")
 FEED_FORWARD = ("activation", "gated", "mlp_bias", "parallel", "shared_norm")
 
 
-def shape(config: TransformerConfig) -> dict[str, Any]:
+def effective_fields(config: TransformerConfig) -> dict[str, Any]:
     """The values that matter, with everything that follows from others written out."""
     values = config.to_dict() | {
         "n_kv_heads": config.kv_heads,
@@ -23,26 +22,25 @@ def shape(config: TransformerConfig) -> dict[str, Any]:
         "src_vocab_size": config.src_vocab_size or config.vocab_size,
         "n_encoder_layers": config.encoder_layers,
         "d_rotary": config.rotary_width,
-        "pairs": pairs(config),
+        "pairs": pair_layout(config),
         "attention_scale": config.scale,
         "windows": tuple(config.window(i) for i in range(config.n_layers)),
         "out_bias": config.has_out_bias,
         "mlp_bias": config.has_mlp_bias,
         "head_bias": config.has_head_bias,
     }
-    return {name: value for name, value in values.items() if name not in without(config)}
+    return {name: value for name, value in values.items() if name not in unused_fields(config)}
 
 
-def pairs(config: TransformerConfig) -> str | None:
+def pair_layout(config: TransformerConfig) -> str | None:
     """How sinusoids or rotations are laid out."""
     usual = {"sinusoidal": "adjacent", "rotary": "halves"}.get(config.positions)
     return usual and (config.pairs or usual)
 
 
-def without(config: TransformerConfig) -> set[str]:
+def unused_fields(config: TransformerConfig) -> set[str]:
     """Fields that say nothing in this config."""
     away = set(NEVER)
-    away |= set() if config.patch_size else set(IMAGES)
     away |= set() if config.positions == "rotary" else set(ROTARY)
     away |= set() if config.positions == "relative" else set(RELATIVE)
     away |= set() if config.positions == "learned" else set(TABLE)

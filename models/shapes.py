@@ -1,0 +1,28 @@
+"""Shapes of the tensors that pass between modules; the test run checks every annotation.
+
+b batch, t tokens, s tokens of the source, q queries, k keys, h heads, g heads of the keys and
+values (h, or fewer when they are grouped), d width of the model, or of one head.
+"""
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+Ids = Int[Tensor, "b t"]
+"""Token IDs."""
+Stream = Float[Tensor, "b t d"]
+"""The residual stream, or what a sub-layer reads of it or writes to it."""
+Memory = Float[Tensor, "b s d"]
+"""The encoder's output, that cross-attention attends to."""
+Keep = Bool[Tensor, "b k"]
+"""True on real tokens, False on padding, for all tokens that can be attended to."""
+SourceKeep = Bool[Tensor, "b s"]
+"""The same of the source."""
+Queries = Float[Tensor, "b h q d"]
+Keys = Float[Tensor, "b g k d"]
+"""Keys, or values."""
+Scores = Float[Tensor, "b h q k"]
+"""Scores, or weights."""
+Mask = Bool[Tensor, "#b #h #q #k"]
+"""True: this query may attend to this key."""
+Bias = Float[Tensor, "#b #h #q #k"]
+"""Added to the scores."""
