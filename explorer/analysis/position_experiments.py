@@ -32,14 +32,14 @@ TRAINED = ("learned", "relative")
 """Schemes made of trained numbers: only a model that was trained with them has some."""
 DOCUMENT = {"d_model": 512, "places": 60, "offset": 5}
 """The size at which the document's mistake is measured: width, positions, and a distance."""
-MOST_TOKENS = 2_048
+MAX_EXTRAPOLATED = 2_048
 """No longer text is passed only to see what happens."""
 AT_ONCE = 64
 """Positions whose whole vocabulary is scored together."""
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredTable:
     """A table of positions (t, d) and the numbers that give a mistake away.
 
     `first` are the first four numbers of position 1, `still` the dimensions that move less
@@ -53,23 +53,27 @@ class Measured:
     spread: float
 
 
-def measured(table: Tensor, offset: int) -> Measured:
+def measure_table(table: Tensor, offset: int) -> MeasuredTable:
     """Those numbers of a table of at least `offset` + 2 positions."""
     first = tuple(table[1, :4].tolist())
-    return Measured(table, first, barely_moving(table), spread_at(table, offset))
+    return MeasuredTable(table, first, barely_moving(table), spread_at(table, offset))
 
 
-def right_and_doubled(d_model: int, places: int, offset: int) -> tuple[Measured, Measured]:
+def right_and_doubled(
+    d_model: int, places: int, offset: int
+) -> tuple[MeasuredTable, MeasuredTable]:
     """The formula as it is in the paper, and with the exponent doubled."""
     positions = torch.arange(places)
     right = sinusoids(positions, d_model)
-    return measured(right, offset), measured(doubled_sinusoids(positions, d_model), offset)
+    return measure_table(right, offset), measure_table(
+        doubled_sinusoids(positions, d_model), offset
+    )
 
 
 # ---- the same weights in another scheme ----------------------------------------------
 
 
-def can_have(model: Transformer, scheme: str, length: int = 1) -> bool:
+def can_run(model: Transformer, scheme: str, length: int = 1) -> bool:
     """Whether the weights of this model can be passed in that scheme, over so many tokens."""
     config = model.config
     is_own = scheme == config.positions and length <= config.max_len
@@ -124,7 +128,7 @@ def in_scheme(opened: Opened, scheme: str, max_len: int | None = None) -> Opened
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class Permuted:
     """A text and the same tokens in another order, passed in one scheme.
 
     `order` has the former place of the token at every place. `changes` (t) is, for each
@@ -166,27 +170,27 @@ class Moved:
         return "encoder" if self.before.source else "decoder"
 
 
-def moved(opened: Opened, forward: ForwardPass, order: Sequence[int], scheme: str) -> Moved:
+def permuted(opened: Opened, forward: ForwardPass, order: Sequence[int], scheme: str) -> Permuted:
     """The tokens of the text in this order, passed in this scheme beside the former order.
 
     Two more passes; one where the scheme is the model's own.
     """
-    model = in_scheme(opened, scheme, longest(forward))
-    before = forward if model is opened else _passed(model, forward, forward.tokens)
-    after = _passed(model, forward, tuple(forward.tokens[place] for place in order))
-    made = Moved(before, after, tuple(order), torch.empty(0))
+    model = in_scheme(opened, scheme, longest_text(forward))
+    before = forward if model is opened else _run_in_order(model, forward, forward.tokens)
+    after = _run_in_order(model, forward, tuple(forward.tokens[place] for place in order))
+    made = Permuted(before, after, tuple(order), torch.empty(0))
     at = f"{made.stack}.{_layers(forward, made.stack) - 1}.resid_post"
     was, now = (each.trace[at][each.row] for each in (before, after))
     change = (now[made.places] - was).norm(dim=-1) / was.norm(dim=-1).clamp(min=1e-12)
     return dataclasses.replace(made, changes=change)
 
 
-def longest(forward: ForwardPass) -> int:
+def longest_text(forward: ForwardPass) -> int:
     """Tokens of the longer of its texts: no model has to have more positions."""
     return max(len(forward.source), len(forward.target))
 
 
-def _passed(opened: Opened, forward: ForwardPass, tokens: tuple[Token, ...]) -> ForwardPass:
+def _run_in_order(opened: Opened, forward: ForwardPass, tokens: tuple[Token, ...]) -> ForwardPass:
     source, target = (tokens, forward.target) if forward.source else ((), tokens)
     return rerun(opened, forward, source, target, ())
 
@@ -196,14 +200,14 @@ def _layers(forward: ForwardPass, stack: str) -> int:
     return config.encoder_layers if stack == "encoder" else config.n_layers
 
 
-def swapped(forward: ForwardPass, first: int, second: int) -> list[int]:
+def swapped_order(forward: ForwardPass, first: int, second: int) -> list[int]:
     """Two tokens in each other's place."""
     order = list(range(len(forward.tokens)))
     order[first], order[second] = second, first
     return order
 
 
-def backwards(forward: ForwardPass) -> list[int]:
+def reversed_order(forward: ForwardPass) -> list[int]:
     """What was typed from its end to its beginning; special tokens stay."""
     order = list(range(len(forward.tokens)))
     typed = [place for place in order if not forward.tokens[place].special]
@@ -216,7 +220,7 @@ def backwards(forward: ForwardPass) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Longer:
+class Extrapolated:
     """The typed tokens again and again, beyond `trained` positions, in one pass.
 
     `looks_at` (queries) is e^entropy of each row of one head: how many keys it looks at, as
@@ -247,9 +251,9 @@ def repeated(tokens: Sequence[Token], length: int) -> tuple[Token, ...]:
     return (*tokens[:first], *again, *tokens[last:])
 
 
-def longer(
+def extrapolate(
     opened: Opened, forward: ForwardPass, length: int, scheme: str, part: str, layer: int, head: int
-) -> Longer:
+) -> Extrapolated:
     """One pass over `length` tokens. Cost grows with length² × layers, and with the vocabulary.
 
     A part that reads what is written tells nothing of a longer source: then the encoder's
@@ -260,17 +264,17 @@ def longer(
     tokens = repeated(forward.tokens, length)
     reads = "encoder.self_attn" if forward.source else "decoder.self_attn"
     layer = layer if part == reads else 0
-    passed = _watched(model, forward, tokens)
+    passed = _traced(model, forward, tokens)
     at = site(reads, layer)
     weights = passed.weights(at, head=head)[0].detach()
     entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1)
     nats = None
     if model.config.kind == "decoder" and isinstance(model.head, LanguageModelHead):
         nats = _nats(model, passed["decoder.final"][0], ids_of([tokens])[0])
-    return Longer(length, trained, reads, layer, entropy.exp(), nats)
+    return Extrapolated(length, trained, reads, layer, entropy.exp(), nats)
 
 
-def _watched(model: Transformer, forward: ForwardPass, tokens: Sequence[Token]) -> Trace:
+def _traced(model: Transformer, forward: ForwardPass, tokens: Sequence[Token]) -> Trace:
     sites = (*CHEAP_SITES, "*.final")
     ids = ids_of([tokens])
     if forward.source and forward.target:

@@ -61,7 +61,7 @@ CODE: dict[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True)
-class Scheme:
+class PositionScheme:
     """One scheme at work. `table` is (positions, dimensions), or None where nothing is added."""
 
     name: str
@@ -118,14 +118,14 @@ def learned_table(model: Transformer, stack: str = "") -> Tensor | None:
     return positions.table.weight.detach()[positions.offset :]
 
 
-def scheme(
+def position_scheme(
     name: str,
     model: Transformer,
     count: int,
     head: int = 0,
     stack: str = "",
     width: int | None = None,
-) -> Scheme | None:
+) -> PositionScheme | None:
     """The scheme at the sizes of this model; None where the model has no such positions.
 
     Another `width` is for sinusoids alone, which need no trained numbers.
@@ -151,20 +151,20 @@ def scheme(
             for one, slope in enumerate(alibi.slopes().tolist())
             for offset in range(count)
         ]
-        return Scheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
-    return Scheme(name, None, torch.zeros(count, count), ())
+        return PositionScheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
+    return PositionScheme(name, None, torch.zeros(count, count), ())
 
 
 def _added(
     name: str, table: Tensor, wavelengths: tuple[float, ...] = (), *, halves: bool = False
-) -> Scheme:
+) -> PositionScheme:
     width = table.shape[1]
     step, gap = (1, (width + 1) // 2) if halves else (2, 1)
     pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
-    return Scheme(name, table, table @ table.T, pairs, wavelengths)
+    return PositionScheme(name, table, table @ table.T, pairs, wavelengths)
 
 
-def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Scheme:
+def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> PositionScheme:
     """The trained bias of every distance; which bucket it would have where none was trained."""
     config, found = model.config, positions_of(model, stack)
     ahead = len(places) - 1
@@ -178,7 +178,7 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Sche
             for at, offset in enumerate(offsets.tolist())
             if offset <= 0 or not found.causal
         ]
-        return Scheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
+        return PositionScheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"
     # Its table stays empty: nothing is trained, nothing invented.
     with torch.device("meta"), skipping_initialization():  # filling it would load torch's compiler
@@ -190,10 +190,12 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Sche
         for offset, number in zip(offsets.tolist(), numbers, strict=True)
         if offset <= 0 or not causal
     ]
-    return Scheme("relative", None, buckets.float(), (), by_head=tuple(lines), unit="bucket")
+    return PositionScheme(
+        "relative", None, buckets.float(), (), by_head=tuple(lines), unit="bucket"
+    )
 
 
-def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
+def _turned(config: TransformerConfig, places: Tensor) -> PositionScheme | None:
     width = config.rotary_width - config.rotary_width % 2
     if width == 0:
         return None
@@ -205,7 +207,7 @@ def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
     step, gap = (1, width // 2) if halves else (2, 1)
     pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
     waves = (2 * torch.pi / rotary.frequencies()).tolist()
-    return Scheme("rotary", table, table @ table.T, pairs, tuple(waves))
+    return PositionScheme("rotary", table, table @ table.T, pairs, tuple(waves))
 
 
 def _wavelengths(width: int) -> tuple[float, ...]:

@@ -13,19 +13,19 @@ from cachetools import LRUCache, cached
 from explorer.inference.results_cache import size_of
 from explorer.snippets.source import ROOT
 from explorer.tasks.translation import sentences
-from explorer.text.bpe_training import APART, BPE, Learnt, learn
+from explorer.text.bpe_training import BPE, STATE_EVERY, MergeTraining, train_merges
 from explorer.text.limits import TextError, checked
-from explorer.text.own_tokenizers import MadeHere, after, of_pieces
-from explorer.text.unigram import MOST_LEARNT, UNIGRAM, Unigram, learn_unigram
+from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
+from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, UnigramPieces, train_unigram
 
 PAPER = "low, lower, newest, widest"
 TRANSLATION = "Sentences to translate"
 README = "The README of this app"
-SHIPPED = (TRANSLATION, PAPER, README)
+TEXTS = (TRANSLATION, PAPER, README)
 COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 """The example of Sennrich et al. 2016."""
 
-MOST_CHARACTERS = 1_000_000
+MAX_TRAINING_TEXT = 1_000_000
 """Longest text of a reader's own: every step of it is drawn at once."""
 
 LONGEST_WORD = 10_000
@@ -42,7 +42,7 @@ BYTES_KEPT = 100_000_000
 
 
 @cache
-def shipped(name: str) -> str:
+def shipped_text(name: str) -> str:
     """A text that comes with the app."""
     if name == PAPER:
         return " ".join(word for word, times in COUNTS.items() for _ in range(times))
@@ -51,22 +51,22 @@ def shipped(name: str) -> str:
     return (ROOT / "README.md").read_text("utf-8")
 
 
-def rules(text: str, most: int, way: str = BPE) -> Learnt:
+def trained_merges(text: str, most: int, way: str = BPE) -> MergeTraining:
     """Rules of this text; TextError says in a sentence why there are none."""
-    return _rules(text, most, way)[0]
+    return _trained_merges(text, most, way)[0]
 
 
 @cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), lock=Lock())
-def _rules(text: str, most: int, way: str) -> tuple[Learnt, int]:
+def _trained_merges(text: str, most: int, way: str) -> tuple[MergeTraining, int]:
     """With the bytes that they hold."""
-    _refuse_giants(checked(text, MOST_CHARACTERS), way)
-    made = learn(text, most, way)
-    return made, bytes_of(text, made)
+    _refuse_giants(checked(text, MAX_TRAINING_TEXT), way)
+    made = train_merges(text, most, way)
+    return made, size_of_training(text, made)
 
 
-def bytes_of(text: str, made: Learnt) -> int:
+def size_of_training(text: str, made: MergeTraining) -> int:
     """What hangs on rules at most: the text, and every state that will be kept of its words."""
-    states = made.states[0].nbytes * (1 + len(made.rules) // APART)
+    states = made.states[0].nbytes * (1 + len(made.rules) // STATE_EVERY)
     return size_of((text, made.tokens, made.rules)) + made.counts.nbytes + states
 
 
@@ -86,23 +86,23 @@ def _refuse_giants(text: str, way: str) -> None:
     )
 
 
-def sizes(text: str, most: int) -> list[int]:
+def unigram_sizes(text: str, most: int) -> list[int]:
     """The vocabularies that are shown of a Unigram, the largest first, as it is learnt."""
-    characters = len({*text[:MOST_LEARNT]} - {*" \n\t\r"}) + 2  # the space mark, the unknown
+    characters = len({*text[:MAX_UNIGRAM_TEXT]} - {*" \n\t\r"}) + 2  # the space mark, the unknown
     return [characters + more for more in reversed(SIZES) if more <= most]
 
 
-def pieces(text: str, size: int) -> Unigram:
+def unigram_pieces(text: str, size: int) -> UnigramPieces:
     """The pieces of the beginning of this text, as much of it as is learnt from."""
-    return _pieces(checked(text, MOST_CHARACTERS)[:MOST_LEARNT], size)
+    return _unigram_pieces(checked(text, MAX_TRAINING_TEXT)[:MAX_UNIGRAM_TEXT], size)
 
 
-_pieces = lru_cache(maxsize=KEPT)(learn_unigram)
+_unigram_pieces = lru_cache(maxsize=KEPT)(train_unigram)
 
 
-def tokenizer(text: str, way: str, most: int) -> MadeHere:
+def trained_tokenizer(text: str, way: str, most: int) -> PlainTokenizer:
     """What was learnt in the end: all rules, or the largest vocabulary of pieces."""
     if way == UNIGRAM:
-        return of_pieces(pieces(text, sizes(text, most)[0]))
-    learnt = rules(text, most, way)
-    return after(learnt, len(learnt.rules))
+        return unigram_tokenizer(unigram_pieces(text, unigram_sizes(text, most)[0]))
+    learnt = trained_merges(text, most, way)
+    return tokenizer_after(learnt, len(learnt.rules))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.analysis.position_experiments import Moved, longest
+from explorer.analysis.position_experiments import Permuted, longest_text
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import (
@@ -106,12 +106,12 @@ def doubled(width: int, places: int, offset: int) -> str:
     )
 
 
-def order(found: Moved, folder: Path, name: str, own: str, at: Place) -> str:
+def order(found: Permuted, folder: Path, name: str, own: str, at: Place) -> str:
     """The head over the tokens in their new order, in this scheme."""
     part, layer, head = at
     lines = pass_lines(found.after, folder)
     if name != own:
-        made = f"model = twin(model, {name!r}, {longest(found.before)})"
+        made = f"model = twin(model, {name!r}, {longest_text(found.before)})"
         lines.insert(2, f"{made}  # the same weights in another scheme")
     return pasted(
         [

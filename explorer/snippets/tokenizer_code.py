@@ -11,7 +11,9 @@ LONGEST = 2_500
 """Characters of a text that are pasted; of a longer one the name of a file stands there."""
 
 
-def learning(name: str, text: str, way: str, most: int, step: int) -> Callable[[], str]:
+def tokenizer_training_code(
+    name: str, text: str, way: str, most: int, step: int
+) -> Callable[[], str]:
     """What one step shows, of the text of this name."""
     return lambda: _pasted(name, text, way, most, step)
 
@@ -36,7 +38,7 @@ def _pasted(name: str, text: str, way: str, most: int, step: int) -> str:
 
 
 def _text(name: str, text: str) -> list[str]:
-    if name in trained_tokenizers.SHIPPED:
+    if name in trained_tokenizers.TEXTS:
         return [f"text = trained_tokenizers.shipped({name!r})"]
     if len(text) <= LONGEST:
         return [f"text = {text!r}"]

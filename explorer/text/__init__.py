@@ -4,9 +4,8 @@ from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokeni
 from explorer.text.limits import MAX_CHARACTERS, TextError
 from explorer.text.published import PublishedTokenizer, open_published
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
-from explorer.text.step import Piece, Step
 from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
-from explorer.text.token import AnyTokenizer, Token
+from explorer.text.token import AnyTokenizer, Piece, Step, Token
 from explorer.text.tokenizer import Tokenizer
 
 __all__ = [

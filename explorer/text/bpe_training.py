@@ -11,6 +11,7 @@ library's trainer of WordPiece is that of byte-pair encoding with ## before what
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,16 +22,83 @@ from tokenizers import Tokenizer as Library
 from tokenizers import models, normalizers, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 
-from explorer.text.apply_merges import Rule, Units, merged
-from explorer.text.counting import in_parts
 from explorer.text.labels import byte_alphabet
 from explorer.text.limits import MAX_CORPUS_CHARACTERS, TextError, checked
 
+SAFE = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\S)")
+"""Where no word of GPT-2's pattern goes on, nor of BERT's."""
+
+PART = 20_000
+
+
+def in_parts(text: str, longest: int = PART) -> list[str]:
+    """The text cut where no word goes on: the library learns the same of it, sooner."""
+    parts, begun = [], 0
+    while len(text) - begun > longest:
+        cut = SAFE.search(text, begun + longest)
+        if cut is None:
+            break
+        parts.append(text[begun : cut.start()])
+        begun = cut.start()
+    return [*parts, text[begun:]]
+
+
+def beginning(text: str, most: int) -> str:
+    """At most so many characters and only whole words, unless the first is longer."""
+    if len(text) <= most:
+        return text
+    cuts = [cut.start() for cut in SAFE.finditer(text[: most + 2])]
+    return text[: max((cut for cut in cuts if cut <= most), default=most)]
+
+
+MergeIds = tuple[int, int, int]
+"""The numbers of two neighbours and of the token that they become."""
+
+Units = NDArray[np.uint32]
+"""Tokens of words in a row: token n is n + 1, and a 0 follows every word."""
+
+
+def apply_merges(units: Units, rules: Iterable[MergeIds], size: int) -> Units:
+    """The same words after these rules, each applied from the left, as the library does.
+
+    `size` is above every unit. A token that is merged goes into the place of its left half,
+    and every place knows the next that is left, so that a rule touches only where it applies.
+    """
+    width = np.min_scalar_type(size * size).type
+    unit, last = units.astype(width), len(units) - 1
+    before, after = np.arange(-1, last), np.arange(1, last + 2)
+    code = unit * width(size)  # of a pair, where its left half stands
+    code[:-1] += unit[1:]
+    is_left = np.ones(len(units), dtype=bool)
+    for left, right, new in rules:
+        at = np.flatnonzero(code == width((left + 1) * size + right + 1))
+        if not len(at):  # most rules find nothing in a short text
+            continue
+        if left == right:
+            at = _every_other(at, after)
+        gone = after[at]
+        unit[at], is_left[gone], code[gone] = new + 1, False, 0
+        after[at] = after[gone]
+        before[after[at]] = at
+        code[at] = unit[at] * width(size) + unit[after[at]]
+        front = before[at]
+        code[front] = unit[front] * width(size) + unit[at]
+    return unit[is_left].astype(np.uint32)
+
+
+def _every_other(at: NDArray[np.intp], after: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Of pairs that share a token the first, the third and so on: aaaaa is aa aa a."""
+    order = np.arange(len(at))
+    goes_on = np.append(False, after[at[:-1]] == at[1:])[: len(at)]
+    begun = np.maximum.accumulate(np.where(goes_on, 0, order))
+    return at[(order - begun) % 2 == 0]
+
+
 BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
 BYTES = 256
-MOST_RULES = 5_000
+MAX_MERGES = 5_000
 SHOWN = 12
-APART = 100
+STATE_EVERY = 100
 """Rules between two states that are kept."""
 
 NOTHING = "There is no text to learn from yet: type one or choose another."
@@ -41,7 +109,7 @@ NORMALIZER = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
 
 
 @dataclass(frozen=True)
-class Pair:
+class CountedPair:
     """Two neighbours by their numbers, and how often they stand together inside words.
 
     `score` is what textbooks let WordPiece choose by: count ÷ (count of left × count of right).
@@ -54,22 +122,22 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Counted:
+class PairCounts:
     """The text after so many rules: the pairs that come first, and its tokens in all.
 
     `pairs` are the most frequent, `scored` those of the highest score; `equals` pairs are as
     frequent as the first.
     """
 
-    pairs: tuple[Pair, ...]
-    scored: tuple[Pair, ...]
+    pairs: tuple[CountedPair, ...]
+    scored: tuple[CountedPair, ...]
     equals: int
     kinds: int
     tokens: int
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class MergeTraining:
     """Rules in the order they were learnt, and the words that they were learnt from.
 
     `tokens` are the names of all tokens by number, of which the first `alphabet` were there
@@ -79,11 +147,11 @@ class Learnt:
     way: str
     tokens: tuple[str, ...]
     alphabet: int
-    rules: tuple[Rule, ...]
+    rules: tuple[MergeIds, ...]
     counts: NDArray[np.int64]
     states: dict[int, Units] = field(default_factory=dict, repr=False)
 
-    def after(self, step: int) -> Counted:
+    def after(self, step: int) -> PairCounts:
         """What stands there after so many rules. Cost grows with the different words."""
         return self._counted(self._state(step))
 
@@ -97,12 +165,12 @@ class Learnt:
         """The numbers of the tokens of a text that was learnt from, after so many rules."""
         numbers = {token: number for number, token in enumerate(self.tokens)}
         units = _units(_words_in_order(text, self.way), self.way, numbers)
-        merged_units = merged(units, self.rules[:step], len(self.tokens) + 1)
+        merged_units = apply_merges(units, self.rules[:step], len(self.tokens) + 1)
         return [unit - 1 for unit in merged_units.tolist() if unit]
 
     def keep_states(self) -> None:
         """Go through all rules once, so that no step is far from a state that is kept."""
-        last = len(self.rules) // APART * APART
+        last = len(self.rules) // STATE_EVERY * STATE_EVERY
         if last not in self.states:
             self._state(last)
 
@@ -110,14 +178,17 @@ class Learnt:
         """All words after so many rules; some of the states on the way there are kept."""
         begun = max(at for at in tuple(self.states) if at <= step)  # others may add to them
         state, size = self.states[begun], len(self.tokens) + 1
-        for until in [*range(begun // APART * APART + APART, step, APART), step]:
-            state = merged(state, self.rules[begun:until], size)
+        for until in [
+            *range(begun // STATE_EVERY * STATE_EVERY + STATE_EVERY, step, STATE_EVERY),
+            step,
+        ]:
+            state = apply_merges(state, self.rules[begun:until], size)
             begun = until
-            if until % APART == 0:
+            if until % STATE_EVERY == 0:
                 self.states[until] = state
         return state
 
-    def _counted(self, state: Units) -> Counted:
+    def _counted(self, state: Units) -> PairCounts:
         units = state.astype(np.int64)
         is_unit = units > 0
         times = np.append(self.counts, 0)[np.cumsum(~is_unit)]
@@ -131,19 +202,19 @@ class Learnt:
 
         frequent, scored = (
             tuple(
-                Pair(*divmod(int(kinds[n]) - size - 1, size), int(found[n]), float(score[n]))
+                CountedPair(*divmod(int(kinds[n]) - size - 1, size), int(found[n]), float(score[n]))
                 for n in np.argsort(-by, kind="stable")[:SHOWN]
             )
             for by in (found, score)
         )
         equals = int((found == found.max()).sum()) if len(found) else 0
-        return Counted(frequent, scored, equals, len(kinds), int(times[is_unit].sum()))
+        return PairCounts(frequent, scored, equals, len(kinds), int(times[is_unit].sum()))
 
 
-def learn(text: str, rules: int, way: str = BPE) -> Learnt:
+def train_merges(text: str, rules: int, way: str = BPE) -> MergeTraining:
     """At most so many rules, by the library. Cost grows with the text, counted once."""
     text = checked(text, MAX_CORPUS_CHARACTERS)
-    rules = min(rules, MOST_RULES)
+    rules = min(rules, MAX_MERGES)
     library = Library(models.BPE())
     library.pre_tokenizer = _splitter(way)
     options: dict[str, Any] = {"show_progress": False}
@@ -166,7 +237,7 @@ def learn(text: str, rules: int, way: str = BPE) -> Learnt:
         (numbers[left], numbers[right], numbers[left + right.removeprefix(prefix)])
         for left, right in stored["merges"]
     )
-    return Learnt(
+    return MergeTraining(
         way,
         tuple(sorted(numbers, key=numbers.__getitem__)),
         len(alphabet),

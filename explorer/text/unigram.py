@@ -19,7 +19,7 @@ from explorer.text.bpe_training import NOTHING
 from explorer.text.limits import TextError, checked
 
 UNIGRAM = "Unigram"
-MOST_LEARNT = 100_000
+MAX_UNIGRAM_TEXT = 100_000
 """Characters. The library's training takes seconds of more, and minutes of a megabyte."""
 
 LONGEST_PIECE = 16
@@ -28,7 +28,7 @@ SPLITTER = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokeni
 
 
 @dataclass(frozen=True)
-class Unigram:
+class UnigramPieces:
     """Pieces and the logarithms of their probabilities, the likeliest first; piece 0 is unknown."""
 
     pieces: tuple[tuple[str, float], ...]
@@ -39,7 +39,7 @@ class Unigram:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Segmentation:
     """A word in pieces, the logarithm of each one's probability, and their sum."""
 
     pieces: tuple[str, ...]
@@ -50,9 +50,9 @@ class Cut:
         return sum(self.scores)
 
 
-def learn_unigram(text: str, size: int) -> Unigram:
+def train_unigram(text: str, size: int) -> UnigramPieces:
     """At most so many pieces, by the library; every character of the text is one of them."""
-    text = checked(text, MOST_LEARNT)
+    text = checked(text, MAX_UNIGRAM_TEXT)
     if not text.strip():
         raise TextError(NOTHING)
     library = Library(models.Unigram())
@@ -66,22 +66,23 @@ def learn_unigram(text: str, size: int) -> Unigram:
     )
     library.train_from_iterator([text], trainer)
     stored = json.loads(library.to_str())["model"]["vocab"]
-    return Unigram(tuple((piece, score) for piece, score in stored))
+    return UnigramPieces(tuple((piece, score) for piece, score in stored))
 
 
-def cuts(word: str, scores: dict[str, float], most: int = 3) -> list[Cut]:
+def segmentations(word: str, scores: dict[str, float], most: int = 3) -> list[Segmentation]:
     """The likeliest ways to cut a word, the best first; none where a character is unknown.
 
     Dynamic programming over the places of the word, with so many best ways to each.
     """
-    ways: list[list[Cut]] = [[Cut((), ())]] + [[] for _ in word]
+    ways: list[list[Segmentation]] = [[Segmentation((), ())]] + [[] for _ in word]
     for end in range(1, len(word) + 1):
         found = []
         for start in range(max(0, end - LONGEST_PIECE), end):
             score = scores.get(word[start:end], -math.inf)
             if score > -math.inf:
                 found += [
-                    Cut((*way.pieces, word[start:end]), (*way.scores, score)) for way in ways[start]
+                    Segmentation((*way.pieces, word[start:end]), (*way.scores, score))
+                    for way in ways[start]
                 ]
         ways[end] = sorted(found, key=lambda way: -way.score)[:most]
     return ways[-1]

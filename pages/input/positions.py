@@ -9,5 +9,5 @@ widgets.opening(
     "Attention alone does not see the order of the words; this is what tells the model "
     "where each token stands.",
 )
-scheme, lines = chooser.show()
+scheme, lines = chooser.draw_positions()
 widgets.code(CODE[scheme], pasted=lines)

@@ -7,9 +7,9 @@ from explorer.app.throttle import turn
 from explorer.components.alone import alone
 from explorer.snippets import tokenizer_code as snippets
 from explorer.text import TextError
-from explorer.text.bpe_training import Learnt
-from explorer.text.bpe_training import learn as learn_rules
-from explorer.text.unigram import UNIGRAM, cuts, learn_unigram
+from explorer.text.bpe_training import MergeTraining
+from explorer.text.bpe_training import train_merges as learn_rules
+from explorer.text.unigram import UNIGRAM, segmentations, train_unigram
 from explorer.views.shared import tokenizer_source, widgets
 from explorer.views.tokenizer_training import merges, unigram_pieces
 
@@ -26,19 +26,23 @@ def here(text: str, how: str, most: int) -> None:
     """All that a step draws anew."""
     try:
         is_unigram = how == UNIGRAM
-        step = unigram_pieces.show(text, most) if is_unigram else merges.show(text, most, how)
+        step = (
+            unigram_pieces.draw_unigram(text, most)
+            if is_unigram
+            else merges.draw_merges(text, most, how)
+        )
     except TextError as error:
         say(str(error))
         return
-    pasted = snippets.learning(st.session_state["learn_from"], text, how, most, step)
-    shown = (learn_unigram, cuts) if how == UNIGRAM else (learn_rules, Learnt.after)
+    pasted = snippets.tokenizer_training_code(st.session_state["learn_from"], text, how, most, step)
+    shown = (train_unigram, segmentations) if how == UNIGRAM else (learn_rules, MergeTraining.after)
     widgets.code(*shown, pasted=pasted)
 
 
 try:
     with st.container(horizontal=True, gap="large"):
-        how, most = tokenizer_source.way(), tokenizer_source.most_rules()
-    text = tokenizer_source.source()
+        how, most = tokenizer_source.choose_algorithm(), tokenizer_source.choose_merges()
+    text = tokenizer_source.choose_text()
 except TextError as error:
     say(str(error))
 else:

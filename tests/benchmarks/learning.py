@@ -16,8 +16,7 @@ from streamlit.testing.v1 import AppTest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 
-from explorer.text.bpe_training import BYTES, learn
-from explorer.text.counting import in_parts
+from explorer.text.bpe_training import BYTES, in_parts, train_merges
 from explorer.views.shared.tokenizer_source import FILE
 from tests import apps
 from tests.benchmarks.measuring import Row, compared, milliseconds, timed
@@ -57,10 +56,10 @@ def as_the_library_learns(texts: list[str]) -> list[tuple[str, str]]:
 
 def rules() -> Iterator[Row]:
     text = made_up()
-    learnt, parts = learn(text, RULES), in_parts(text)
+    learnt, parts = train_merges(text, RULES), in_parts(text)
     found = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.rules]
     assert found == as_the_library_learns(parts)
-    measured = timed(partial(learn, text, RULES), partial(as_the_library_learns, parts))
+    measured = timed(partial(train_merges, text, RULES), partial(as_the_library_learns, parts))
     what = f"learning {RULES:,} byte-level rules on 1 MB"
     yield compared(what, measured, "of the tokenizers library on the same parts", 1.2)
     gc.collect()

@@ -8,7 +8,7 @@ from playwright.sync_api import FilePayload, Locator, expect
 
 from explorer.inference import trained_tokenizers
 from explorer.text.bpe_training import BPE
-from explorer.text.own_tokenizers import after
+from explorer.text.plain_tokenizer import tokenizer_after
 from tests.browser.visiting import Visitor
 
 
@@ -18,8 +18,8 @@ def chips(visitor: Visitor, key: str) -> Locator:
 
 def test_merges_are_learnt_step_by_step_and_follow_to_the_tokens(visitor: Visitor) -> None:
     page = visitor.open("/tokenizer_training?model=translation&learn_rules=50")
-    found = trained_tokenizers.rules(
-        trained_tokenizers.shipped(trained_tokenizers.TRANSLATION), 50, BPE
+    found = trained_tokenizers.trained_merges(
+        trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION), 50, BPE
     )
     page.get_by_role("button", name="Next").first.click()
     visitor.asks(learn_step="1")
@@ -30,7 +30,7 @@ def test_merges_are_learnt_step_by_step_and_follow_to_the_tokens(visitor: Visito
         visitor.says(f"Rule {step}: ")
         visitor.rest()
     visitor.type("a red bird sings")
-    labels = [token.label for token in after(found, 1).encode("a red bird sings")]
+    labels = [token.label for token in tokenizer_after(found, 1).encode("a red bird sings")]
     expect(chips(visitor, "learn_sentence")).to_have_text(labels)
     visitor.follow("Tokens")
     page.get_by_text("The same sentence under other tokenizers").click()

@@ -383,9 +383,11 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     page = panel("generation/decoding", folder, model="filled", branches=f"0d9.1f{cat}")
     keep = page.made["keep"][0].tolist()
     opened = entries.open_model("filled")
-    begun = [token.id for token in continuation.start_of(opened, "the cat dog").begun]
+    begun = [token.id for token in continuation.prompt_of(opened, "the cat dog").tokens]
     assert keep[: len(begun)] == [token != cat for token in begun]
     assert not all(keep[: len(begun)])
     assert all(keep[len(begun) :])
-    standing = continuation.stand(opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist())
+    standing = continuation.continue_from(
+        opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist()
+    )
     assert (page.made["logits"][0] - standing.logits).abs().nan_to_num().max() < 1e-5

@@ -10,14 +10,14 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox
 
 from explorer.app.folded_choices import as_text
-from explorer.inference.generated_text import MOST_WRITTEN
+from explorer.inference.generated_text import MAX_GENERATED
 from explorer.views.shared.growing_text import USUAL_LENGTH
 from tests.apps import page, said
 from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
-LENGTH = f"“Tokens to write” goes from 1 to {MOST_WRITTEN:,}, not “{{}}”; it is {USUAL_LENGTH}."
+LENGTH = f"“Tokens to generate” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; it is {USUAL_LENGTH}."
 IN_VAIN: dict[str, list[str]] = {
     "attention/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
         "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
@@ -218,7 +218,7 @@ def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None
 
     at = page("generation/generate", model="letters", length="x")
     at.slider(key="length").set_value(5).run()
-    assert "Tokens to write” goes" not in said(at)
+    assert "Tokens to generate” goes" not in said(at)
 
     at = press(page("generation/decoding", model="letters", branches="nonsense"), "draw")
     assert "The branches in the address do not fit" not in said(at)

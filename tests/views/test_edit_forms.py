@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.analysis.position_experiments import moved, swapped
+from explorer.analysis.position_experiments import permuted, swapped_order
 from explorer.catalog import entries
 from explorer.inference import forward_pass
 from explorer.text.number_format import three
@@ -21,13 +21,13 @@ def test_another_order_is_chosen_and_its_largest_change_is_said(small_models: Pa
     found = forward_pass.run_text(opened, text)
 
     def says_the_change_of(order: list[int]) -> None:
-        change = three(100 * moved(opened, found, order, "none").largest)
+        change = three(100 * permuted(opened, found, order, "none").largest)
         assert f"the last vectors change by up to {change} %" in said(at)
 
     at.button_group(key="order_of").set_value("Swap two tokens").run()
     at.selectbox(key="swap_one").select(2).run()
     at.selectbox(key="swap_other").select(5).run()
-    says_the_change_of(swapped(found, 2, 5))
+    says_the_change_of(swapped_order(found, 2, 5))
     at.button_group(key="order_of").set_value("My own order").run()
     own = [0, *range(len(found.tokens) - 1, 0, -1)]
     at.text_input(key="places").set_value(" ".join(map(str, own))).run()

@@ -15,7 +15,7 @@ from explorer.catalog import entries
 from explorer.inference import trained_tokenizers
 from explorer.snippets import tokenizer_code as lines
 from explorer.text.bpe_training import BPE, WORDPIECE
-from explorer.text.own_tokenizers import label_of
+from explorer.text.plain_tokenizer import token_label
 from explorer.text.unigram import UNIGRAM
 from explorer.views.shared import tokenizer_source
 from explorer.views.tokens import tokenizer_comparison
@@ -40,19 +40,19 @@ def tokens_page(**address: Any) -> AppTest:
 
 def test_every_shipped_text_is_learnt_in_every_way() -> None:
     for way in WAYS:
-        for name in trained_tokenizers.SHIPPED:
+        for name in trained_tokenizers.TEXTS:
             text = said(page(learn_how=way, learn_from=name))
             assert any(words in text for words in LEARNT), (way, name)
 
 
 def test_every_step_names_the_next_rule() -> None:
     for way in (BPE, WORDPIECE):
-        found = trained_tokenizers.rules(
-            trained_tokenizers.shipped(trained_tokenizers.PAPER), 20, way
+        found = trained_tokenizers.trained_merges(
+            trained_tokenizers.shipped_text(trained_tokenizers.PAPER), 20, way
         )
         at = page(learn_how=way, learn_from=trained_tokenizers.PAPER, learn_rules="20")
         for step, (left, right, new) in enumerate(found.rules):
-            names = [label_of(found.tokens[number], way) for number in (left, right, new)]
+            names = [token_label(found.tokens[number], way) for number in (left, right, new)]
             assert f"Next, {names[0]} and {names[1]} are merged" in said(at)
             at.button(key="learn_step_next").click().run()
             assert f"Rule {step + 1}: {names[0]} and {names[1]} became {names[2]}." in said(at)
@@ -63,8 +63,8 @@ def test_every_step_names_the_next_rule() -> None:
 
 def test_learning_that_ends_before_its_limit_says_why() -> None:
     count = len(
-        trained_tokenizers.rules(
-            trained_tokenizers.shipped(trained_tokenizers.PAPER), 100, BPE
+        trained_tokenizers.trained_merges(
+            trained_tokenizers.shipped_text(trained_tokenizers.PAPER), 100, BPE
         ).rules
     )
     assert count < 100
@@ -96,8 +96,8 @@ def test_what_was_chosen_follows_to_the_tokens() -> None:
     at.query_params["beside"] = f"Learnt here: {BPE}"
     at.switch_page("../../pages/input/tokens.py").run()
     assert f"from “{trained_tokenizers.PAPER}”, at most 20 rules" in said(at)
-    made = trained_tokenizers.tokenizer(
-        trained_tokenizers.shipped(trained_tokenizers.PAPER), BPE, 20
+    made = trained_tokenizers.trained_tokenizer(
+        trained_tokenizers.shipped_text(trained_tokenizers.PAPER), BPE, 20
     )
     text = str(at.text_input(key="text").value)
     assert f"{BPE} · {len(made.encode(text))} tokens of {made.vocab_size}" in said(at)
@@ -166,8 +166,10 @@ def test_words_that_are_refused_are_refused_on_both_pages() -> None:
 
 def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:
     at = page(learn_how=UNIGRAM, learn_from=trained_tokenizers.PAPER, learn_rules="20")
-    text = trained_tokenizers.shipped(trained_tokenizers.PAPER)
-    scores = trained_tokenizers.pieces(text, trained_tokenizers.sizes(text, 20)[0]).scores.values()
+    text = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)
+    scores = trained_tokenizers.unigram_pieces(
+        text, trained_tokenizers.unigram_sizes(text, 20)[0]
+    ).scores.values()
     assert f"e^score sums to {sum(map(math.exp, scores)):.3g} over" in said(at)
 
 
@@ -187,7 +189,7 @@ def test_a_tokenizer_beside_that_becomes_the_chosen_one_is_said() -> None:
 
 
 def test_more_tokenizers_than_fit_beside_are_said() -> None:
-    names = [f"Learnt here: {way}" for way in tokenizer_source.WAYS]
+    names = [f"Learnt here: {way}" for way in tokenizer_source.ALGORITHMS]
     names += ["translation", "reviews", "reverse"]
     assert "left out" not in said(tokens_page(model="letters", beside=names))
     more = [*names, "one", "two"]
@@ -198,17 +200,21 @@ def test_more_tokenizers_than_fit_beside_are_said() -> None:
 
 def test_the_pasted_lines_give_what_is_on_screen() -> None:
     own = "low low lower lowest slow slower"
-    paper = trained_tokenizers.shipped(trained_tokenizers.PAPER)
+    paper = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)
     for way, name, text in [(BPE, trained_tokenizers.PAPER, paper), (WORDPIECE, "own", own)]:
-        _, printed = run(lines.learning(name, text, way, 20, 1)())
-        found = trained_tokenizers.rules(text, 20, way)
+        _, printed = run(lines.tokenizer_training_code(name, text, way, 20, 1)())
+        found = trained_tokenizers.trained_merges(text, 20, way)
         first = found.after(1).pairs[0]
         names = found.tokens[first.left], found.tokens[first.right]
         assert printed[0] == f"{names[0]} {names[1]} {first.count}"
         assert printed[-1] == str(found.after(1).tokens)
 
-    _, printed = run(lines.learning(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1)())
-    pieces = trained_tokenizers.pieces(paper, trained_tokenizers.sizes(paper, 20)[1]).pieces[1:13]
+    _, printed = run(
+        lines.tokenizer_training_code(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1)()
+    )
+    pieces = trained_tokenizers.unigram_pieces(
+        paper, trained_tokenizers.unigram_sizes(paper, 20)[1]
+    ).pieces[1:13]
     scores = [score for _, score in ast.literal_eval("\n".join(printed))]
     same = [score for _, score in pieces]  # of equal pieces any may be the first
     assert scores == pytest.approx(same, abs=1e-3)

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from explorer.text.limits import TextError
-from explorer.text.published.engine import Engine
 from explorer.text.published.forms import open_engine
+from explorer.text.published.wire import Engine
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
 """Memory beside what this process has before it reads: a constant, more for each byte, an end."""

@@ -9,10 +9,22 @@ from typing import Any
 from sentencepiece import SentencePieceProcessor
 
 from explorer.text.limits import TextError
-from explorer.text.published.child_files import Files, object_of
-from explorer.text.published.engine import Special, special_of
-from explorer.text.published.languages import MBART, MBART_50
-from explorer.text.published.roles import Roles, added_of
+from explorer.text.published.roles import Roles, added_entries
+from explorer.text.published.tokenizer_files import Files, json_object
+from explorer.text.published.wire import SpecialTokens, special_tokens
+
+MBART = tuple(
+    "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT "
+    "lv_LV my_MM ne_NP nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN".split()
+)
+MBART_50 = (
+    *MBART,
+    *(
+        "af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN pl_PL ps_AF "
+        "pt_XX sv_SE sw_KE ta_IN te_IN th_TH tl_XX uk_UA ur_PK xh_ZA gl_ES sl_SI".split()
+    ),
+)
+"""The languages of mBART, in the order of their token IDs."""
 
 Around = tuple[int | str, ...]
 FAIRSEQ = {
@@ -36,7 +48,7 @@ class Numbering:
     """
 
     processor: SentencePieceProcessor
-    special: Special = field(default_factory=lambda: Special({}, {}))
+    special: SpecialTokens = field(default_factory=lambda: SpecialTokens({}, {}))
     unknown: int = 0
     size: int = 0
     single: Around = ("$A",)
@@ -95,7 +107,7 @@ def numbering_of(
         named = way[:40] or "this family"
         raise TextError(f"a sentencepiece model as {named} reads it is not known here.")
     numbering = makers[way](processor, way, settings, roles)
-    added = list(added_of(settings, object_of(files, "added_tokens.json")))
+    added = list(added_entries(settings, json_object(files, "added_tokens.json")))
     beyond = [text for number, text, special in added if number >= numbering.size and not special]
     if beyond:
         raise TextError(
@@ -106,7 +118,7 @@ def numbering_of(
     for number, text, special in added:
         if special and number < LARGEST_NUMBER and number not in texts:
             texts[number] = text
-    numbering.special = Special(numbering.special.roles, texts)
+    numbering.special = SpecialTokens(numbering.special.roles, texts)
     numbering.size = max([numbering.size - 1, *texts]) + 1
     return numbering
 
@@ -115,7 +127,7 @@ def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Nu
     """Numbers from vocab.json; what is not in it is unknown. `</s>` ends a text."""
     listed = _listed(files, "vocab.json")
     written = _listed(files, "target_vocab.json") if "target_vocab.json" in files else listed
-    special = special_of(roles, listed, {})
+    special = special_tokens(roles, listed, {})
     end, unknown = special.roles.get("eos"), special.roles.get("unk")
     if end is None or unknown is None:
         raise TextError("vocab.json has no </s> or no <unk>.")
@@ -132,7 +144,7 @@ def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Nu
 
 
 def _listed(files: Files, name: str) -> dict[str, int]:
-    listed = object_of(files, name)
+    listed = json_object(files, name)
     for number in listed.values():
         if type(number) is not int or not 0 <= number < LARGEST_NUMBER:
             raise TextError(f"a token of {name} has no usable number.")
@@ -151,7 +163,7 @@ def _fairseq(
     numbers |= {text: number for number, text in enumerate(front)}
     numbers |= {code: beyond + place for place, code in enumerate(codes)}
     numbers["<mask>"] = beyond + len(codes)
-    special = special_of(roles, numbers, {number: text for text, number in numbers.items()})
+    special = special_tokens(roles, numbers, {number: text for text, number in numbers.items()})
     start, end = numbers["<s>"], numbers["</s>"]
     single: Around = (start, "$A", end)
     pair: Around = (start, "$A", end, end, "$B", end)
@@ -177,7 +189,7 @@ def _t5(
         raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
     places = {pieces + extra - 1 - place: f"<extra_id_{place}>" for place in range(extra)}
     numbers = _controls(processor, roles)
-    special = special_of(
+    special = special_tokens(
         roles, numbers, {number: text for text, number in numbers.items()} | places
     )
     end = special.roles.get("eos")
@@ -198,7 +210,7 @@ def _llama(
 ) -> Numbering:
     """The model's own numbers; its start before each text unless the settings say otherwise."""
     numbers = _controls(processor, roles)
-    special = special_of(roles, numbers, {number: text for text, number in numbers.items()})
+    special = special_tokens(roles, numbers, {number: text for text, number in numbers.items()})
     around: list[Around] = []
     for role, otherwise in (("bos", True), ("eos", False)):
         asked = settings.get(f"add_{role}_token")

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.limits import TextError, checked
-from explorer.text.published.keep import KEEP
-from explorer.text.published.process import Fault
-from explorer.text.published.tokenizer_files import Source, find
-from explorer.text.published.wire_of_steps import received
-from explorer.text.step import Step
-from explorer.text.token import Token
+from explorer.text.published.process import CHILDREN, ChildError
+from explorer.text.published.tokenizer_files import TokenizerFiles, find_tokenizer
+from explorer.text.published.wire import from_wire
+from explorer.text.token import Step, Token
 
 READING_SECONDS = 0.9
 LABELS_KEPT = 100_000
@@ -21,7 +19,7 @@ LARGEST_NUMBER = 10_000_000
 
 def open_published(folder: Path, family: str) -> PublishedTokenizer:
     """The tokenizer of the folder of a model of this family; TextError says why not."""
-    return PublishedTokenizer(find(Path(folder), family))
+    return PublishedTokenizer(find_tokenizer(Path(folder), family))
 
 
 class PublishedTokenizer:
@@ -30,12 +28,12 @@ class PublishedTokenizer:
     Safe for threads. `form` names the files it comes from.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TokenizerFiles) -> None:
         self._source = source
         try:
-            with KEEP.child(source) as child:
+            with CHILDREN.child(source) as child:
                 facts: dict[str, Any] = child.facts
-        except Fault as error:
+        except ChildError as error:
             way_out = "" if ";" in str(error) else "; fetch its files anew"
             raise TextError(f"The tokenizer cannot be opened: {error}{way_out}.") from None
         self.form = " + ".join(source.form)
@@ -78,7 +76,7 @@ class PublishedTokenizer:
         """Every step from the typed text to `encode`; the last text's are kept to walk in."""
         kept, found = self._stepped
         if kept != text or not found:
-            found = received(self._ask({"do": "steps", "text": checked(text)}))
+            found = from_wire(self._ask({"do": "steps", "text": checked(text)}))
             self._stepped = (text, found)
         return found
 
@@ -112,9 +110,9 @@ class PublishedTokenizer:
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            with KEEP.child(self._source) as child:
+            with CHILDREN.child(self._source) as child:
                 answer: dict[str, Any] = child.ask(request, READING_SECONDS)
-        except Fault as error:
+        except ChildError as error:
             way_out = "" if ";" in str(error) else "; try another one"
             raise TextError(f"The tokenizer cannot read this text: {error}{way_out}.") from None
         return answer

@@ -17,13 +17,12 @@ from tokenizers import models
 from explorer.text.labels import readable
 from explorer.text.limits import TextError
 from explorer.text.merging import Merge, Ranks, Unit, merges
-from explorer.text.published.engine import short
-from explorer.text.published.wire_of_steps import TOO_MANY, Collected, Row, rows_of
-from explorer.text.step import TYPED
+from explorer.text.published.wire import TOO_MANY, Row, StepCollector, rows_of, short_label
+from explorer.text.token import TYPED
 
 MOST_RULES = 300_000
 MOST_UNITS = 1_500
-"""Characters or bytes that are merged one by one: the work grows with their square."""
+"""Characters or bytes of a stranger's text: merging them costs their square."""
 
 OWN = "The library's own tokens."
 UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
@@ -55,16 +54,17 @@ class LibrarySteps:
         kind: str,
         rules: Sequence[Any] | None,
         renamed: Iterable[str],
+        most_units: int = MOST_UNITS,
     ) -> None:
         self._engine, self._library, self._kind = engine, library, kind
         self._rules = [] if rules is None or len(rules) > MOST_RULES else rules
-        self._renamed = frozenset(renamed)
+        self._renamed, self._most_units = frozenset(renamed), most_units
         added = library.get_added_tokens_decoder()
         self._added = {number: token.content for number, token in added.items()}
 
     def of(self, text: str) -> dict[str, Any]:
         """Every step from the typed text to what the model reads, for the wire."""
-        found = Collected(text)
+        found = StepCollector(text)
         found.add(TYPED, [(readable(text), 0, len(text), None, False)])
         plain = self._library.encode(text, add_special_tokens=False)
         words = self._words(text)
@@ -72,11 +72,13 @@ class LibrarySteps:
             normal = self._library.normalizer.normalize_str(text)
             if normal != text:
                 row = (self._engine.written(normal), 0, len(text), None, False)
-                found.add("Normalise it: every text is written in one way.", [row], [0])
+                what = "Lowercase" if normal == text.lower() else "Normalise"
+                found.add(f"{what} the text.", [row], [0])
         if len(words) > 1:
             unit = "characters" if self._kind == "characters" else "words"
+            spaces = ", each with the space before it" if self._kind == "bytes" else ""
             found.add(
-                f"Split into {unit}; no token reaches over two of them.",
+                f"Split into {unit}{spaces}; no token spans two of them.",
                 [self._whole(word) for word in words],
             )
         model = self._library.model
@@ -84,11 +86,13 @@ class LibrarySteps:
         if isinstance(model, models.BPE):
             self._merge(found, text, words, self._tokens(plain), spoken)
         elif isinstance(model, models.WordPiece):
-            self._longest_first(found, words, plain.word_ids, spoken)
+            self._longest_first(found, text, words, plain.word_ids, spoken)
         elif isinstance(model, models.Unigram):
-            found.tokens("Cut each word in the likeliest way.", spoken)
+            found.tokens("Segment each word in the likeliest way.", spoken)
         else:
-            found.tokens("Look each one up in the vocabulary.", spoken)
+            unknown = spoken["ids"].count(model.token_to_id(model.unk_token))
+            note = f" {unknown} of {len(spoken['ids'])} are not in it: {model.unk_token}."
+            found.tokens(f"Look each one up in the vocabulary.{note if unknown else ''}", spoken)
         return found.answer(self._engine.encode(text, None))
 
     def _words(self, text: str) -> Words:
@@ -133,14 +137,14 @@ class LibrarySteps:
 
     def _merge(
         self,
-        found: Collected,
+        found: StepCollector,
         text: str,
         words: Words,
         tokens: list[str],
         spoken: dict[str, Any],
     ) -> None:
         units = self._units(text, self._without_rules(words))
-        if sum(map(len, units)) > MOST_UNITS:
+        if sum(map(len, units)) > self._most_units:
             raise TextError(TOO_MANY)
         taken: list[Merge] = list(merges(units, self._ranks(units)))
         end = taken[-1].words if taken else units
@@ -155,8 +159,8 @@ class LibrarySteps:
 
         found.units(self._beginning(), units, shown)
         for merge in taken:
-            left, right = (short(self._engine.written(token)) for token in merge.pair)
-            action = f"Merge {left} and {right} (rule {merge.rank + 1:,})."
+            left, right = (short_label(self._engine.written(token)) for token in merge.pair)
+            action = f"Merge {left} and {right} (merge {merge.rank + 1:,})."
             found.units(action, merge.words, shown, merge.made, merge.rank)
 
     def _beginning(self) -> str:
@@ -166,9 +170,9 @@ class LibrarySteps:
         else:
             action = "Write each word as its characters"
             if model.byte_fallback:
-                action += ", one that the vocabulary has not as its bytes"
+                action += ", or as bytes if it is not in the vocabulary"
         if model.ignore_merges:
-            action += "; a word that the vocabulary has whole is taken as it is"
+            action += "; a word in the vocabulary stays whole"
         return f"{action}."
 
     def _without_rules(self, words: Words) -> models.BPE:
@@ -215,49 +219,60 @@ class LibrarySteps:
 
     def _longest_first(
         self,
-        found: Collected,
+        found: StepCollector,
+        text: str,
         words: Words,
         word_of: Sequence[int | None],
         spoken: dict[str, Any],
     ) -> None:
-        """WordPiece: first what is whole in the vocabulary, then every other word."""
+        """WordPiece: first the words of the vocabulary, then every other word, piece by piece."""
         made = groupby(zip(word_of, rows_of(spoken), strict=True), key=lambda token: token[0])
         cut = [[row for _, row in rows] for _, rows in made]
         if len(cut) != len(words):
             found.tokens(OWN, spoken)
             return
-        waiting = [[self._whole(word)] for word in words]
         model: Any = self._library.model
         unknown = model.token_to_id(model.unk_token)
         typed = ["".join(unit.token for unit in word) for word in words]
-        later = [
-            place
-            for place, rows in enumerate(cut)
-            if len(rows) > 1 or (rows[0][3] == unknown and typed[place] != model.unk_token)
-        ]
+        shown = [[self._whole(word)] for word in words]
+        later = list[int]()
+        for place, rows in enumerate(cut):
+            if len(rows) > 1 or (rows[0][3] == unknown and typed[place] != model.unk_token):
+                later.append(place)
+            else:
+                shown[place] = rows
         whole = [place for place in range(len(cut)) if place not in set(later)]
-        for place in whole:
-            waiting[place] = cut[place]
         if whole:
-            action = "Take every word that the vocabulary has whole."
-            found.add(action, [row for rows in waiting for row in rows], whole)
+            action = "Take every word that is in the vocabulary."
+            found.add(action, [row for rows in shown for row in rows], whole)
         for place in later:
-            action = self._said(words[place], waiting[place][0][0], cut[place])
-            waiting[place] = cut[place]
-            first = sum(map(len, waiting[:place]))
-            changed = range(first, first + len(cut[place]))
-            found.add(action, [row for rows in waiting for row in rows], changed)
+            first = sum(map(len, shown[:place]))
+            for taken, row in enumerate(cut[place], 1):
+                before, rest = shown[place][-1], self._rest(text, words[place], row)
+                is_last = taken == len(cut[place])
+                shown[place] = [*cut[place][:taken], *([] if is_last else [rest])]
+                if row[3] == unknown and is_last and taken == 1:
+                    action = self._why_unknown(words[place], before[0], row[0])
+                else:
+                    action = f"The longest piece that “{short_label(before[0])}” begins with: "
+                    action += row[0] if is_last else f"{row[0]}, then {short_label(rest[0])}"
+                    action += "."
+                at = first + taken - 1
+                found.add(action, [row for rows in shown for row in rows], [at])
 
-    def _said(self, word: list[Unit], label: str, rows: list[Row]) -> str:
+    def _rest(self, text: str, word: list[Unit], row: Row) -> Row:
+        """What is left of a word after this piece."""
         model: Any = self._library.model
-        if len(rows) > 1:
-            parts = ", then ".join(f"“{row[0]}”" for row in rows)
-            return (
-                short(f"“{short(label)}” is taken as {parts}")
-                + ": each time the longest piece that the vocabulary has."
-            )
-        if len(word) > model.max_input_chars_per_word:
-            reason = f"has more than {model.max_input_chars_per_word:,} characters"
-        else:
-            reason = "cannot be written in pieces of the vocabulary"
-        return f"“{short(label)}” {reason}, so it becomes {rows[0][0]}."
+        _, _, end, _, _ = self._whole(word)
+        left = self._engine.written(text[row[2] : end])
+        return model.continuing_subword_prefix + left, row[2], end, None, False
+
+    def _why_unknown(self, word: list[Unit], label: str, unknown: str) -> str:
+        model: Any = self._library.model
+        most = model.max_input_chars_per_word
+        reason = (
+            f"has more than {most:,} characters"
+            if len(word) > most
+            else "cannot be made of pieces of the vocabulary"
+        )
+        return f"“{short_label(label)}” {reason}, so it becomes {unknown}."

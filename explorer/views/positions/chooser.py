@@ -25,7 +25,7 @@ VIEWS: dict[str, Callable[[Opened, str], Lines]] = {
 }
 
 
-def show() -> tuple[str, Lines]:
+def draw_positions() -> tuple[str, Lines]:
     """The whole screen; returns the scheme that is chosen, and the lines of what is shown."""
     opened = page_context().opened
     own = opened.config.positions

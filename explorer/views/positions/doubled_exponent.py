@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.position_experiments import DOCUMENT, Measured, right_and_doubled
+from explorer.analysis.position_experiments import DOCUMENT, MeasuredTable, right_and_doubled
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.entries import Opened
@@ -56,7 +56,7 @@ def mistake(opened: Opened, name: str) -> Callable[[], str] | None:
     return lambda: snippets.doubled(width, PLACES, OFFSET)
 
 
-def lines(found: Measured) -> list[tuple[str, str]]:
+def lines(found: MeasuredTable) -> list[tuple[str, str]]:
     """The numbers that give it away."""
     first = "  ".join(f"{value:.4f}".replace("-", "−") for value in found.first)
     return [

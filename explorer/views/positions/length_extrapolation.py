@@ -7,7 +7,12 @@ from collections.abc import Callable
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.position_experiments import MOST_TOKENS, Longer, can_have, longer
+from explorer.analysis.position_experiments import (
+    MAX_EXTRAPOLATED,
+    Extrapolated,
+    can_run,
+    extrapolate,
+)
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.messages import say
@@ -36,7 +41,7 @@ BEYOND = {
 def length(opened: Opened, name: str) -> Callable[[], str] | None:
     """The chosen head and the loss of a decoder, before and beyond what was trained; the lines."""
     trained = opened.config.max_len
-    if not can_have(opened.model, name):
+    if not can_run(opened.model, name):
         missing(name, CANNOT)
         return None
     if name == "learned":
@@ -46,18 +51,20 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
         )
         return None
     st.caption(BEYOND[name])
-    if trained * 1.25 > MOST_TOKENS:
-        say(f"This model reads {trained:,} tokens; more than {MOST_TOKENS:,} are not passed here.")
+    if trained * 1.25 > MAX_EXTRAPOLATED:
+        say(
+            f"This model reads {trained:,} tokens; more than {MAX_EXTRAPOLATED:,} are not passed here."
+        )
         return None
     count = _count(trained)
-    if not can_have(opened.model, name, count):
+    if not can_run(opened.model, name, count):
         missing(name, CANNOT)
         return None
     forward, at = page_context().forward, page_context().choice
     found = kept(
         opened,
         ("longer", forward.text, forward.pair, count, name, at.part, at.layer, at.head),
-        lambda: longer(opened, forward, count, name, at.part, at.layer, at.head),
+        lambda: extrapolate(opened, forward, count, name, at.part, at.layer, at.head),
         lambda made: made.looks_at.nbytes,
     )
     if found.part != at.part:
@@ -73,18 +80,18 @@ def length(opened: Opened, name: str) -> Callable[[], str] | None:
 
 def _count(trained: int) -> int:
     """How many tokens are passed; lengths that are too many are not offered, and said to be."""
-    fitting = [name for name, factor in FACTORS.items() if trained * factor <= MOST_TOKENS]
+    fitting = [name for name, factor in FACTORS.items() if trained * factor <= MAX_EXTRAPOLATED]
     factor = FACTORS[one_of("Length", "times", fitting, fitting[-1])]
     if others := [name for name in FACTORS if name not in fitting]:
         are = "are" if len(others) > 1 else "is"
         st.caption(
-            f"More than {MOST_TOKENS:,} tokens are not passed here, so {' and '.join(others)} "
+            f"More than {MAX_EXTRAPOLATED:,} tokens are not passed here, so {' and '.join(others)} "
             f"{are} not offered."
         )
     return int(trained * factor)
 
 
-def _show(found: Longer, name: str, own: str, where: str) -> None:
+def _show(found: Extrapolated, name: str, own: str, where: str) -> None:
     whose = "" if name == own else " These are not the positions that it was trained with."
     st.text(
         f"Your sentence again and again, {found.length:,} tokens in one pass; the model is made "
@@ -106,7 +113,7 @@ def _show(found: Longer, name: str, own: str, where: str) -> None:
         st.caption(_halves(found, found.nats, "nats", "−ln of the chance of the next token"))
 
 
-def _halves(found: Longer, values: Tensor, unit: str, what: str) -> str:
+def _halves(found: Extrapolated, values: Tensor, unit: str, what: str) -> str:
     inside, beyond = found.halves(values)
     return (
         f"On average {three(inside)} {unit} up to position {found.trained - 1}, {three(beyond)} "

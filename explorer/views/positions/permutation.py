@@ -9,12 +9,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.analysis.position_experiments import (
-    Moved,
-    backwards,
-    can_have,
-    longest,
-    moved,
-    swapped,
+    Permuted,
+    can_run,
+    longest_text,
+    permuted,
+    reversed_order,
+    swapped_order,
 )
 from explorer.analysis.position_schemes import SCHEMES
 from explorer.app.context import TEXT_LIMIT, page_context
@@ -47,7 +47,7 @@ WRITES = (
 def order(opened: Opened, name: str) -> Callable[[], str] | None:
     """The text passed twice in this scheme, what became of every token, and the lines of it."""
     forward = page_context().forward
-    if not can_have(opened.model, name, longest(forward)):
+    if not can_run(opened.model, name, longest_text(forward)):
         missing(name, CANNOT)
         return None
     wanted = _order(forward)
@@ -56,7 +56,7 @@ def order(opened: Opened, name: str) -> Callable[[], str] | None:
     found = kept(
         opened,
         ("moved", forward.text, forward.pair, tuple(wanted), name),
-        lambda: moved(opened, forward, wanted, name),
+        lambda: permuted(opened, forward, wanted, name),
         lambda made: made.before.bytes + made.after.bytes,
     )
     chips([forward.tokens[place] for place in wanted], key="new_order")
@@ -73,7 +73,7 @@ def _order(forward: ForwardPass) -> list[int] | None:
     """The former place of the token at every place; None where what was typed is no order."""
     how = one_of("Order", "order_of", (BACKWARDS, SWAP, OWN))
     if how == BACKWARDS:
-        return backwards(forward)
+        return reversed_order(forward)
     last = len(forward.tokens) - 1
     if how == SWAP:
         places = widgets.side_by_side(1, 1, 2)
@@ -82,7 +82,7 @@ def _order(forward: ForwardPass) -> list[int] | None:
             first = token("One token", "swap_one", forward.tokens, typed[0])
         with places[1]:
             second = token("The other", "swap_other", forward.tokens, typed[-1])
-        return swapped(forward, first, second)
+        return swapped_order(forward, first, second)
     as_they_stand = " ".join(map(str, range(last + 1)))
     usual = as_they_stand if len(as_they_stand) <= TEXT_LIMIT else ""
     follow("places", usual)
@@ -103,7 +103,7 @@ def _order(forward: ForwardPass) -> list[int] | None:
     return None
 
 
-def _verdict(found: Moved) -> str:
+def _verdict(found: Permuted) -> str:
     if found.order == tuple(sorted(found.order)):
         return "The tokens stand where they stood, so nothing changes."
     if math.isnan(found.largest):
@@ -118,7 +118,7 @@ def _share(part: float) -> str:
     return three(part) if math.isnan(part) else f"{three(100 * part)} %"
 
 
-def _why(found: Moved, name: str, own: str) -> str:
+def _why(found: Permuted, name: str, own: str) -> str:
     """Where the order gets in."""
     told = name != "none"
     causal = found.stack == "decoder"
@@ -137,7 +137,7 @@ def _why(found: Moved, name: str, own: str) -> str:
     return f"{scheme} The order gets in by {' and '.join(ways)}."
 
 
-def _maps(found: Moved) -> None:
+def _maps(found: Permuted) -> None:
     """The chosen head before, after with every token put back, and the difference."""
     at = page_context().choice
     before = found.before.weights(at.part, at.layer, at.head)
@@ -173,7 +173,7 @@ def _maps(found: Moved) -> None:
             )
 
 
-def _table(found: Moved) -> None:
+def _table(found: Permuted) -> None:
     """Every token: where it stood, where it stands, and how much its last vector changed."""
     left, right = widgets.side_by_side(1, 1)
     tokens = found.before.tokens

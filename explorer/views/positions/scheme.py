@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.position_schemes import Scheme, scheme
+from explorer.analysis.position_schemes import PositionScheme, position_scheme
 from explorer.app.context import page_context
 from explorer.app.controls import number, one_of
 from explorer.catalog.entries import Opened
@@ -31,7 +31,7 @@ def pictures(opened: Opened, name: str) -> Callable[[], str] | None:
     at = page_context().choice
     count = min(SHOWN, opened.config.max_len) if name == "learned" else SHOWN
     width = _width(opened) if name == "sinusoidal" else opened.config.d_model
-    shown = scheme(name, opened.model, count, at.head, at.part.split(".")[0], width)
+    shown = position_scheme(name, opened.model, count, at.head, at.part.split(".")[0], width)
     if shown is None:
         missing(name, NO_TABLE)
         return None
@@ -66,7 +66,7 @@ def _width(opened: Opened) -> int:
     return width
 
 
-def _by_distance(shown: Scheme, head: int) -> None:
+def _by_distance(shown: PositionScheme, head: int) -> None:
     left, right = widgets.side_by_side(1, 1)
     of_heads = shown.unit == "bias"
     with left:
@@ -84,7 +84,7 @@ def _by_distance(shown: Scheme, head: int) -> None:
         )
 
 
-def _added(shown: Scheme, table: Tensor, count: int) -> None:
+def _added(shown: PositionScheme, table: Tensor, count: int) -> None:
     left, right = widgets.side_by_side(1, 1)
     with left:
         _places("dimension", shown.title, "value", "positions_table", table)
@@ -101,7 +101,7 @@ def _added(shown: Scheme, table: Tensor, count: int) -> None:
     _hands(shown, count)
 
 
-def _hands(shown: Scheme, count: int) -> None:
+def _hands(shown: PositionScheme, count: int) -> None:
     """Some of the pairs as hands of a clock, fast ones first."""
     with st.container(width=widgets.WIDEST):
         place = number("Position", "place", count - 1, min(3, count - 1))

@@ -15,12 +15,12 @@ from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.limits import checked
 from explorer.text.unigram import UNIGRAM
 
-WAYS = (BPE, WORDPIECE, UNIGRAM)
+ALGORITHMS = (BPE, WORDPIECE, UNIGRAM)
 OWN, FILE = "Words of your own", "A file of your own"
 RULES = ("20", "50", "100", "200", "500", "1000")
 FIRST_RULES = "100"
-CHOICES = {"learn_from": trained_tokenizers.SHIPPED[0], "learn_rules": FIRST_RULES, "learn_own": ""}
-MOST_BYTES = 4 * trained_tokenizers.MOST_CHARACTERS
+CHOICES = {"learn_from": trained_tokenizers.TEXTS[0], "learn_rules": FIRST_RULES, "learn_own": ""}
+MOST_BYTES = 4 * trained_tokenizers.MAX_TRAINING_TEXT
 """No longer file of UTF-8 can fit; it is refused unread."""
 
 KEPT = "_learn_file"
@@ -37,7 +37,7 @@ class Brought:
     text: str
 
 
-def chosen() -> tuple[str, int]:
+def chosen_training() -> tuple[str, int]:
     """The same text and number for a page that does not draw these choices; in its address too."""
     found = {key: _standing(key, first) for key, first in CHOICES.items()}
     most = found["learn_rules"] if found["learn_rules"] in RULES else FIRST_RULES
@@ -46,17 +46,17 @@ def chosen() -> tuple[str, int]:
         return _kept(), int(most)
     if name == OWN:
         return _fits(found["learn_own"]), int(most)
-    return trained_tokenizers.shipped(
-        name if name in trained_tokenizers.SHIPPED else trained_tokenizers.SHIPPED[0]
+    return trained_tokenizers.shipped_text(
+        name if name in trained_tokenizers.TEXTS else trained_tokenizers.TEXTS[0]
     ), int(most)
 
 
-def summary() -> str:
+def training_summary() -> str:
     """What stands behind `chosen`, in one sentence."""
     name, most = (_standing(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
-    is_known = name in (*trained_tokenizers.SHIPPED, OWN, FILE)
+    is_known = name in (*trained_tokenizers.TEXTS, OWN, FILE)
     return (
-        f"Learnt here: from “{name if is_known else trained_tokenizers.SHIPPED[0]}”, at most "
+        f"Learnt here: from “{name if is_known else trained_tokenizers.TEXTS[0]}”, at most "
         f"{most if most in RULES else FIRST_RULES} rules. No tokens are added at the ends; what "
         "cannot be read is one unknown token."
     )
@@ -69,24 +69,24 @@ def _standing(key: str, first: str) -> str:
     return found
 
 
-def source() -> str:
+def choose_text() -> str:
     """The text that is learnt from; TextError says why it cannot be."""
-    chosen = one_of(
-        "Learn from", "learn_from", (*trained_tokenizers.SHIPPED, OWN, FILE), **KEPT_HERE
+    chosen_training = one_of(
+        "Learn from", "learn_from", (*trained_tokenizers.TEXTS, OWN, FILE), **KEPT_HERE
     )
-    if chosen == OWN:
+    if chosen_training == OWN:
         return _own()
-    if chosen == FILE:
+    if chosen_training == FILE:
         return _file()
-    return trained_tokenizers.shipped(chosen)
+    return trained_tokenizers.shipped_text(chosen_training)
 
 
-def most_rules() -> int:
+def choose_merges() -> int:
     return int(one_of("Learn at most", "learn_rules", RULES, FIRST_RULES, **KEPT_HERE))
 
 
-def way() -> str:
-    return one_of("How", "learn_how", WAYS, **KEPT_HERE)
+def choose_algorithm() -> str:
+    return one_of("How", "learn_how", ALGORITHMS, **KEPT_HERE)
 
 
 def _own() -> str:
@@ -113,7 +113,7 @@ def _fits(words: str) -> str:
 def _file() -> str:
     """The text of a file; it is too long for the address, so a link does not hold it."""
     st.caption(
-        f"A plain text of at most {trained_tokenizers.MOST_CHARACTERS:,} characters. "
+        f"A plain text of at most {trained_tokenizers.MAX_TRAINING_TEXT:,} characters. "
         "A link does not hold it: who opens it brings the file again."
     )
     brought = st.file_uploader("A text file", key="learn_file", on_change=_forget)
@@ -125,7 +125,7 @@ def _file() -> str:
         if brought.size > MOST_BYTES:
             raise TextError(
                 f"The file has {brought.size:,} bytes; at most "
-                f"{trained_tokenizers.MOST_CHARACTERS:,} characters fit, so bring a part of it."
+                f"{trained_tokenizers.MAX_TRAINING_TEXT:,} characters fit, so bring a part of it."
             )
         st.session_state[KEPT] = Brought(brought.file_id, _read(brought.getvalue()))
     return _kept()
@@ -133,7 +133,7 @@ def _file() -> str:
 
 def _read(content: bytes) -> str:
     try:
-        return checked(content.decode("utf-8-sig"), trained_tokenizers.MOST_CHARACTERS)
+        return checked(content.decode("utf-8-sig"), trained_tokenizers.MAX_TRAINING_TEXT)
     except UnicodeDecodeError:
         raise TextError(
             "The file is not text in UTF-8; save it as plain text in UTF-8 and bring it again."

@@ -10,10 +10,16 @@ from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
-from explorer.text import TextError
-from explorer.text.bpe_training import BPE, WORDPIECE, Counted, Learnt, Pair
-from explorer.text.counting import beginning
-from explorer.text.own_tokenizers import after, encoding, label_of
+from explorer.text import TextError, steps
+from explorer.text.bpe_training import (
+    BPE,
+    WORDPIECE,
+    CountedPair,
+    MergeTraining,
+    PairCounts,
+    beginning,
+)
+from explorer.text.plain_tokenizer import token_label, tokenizer_after
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
 
@@ -33,10 +39,10 @@ class Shown:
     special: bool = False
 
 
-def show(text: str, most: int, way: str) -> int:
+def draw_merges(text: str, most: int, way: str) -> int:
     """One step of byte-pair encoding or WordPiece: what was merged, and what will be."""
     with st.spinner(BUSY):
-        found = trained_tokenizers.rules(text, most, way)
+        found = trained_tokenizers.trained_merges(text, most, way)
         found.keep_states()
     names = [f"{step:,} of {len(found.rules):,}" for step in range(len(found.rules) + 1)]
     step = stepper("Rules", "learn_step", names, 0, arrows=True)
@@ -60,7 +66,7 @@ def show(text: str, most: int, way: str) -> int:
     return step
 
 
-def _said(found: Learnt, counted: Counted, step: int) -> list[str]:
+def _said(found: MergeTraining, counted: PairCounts, step: int) -> list[str]:
     said = []
     if step:
         left, right, new = (_name(found, number) for number in found.rules[step - 1])
@@ -78,7 +84,7 @@ def _said(found: Learnt, counted: Counted, step: int) -> list[str]:
     return [*said, *_next(found, counted)]
 
 
-def _next(found: Learnt, counted: Counted) -> list[str]:
+def _next(found: MergeTraining, counted: PairCounts) -> list[str]:
     first = counted.pairs[0]
     left, right = _name(found, first.left), _name(found, first.right)
     begun = f"Next, {left} and {right} are merged: they stand together {_times(first.count)}"
@@ -107,7 +113,7 @@ def _others(count: int) -> str:
     return "does one other pair" if count == 1 else f"do {count:,} other pairs"
 
 
-def _textbook(found: Learnt, first: Pair, best: Pair) -> str:
+def _textbook(found: MergeTraining, first: CountedPair, best: CountedPair) -> str:
     same = (first.left, first.right) == (best.left, best.right)
     pair = f"{_name(found, best.left)} and {_name(found, best.right)}"
     would = "the same pair" if same else f"{pair}, found together {_times(best.count)}"
@@ -118,7 +124,7 @@ def _textbook(found: Learnt, first: Pair, best: Pair) -> str:
     )
 
 
-def _pairs(found: Learnt, counted: Counted) -> None:
+def _pairs(found: MergeTraining, counted: PairCounts) -> None:
     rows = counted.pairs
     table = {
         "first": [_name(found, pair.left) for pair in rows],
@@ -131,7 +137,7 @@ def _pairs(found: Learnt, counted: Counted) -> None:
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key="learn_pairs")
 
 
-def _vocabulary(found: Learnt, step: int) -> None:
+def _vocabulary(found: MergeTraining, step: int) -> None:
     done = list(enumerate(found.rules[:step], 1))[::-1]
     table = {
         "rule": [rule for rule, _ in done],
@@ -142,7 +148,7 @@ def _vocabulary(found: Learnt, step: int) -> None:
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key="learn_vocabulary")
 
 
-def _excerpt(found: Learnt, text: str, step: int) -> None:
+def _excerpt(found: MergeTraining, text: str, step: int) -> None:
     st.subheader("The text so far", anchor=False)
     begun = beginning(text, EXCERPT)
     ids = found.pieces(begun, step)
@@ -159,7 +165,7 @@ def _excerpt(found: Learnt, text: str, step: int) -> None:
     )
 
 
-def _sentence(found: Learnt, step: int) -> None:
+def _sentence(found: MergeTraining, step: int) -> None:
     """Reading is not learning: the rules so far, lowest first, on the reader's own sentence."""
     st.subheader("Your sentence by these rules", anchor=False)
     text = page_context().choice.text
@@ -167,7 +173,7 @@ def _sentence(found: Learnt, step: int) -> None:
         say("There is nothing to read yet: type a sentence.")
         return
     try:
-        taken = encoding(after(found, step), text)
+        taken = steps(tokenizer_after(found, step), text)
     except TextError as error:
         say(str(error))
         return
@@ -178,5 +184,5 @@ def _sentence(found: Learnt, step: int) -> None:
     chips(taken[at].pieces, key="learn_sentence", highlight=changed)
 
 
-def _name(found: Learnt, number: int) -> str:
-    return label_of(found.tokens[number], found.way)
+def _name(found: MergeTraining, number: int) -> str:
+    return token_label(found.tokens[number], found.way)

@@ -11,8 +11,14 @@ from explorer.app.messages import say
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import TextError
-from explorer.text.own_tokenizers import label_of, of_pieces
-from explorer.text.unigram import MOST_LEARNT, UNIGRAM, Cut, Unigram, cuts
+from explorer.text.plain_tokenizer import token_label, unigram_tokenizer
+from explorer.text.unigram import (
+    MAX_UNIGRAM_TEXT,
+    UNIGRAM,
+    Segmentation,
+    UnigramPieces,
+    segmentations,
+)
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
 
@@ -22,14 +28,14 @@ WORDS_SHOWN = 40
 UNREADABLE = "has an unknown character"
 
 
-def show(text: str, most: int) -> int:
+def draw_unigram(text: str, most: int) -> int:
     """One size of the vocabulary; a larger one lies before it."""
-    every = trained_tokenizers.sizes(text, most)
+    every = trained_tokenizers.unigram_sizes(text, most)
     names = [f"at most {size:,} pieces" for size in every]
     step = stepper("Size", "learn_size", names, 0, arrows=True)
     with st.spinner(BUSY):
-        found = trained_tokenizers.pieces(text, every[step])
-        larger = trained_tokenizers.pieces(text, every[step - 1]) if step else None
+        found = trained_tokenizers.unigram_pieces(text, every[step])
+        larger = trained_tokenizers.unigram_pieces(text, every[step - 1]) if step else None
     notes = [
         "The library begins with the parts that stand at least twice in the different words of the "
         "text and drops those that the text misses least. It shows only what is left, so each size "
@@ -39,8 +45,8 @@ def show(text: str, most: int) -> int:
         f"is left: e^score sums to {sum(map(math.exp, found.scores.values())):.3g} over these "
         "pieces.",
     ]
-    if len(text) > MOST_LEARNT:
-        notes.append(f"Learnt from the first {MOST_LEARNT:,} of {len(text):,} characters.")
+    if len(text) > MAX_UNIGRAM_TEXT:
+        notes.append(f"Learnt from the first {MAX_UNIGRAM_TEXT:,} of {len(text):,} characters.")
     widgets.notes(notes)
     kept, dropped = widgets.side_by_side(1, 1)
     with kept:
@@ -57,27 +63,27 @@ def show(text: str, most: int) -> int:
 
 def _pieces(pieces: list[tuple[str, float]] | tuple[tuple[str, float], ...], key: str) -> None:
     table = {
-        "piece": [label_of(piece, UNIGRAM) for piece, _ in pieces],
+        "piece": [token_label(piece, UNIGRAM) for piece, _ in pieces],
         "score": [f"{score:.3f}" for _, score in pieces],
         "e^score": [f"{math.exp(score):.3g}" for _, score in pieces],
     }
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key=key)
 
 
-def _sentence(found: Unigram) -> None:
+def _sentence(found: UnigramPieces) -> None:
     st.subheader("Your sentence by these pieces", anchor=False)
     text = page_context().choice.text
     if not text.strip():
         say("There is nothing to read yet: type a sentence.")
         return
     try:
-        tokens = of_pieces(found).encode(text)
+        tokens = unigram_tokenizer(found).encode(text)
     except TextError as error:
         say(str(error))
         return
     chips(tokens, key="learn_sentence", text=text)
     words = text.split()[:WORDS_SHOWN]
-    ways = {word: cuts(f"▁{word}", found.scores) for word in dict.fromkeys(words)}
+    ways = {word: segmentations(f"▁{word}", found.scores) for word in dict.fromkeys(words)}
     table = {
         "word": list(ways),
         "likeliest cut": [_cut(way[0]) if way else UNREADABLE for way in ways.values()],
@@ -92,8 +98,8 @@ def _sentence(found: Unigram) -> None:
     st.dataframe(table, hide_index=True, key="learn_cuts")
 
 
-def _cut(way: Cut) -> str:
+def _cut(way: Segmentation) -> str:
     return "  ".join(
-        f"{label_of(piece, UNIGRAM)} {score:.3f}"
+        f"{token_label(piece, UNIGRAM)} {score:.3f}"
         for piece, score in zip(way.pieces, way.scores, strict=True)
     )

@@ -17,7 +17,7 @@ from explorer.inference import trained_tokenizers
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.labels import cut
-from explorer.text.own_tokenizers import MadeHere
+from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.round_trip import lost
 from explorer.views.shared import tokenizer_source, widgets
 from models.loading.checkpoint import CheckpointError
@@ -25,7 +25,7 @@ from models.loading.checkpoint import CheckpointError
 HERE = "Learnt here: "
 MOST, MOST_BYTES = 6, 12
 LONGEST_WISH = 30
-Reader = AnyTokenizer | MadeHere
+Reader = AnyTokenizer | PlainTokenizer
 
 
 def one_by_one(forward: ForwardPass) -> None:
@@ -80,9 +80,9 @@ def beside(text: str) -> None:
 
 def _beside(text: str) -> None:
     mine = page_context().choice.model
-    here = [HERE + way for way in tokenizer_source.WAYS]
+    here = [HERE + way for way in tokenizer_source.ALGORITHMS]
     chosen = _choose([*here, *(name for name in page_context().shelf if name != mine)], mine)
-    st.caption(tokenizer_source.summary())
+    st.caption(tokenizer_source.training_summary())
     widgets.ways_on("tokenizer_training")
     for place, name in enumerate((mine, *chosen)):
         try:
@@ -94,7 +94,7 @@ def _beside(text: str) -> None:
 
 def _choose(names: Sequence[str], mine: str) -> list[str]:
     """Beside the chosen model's; what was wished for and does not stand there is said."""
-    state, usual = st.session_state, list(names[: len(tokenizer_source.WAYS)])
+    state, usual = st.session_state, list(names[: len(tokenizer_source.ALGORITHMS)])
     wishes = list(state["beside"] if "beside" in state else st.query_params.get_all("beside"))
     if "beside" in state:
         state["beside"] = [name for name in wishes if name in names]
@@ -145,8 +145,8 @@ def back_again(decode: Callable[[list[int]], str], tokens: Sequence[Token], text
 
 def _tokenizer(name: str) -> Reader:
     if name.startswith(HERE):
-        text, most = tokenizer_source.chosen()
-        return trained_tokenizers.tokenizer(text, name.removeprefix(HERE), most)
+        text, most = tokenizer_source.chosen_training()
+        return trained_tokenizers.trained_tokenizer(text, name.removeprefix(HERE), most)
     entry = page_context().shelf[name]
     if entry.config is None:
         raise LibraryError(f"The model {name} cannot be opened: {entry.fault}")

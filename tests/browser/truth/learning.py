@@ -32,7 +32,7 @@ def _words(splitter: PreTokenizer) -> list[str]:
     return [
         word
         for word, _ in splitter.pre_tokenize_str(
-            trained_tokenizers.shipped(trained_tokenizers.TRANSLATION)
+            trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION)
         )
     ]
 
@@ -90,7 +90,7 @@ def pieces(size: int) -> dict[str, float]:
         show_progress=False,
     )
     library.train_from_iterator(
-        [trained_tokenizers.shipped(trained_tokenizers.TRANSLATION)[:READ]], trainer
+        [trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION)[:READ]], trainer
     )
     stored = json.loads(library.to_str())["model"]["vocab"]
     return dict(stored[1:])

@@ -38,7 +38,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "interventions": ("look", table("interventions", "CODE")),
     "checkpoints": ("show", view_choice.VIEWS),
     "positions": ("lab", chooser.VIEWS),
-    "tokenizer_training": ("learn_how", tokenizer_source.WAYS),
+    "tokenizer_training": ("learn_how", tokenizer_source.ALGORITHMS),
     "masks": ("example", mask_parts.EXAMPLES),
     "compare": (
         "with",

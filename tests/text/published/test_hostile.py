@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from explorer.text import TextError, open_published, steps
-from explorer.text.published.keep import MOST
-from explorer.text.published.wire_of_steps import MOST_PLACES
+from explorer.text.published.process import MAX_CHILDREN
+from explorer.text.published.wire import MOST_PLACES
 from tests.text.published.bombs import BPE, ENDLESS, REFUSED, words
 from tests.text.published.conftest import Made, children
 
@@ -69,7 +69,7 @@ def the_next_tokenizer_works(made: Made) -> Any:
     good = open_published(made("bert"), "bert")
     yield
     assert [token.label for token in good.encode("the cat")] == ["[CLS]", "the", "cat", "[SEP]"]
-    assert len(children()) <= MOST
+    assert len(children()) <= MAX_CHILDREN
 
 
 def test_a_file_that_cannot_be_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:

@@ -10,11 +10,17 @@ import tokenizers
 
 from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
 from explorer.text.limits import TextError
-from explorer.text.published.checks import check, type_of
-from explorer.text.published.engine import Read, Special, free, short, special_of, wire
-from explorer.text.published.prepared import prepare
 from explorer.text.published.roles import Roles
-from explorer.text.published.steps import LibrarySteps
+from explorer.text.published.steps import MOST_UNITS, LibrarySteps
+from explorer.text.published.tokenizer_json import check_bounds, model_type, prepare_json
+from explorer.text.published.wire import (
+    EncodedToken,
+    SpecialTokens,
+    short_label,
+    special_tokens,
+    to_wire,
+    unused_label,
+)
 
 WORD_START = "▁"
 _KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}
@@ -23,11 +29,17 @@ _KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "wo
 class LibraryEngine:
     """A tokenizer of the library with labels, spans in the typed text and special tokens apart."""
 
-    def __init__(self, stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> None:
-        check(stored)
+    def __init__(
+        self,
+        stored: dict[str, Any],
+        roles: Roles,
+        more: frozenset[str],
+        most_units: int = MOST_UNITS,
+    ) -> None:
+        check_bounds(stored)
         self._kind = _kind(stored)
         rules = stored["model"].get("merges")
-        prepared = prepare(stored, roles, more)
+        prepared = prepare_json(stored, roles, more)
         text = json.dumps(prepared.stored)
         try:
             library = tokenizers.Tokenizer.from_str(text)
@@ -44,13 +56,13 @@ class LibraryEngine:
             if name not in numbers and found is not None:
                 numbers[name] = found
         texts = {numbers[text]: text for text in prepared.special if text in numbers}
-        self._special: Special = special_of(roles, numbers, texts)
+        self._special: SpecialTokens = special_tokens(roles, numbers, texts)
         self._special_ids = self._special.ids
         self._added = added
         vocabulary = prepared.stored["model"]["vocab"]
         largest = len(vocabulary) - 1 if isinstance(vocabulary, list) else max(vocabulary.values())
         self._size = max([largest, *added]) + 1
-        self._steps = LibrarySteps(self, library, self._kind, rules, prepared.renamed)
+        self._steps = LibrarySteps(self, library, self._kind, rules, prepared.renamed, most_units)
 
     def facts(self) -> dict[str, Any]:
         normalizer = self._library.normalizer
@@ -77,7 +89,7 @@ class LibraryEngine:
         self, read: tokenizers.Encoding, text: str, pair: str | None = None
     ) -> dict[str, Any]:
         tokens = [
-            Read(number, *span, of=None if special else of or 0, segment=segment)
+            EncodedToken(number, *span, of=None if special else of or 0, segment=segment)
             for number, span, special, of, segment in zip(
                 read.ids,
                 read.offsets,
@@ -87,7 +99,7 @@ class LibraryEngine:
                 strict=True,
             )
         ]
-        return wire(tokens, [text, pair or ""], self, self._special)
+        return to_wire(tokens, [text, pair or ""], self, self._special)
 
     def decode(self, ids: Sequence[int]) -> str:
         kept = [number for number in ids if number not in self._special_ids]
@@ -96,13 +108,13 @@ class LibraryEngine:
     def label(self, token_id: int) -> str:
         special = self._special.texts.get(token_id)
         if special is not None:
-            return short(readable(special))
+            return short_label(readable(special))
         token = self._library.id_to_token(token_id)
         if token is None:
-            return free(token_id)
+            return unused_label(token_id)
         if token_id in self._added:
-            return short(readable(token))
-        return short(self.written(token))
+            return short_label(readable(token))
+        return short_label(self.written(token))
 
     def written(self, token: str) -> str:
         """How to show a token of the model, or what is not one yet."""
@@ -128,7 +140,7 @@ def _added(library: tokenizers.Tokenizer) -> dict[int, tokenizers.AddedToken]:
 def _kind(stored: dict[str, Any]) -> str:
     """What a token is, as far as a reader cares."""
     parts = list(_parts([stored.get(n) for n in ("normalizer", "pre_tokenizer", "decoder")]))
-    model = type_of(stored["model"])
+    model = model_type(stored["model"])
     types = {part.get("type") for part in parts if isinstance(part.get("type"), str)}
     if "ByteLevel" in types:
         return "bytes"
