@@ -1,4 +1,4 @@
-"""What tokenizers can be learnt from here, and what was learnt of it, kept for a while."""
+"""The texts that tokenizers can be trained on, and the trained tokenizers, cached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 """The example of Sennrich et al. 2016."""
 
 MAX_TRAINING_TEXT = 1_000_000
-"""Longest text of a reader's own: every step of it is drawn at once."""
+"""Longest text of a reader: every step of it is drawn at once."""
 
 LONGEST_WORD = 10_000
 """The library's time grows with the square of it: minutes for a megabyte in one word."""
@@ -35,10 +35,10 @@ SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000)
 """Pieces of a Unigram beside the characters of its text."""
 
 KEPT = 24
-"""Unigrams, which are small: so is the beginning of a text that they are learnt from."""
+"""Unigrams; they are small, and so is the part of a text that they are trained on."""
 
 BYTES_KEPT = 100_000_000
-"""Of all rules together, with the texts; what is larger alone is learnt anew each time."""
+"""Of all merges together, with the texts; a larger training is repeated each time."""
 
 
 @cache
@@ -51,29 +51,29 @@ def shipped_text(name: str) -> str:
     return (ROOT / "README.md").read_text("utf-8")
 
 
-def trained_merges(text: str, most: int, way: str = BPE) -> MergeTraining:
-    """Rules of this text; TextError says in a sentence why there are none."""
-    return _trained_merges(text, most, way)[0]
+def trained_merges(text: str, most: int, algorithm: str = BPE) -> MergeTraining:
+    """At most `most` merges of this text; TextError says why there are none."""
+    return _trained_merges(text, most, algorithm)[0]
 
 
 @cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), lock=Lock())
-def _trained_merges(text: str, most: int, way: str) -> tuple[MergeTraining, int]:
-    """With the bytes that they hold."""
-    _refuse_giants(checked(text, MAX_TRAINING_TEXT), way)
-    made = train_merges(text, most, way)
+def _trained_merges(text: str, most: int, algorithm: str) -> tuple[MergeTraining, int]:
+    """With their size in bytes."""
+    _refuse_giants(checked(text, MAX_TRAINING_TEXT), algorithm)
+    made = train_merges(text, most, algorithm)
     return made, size_of_training(text, made)
 
 
 def size_of_training(text: str, made: MergeTraining) -> int:
-    """What hangs on rules at most: the text, and every state that will be kept of its words."""
-    states = made.states[0].nbytes * (1 + len(made.rules) // STATE_EVERY)
-    return size_of((text, made.tokens, made.rules)) + made.counts.nbytes + states
+    """Bytes at most: the text, and every state of its words that will be kept."""
+    states = made.states[0].nbytes * (1 + len(made.merges) // STATE_EVERY)
+    return size_of((text, made.tokens, made.merges)) + made.counts.nbytes + states
 
 
-def _refuse_giants(text: str, way: str) -> None:
-    """TextError where one word is too long; to byte-level BPE white space is one as well."""
+def _refuse_giants(text: str, algorithm: str) -> None:
+    """TextError for a word that is too long; in byte-level BPE white space is a word too."""
     words = max(map(len, text.split()), default=0)
-    spaces = max(map(len, re.findall(r"\s+", text)), default=0) if way == BPE else 0
+    spaces = max(map(len, re.findall(r"\s+", text)), default=0) if algorithm == BPE else 0
     if max(words, spaces) <= LONGEST_WORD:
         return
     found, way_out = (
@@ -87,22 +87,22 @@ def _refuse_giants(text: str, way: str) -> None:
 
 
 def unigram_sizes(text: str, most: int) -> list[int]:
-    """The vocabularies that are shown of a Unigram, the largest first, as it is learnt."""
+    """The vocabulary sizes that are shown of a Unigram, largest first."""
     characters = len({*text[:MAX_UNIGRAM_TEXT]} - {*" \n\t\r"}) + 2  # the space mark, the unknown
     return [characters + more for more in reversed(SIZES) if more <= most]
 
 
 def unigram_pieces(text: str, size: int) -> UnigramPieces:
-    """The pieces of the beginning of this text, as much of it as is learnt from."""
+    """The pieces trained on the first MAX_UNIGRAM_TEXT characters."""
     return _unigram_pieces(checked(text, MAX_TRAINING_TEXT)[:MAX_UNIGRAM_TEXT], size)
 
 
 _unigram_pieces = lru_cache(maxsize=KEPT)(train_unigram)
 
 
-def trained_tokenizer(text: str, way: str, most: int) -> PlainTokenizer:
-    """What was learnt in the end: all rules, or the largest vocabulary of pieces."""
-    if way == UNIGRAM:
+def trained_tokenizer(text: str, algorithm: str, most: int) -> PlainTokenizer:
+    """The tokenizer of all merges, or of the largest vocabulary of pieces."""
+    if algorithm == UNIGRAM:
         return unigram_tokenizer(unigram_pieces(text, unigram_sizes(text, most)[0]))
-    learnt = trained_merges(text, most, way)
-    return tokenizer_after(learnt, len(learnt.rules))
+    training = trained_merges(text, most, algorithm)
+    return tokenizer_after(training, len(training.merges))

@@ -26,7 +26,7 @@ LABELS_KEPT = 20_000
 class PlainTokenizer:
     """A library tokenizer trained by one algorithm, without a model's special tokens."""
 
-    way: str
+    algorithm: str
     library: tokenizers.Tokenizer
 
     @property
@@ -44,27 +44,27 @@ class PlainTokenizer:
         return str(self.library.decode(ids, skip_special_tokens=False))
 
     def label(self, number: int) -> str:
-        return token_label(self.library.id_to_token(number) or "", self.way)
+        return token_label(self.library.id_to_token(number) or "", self.algorithm)
 
 
 @lru_cache(maxsize=LABELS_KEPT)
-def token_label(token: str, way: str) -> str:
+def token_label(token: str, algorithm: str) -> str:
     """A token of one of the three algorithms, with everything visible."""
-    if way == BPE:
+    if algorithm == BPE:
         return readable_bytes(bytes_of(token))
-    return readable(token.replace("▁", " ") if way == UNIGRAM else token)
+    return readable(token.replace("▁", " ") if algorithm == UNIGRAM else token)
 
 
 def tokenizer_after(training: MergeTraining, step: int) -> PlainTokenizer:
     """The tokenizer of the first `step` merges."""
     vocabulary = training.vocabulary(step)
-    if training.way == BPE:
+    if training.algorithm == BPE:
         names = training.tokens
-        merges = [(names[left], names[right]) for left, right, _ in training.rules[:step]]
+        merges = [(names[left], names[right]) for left, right, _ in training.merges[:step]]
         library = Library(models.BPE(vocabulary, merges))
         library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False)
         library.decoder = decoders.ByteLevel()
-        return PlainTokenizer(training.way, library)
+        return PlainTokenizer(training.algorithm, library)
     library = Library(
         models.WordPiece(
             vocabulary,
@@ -75,7 +75,7 @@ def tokenizer_after(training: MergeTraining, step: int) -> PlainTokenizer:
     )
     library.normalizer, library.pre_tokenizer = NORMALIZER, pre_tokenizers.BertPreTokenizer()
     library.decoder = decoders.WordPiece(GOES_ON, cleanup=False)
-    return PlainTokenizer(training.way, library)
+    return PlainTokenizer(training.algorithm, library)
 
 
 def unigram_tokenizer(unigram: UnigramPieces) -> PlainTokenizer:

@@ -1,7 +1,7 @@
 """Unigram: pieces with their probabilities, and the likeliest way to cut a word into them.
 
-The library begins with the frequent parts of words and drops those that the text misses
-least, until the size is reached; it shows only what is left. So each size is learnt anew.
+The library starts from the frequent parts of words and drops those that the text misses
+least, until the size is reached; it shows only what is left. So each size is trained anew.
 Source: Subword Regularization (Kudo 2018), section 3.2.
 """
 
@@ -20,7 +20,7 @@ from explorer.text.limits import TextError, checked
 
 UNIGRAM = "Unigram"
 MAX_UNIGRAM_TEXT = 100_000
-"""Characters. The library's training takes seconds of more, and minutes of a megabyte."""
+"""Characters. The library trains seconds on more, and minutes on a megabyte."""
 
 LONGEST_PIECE = 16
 UNKNOWN = "<unk>"
@@ -29,7 +29,7 @@ SPLITTER = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokeni
 
 @dataclass(frozen=True)
 class UnigramPieces:
-    """Pieces and the logarithms of their probabilities, the likeliest first; piece 0 is unknown."""
+    """Pieces and their log-probabilities, likeliest first; piece 0 is the unknown token."""
 
     pieces: tuple[tuple[str, float], ...]
 
@@ -40,7 +40,7 @@ class UnigramPieces:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """A word in pieces, the logarithm of each one's probability, and their sum."""
+    """A word in pieces, their log-probabilities, and the sum."""
 
     pieces: tuple[str, ...]
     scores: tuple[float, ...]
@@ -70,9 +70,9 @@ def train_unigram(text: str, size: int) -> UnigramPieces:
 
 
 def segmentations(word: str, scores: dict[str, float], most: int = 3) -> list[Segmentation]:
-    """The likeliest ways to cut a word, the best first; none where a character is unknown.
+    """The likeliest segmentations of a word, best first; none where a character is unknown.
 
-    Dynamic programming over the places of the word, with so many best ways to each.
+    Dynamic programming over the characters, with the `most` best segmentations of each prefix.
     """
     ways: list[list[Segmentation]] = [[Segmentation((), ())]] + [[] for _ in word]
     for end in range(1, len(word) + 1):

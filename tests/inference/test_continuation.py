@@ -170,7 +170,7 @@ def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
 
 
 def test_a_model_that_only_reads_says_so() -> None:
-    with pytest.raises(ForwardPassError, match="choose one that writes"):
+    with pytest.raises(ForwardPassError, match="choose one with a decoder"):
         prompt_of(entries.open_model("reviews"), "good")
 
 

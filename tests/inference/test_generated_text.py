@@ -68,7 +68,7 @@ def test_who_only_reads_says_so_and_who_is_full_writes_no_more(published: Path) 
     with pytest.raises(ForwardPassError, match="does not generate text: choose one"):
         generate_text(bert, bert.example, 3)
     gpt2 = published_one(published, "gpt2")
-    with pytest.raises(ForwardPassError, match="This text fills all 32 places of this model"):
+    with pytest.raises(ForwardPassError, match="This text fills all 32 positions of this model"):
         generate_text(gpt2, "5 " * 32, MAX_GENERATED)
     assert 0 < generate_text(gpt2, "5 17", 10_000).steps <= MAX_GENERATED
 

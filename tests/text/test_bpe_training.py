@@ -44,16 +44,16 @@ ODD = st.text(
 
 
 def agrees(learnt: MergeTraining) -> None:
-    for step, rule in enumerate(learnt.rules):
-        first = learnt.after(step).pairs[0]
+    for step, rule in enumerate(learnt.merges):
+        first = learnt.counts_after(step).pairs[0]
         assert (first.left, first.right) == rule[:2], step
 
 
 @WAYS
 def test_every_rule_is_the_first_of_the_pairs_counted_before_it(way: str) -> None:
     learnt = train_merges(TEXT, 150, way)
-    assert len(learnt.rules) > 50
-    assert learnt.after(len(learnt.rules)).pairs == (), "every word is one token"
+    assert len(learnt.merges) > 50
+    assert learnt.counts_after(len(learnt.merges)).pairs == (), "every word is one token"
     agrees(learnt)
 
 
@@ -70,12 +70,12 @@ def test_a_jump_shows_what_single_steps_show(way: str) -> None:
         train_merges(text, 3 * STATE_EVERY + 7, way),
         train_merges(text, 3 * STATE_EVERY + 7, way),
     )
-    assert len(stepped.rules) == 3 * STATE_EVERY + 7
-    one_by_one = [stepped.after(step) for step in range(len(stepped.rules) + 1)]
-    for step in (1, STATE_EVERY - 1, STATE_EVERY, 2 * STATE_EVERY + 1, len(stepped.rules)):
+    assert len(stepped.merges) == 3 * STATE_EVERY + 7
+    one_by_one = [stepped.counts_after(step) for step in range(len(stepped.merges) + 1)]
+    for step in (1, STATE_EVERY - 1, STATE_EVERY, 2 * STATE_EVERY + 1, len(stepped.merges)):
         for kept in [*jumped.states][1:]:
             del jumped.states[kept]
-        assert jumped.after(step) == one_by_one[step]
+        assert jumped.counts_after(step) == one_by_one[step]
     fresh = train_merges(text, 3 * STATE_EVERY + 7, way)
     fresh.keep_states()
     assert sorted(fresh.states) == [0, STATE_EVERY, 2 * STATE_EVERY, 3 * STATE_EVERY]
@@ -92,7 +92,7 @@ def test_the_rules_are_those_that_the_library_learns_of_the_whole_text() -> None
     )
     learnt = train_merges(text, 100)
     model = json.loads(library.to_str())["model"]
-    names = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.rules]
+    names = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.merges]
     assert names == [tuple(pair) for pair in model["merges"]]
     assert learnt.vocabulary(100) == model["vocab"]
 
@@ -112,7 +112,7 @@ def test_wordpiece_is_what_the_librarys_own_trainer_of_it_learns() -> None:
 
 def test_the_textbooks_score_would_choose_another_pair() -> None:
     """The library merges by count alone; by the score, x and ##y come first."""
-    counted = train_merges("ab ab ab ac ac ad xy", 3, WORDPIECE).after(0)
+    counted = train_merges("ab ab ab ac ac ad xy", 3, WORDPIECE).counts_after(0)
     names = train_merges("ab ab ab ac ac ad xy", 3, WORDPIECE).tokens
     first, scored = counted.pairs[0], counted.scored[0]
     assert (names[first.left], names[first.right], first.count) == ("a", "##b", 3)
@@ -123,9 +123,9 @@ def test_the_textbooks_score_would_choose_another_pair() -> None:
 @WAYS
 def test_the_pieces_of_the_text_are_those_that_are_counted(way: str) -> None:
     learnt = train_merges(TEXT, 60, way)
-    for step in (0, 1, 30, len(learnt.rules)):
-        pieces = learnt.pieces(TEXT, step)
-        assert len(pieces) == learnt.after(step).tokens
+    for step in (0, 1, 30, len(learnt.merges)):
+        pieces = learnt.ids_of(TEXT, step)
+        assert len(pieces) == learnt.counts_after(step).tokens
         shown = "".join(learnt.tokens[number].removeprefix(GOES_ON) for number in pieces)
         assert "caterpillar" in shown
         assert set(pieces) <= set(learnt.vocabulary(step).values())
@@ -141,7 +141,7 @@ def test_words_and_letters_are_those_of_the_library(way: str, text: str) -> None
         return
     learnt = train_merges(text, 0, way)
     assert sorted(learnt.counts.tolist()) == sorted(found.values())
-    assert learnt.after(0).tokens == sum(len(word) * times for word, times in found.items())
+    assert learnt.counts_after(0).tokens == sum(len(word) * times for word, times in found.items())
     if way == WORDPIECE:
         letters = sorted({letter for word in found for letter in word})
         assert learnt.tokens[: learnt.alphabet] == (
@@ -206,8 +206,8 @@ def test_no_word_of_the_beginning_is_cut() -> None:
 def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str) -> None:
     for text in ["a", "🙂", "a b c", "a\0\x07\x1b", "\u202ea"]:
         learnt = train_merges(text, 1_000_000, way)
-        assert len(learnt.rules) <= 10 < MAX_MERGES
-        assert learnt.after(len(learnt.rules)).pairs == ()
+        assert len(learnt.merges) <= 10 < MAX_MERGES
+        assert learnt.counts_after(len(learnt.merges)).pairs == ()
 
 
 def test_too_much_text_and_half_of_a_character_are_refused() -> None:

@@ -52,7 +52,7 @@ def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
 
 def test_wordpiece_says_which_piece_it_takes_and_why_it_takes_none() -> None:
     found = trained_tokenizers.trained_merges("low low low lower lowest", 20, WORDPIECE)
-    tokenizer = tokenizer_after(found, len(found.rules))
+    tokenizer = tokenizer_after(found, len(found.merges))
     assert [step.action for step in steps(tokenizer, "lows x")][2:] == [
         "The longest piece that “lows” begins with: low, then ##s.",
         "The longest piece that “##s” begins with: ##s.",
@@ -73,7 +73,7 @@ def test_white_space_without_a_word_is_refused_at_once_where_it_is_one() -> None
     text = f"a{' ' * 999_000}b"
     with pytest.raises(TextError, match="999,000 spaces without a word"):
         trained_tokenizers.trained_merges(text, 20, BPE)
-    assert trained_tokenizers.trained_merges(text, 20, WORDPIECE).rules == ()
+    assert trained_tokenizers.trained_merges(text, 20, WORDPIECE).merges == ()
 
 
 def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_hangs_on_rules_is_never_more_than_is_counted() -> None:
     text = trained_tokenizers.shipped_text(trained_tokenizers.README)
     made = trained_tokenizers.trained_merges(text, 300)
-    for step in range(len(made.rules) + 1):
-        made.after(step)
+    for step in range(len(made.merges) + 1):
+        made.counts_after(step)
     held = sum(state.nbytes for state in made.states.values())
     assert len(made.states) == 4
     assert len(text.encode()) + held <= trained_tokenizers.size_of_training(text, made)

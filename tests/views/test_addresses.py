@@ -86,8 +86,8 @@ IN_VAIN: dict[str, list[str]] = {
         "There is no number",
     ],
     "input/tokens?beside=nothing&learn_rules=7&learn_from=nowhere": [
-        "“Beside it” has no “nothing” here.",
-        "at most 100 rules",
+        "“Compare with” has no “nothing” here.",
+        "at most 100 merges",
     ],
     "experiments/interventions?look=Nowhere&change=Weather&expected_at=99+·+dog&watched=dog+(7)": [
         "“Look at” has no “Nowhere” here; showing Maps.",
