@@ -1,8 +1,8 @@
-"""What each scheme of positions does, as tensors to look at.
+"""What each scheme of positions does, as tensors.
 
-A scheme either adds a vector to the embedding (sinusoidal, learned), turns the queries
-and keys (rotary), or adds a number to the scores (ALiBi). `table` is what a position
-adds or becomes, `products` how two positions get on with each other.
+A scheme adds a vector to the embedding (sinusoidal, learned), rotates queries and keys
+(rotary), or adds a bias to the scores (relative, ALiBi). `table` has one row per position,
+`products` one number per pair of positions.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ SCHEMES = {
 }
 EXPLANATIONS = {
     "sinusoidal": "Every pair of dimensions is a sine and a cosine of one frequency, fast ones "
-    "first. The vector of a position is added to the embedding of the token that stands there. "
+    "first. The vector of a position is added to the embedding of the token there. "
     "The product of two positions depends on their distance alone.",
-    "learned": "Every position has a vector of its own that was trained like a word's. "
-    "It is added to the embedding; what the distances mean is up to the training.",
-    "rotary": "Nothing is added. Each pair of numbers in a query or key is turned by an angle "
-    "that grows with the position; shown is a vector of ones as it is turned. "
-    "Where a query and a key stand then enters their product by their distance alone.",
-    "relative": "Nothing is added to the tokens. The score of a key gets a number that was trained "
-    "for its distance, one per head; near distances have a bucket each, far ones share (T5).",
+    "learned": "Every position has a trained vector of its own, which is added to the "
+    "embedding; what distances mean is up to the training.",
+    "rotary": "Nothing is added. Each pair of dimensions of a query or key is rotated by an angle "
+    "that grows with the position; shown is a rotated vector of ones. "
+    "So positions enter the product of a query and a key by their distance alone.",
+    "relative": "Nothing is added to the tokens. The score of a key gets a trained bias for its "
+    "distance, one per head; near distances have a bucket each, far ones share buckets (T5).",
     "alibi": "Nothing is added to the tokens. The score of a far key is lowered in proportion "
     "to its distance, in every head with another slope.",
-    "none": "The model is not told where a token stands. Without a causal mask, shuffling "
-    "the sentence only shuffles the result.",
+    "none": "The model is not told any positions. Without a causal mask, permuting the sentence "
+    "only permutes the result.",
 }
 
 CODE: dict[str, Callable[..., Any]] = {
@@ -62,7 +62,7 @@ CODE: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class PositionScheme:
-    """One scheme at work. `table` is (positions, dimensions), or None where nothing is added."""
+    """One scheme. `table` is (positions, dimensions), or None where no vector is added."""
 
     name: str
     table: Tensor | None
@@ -74,7 +74,7 @@ class PositionScheme:
 
     @property
     def title(self) -> str:
-        return "A vector of ones, turned" if self.name == "rotary" else "What a position adds"
+        return "A vector of ones, rotated" if self.name == "rotary" else "Vectors of the positions"
 
     def hand(self, pair: int) -> Tensor:
         """Where the hand of a pair points at every position (positions, 2): x, y.

@@ -117,7 +117,7 @@ def test_a_model_whose_numbers_are_none_has_every_view(
     without_numbers("broken")
     says = {
         "attention/head_steps": "no value",
-        "generation/decoding": "logits are no numbers",
+        "generation/decoding": "logits of this model are NaN",
         "experiments/compare": "How far apart their rows are cannot be said: a weight is no number",
     }
     for path, asked in every_view():
@@ -126,8 +126,8 @@ def test_a_model_whose_numbers_are_none_has_every_view(
             assert "no value %" not in said(at)
             assert path != "generation/decoding" or not views(at)
             assert path != "attention/query_key" or "no value" in set(at.table[0].value["value"])
-            if "Another order" in asked.values():
-                assert "The last vectors hold no values, so what changes" in said(at)
+            if "Permutation" in asked.values():
+                assert "The last vectors are NaN, so no change" in said(at)
             if "Another model" not in asked.values():  # there is none
                 assert says.get(path, "") in said(at)
     at = apps.page("forward_pass/forward_pass", model="broken", stage="decoder.0.resid_mid")

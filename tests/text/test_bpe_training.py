@@ -136,7 +136,7 @@ def test_the_pieces_of_the_text_are_those_that_are_counted(way: str) -> None:
 def test_words_and_letters_are_those_of_the_library(way: str, text: str) -> None:
     found = split(text, way)
     if not found:
-        with pytest.raises(TextError, match="no text to learn from"):
+        with pytest.raises(TextError, match="no text to train on"):
             train_merges(text, 0, way)
         return
     learnt = train_merges(text, 0, way)

@@ -158,7 +158,7 @@ def test_odd_texts_are_learnt() -> None:
 
 @WAYS
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
-    with pytest.raises(TextError, match="no text to learn from"):
+    with pytest.raises(TextError, match="no text to train on"):
         trained_tokenizers.trained_tokenizer("", way, 20)
     with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 fit"):
         trained_tokenizers.trained_tokenizer("ab cd" * 1_000_000, way, 20)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from explorer.analysis.position_experiments import permuted, swapped_order
 from explorer.catalog import entries
 from explorer.inference import forward_pass
+from explorer.inference.position_passes import permuted, swapped_order
 from explorer.text.number_format import three
 from tests import zoo
 from tests.apps import page, said
@@ -16,7 +16,7 @@ from tests.apps import page, said
 
 def test_another_order_is_chosen_and_its_largest_change_is_said(small_models: Path) -> None:
     text = "the cat and the hat"
-    at = page("input/positions", model="letters", text=text, lab="Another order", scheme="None")
+    at = page("input/positions", model="letters", text=text, lab="Permutation", scheme="None")
     opened = entries.open_model("letters")
     found = forward_pass.run_text(opened, text)
 
@@ -28,7 +28,7 @@ def test_another_order_is_chosen_and_its_largest_change_is_said(small_models: Pa
     at.selectbox(key="swap_one").select(2).run()
     at.selectbox(key="swap_other").select(5).run()
     says_the_change_of(swapped_order(found, 2, 5))
-    at.button_group(key="order_of").set_value("My own order").run()
+    at.button_group(key="order_of").set_value("Custom order").run()
     own = [0, *range(len(found.tokens) - 1, 0, -1)]
     at.text_input(key="places").set_value(" ".join(map(str, own))).run()
     says_the_change_of(own)

@@ -89,8 +89,11 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
     state, usual = st.session_state, list(names[: len(tokenizer_source.ALGORITHMS)])
     asked = state["beside"] if "beside" in state else st.query_params.get_all("beside")
     present = [name.replace(FORMER_PREFIX, TRAINED_HERE, 1) for name in asked]
-    if "beside" in state or present != list(asked):
-        state["beside"] = [name for name in present if name in names][:MOST]
+    if "beside" in state:
+        state["beside"] = [name for name in present if name in names]
+    elif present != asked:
+        st.query_params["beside"] = present
+        st.rerun()  # a widget takes from the address what it had when the run began
     picked: list[str] = st.multiselect(
         "Compare with",
         names,

@@ -12,21 +12,21 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.position_experiments import (
+from explorer.analysis.position_experiments import right_and_doubled
+from explorer.catalog import entries
+from explorer.catalog.entries import Opened
+from explorer.inference import forward_pass
+from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.position_passes import (
     can_run,
     extrapolate,
     in_scheme,
     permuted,
     repeated,
     reversed_order,
-    right_and_doubled,
     swapped_order,
     twin,
 )
-from explorer.catalog import entries
-from explorer.catalog.entries import Opened
-from explorer.inference import forward_pass
-from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models.config import POSITIONS
@@ -87,7 +87,7 @@ def test_trained_numbers_are_never_made_up(make: Make) -> None:
     assert can_run(learned, "learned")
     with pytest.raises(ValueError, match="24 rows"):
         twin(learned, "learned", 48)
-    with pytest.raises(ValueError, match="trained numbers"):
+    with pytest.raises(ValueError, match="trained parameters"):
         twin(learned, "relative")
 
 
@@ -165,9 +165,9 @@ def test_a_text_beyond_the_trained_length_is_really_passed(make: Make) -> None:
         opened, found = make(kind, scheme)
         result = extrapolate(opened, found, 48, scheme, found.parts[-1].name, 0, 1)
         assert result.trained == 24
-        assert len(result.looks_at) == 48
-        assert (result.looks_at >= 1 - 1e-4).all(), (scheme, kind)
-        assert (result.looks_at <= 48 + 1e-3).all(), (scheme, kind)
+        assert len(result.effective_keys) == 48
+        assert (result.effective_keys >= 1 - 1e-4).all(), (scheme, kind)
+        assert (result.effective_keys <= 48 + 1e-3).all(), (scheme, kind)
         assert (result.nats is not None) == (kind == "decoder")
 
 
