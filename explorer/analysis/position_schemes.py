@@ -74,7 +74,7 @@ class PositionScheme:
 
     @property
     def title(self) -> str:
-        return "A vector of ones, rotated" if self.name == "rotary" else "Vectors of the positions"
+        return "A vector of ones, rotated" if self.name == "rotary" else "Position vectors"
 
     def hand(self, pair: int) -> Tensor:
         """Where the hand of a pair points at every position (positions, 2): x, y.

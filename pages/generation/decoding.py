@@ -18,8 +18,8 @@ WAYS = {
 context = page_context()
 widgets.opening(
     "Decoding",
-    "From logits to the next token: what temperature, top-k and top-p keep, and the text that "
-    "one choice after another makes.",
+    "From logits to the next token: sampling with temperature, top-k and top-p, beam search, and "
+    "teacher forcing.",
 )
 growing_text.require_generation(context.opened)
 lines = WAYS[one_of("View", "way", list(WAYS))](context)

@@ -16,8 +16,8 @@ from explorer.views.tokenizer_training.unigram_pieces import draw_unigram
 
 widgets.opening(
     "Training a tokenizer",
-    "Where a vocabulary comes from: the two tokens that most often occur side by side in a text "
-    "become one, again and again, until the vocabulary is large enough.",
+    "Where a vocabulary comes from: byte-level BPE and WordPiece merge the most frequent pair of "
+    "neighbouring tokens, again and again; Unigram drops the pieces that the text needs least.",
 )
 
 
@@ -43,7 +43,7 @@ def draw_training(text: str, algorithm: str, most: int, sentence: str) -> None:
 
 try:
     with st.container(horizontal=True, gap="large"):
-        algorithm, most = tokenizer_source.choose_algorithm(), tokenizer_source.choose_merges()
+        algorithm, most = tokenizer_source.choose_algorithm(), tokenizer_source.choose_size()
     text = tokenizer_source.choose_text()
 except TextError as error:
     say(str(error))

@@ -39,7 +39,7 @@ def start(page: Panel) -> None:
 
 
 def tokens(page: Panel) -> None:
-    assert page.made["ids"] == page.column("number")
+    assert page.made["ids"] == page.column("token ID")
 
 
 def pair(page: Panel) -> None:

@@ -87,7 +87,7 @@ IN_VAIN: dict[str, list[str]] = {
     ],
     "input/tokens?beside=nothing&learn_rules=7&learn_from=nowhere": [
         "“Compare with” has no “nothing” here.",
-        "at most 100 merges",
+        "at most 100 new tokens",
     ],
     "experiments/interventions?look=Nowhere&change=Weather&expected_at=99+·+dog&watched=dog+(7)": [
         "“Look at” has no “Nowhere” here; showing Maps.",

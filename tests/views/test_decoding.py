@@ -52,16 +52,22 @@ def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
         (Sampling(0.005), "Nothing is cut: 1 token can be sampled, 999 round to probability 0."),
         (
             Sampling(0.005, top_k=50),
-            "top-k cuts 950 tokens with 0: 1 token can be sampled, 49 round to",
+            "top-k cuts 950 tokens (probability 0): 1 token can be sampled, 49 round to",
         ),
-        (Sampling(top_k=50), "top-k cuts 950 tokens with 0: 50 tokens can be sampled."),
+        (Sampling(top_k=50), "top-k cuts 950 tokens (probability 0): 50 tokens can be sampled."),
         (
             Sampling(0.005, top_k=2),
-            "top-k cuts 998 tokens with 0: 1 token can be sampled, 1 rounds to",
+            "top-k cuts 998 tokens (probability 0): 1 token can be sampled, 1 rounds to",
         ),
-        (Sampling(top_k=5_000), "top-k cuts 0 tokens with 0: 104 tokens can be sampled, 896"),
-        (Sampling(0.005, 50, 0.9), "top-p cuts 49 tokens with 0: 1 token can be sampled."),
-        (Sampling(top_p=0.9), "top-p cuts 997 tokens with 0.0498: 3 tokens can be sampled."),
+        (
+            Sampling(top_k=5_000),
+            "top-k cuts 0 tokens (probability 0): 104 tokens can be sampled, 896",
+        ),
+        (Sampling(0.005, 50, 0.9), "top-p cuts 49 tokens (probability 0): 1 token can be sampled."),
+        (
+            Sampling(top_p=0.9),
+            "top-p cuts 997 tokens (probability 0.0498): 3 tokens can be sampled.",
+        ),
     ]:
         assert words in cut_summary(sampling_stages(LOGITS, sampling), sampling)
     some, sampling = LOGITS[:10].clone(), Sampling(top_k=5)

@@ -96,7 +96,7 @@ def test_what_was_chosen_follows_to_the_tokens() -> None:
     at = page(learn_rules="20", learn_from=trained_tokenizers.PAPER)
     at.query_params["beside"] = f"Trained here: {BPE}"
     at.switch_page("../../pages/input/tokens.py").run()
-    assert f"on “{trained_tokenizers.PAPER}”, with at most 20 merges" in said(at)
+    assert f"on “{trained_tokenizers.PAPER}”, with at most 20 new tokens" in said(at)
     made = trained_tokenizers.trained_tokenizer(
         trained_tokenizers.shipped_text(trained_tokenizers.PAPER), BPE, 20
     )

@@ -82,17 +82,18 @@ def cut_summary(found: SamplingStages, sampling: Sampling) -> str:
     after_p = after_k if sampling.top_p is None else int((found.top_p > 0).sum())
     lines = []
     if sampling.top_k is not None:
-        lines.append(f"top-k cuts {_tokens(allowed - after_k)} with {three(found.cut_by_k)}")
+        lines.append(f"top-k cuts {_tokens(allowed - after_k, found.cut_by_k)}")
     if sampling.top_p is not None:
-        lines.append(f"top-p cuts {_tokens(after_k - after_p)} with {three(found.cut_by_p)}")
+        lines.append(f"top-p cuts {_tokens(after_k - after_p, found.cut_by_p)}")
     cuts = f"Of {_tokens(allowed)}, {'; '.join(lines)}" if lines else "Nothing is cut"
     zero = after_p - found.left
     rounded = f", {zero:,} {'rounds' if zero == 1 else 'round'} to probability 0" if zero else ""
     return f"{cuts}: {_tokens(found.left)} can be sampled{rounded}."
 
 
-def _tokens(count: int) -> str:
-    return f"{count:,} token" if count == 1 else f"{count:,} tokens"
+def _tokens(count: int, probability: float | None = None) -> str:
+    tokens = f"{count:,} token" if count == 1 else f"{count:,} tokens"
+    return tokens if probability is None else f"{tokens} (probability {three(probability)})"
 
 
 def _token_row(found: SamplingStages, token: int, name: str, mark: str) -> Row:

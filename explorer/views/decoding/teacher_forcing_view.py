@@ -138,8 +138,8 @@ def summary(found: TeacherForcing, label: Callable[[int], str]) -> str:
     own = text_of(label(found.generated[at])) if at < len(found.generated) else "nothing"
     wanted = text_of(label(found.targets[at]))
     return (
-        f"{fed} Free running: the output diverges at step {at + 1}, with “{own}” for “{wanted}”; "
-        f"{_equal(found.generated, found.targets)} of {count} are right."
+        f"{fed} Free running: the output diverges at step {at + 1}, with “{own}” instead of "
+        f"“{wanted}”; {_equal(found.generated, found.targets)} of {count} are right."
     )
 
 

@@ -92,7 +92,7 @@ def _choose_length(trained: int) -> int:
 
 def _draw_curves(found: Extrapolated, where: str) -> None:
     places = widgets.side_by_side(1, 1) if found.nats is not None else widgets.side_by_side(1)
-    titles = [f"Effective number of keys per query: {where}", "Loss on each next token"]
+    titles = [f"Effective keys per query: {where}", "Loss on each next token"]
     values = [(found.effective_keys, "keys", "e to the entropy of its weights")]
     if found.nats is not None:
         values.append((found.nats, "nats", "−ln of the probability of the next token"))

@@ -177,13 +177,13 @@ def _draw_maps(found: Permuted, at: Choice) -> None:
 def _draw_token_changes(found: Permuted) -> None:
     """Every token's positions, and how much its last vector changed."""
     tokens = found.before.tokens
-    st.markdown("**Change of every token**")
+    st.markdown("**Change of each token's last vector**")
     st.dataframe(
         {
             "token": [text_of(each) for each in tokens],
             "from position": [str(at) for at in range(len(tokens))],
             "to position": [str(at) for at in found.places],
-            "change of its last vector": [_percent(float(each)) for each in found.changes],
+            "change": [_percent(float(each)) for each in found.changes],
         },
         hide_index=True,
         height=min(420, 38 + 35 * len(tokens)),

@@ -1,4 +1,4 @@
-"""The training text of a tokenizer and its number of merges: chosen here, used on other pages."""
+"""The training text of a tokenizer and how many tokens it adds, also for other pages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from explorer.text.unigram import UNIGRAM
 
 ALGORITHMS = (BPE, WORDPIECE, UNIGRAM)
 OWN, FILE = "Your own text", "A text file"
-MERGES = ("20", "50", "100", "200", "500", "1000")
-FIRST_MERGES = "100"
-CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_MERGES, "learn_own": ""}
+SIZES = ("20", "50", "100", "200", "500", "1000")
+FIRST_SIZE = "100"
+CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
 MOST_BYTES = 4 * MAX_TRAINING_TEXT
 """A longer file of UTF-8 cannot fit; it is refused unread."""
 
@@ -37,9 +37,9 @@ class UploadedText:
 
 
 def chosen_training() -> tuple[str, int]:
-    """The text and the most merges, for a page without these controls; kept in its address too."""
+    """The text and the most new tokens, for a page without these controls; in its address too."""
     found = {key: _chosen(key, first) for key, first in CHOICES.items()}
-    most = found["learn_rules"] if found["learn_rules"] in MERGES else FIRST_MERGES
+    most = found["learn_rules"] if found["learn_rules"] in SIZES else FIRST_SIZE
     name = found["learn_from"]
     if name == FILE:
         return _uploaded_text(), int(most)
@@ -53,8 +53,8 @@ def training_summary() -> str:
     name, most = (_chosen(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
     name = name if name in (*TEXTS, OWN, FILE) else TEXTS[0]
     return (
-        f"Trained here: on “{name}”, with at most {most if most in MERGES else FIRST_MERGES} "
-        "merges. No special tokens are added; what the vocabulary does not cover is unknown."
+        f"Trained here: on “{name}”, with at most {most if most in SIZES else FIRST_SIZE} new "
+        "tokens. No special tokens are added; what the vocabulary does not cover is unknown."
     )
 
 
@@ -73,8 +73,8 @@ def choose_text() -> str:
     return _choose_file() if name == FILE else trained_tokenizers.shipped_text(name)
 
 
-def choose_merges() -> int:
-    return int(one_of("Merges at most", "learn_rules", MERGES, FIRST_MERGES, **PERSISTENT))
+def choose_size() -> int:
+    return int(one_of("New tokens at most", "learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
 
 
 def choose_algorithm() -> str:

@@ -93,7 +93,8 @@ def _cuts(visitor: Visitor) -> list[Claim]:
     name, chance = said(visitor, r"Next: (\S+), sampled by seed 3 with probability ([\d.]+)\.\n")
     shown = said(
         visitor,
-        r"top-k cuts (\d+) tokens with ([\d.]+); top-p cuts (\d+) tokens with ([\d.]+): "
+        r"top-k cuts (\d+) tokens \(probability ([\d.]+)\); "
+        r"top-p cuts (\d+) tokens \(probability ([\d.]+)\): "
         r"(\d+) tokens can be sampled",
     )
     gone = float(tempered.sum() - kept.sum()), float(kept.sum() - nucleus.sum())

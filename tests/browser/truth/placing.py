@@ -39,7 +39,7 @@ def order(visitor: Visitor) -> list[Claim]:
         *cells(visitor, "order_map_1", moved, (2, 5)),
         *cells(visitor, "order_map_2", moved - weights, (6, 2)),
     ]
-    table = grid(visitor, "change of its last vector")
+    table = grid(visitor, "from position")
     for line, change, place in zip(table, changes, places, strict=True):
         made.append(Claim(f"{line[0]} now at", line[2], place))
         made.append(Claim(f"change of {line[0]}", line[3], float(change)))
