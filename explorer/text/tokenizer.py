@@ -1,8 +1,7 @@
-"""A tokenizer of the `tokenizers` library with labels a person can read.
+"""A tokenizer of the `tokenizers` library with readable labels.
 
-The library does the work; this adds what looking needs: a label and a span in
-the typed text for every token, limits, and the promise that typed text never
-turns into a special token, whatever it says.
+The library does the work; this adds a label and a span in the typed text for every
+token, limits, and the guarantee that typed text never becomes a special token.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Tokenizer:
         """No model made here fills masks."""
 
     def id_of(self, entry: str) -> int:
-        """The number of an entry of the vocabulary, for callers who know that it is there."""
+        """The ID of an entry of the vocabulary; TextError if it is not there."""
         found = self.library.token_to_id(entry)
         if found is None:
             raise TextError(f"The vocabulary has no {entry[:40]!r}.")
@@ -95,7 +94,7 @@ class Tokenizer:
         return tuple(tokens)
 
     def ids(self, text: str, pair: str | None = None) -> list[int]:
-        """The numbers of `encode`, without the labels."""
+        """The token IDs of `encode`, without the labels."""
         _single(pair)
         return self.library.encode(checked(text)).ids
 

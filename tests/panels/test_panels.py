@@ -205,7 +205,7 @@ def choice(page: Panel) -> None:
     shown = [row[5] for row in page.board("stages") if row[5] != "0"]
     expected = [three(float(each)) for each in final[final > 0]]
     assert sorted(shown, key=float) == sorted(expected, key=float)
-    rows = [row for row in page.header("stages")["rows"] if "drawn" in row["mark"]]
+    rows = [row for row in page.header("stages")["rows"] if "sampled" in row["mark"]]
     assert [row["cells"][5][0] for row in rows] == [three(float(final[page.made["token"]]))]
 
 

@@ -53,7 +53,7 @@ def test_what_is_typed_for_a_published_model_is_read_or_refused(
         assert answer in said(at)
     at = page("attention/attention", model="gpt2", text="5 17 3")
     for typed, answer in {
-        "hello": "so type token numbers such as 5 17 3.",
+        "hello": "so type token IDs such as 5 17 3.",
         "1 2 50": "Token 50 does not exist",
     }.items():
         at.text_input(key="text").set_value(typed).run()

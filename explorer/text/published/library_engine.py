@@ -38,7 +38,7 @@ class LibraryEngine:
     ) -> None:
         check_bounds(stored)
         self._kind = _kind(stored)
-        rules = stored["model"].get("merges")
+        merge_list = stored["model"].get("merges")
         prepared = prepare_json(stored, roles, more)
         text = json.dumps(prepared.stored)
         try:
@@ -49,20 +49,22 @@ class LibraryEngine:
         library.no_padding()
         library.no_truncation()
         self._library = library
-        added = {number: token.content for number, token in _added(library).items()}
-        numbers = {text: number for number, text in added.items()} | prepared.renamed
+        added = {token_id: token.content for token_id, token in _added(library).items()}
+        ids = {text: token_id for token_id, text in added.items()} | prepared.renamed
         for name in roles.values():
             found = library.token_to_id(name)
-            if name not in numbers and found is not None:
-                numbers[name] = found
-        texts = {numbers[text]: text for text in prepared.special if text in numbers}
-        self._special: SpecialTokens = special_tokens(roles, numbers, texts)
+            if name not in ids and found is not None:
+                ids[name] = found
+        texts = {ids[text]: text for text in prepared.special if text in ids}
+        self._special: SpecialTokens = special_tokens(roles, ids, texts)
         self._special_ids = self._special.ids
         self._added = added
         vocabulary = prepared.stored["model"]["vocab"]
         largest = len(vocabulary) - 1 if isinstance(vocabulary, list) else max(vocabulary.values())
         self._size = max([largest, *added]) + 1
-        self._steps = LibrarySteps(self, library, self._kind, rules, prepared.renamed, most_units)
+        self._steps = LibrarySteps(
+            self, library, self._kind, merge_list, prepared.renamed, most_units
+        )
 
     def facts(self) -> dict[str, Any]:
         normalizer = self._library.normalizer
@@ -89,8 +91,8 @@ class LibraryEngine:
         self, read: tokenizers.Encoding, text: str, pair: str | None = None
     ) -> dict[str, Any]:
         tokens = [
-            EncodedToken(number, *span, of=None if special else of or 0, segment=segment)
-            for number, span, special, of, segment in zip(
+            EncodedToken(token_id, *span, of=None if special else of or 0, segment=segment)
+            for token_id, span, special, of, segment in zip(
                 read.ids,
                 read.offsets,
                 read.special_tokens_mask,
@@ -102,7 +104,7 @@ class LibraryEngine:
         return to_wire(tokens, [text, pair or ""], self, self._special)
 
     def decode(self, ids: Sequence[int]) -> str:
-        kept = [number for number in ids if number not in self._special_ids]
+        kept = [token_id for token_id in ids if token_id not in self._special_ids]
         return str(self._library.decode(kept, skip_special_tokens=False))
 
     def label(self, token_id: int) -> str:
@@ -125,9 +127,9 @@ class LibraryEngine:
         return readable(token)
 
     def id_of(self, entry: str) -> int | None:
-        for number, text in self._special.texts.items():
+        for token_id, text in self._special.texts.items():
             if text == entry:
-                return number
+                return token_id
         found = self._library.token_to_id(entry)
         return None if found is None else int(found)
 

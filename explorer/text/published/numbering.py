@@ -36,7 +36,7 @@ FAIRSEQ = {
 """The tokens that come first, how far the pieces are moved, the languages that come last."""
 
 MOST_EXTRA = 10_000
-LARGEST_NUMBER = 4_000_000
+LARGEST_ID = 4_000_000
 
 
 @dataclass
@@ -57,32 +57,32 @@ class Numbering:
     listed: Mapping[str, int] | None = None
     written_as: Mapping[int, str] | None = None
 
-    def typed(self, piece: str, number: int) -> int:
+    def typed(self, piece: str, token_id: int) -> int:
         """The family's number of a piece of a text."""
         if self.listed is not None:
             return self.listed.get(piece, self.unknown)
-        return self.unknown if number == self.processor.unk_id() else number + self.shift
+        return self.unknown if token_id == self.processor.unk_id() else token_id + self.shift
 
-    def written(self, number: int) -> str | None:
+    def written(self, token_id: int) -> str | None:
         """The piece of a number, None where there is none."""
         if self.written_as is not None:
-            return self.written_as.get(number)
-        if number == self.unknown:
-            number = self.processor.unk_id() + self.shift
-        if not 0 <= number - self.shift < self.processor.get_piece_size():
+            return self.written_as.get(token_id)
+        if token_id == self.unknown:
+            token_id = self.processor.unk_id() + self.shift
+        if not 0 <= token_id - self.shift < self.processor.get_piece_size():
             return None
-        piece: str = self.processor.id_to_piece(number - self.shift)
+        piece: str = self.processor.id_to_piece(token_id - self.shift)
         return piece
 
-    def number_of(self, piece: str) -> int | None:
+    def id_of_piece(self, piece: str) -> int | None:
         """The number of a piece that is in the vocabulary."""
         if self.listed is not None:
             return self.listed.get(piece)
-        number = self.processor.piece_to_id(piece)
-        known = self.processor.id_to_piece(number) == piece
-        return self.typed(piece, number) if known else None
+        token_id = self.processor.piece_to_id(piece)
+        known = self.processor.id_to_piece(token_id) == piece
+        return self.typed(piece, token_id) if known else None
 
-    def number(self, code: str) -> int:
+    def id_of_code(self, code: str) -> int:
         return (self.listed or {}).get(code, self.unknown)
 
     def code_at_start(self, text: str) -> str | None:
@@ -108,16 +108,18 @@ def numbering_of(
         raise TextError(f"a sentencepiece model as {named} reads it is not known here.")
     numbering = makers[way](processor, way, settings, roles)
     added = list(added_entries(settings, json_object(files, "added_tokens.json")))
-    beyond = [text for number, text, special in added if number >= numbering.size and not special]
+    beyond = [
+        text for token_id, text, special in added if token_id >= numbering.size and not special
+    ]
     if beyond:
         raise TextError(
             f"{beyond[0][:40]!r} was added to its vocabulary, and only a tokenizer.json says how "
             "that is read; save the folder anew, so that it has one."
         )
     texts = dict(numbering.special.texts)
-    for number, text, special in added:
-        if special and number < LARGEST_NUMBER and number not in texts:
-            texts[number] = text
+    for token_id, text, special in added:
+        if special and token_id < LARGEST_ID and token_id not in texts:
+            texts[token_id] = text
     numbering.special = SpecialTokens(numbering.special.roles, texts)
     numbering.size = max([numbering.size - 1, *texts]) + 1
     return numbering
@@ -139,15 +141,15 @@ def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Nu
         ("$A", end),
         ("$A", "$B", end),
         listed=listed,
-        written_as={number: piece for piece, number in written.items()},
+        written_as={token_id: piece for piece, token_id in written.items()},
     )
 
 
 def _listed(files: Files, name: str) -> dict[str, int]:
     listed = json_object(files, name)
-    for number in listed.values():
-        if type(number) is not int or not 0 <= number < LARGEST_NUMBER:
-            raise TextError(f"a token of {name} has no usable number.")
+    for token_id in listed.values():
+        if type(token_id) is not int or not 0 <= token_id < LARGEST_ID:
+            raise TextError(f"a token of {name} has no usable ID.")
     if not listed:
         raise TextError(f"{name} is empty.")
     return listed
@@ -159,24 +161,24 @@ def _fairseq(
     """XLM-R and its kin: four tokens first, the pieces moved on, languages and mask last."""
     front, shift, codes = FAIRSEQ[way]
     beyond = processor.get_piece_size() + shift
-    numbers = {text: processor.piece_to_id(text) + shift for text in ("<s>", "</s>")}
-    numbers |= {text: number for number, text in enumerate(front)}
-    numbers |= {code: beyond + place for place, code in enumerate(codes)}
-    numbers["<mask>"] = beyond + len(codes)
-    special = special_tokens(roles, numbers, {number: text for text, number in numbers.items()})
-    start, end = numbers["<s>"], numbers["</s>"]
+    ids = {text: processor.piece_to_id(text) + shift for text in ("<s>", "</s>")}
+    ids |= {text: token_id for token_id, text in enumerate(front)}
+    ids |= {code: beyond + place for place, code in enumerate(codes)}
+    ids["<mask>"] = beyond + len(codes)
+    special = special_tokens(roles, ids, {token_id: text for text, token_id in ids.items()})
+    start, end = ids["<s>"], ids["</s>"]
     single: Around = (start, "$A", end)
     pair: Around = (start, "$A", end, end, "$B", end)
     if codes:
         language = settings.get("src_lang") or "en_XX"
         if not isinstance(language, str) or language not in codes:
             raise TextError("src_lang in its settings is none of its languages.")
-        code = numbers[language]
+        code = ids[language]
         around = ((code,), (end,)) if way == "MBart50" else ((), (end, code))
         single = (*around[0], "$A", *around[1])
         pair = (*around[0], "$A", "$B", *around[1])
-    size = max(numbers.values()) + 1
-    return Numbering(processor, special, numbers["<unk>"], size, single, pair, shift)
+    size = max(ids.values()) + 1
+    return Numbering(processor, special, ids["<unk>"], size, single, pair, shift)
 
 
 def _t5(
@@ -188,9 +190,9 @@ def _t5(
     if type(extra) is not int or not 0 <= extra <= MOST_EXTRA:
         raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
     places = {pieces + extra - 1 - place: f"<extra_id_{place}>" for place in range(extra)}
-    numbers = _controls(processor, roles)
+    ids = _controls(processor, roles)
     special = special_tokens(
-        roles, numbers, {number: text for text, number in numbers.items()} | places
+        roles, ids, {token_id: text for text, token_id in ids.items()} | places
     )
     end = special.roles.get("eos")
     if end is None:
@@ -209,8 +211,8 @@ def _llama(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
     """The model's own numbers; its start before each text unless the settings say otherwise."""
-    numbers = _controls(processor, roles)
-    special = special_tokens(roles, numbers, {number: text for text, number in numbers.items()})
+    ids = _controls(processor, roles)
+    special = special_tokens(roles, ids, {token_id: text for text, token_id in ids.items()})
     around: list[Around] = []
     for role, otherwise in (("bos", True), ("eos", False)):
         asked = settings.get(f"add_{role}_token")
@@ -233,7 +235,7 @@ def _controls(processor: SentencePieceProcessor, roles: Roles) -> dict[str, int]
     everything = range(processor.get_piece_size())
     found = {processor.id_to_piece(n): n for n in everything if processor.is_control(n)}
     for text in roles.values():
-        number = processor.piece_to_id(text)
-        if number >= 0 and processor.id_to_piece(number) == text:
-            found[text] = number
+        token_id = processor.piece_to_id(text)
+        if token_id >= 0 and processor.id_to_piece(token_id) == text:
+            found[text] = token_id
     return found

@@ -14,7 +14,7 @@ from explorer.text.token import Step, Token
 
 READING_SECONDS = 0.9
 LABELS_KEPT = 100_000
-LARGEST_NUMBER = 10_000_000
+LARGEST_ID = 10_000_000
 
 
 def open_published(folder: Path, family: str) -> PublishedTokenizer:
@@ -90,16 +90,16 @@ class PublishedTokenizer:
 
     def labels(self, ids: Sequence[int]) -> list[str]:
         """Many labels for one question."""
-        numbers = _numbers(ids)
-        shown = {number: self._labels.get(number) for number in numbers}
-        unknown = [number for number, label in shown.items() if label is None]
+        ids = _numbers(ids)
+        shown = {token_id: self._labels.get(token_id) for token_id in ids}
+        unknown = [token_id for token_id, label in shown.items() if label is None]
         if unknown:
             found = self._ask({"do": "labels", "ids": unknown})["labels"]
             shown.update(zip(unknown, found, strict=True))
             if len(self._labels) > LABELS_KEPT:
                 self._labels = {}
             self._labels.update(zip(unknown, found, strict=True))
-        return [shown[number] or "" for number in numbers]
+        return [shown[token_id] or "" for token_id in ids]
 
     def token(self, token_id: int) -> Token:
         return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
@@ -119,8 +119,8 @@ class PublishedTokenizer:
 
 
 def _numbers(ids: Sequence[int]) -> list[int]:
-    numbers = [int(number) for number in ids]
-    for number in numbers:
-        if not 0 <= number < LARGEST_NUMBER:
-            raise TextError(f"Token {number} is in no vocabulary.")
-    return numbers
+    ids = [int(token_id) for token_id in ids]
+    for token_id in ids:
+        if not 0 <= token_id < LARGEST_ID:
+            raise TextError(f"Token {token_id} is in no vocabulary.")
+    return ids

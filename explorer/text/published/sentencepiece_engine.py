@@ -103,7 +103,7 @@ class PieceEngine:
         for number, text in self._special.texts.items():
             if text == entry:
                 return number
-        return self._numbering.number_of(entry)
+        return self._numbering.id_of_piece(entry)
 
     def _is_text(self, number: int) -> bool:
         return number not in self._special_ids
@@ -112,7 +112,9 @@ class PieceEngine:
         """The tokens of a text; a mask that was typed is one, any other special token is not."""
         code = self._numbering.code_at_start(text)
         tokens = (
-            [] if code is None else [EncodedToken(self._numbering.number(code), 0, len(code), of)]
+            []
+            if code is None
+            else [EncodedToken(self._numbering.id_of_code(code), 0, len(code), of)]
         )
         at = len(code or "")
         parts = text[at:].split(self._mask) if self._mask else [text[at:]]

@@ -20,13 +20,13 @@ from explorer.text.merging import Merge, Ranks, Unit, merges
 from explorer.text.published.wire import TOO_MANY, Row, StepCollector, rows_of, short_label
 from explorer.text.token import TYPED
 
-MOST_RULES = 300_000
+MAX_MERGES = 300_000
 MOST_UNITS = 1_500
 """Characters or bytes of a stranger's text: merging them costs their square."""
 
 OWN = "The library's own tokens."
 UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
-"""Stands for no letter that was seen; letters are numbered from here, where no token is."""
+"""A letter that does not occur; letters get IDs from here on, above all tokens."""
 
 
 class Steps(Protocol):
@@ -38,29 +38,29 @@ class Steps(Protocol):
 
     def label(self, token_id: int) -> str: ...
     def written(self, token: str) -> str:
-        """How to show a part that may have no number."""
+        """How to show a part that may have no token ID."""
 
 
 Words = list[list[Unit]]
 
 
 class LibrarySteps:
-    """The steps of one tokenizer of the library; `rules` are its merges as its file has them."""
+    """The steps of one tokenizer of the library; `merge_list` is as in its file."""
 
     def __init__(
         self,
         engine: Steps,
         library: tokenizers.Tokenizer,
         kind: str,
-        rules: Sequence[Any] | None,
+        merge_list: Sequence[Any] | None,
         renamed: Iterable[str],
         most_units: int = MOST_UNITS,
     ) -> None:
         self._engine, self._library, self._kind = engine, library, kind
-        self._rules = [] if rules is None or len(rules) > MOST_RULES else rules
+        self._merge_list = [] if merge_list is None or len(merge_list) > MAX_MERGES else merge_list
         self._renamed, self._most_units = frozenset(renamed), most_units
         added = library.get_added_tokens_decoder()
-        self._added = {number: token.content for number, token in added.items()}
+        self._added = {token_id: token.content for token_id, token in added.items()}
 
     def of(self, text: str) -> dict[str, Any]:
         """Every step from the typed text to what the model reads, for the wire."""
@@ -104,7 +104,7 @@ class LibrarySteps:
         if self._library.pre_tokenizer is not None:
             self._library.pre_tokenizer.pre_tokenize(whole)
         seen |= {c for part, _, _ in whole.get_splits() for c in part}
-        letters = {c: number for number, c in enumerate(sorted(seen | {UNKNOWN}), NO_TOKENS)}
+        letters = {c: token_id for token_id, c in enumerate(sorted(seen | {UNKNOWN}), NO_TOKENS)}
         return self._units(text, models.BPE(vocab=letters, merges=[], unk_token=UNKNOWN))
 
     def _units(self, text: str, model: models.Model) -> Words:
@@ -124,16 +124,18 @@ class LibrarySteps:
     def _tokens(self, made: tokenizers.Encoding) -> list[str]:
         """What was made; an added token without the spaces that it took with it."""
         found = zip(made.ids, made.tokens, strict=True)
-        return [self._added.get(number, token) for number, token in found]
+        return [self._added.get(token_id, token) for token_id, token in found]
 
     def _whole(self, word: list[Unit]) -> Row:
         label = self._engine.written("".join(unit.token for unit in word))
         return label, min(u.start for u in word), max(u.end for u in word), None, False
 
     def _unit(self, unit: Unit) -> Row:
-        number = self._library.token_to_id(unit.token)
-        shown = self._engine.written(unit.token) if number is None else self._engine.label(number)
-        return shown, unit.start, unit.end, number, False
+        token_id = self._library.token_to_id(unit.token)
+        shown = (
+            self._engine.written(unit.token) if token_id is None else self._engine.label(token_id)
+        )
+        return shown, unit.start, unit.end, token_id, False
 
     def _merge(
         self,
@@ -143,7 +145,7 @@ class LibrarySteps:
         tokens: list[str],
         spoken: dict[str, Any],
     ) -> None:
-        units = self._units(text, self._without_rules(words))
+        units = self._units(text, self._without_merges(words))
         if sum(map(len, units)) > self._most_units:
             raise TextError(TOO_MANY)
         taken: list[Merge] = list(merges(units, self._ranks(units)))
@@ -154,8 +156,8 @@ class LibrarySteps:
         special = {row[3] for row in rows_of(spoken) if row[4]}
 
         def shown(unit: Unit) -> Row:
-            label, start, end, number, _ = self._unit(unit)
-            return label, start, end, number, number in special
+            label, start, end, token_id, _ = self._unit(unit)
+            return label, start, end, token_id, token_id in special
 
         found.units(self._beginning(), units, shown)
         for merge in taken:
@@ -175,7 +177,7 @@ class LibrarySteps:
             action += "; a word in the vocabulary stays whole"
         return f"{action}."
 
-    def _without_rules(self, words: Words) -> models.BPE:
+    def _without_merges(self, words: Words) -> models.BPE:
         """The same model without its merges, and of its vocabulary what these words can need."""
         model: Any = self._library.model
         before, behind = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
@@ -191,7 +193,7 @@ class LibrarySteps:
             if (value := getattr(model, name)) is not None
         }
         return models.BPE(
-            vocab={entry: number for entry, number in known.items() if number is not None},
+            vocab={entry: token_id for entry, token_id in known.items() if token_id is not None},
             merges=[],
             fuse_unk=model.fuse_unk,
             byte_fallback=model.byte_fallback,
@@ -200,14 +202,18 @@ class LibrarySteps:
         )
 
     def _ranks(self, words: Words) -> Ranks:
-        """The rules that these words can meet, by their place in the file."""
+        """The merges that these words can meet, by their place in the file."""
         letters = {c for word in words for unit in word for c in unit.token}
-        rules = [rule for rule in self._rules if not str(rule[:8]).startswith("#version")]
+        merge_list = [
+            pair_text
+            for pair_text in self._merge_list
+            if not str(pair_text[:8]).startswith("#version")
+        ]
         ranks: Ranks = {}
-        for rank, rule in enumerate(rules):
-            if isinstance(rule, str) and not letters.issuperset(rule.replace(" ", "")):
+        for rank, pair_text in enumerate(merge_list):
+            if isinstance(pair_text, str) and not letters.issuperset(pair_text.replace(" ", "")):
                 continue
-            left, right = rule.split(" ") if isinstance(rule, str) else rule
+            left, right = pair_text.split(" ") if isinstance(pair_text, str) else pair_text
             if letters.issuperset(left) and letters.issuperset(right):
                 ranks[left, right] = rank
         if self._renamed:

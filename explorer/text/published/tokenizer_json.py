@@ -20,7 +20,7 @@ from explorer.text.limits import TextError
 from explorer.text.published.roles import Roles
 
 MOST_ENTRIES = 1_000_000
-LARGEST_NUMBER = 4_000_000
+LARGEST_ID = 4_000_000
 LONGEST_TOKEN = 10_000
 MOST_ADDED = 50_000
 MOST_MERGES = 4_000_000
@@ -65,7 +65,7 @@ def _check_model(model: dict[str, Any]) -> None:
         raise TextError("it has no vocabulary.")
     else:
         _check_texts(vocabulary)
-        _check_numbers(vocabulary.values())
+        _check_ids(vocabulary.values())
     if kind == "BPE":
         _check_merges(model.get("merges"))
     for name, value in model.items():
@@ -74,7 +74,7 @@ def _check_model(model: dict[str, Any]) -> None:
 
 
 def _check_scored(vocabulary: Any) -> None:
-    """A list of pieces and scores; a piece is numbered by its place."""
+    """A list of pieces and scores; the ID of a piece is its place."""
     if not isinstance(vocabulary, list):
         raise TextError("it has no vocabulary.")
     if not all(
@@ -93,12 +93,12 @@ def _check_texts(entries: Iterable[Any]) -> None:
         raise TextError("a token of its vocabulary is not a short text.")
 
 
-def _check_numbers(numbers: Iterable[Any]) -> None:
-    found = list(numbers)
-    if not all(type(number) is int and 0 <= number < LARGEST_NUMBER for number in found):
-        raise TextError("a token of its vocabulary has no usable number.")
+def _check_ids(ids: Iterable[Any]) -> None:
+    found = list(ids)
+    if not all(type(token_id) is int and 0 <= token_id < LARGEST_ID for token_id in found):
+        raise TextError("a token of its vocabulary has no usable ID.")
     if len(set(found)) != len(found):
-        raise TextError("two tokens of its vocabulary have the same number.")
+        raise TextError("two tokens of its vocabulary have the same ID.")
 
 
 def _check_merges(merges: Any) -> None:
@@ -122,7 +122,7 @@ def _check_added(added: Any) -> None:
             raise TextError("one of its added tokens has no text.")
         if len(token["content"]) > LONGEST_TOKEN:
             raise TextError("one of its added tokens is not a short text.")
-    _check_numbers([token.get("id") for token in added])
+    _check_ids([token.get("id") for token in added])
 
 
 def _check_part(name: str, part: Any) -> None:
@@ -153,7 +153,7 @@ def _check_text(name: str, key: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class PreparedJson:
-    """The file as the library gets it; `renamed` is the number of each special token in it."""
+    """The file as the library gets it; `renamed` has the ID of each special token in it."""
 
     stored: dict[str, Any]
     renamed: dict[str, int]
@@ -207,8 +207,8 @@ def _rename(model: dict[str, Any], special: set[str]) -> dict[str, int]:
                 entry[0] = f"{unreachable}{index}"
         return renamed
     for text in special & vocabulary.keys() - {model.get("unk_token")}:
-        number = renamed[text] = vocabulary.pop(text)
-        vocabulary[f"{unreachable}{number}"] = number
+        token_id = renamed[text] = vocabulary.pop(text)
+        vocabulary[f"{unreachable}{token_id}"] = token_id
     if renamed and model.get("merges"):
         model["merges"] = [merge for merge in model["merges"] if not _uses(merge, renamed)]
     return renamed
