@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from explorer.text.labels import readable
-from explorer.text.limits import checked
+from explorer.text.limits import TextError, checked
 from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.published import PublishedTokenizer
 from explorer.text.published.library_engine import LibraryEngine
@@ -31,7 +31,10 @@ def steps(tokenizer: AnyTokenizer | PlainTokenizer, text: str) -> tuple[Step, ..
     if isinstance(tokenizer, (Tokenizer, PlainTokenizer)):
         stored = json.loads(tokenizer.library.to_str())
         engine = LibraryEngine(stored, Roles(), frozenset(), most_units=4 * MAX_STEPPED_CHARACTERS)
-        of_text = from_wire(engine.steps(text))[:-1]
+        try:
+            of_text = from_wire(engine.steps(text))[:-1]
+        except TextError as error:
+            raise TextError(f"The steps of this text cannot be shown: {error}") from None
         if isinstance(tokenizer, PlainTokenizer):
             return of_text
         whole = [Piece(t.label, t.start, t.end, t.id, t.special, t.special) for t in tokens]
