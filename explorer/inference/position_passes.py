@@ -120,7 +120,7 @@ class Permuted:
 
     @property
     def stack(self) -> str:
-        """The stack that read what was typed."""
+        """The stack that reads the typed text."""
         return "encoder" if self.before.source else "decoder"
 
 

@@ -32,7 +32,7 @@ LONGEST_WORD = 10_000
 """The library's time grows with the square of it: minutes for a megabyte in one word."""
 
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000)
-"""Pieces of a Unigram beside the characters of its text."""
+"""Pieces of a Unigram besides the characters of its text."""
 
 KEPT = 24
 """Unigrams; they are small, and so is the part of a text that they are trained on."""

@@ -1,4 +1,4 @@
-"""From what a person types to what a model reads, and every step between the two."""
+"""Text to token IDs and back: tokenizers, their training, their steps, labels for the screen."""
 
 from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokenizer, words_of
 from explorer.text.limits import MAX_CHARACTERS, TextError

@@ -1,4 +1,4 @@
-"""What every tokenizer of this app can do, wherever it comes from."""
+"""Plain data of tokenization, and the interface of every tokenizer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AnyTokenizer(Protocol):
 
     @property
     def lowercase(self) -> bool:
-        """Whether capitals are read as small letters."""
+        """Whether the text is lowercased."""
 
     @property
     def pad_id(self) -> int | None: ...

@@ -1,4 +1,4 @@
-"""Unigram: pieces with their probabilities, and the likeliest way to cut a word into them.
+"""Unigram: pieces with their probabilities, and the likeliest segmentation of a word.
 
 The library starts from the frequent parts of words and drops those that the text misses
 least, until the size is reached; it shows only what is left. So each size is trained anew.

@@ -19,7 +19,7 @@ from explorer.text.published.wire import Engine
 
 
 def open_engine(files: Files, family: str) -> Engine:
-    """The engine for these files, which are whole for one form; TextError says why not."""
+    """The engine for these files, which are complete for one form; TextError says why not."""
     settings = json_object(files, "tokenizer_config.json")
     roles_file = json_object(files, "special_tokens_map.json")
     way = reading_of(family, settings)
@@ -38,7 +38,7 @@ def open_engine(files: Files, family: str) -> Engine:
 
 
 def _whole(files: Files, way: str, settings: dict[str, Any], roles: Roles) -> dict[str, Any]:
-    """tokenizer.json says everything, but for the ends of a text that its settings may decide."""
+    """tokenizer.json, with the start and end tokens that the settings may decide."""
     stored = json_object(files, "tokenizer.json")
     asked = any(isinstance(settings.get(f"add_{end}_token"), bool) for end in ("bos", "eos"))
     if asked and way in FREE_ENDS and isinstance(stored.get("model"), dict):
@@ -59,7 +59,7 @@ def _adds(processor: Any) -> bool:
 
 
 def _more(files: Files, settings: dict[str, Any], special: dict[str, Any]) -> frozenset[str]:
-    """Special tokens without a role that the settings name."""
+    """Special tokens of the settings that have no role."""
     found = {text for _, text, is_special in added_entries(settings, {}) if is_special}
     for source in (settings, special):
         for name in ("additional_special_tokens", "extra_special_tokens"):
@@ -84,7 +84,7 @@ FREE_ENDS = ("GPT2", "GPTNeoX", "OPT", "Llama", "Gemma", "Qwen2", "Bloom", "PreT
 
 
 def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> dict[str, Any]:
-    """vocab.txt: one token for each line, numbered by its line."""
+    """vocab.txt: one token for each line, its ID being the line."""
     if way != "Bert":
         raise TextError(f"a vocab.txt as {_name(way)} reads it is not known here.")
     if settings.get("do_basic_tokenize") is False or settings.get("never_split"):
@@ -121,7 +121,7 @@ def word_pieces(files: Files, way: str, settings: Settings, roles: Roles) -> dic
 
 
 def byte_level(files: Files, way: str, settings: Settings, roles: Roles) -> dict[str, Any]:
-    """vocab.json numbers the tokens, merges.txt holds one rule for each line, best first."""
+    """vocab.json has the token IDs, merges.txt one merge per line, the first in training first."""
     if way not in BYTE_LEVEL:
         raise TextError(f"vocab.json and merges.txt as {_name(way)} reads them are not known here.")
     vocabulary = json_object(files, "vocab.json")
@@ -211,7 +211,7 @@ def template(
 def added_tokens(
     files: Files, settings: Settings, roles: Roles, vocabulary: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Every token that the library must know beside the model: declared ones, and the mask."""
+    """Every token outside the model that the library must know: declared ones, and the mask."""
     found: dict[str, dict[str, Any]] = {}
     declared = settings.get("added_tokens_decoder")
     options = declared if isinstance(declared, dict) else {}

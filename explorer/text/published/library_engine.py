@@ -27,7 +27,7 @@ _KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "wo
 
 
 class LibraryEngine:
-    """A tokenizer of the library with labels, spans in the typed text and special tokens apart."""
+    """A tokenizer of the library with labels, spans in the typed text and special tokens."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ def _added(library: tokenizers.Tokenizer) -> dict[int, tokenizers.AddedToken]:
 
 
 def _kind(stored: dict[str, Any]) -> str:
-    """What a token is, as far as a reader cares."""
+    """What a token is: "bytes", "sentencepiece", "characters", "wordpiece", "words" or "pieces"."""
     parts = list(_parts([stored.get(n) for n in ("normalizer", "pre_tokenizer", "decoder")]))
     model = model_type(stored["model"])
     types = {part.get("type") for part in parts if isinstance(part.get("type"), str)}

@@ -1,4 +1,4 @@
-"""How each family numbers the pieces of its sentencepiece model, and what it puts around them."""
+"""The token IDs that each family gives the pieces of its sentencepiece model, and its templates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAIRSEQ = {
     "MBart50": (("<s>", "<pad>", "</s>", "<unk>"), 1, MBART_50),
     "Camembert": (("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"), 4, ()),
 }
-"""The tokens that come first, how far the pieces are moved, the languages that come last."""
+"""The first tokens, the shift of the pieces, the languages at the end."""
 
 MOST_EXTRA = 10_000
 LARGEST_ID = 4_000_000
@@ -41,7 +41,7 @@ LARGEST_ID = 4_000_000
 
 @dataclass
 class Numbering:
-    """Pieces to numbers and back. `single` and `pair` say what stands around `$A` and `$B`.
+    """Pieces to token IDs and back. `single` and `pair` say what stands around `$A` and `$B`.
 
     `shift` is added to the model's own numbers; `listed` replaces them by a list of the
     family's, and `written_as` names numbers on the side that is written.
@@ -58,13 +58,13 @@ class Numbering:
     written_as: Mapping[int, str] | None = None
 
     def typed(self, piece: str, token_id: int) -> int:
-        """The family's number of a piece of a text."""
+        """The family's token ID of a piece of a text."""
         if self.listed is not None:
             return self.listed.get(piece, self.unknown)
         return self.unknown if token_id == self.processor.unk_id() else token_id + self.shift
 
     def written(self, token_id: int) -> str | None:
-        """The piece of a number, None where there is none."""
+        """The piece of a token ID, None where there is none."""
         if self.written_as is not None:
             return self.written_as.get(token_id)
         if token_id == self.unknown:
@@ -75,7 +75,7 @@ class Numbering:
         return piece
 
     def id_of_piece(self, piece: str) -> int | None:
-        """The number of a piece that is in the vocabulary."""
+        """The token ID of a piece, None if it is not in the vocabulary."""
         if self.listed is not None:
             return self.listed.get(piece)
         token_id = self.processor.piece_to_id(piece)
@@ -99,7 +99,7 @@ def numbering_of(
     roles: Roles,
     processor: SentencePieceProcessor,
 ) -> Numbering:
-    """The numbering of a way of reading; TextError where it is not known."""
+    """The numbering of a kind of tokenizer; TextError where it is not known."""
     if "source.spm" in files:
         return _marian(files, roles, processor)
     makers = {"T5": _t5, "Llama": _llama, "Gemma": _llama} | dict.fromkeys(FAIRSEQ, _fairseq)
@@ -126,7 +126,7 @@ def numbering_of(
 
 
 def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Numbering:
-    """Numbers from vocab.json; what is not in it is unknown. `</s>` ends a text."""
+    """Token IDs from vocab.json; what is not in it is unknown. `</s>` ends a text."""
     listed = _listed(files, "vocab.json")
     written = _listed(files, "target_vocab.json") if "target_vocab.json" in files else listed
     special = special_tokens(roles, listed, {})
@@ -158,7 +158,7 @@ def _listed(files: Files, name: str) -> dict[str, int]:
 def _fairseq(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
-    """XLM-R and its kin: four tokens first, the pieces moved on, languages and mask last."""
+    """XLM-R and relatives: four tokens first, the pieces shifted, languages and mask last."""
     front, shift, codes = FAIRSEQ[way]
     beyond = processor.get_piece_size() + shift
     ids = {text: processor.piece_to_id(text) + shift for text in ("<s>", "</s>")}
@@ -184,7 +184,7 @@ def _fairseq(
 def _t5(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
-    """The model's own numbers, and behind them the places to fill, the last one first."""
+    """The model's own IDs, then the sentinel tokens, the last one first."""
     pieces = processor.get_piece_size()
     extra = settings.get("extra_ids", 100)
     if type(extra) is not int or not 0 <= extra <= MOST_EXTRA:

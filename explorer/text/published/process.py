@@ -1,4 +1,4 @@
-"""One child process per stranger's tokenizer: how it is spoken with, and the few that are kept.
+"""One child process per stranger's tokenizer: its protocol, and a pool of a few.
 
 A line of JSON goes in, a line of JSON comes out. The child limits itself before it reads the
 first byte of a stranger (`child`); here is the deadline that stands when even that should
@@ -42,11 +42,11 @@ _PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYS
 
 
 class ChildError(Exception):
-    """Why there is no answer, half a sentence: the child refused, or ended."""
+    """Why there is no answer, as half a sentence: the child refused, or ended."""
 
 
 class Child:
-    """A tokenizer in its own process. Not for two threads at once: `keep` sees to that."""
+    """A tokenizer in its own process. Not for two threads at once: `ChildPool` sees to that."""
 
     def __init__(self, files: Mapping[str, int], family: str, seconds: float) -> None:
         task = {"files": files, "family": family, "seconds": seconds}
@@ -81,7 +81,7 @@ class Child:
         return self._process.poll() is None
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        """The child's answer; Fault when there is none."""
+        """The child's answer; ChildError when there is none."""
         return self._answer(json.dumps(request).encode() + b"\n", seconds)
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ LONGEST_WAIT = 20.0
 
 
 class _Slot:
-    """One of the few; `busy` while a thread speaks with its child."""
+    """A place in the pool; `busy` while a thread uses its child."""
 
     def __init__(self) -> None:
         self.child: Child | None = None
@@ -176,7 +176,7 @@ class _Slot:
 
 
 class ChildPool:
-    """Hands out children, one thread at a time for each, and lets the oldest idle one go."""
+    """A few children, each for one thread at a time; the oldest idle one makes room for another."""
 
     def __init__(self, most: int = MAX_CHILDREN) -> None:
         self._most = most
@@ -185,7 +185,7 @@ class ChildPool:
 
     @contextmanager
     def child(self, source: TokenizerFiles) -> Iterator[Child]:
-        """The tokenizer's child, started when it is not there; Fault when it cannot be."""
+        """The tokenizer's child, started when it is not there; ChildError when it cannot be."""
         place = self._take(source)
         try:
             if place.child is None or not place.child.alive:
@@ -198,7 +198,7 @@ class ChildPool:
             self._give_back(source, place)
 
     def close(self) -> None:
-        """End every child that nobody speaks with."""
+        """End every idle child."""
         with self._changed:
             for source, place in list(self._places.items()):
                 if not place.busy:
@@ -246,7 +246,7 @@ class ChildPool:
 
 
 def opening_seconds(source: TokenizerFiles) -> float:
-    """How much computing it may take to open: real vocabularies are large, bombs are small."""
+    """Seconds of computing to open it: real vocabularies are large, bombs are small."""
     return 0.9 + source.bytes / 6_000_000
 
 

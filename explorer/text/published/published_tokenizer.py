@@ -1,4 +1,4 @@
-"""The tokenizer of a published folder, seen from the app: it asks a child for everything."""
+"""The tokenizer of a published folder, as the app uses it: a child process does all the work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def open_published(folder: Path, family: str) -> PublishedTokenizer:
 
 
 class PublishedTokenizer:
-    """A stranger's tokenizer, with the surface of `AnyTokenizer`.
+    """A stranger's tokenizer, with the interface of `AnyTokenizer`.
 
     Safe for threads. `form` names the files it comes from.
     """
@@ -73,7 +73,7 @@ class PublishedTokenizer:
         return list(self._encoded(text, pair)["ids"])
 
     def steps(self, text: str) -> tuple[Step, ...]:
-        """Every step from the typed text to `encode`; the last text's are kept to walk in."""
+        """Every step from the typed text to `encode`; those of the last text are cached."""
         kept, found = self._stepped
         if kept != text or not found:
             found = from_wire(self._ask({"do": "steps", "text": checked(text)}))
@@ -85,11 +85,11 @@ class PublishedTokenizer:
         return str(self._ask({"do": "decode", "ids": _numbers(ids)})["text"])
 
     def label(self, token_id: int) -> str:
-        """How to show a token; a number that the vocabulary leaves free is shown as `<50300>`."""
+        """How to show a token; an ID that the vocabulary does not use is `<50300>`."""
         return self.labels([token_id])[0]
 
     def labels(self, ids: Sequence[int]) -> list[str]:
-        """Many labels for one question."""
+        """Many labels in one request."""
         ids = _numbers(ids)
         shown = {token_id: self._labels.get(token_id) for token_id in ids}
         unknown = [token_id for token_id, label in shown.items() if label is None]

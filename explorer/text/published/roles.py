@@ -1,4 +1,4 @@
-"""Which token is the padding, the mask, the end: what the files say, else what the family does."""
+"""Which tokens are padding, mask, end and so on: by the files, else by the family."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FAMILIES = {
     "qwen3": "Qwen2",
     "bloom": "Bloom",
 }
-"""The way of reading text of each family; a folder may name another one."""
+"""The kind of tokenizer of each family; a folder may name another one."""
 
 SAME = {
     "DistilBert": "Bert",
@@ -82,7 +82,7 @@ _DEFAULTS: dict[str, dict[str, str]] = {
 
 
 def reading_of(family: str, settings: Mapping[str, Any]) -> str:
-    """How the folder says its text is read, else how its family reads."""
+    """The kind of tokenizer that the folder names, else its family's."""
     named = settings.get("tokenizer_class")
     name = named if isinstance(named, str) else ""
     name = name.removesuffix("Fast").removesuffix("Tokenizer")
@@ -126,7 +126,7 @@ def token_text(token: Any) -> str | None:
 def added_entries(
     settings: Mapping[str, Any], added: Mapping[str, Any]
 ) -> Iterator[tuple[int, str, bool]]:
-    """The tokens that were added to a vocabulary: number, text and whether it is special."""
+    """The tokens that were added to a vocabulary: ID, text and whether it is special."""
     declared = settings.get("added_tokens_decoder")
     listed: dict[Any, Any] = declared if isinstance(declared, dict) else {}
     extra = settings.get("additional_special_tokens")

@@ -38,7 +38,7 @@ def piece_engine(files: Files, way: str, settings: Mapping[str, Any], roles: Rol
 
 
 class PieceEngine:
-    """A sentencepiece model as one family numbers and surrounds it."""
+    """A sentencepiece model with the token IDs and the template of one family."""
 
     def __init__(
         self,

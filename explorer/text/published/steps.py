@@ -30,7 +30,7 @@ UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
 
 
 class Steps(Protocol):
-    """What takes the text apart needs of its engine."""
+    """What the steps need of their engine."""
 
     def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
     def spoken(self, text: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Engine(Protocol):
 
     def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
     def steps(self, text: str) -> dict[str, Any]:
-        """Every step from the text to what `encode` gives, in the form of `stepping`."""
+        """Every step from the text to what `encode` gives, in wire form."""
 
     def decode(self, ids: Sequence[int]) -> str: ...
     def label(self, token_id: int) -> str: ...
@@ -47,14 +47,14 @@ class EncodedToken:
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """The special tokens of a tokenizer: their numbers by role, their texts by number."""
+    """The special tokens of a tokenizer: their IDs by role, their texts by ID."""
 
     roles: Mapping[str, int]
     texts: Mapping[int, str]
 
     @property
     def ids(self) -> set[int]:
-        """What is never part of a text. An unknown token is: it stands for something typed."""
+        """The IDs that are never part of a text. The unknown token is: it stands for typed text."""
         unknown = self.roles.get("unk")
         shared = [number for role, number in self.roles.items() if role != "unk"]
         return {number for number in self.texts if number != unknown or number in shared}
@@ -102,7 +102,7 @@ def to_wire(
 
 
 def unused_label(token_id: int) -> str:
-    """The label of a number that the vocabulary leaves free."""
+    """The label of an ID that the vocabulary does not use."""
     return f"<{token_id}>"
 
 
@@ -117,7 +117,7 @@ TOO_MANY = "it has too many steps to show; shorten it."
 NONE_AROUND = "No special tokens are added: these are what the model reads."
 
 Row = tuple[str, int, int, int | None, bool]
-"""Label, start, end, number, special."""
+"""Label, start, end, token ID, special."""
 
 
 class StepCollector:
@@ -148,7 +148,7 @@ class StepCollector:
         made: Collection[tuple[int, int]] = (),
         rank: int | None = None,
     ) -> None:
-        """A step of merging: what is known already is looked up and not made again."""
+        """A merge step; the rows of known units are looked up."""
         places: list[int] = []
         changed: list[int] = []
         for index, word in enumerate(words):
