@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-
-import tokenizers
 
 
 @dataclass(frozen=True)
@@ -33,12 +30,6 @@ class Merge:
 
 
 Ranks = dict[tuple[str, str], int]
-
-
-def ranks_of(library: tokenizers.Tokenizer) -> Ranks:
-    """Every merge and its rank; the first in training has rank 0."""
-    stored = json.loads(library.to_str())["model"]["merges"]
-    return {(left, right): rank for rank, (left, right) in enumerate(stored)}
 
 
 def merges(words: list[list[Unit]], ranks: Ranks) -> Iterator[Merge]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import tokenizers
 from tokenizers import models
@@ -20,6 +20,9 @@ from explorer.text.merging import Merge, Ranks, Unit, merges
 from explorer.text.published.wire import TOO_MANY, Row, StepCollector, rows_of, short_label
 from explorer.text.token import TYPED
 
+if TYPE_CHECKING:
+    from explorer.text.published.library_engine import LibraryEngine
+
 MAX_MERGES = 300_000
 MOST_UNITS = 1_500
 """Characters or bytes of a stranger's text: merging them costs their square."""
@@ -27,18 +30,6 @@ MOST_UNITS = 1_500
 OWN = "The library's own tokens."
 UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
 """A letter that does not occur; letters get IDs from here on, above all tokens."""
-
-
-class Steps(Protocol):
-    """What the steps need of their engine."""
-
-    def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
-    def spoken(self, text: str) -> dict[str, Any]:
-        """The tokens of the text without those around it."""
-
-    def label(self, token_id: int) -> str: ...
-    def written(self, token: str) -> str:
-        """How to show a part that may have no token ID."""
 
 
 Words = list[list[Unit]]
@@ -49,7 +40,7 @@ class LibrarySteps:
 
     def __init__(
         self,
-        engine: Steps,
+        engine: LibraryEngine,
         library: tokenizers.Tokenizer,
         kind: str,
         merge_list: Sequence[Any] | None,
