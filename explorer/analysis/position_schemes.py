@@ -1,8 +1,8 @@
-"""What each scheme of positions does, as tensors to look at.
+"""What each scheme of positions does, as tensors.
 
-A scheme either adds a vector to the embedding (sinusoidal, learned), turns the queries
-and keys (rotary), or adds a number to the scores (ALiBi). `table` is what a position
-adds or becomes, `products` how two positions get on with each other.
+A scheme adds a vector to the embedding (sinusoidal, learned), rotates queries and keys
+(rotary), or adds a bias to the scores (relative, ALiBi). `table` has one row per position,
+`products` one number per pair of positions.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ SCHEMES = {
 }
 EXPLANATIONS = {
     "sinusoidal": "Every pair of dimensions is a sine and a cosine of one frequency, fast ones "
-    "first. The vector of a position is added to the embedding of the token that stands there. "
+    "first. The vector of a position is added to the embedding of the token there. "
     "The product of two positions depends on their distance alone.",
-    "learned": "Every position has a vector of its own that was trained like a word's. "
-    "It is added to the embedding; what the distances mean is up to the training.",
-    "rotary": "Nothing is added. Each pair of numbers in a query or key is turned by an angle "
-    "that grows with the position; shown is a vector of ones as it is turned. "
-    "Where a query and a key stand then enters their product by their distance alone.",
-    "relative": "Nothing is added to the tokens. The score of a key gets a number that was trained "
-    "for its distance, one per head; near distances have a bucket each, far ones share (T5).",
+    "learned": "Every position has a trained vector of its own, which is added to the "
+    "embedding; what distances mean is up to the training.",
+    "rotary": "Nothing is added. Each pair of dimensions of a query or key is rotated by an angle "
+    "that grows with the position; shown is a rotated vector of ones. "
+    "So positions enter the product of a query and a key by their distance alone.",
+    "relative": "Nothing is added to the tokens. The score of a key gets a trained bias for its "
+    "distance, one per head; near distances have a bucket each, far ones share buckets (T5).",
     "alibi": "Nothing is added to the tokens. The score of a far key is lowered in proportion "
     "to its distance, in every head with another slope.",
-    "none": "The model is not told where a token stands. Without a causal mask, shuffling "
-    "the sentence only shuffles the result.",
+    "none": "The model is not told any positions. Without a causal mask, permuting the sentence "
+    "only permutes the result.",
 }
 
 CODE: dict[str, Callable[..., Any]] = {
@@ -61,8 +61,8 @@ CODE: dict[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """One scheme at work. `table` is (positions, dimensions), or None where nothing is added."""
+class PositionScheme:
+    """One scheme. `table` is (positions, dimensions), or None where no vector is added."""
 
     name: str
     table: Tensor | None
@@ -74,7 +74,7 @@ class Scheme:
 
     @property
     def title(self) -> str:
-        return "A vector of ones, turned" if self.name == "rotary" else "What a position adds"
+        return "A vector of ones, rotated" if self.name == "rotary" else "Position vectors"
 
     def hand(self, pair: int) -> Tensor:
         """Where the hand of a pair points at every position (positions, 2): x, y.
@@ -118,14 +118,14 @@ def learned_table(model: Transformer, stack: str = "") -> Tensor | None:
     return positions.table.weight.detach()[positions.offset :]
 
 
-def scheme(
+def position_scheme(
     name: str,
     model: Transformer,
     count: int,
     head: int = 0,
     stack: str = "",
     width: int | None = None,
-) -> Scheme | None:
+) -> PositionScheme | None:
     """The scheme at the sizes of this model; None where the model has no such positions.
 
     Another `width` is for sinusoids alone, which need no trained numbers.
@@ -151,20 +151,20 @@ def scheme(
             for one, slope in enumerate(alibi.slopes().tolist())
             for offset in range(count)
         ]
-        return Scheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
-    return Scheme(name, None, torch.zeros(count, count), ())
+        return PositionScheme(name, None, bias, (), by_head=tuple(lines), unit="bias")
+    return PositionScheme(name, None, torch.zeros(count, count), ())
 
 
 def _added(
     name: str, table: Tensor, wavelengths: tuple[float, ...] = (), *, halves: bool = False
-) -> Scheme:
+) -> PositionScheme:
     width = table.shape[1]
     step, gap = (1, (width + 1) // 2) if halves else (2, 1)
     pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
-    return Scheme(name, table, table @ table.T, pairs, wavelengths)
+    return PositionScheme(name, table, table @ table.T, pairs, wavelengths)
 
 
-def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Scheme:
+def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> PositionScheme:
     """The trained bias of every distance; which bucket it would have where none was trained."""
     config, found = model.config, positions_of(model, stack)
     ahead = len(places) - 1
@@ -178,7 +178,7 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Sche
             for at, offset in enumerate(offsets.tolist())
             if offset <= 0 or not found.causal
         ]
-        return Scheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
+        return PositionScheme("relative", None, bias, (), by_head=tuple(lines), unit="bias")
     causal = stack != "encoder" and config.kind != "encoder"
     # Its table stays empty: nothing is trained, nothing invented.
     with torch.device("meta"), skipping_initialization():  # filling it would load torch's compiler
@@ -190,10 +190,12 @@ def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> Sche
         for offset, number in zip(offsets.tolist(), numbers, strict=True)
         if offset <= 0 or not causal
     ]
-    return Scheme("relative", None, buckets.float(), (), by_head=tuple(lines), unit="bucket")
+    return PositionScheme(
+        "relative", None, buckets.float(), (), by_head=tuple(lines), unit="bucket"
+    )
 
 
-def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
+def _turned(config: TransformerConfig, places: Tensor) -> PositionScheme | None:
     width = config.rotary_width - config.rotary_width % 2
     if width == 0:
         return None
@@ -205,7 +207,7 @@ def _turned(config: TransformerConfig, places: Tensor) -> Scheme | None:
     step, gap = (1, width // 2) if halves else (2, 1)
     pairs = tuple((i * step, i * step + gap) for i in range(width // 2))
     waves = (2 * torch.pi / rotary.frequencies()).tolist()
-    return Scheme("rotary", table, table @ table.T, pairs, tuple(waves))
+    return PositionScheme("rotary", table, table @ table.T, pairs, tuple(waves))
 
 
 def _wavelengths(width: int) -> tuple[float, ...]:

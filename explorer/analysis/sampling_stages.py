@@ -1,7 +1,6 @@
-"""How one token is chosen from logits, stage by stage, and what a seeded draw takes.
+"""How one token is chosen from logits, stage by stage, and which token a seed samples.
 
-Every stage is made by the functions that `models.generation` writes with, so the last
-column is what it draws from.
+Every stage is made by the functions of `models.generation`, so `final` is what it samples from.
 Source of top-p: The Curious Case of Neural Text Degeneration (Holtzman et al. 2019).
 """
 
@@ -12,18 +11,18 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from models.sampling import Sampling, choose_from, sample
+from models.sampling import Sampling, choose_from
 
 ALL_OPEN = Sampling()
 
 
 @dataclass(frozen=True, eq=False)
-class Stages:
-    """One position's choice, each (vocabulary,).
+class SamplingStages:
+    """The stages of one choice, each (vocabulary,).
 
-    `logits` are what the model gave, −∞ where it may not write; `plain` their softmax,
-    `tempered` the same of logits ÷ temperature, `top_k` and `top_p` what is left of that
-    (0 for what is cut), `final` the rest brought to a sum of 1.
+    `logits` are −∞ for tokens that are never generated; `plain` is their softmax, `tempered`
+    the softmax of logits ÷ temperature, `top_k` and `top_p` what is left of that (0 for what
+    is cut), `final` the rest renormalised.
     """
 
     logits: Tensor
@@ -35,28 +34,28 @@ class Stages:
 
     @property
     def left(self) -> int:
-        """How many tokens still have a chance."""
+        """The number of tokens with a probability above 0."""
         return int((self.final > 0).sum())
 
     @property
     def cut_by_k(self) -> float:
-        """The probability that top-k took away."""
+        """The probability that top-k cuts."""
         return float(self.tempered.sum() - self.top_k.sum())
 
     @property
     def cut_by_p(self) -> float:
-        """The probability that top-p took away of what top-k had left."""
+        """The probability that top-p cuts from what top-k left."""
         return float(self.top_k.sum() - self.top_p.sum())
 
 
-def stages(logits: Tensor, sampling: Sampling) -> Stages:
-    """All stages of one choice (vocabulary,). Cost grows with the vocabulary, sorted once."""
+def sampling_stages(logits: Tensor, sampling: Sampling) -> SamplingStages:
+    """All stages of one choice (vocabulary,). Cost: the vocabulary, sorted once."""
     row = logits[None]
     cool = Sampling(sampling.temperature)
     after_k = replace(cool, top_k=sampling.top_k)
     tempered, kept, final = (choose_from(row, each)[0] for each in (cool, after_k, sampling))
     top_k = torch.where(kept > 0, tempered, 0.0)
-    return Stages(
+    return SamplingStages(
         logits=logits,
         plain=choose_from(row, ALL_OPEN)[0],
         tempered=tempered,
@@ -66,18 +65,17 @@ def stages(logits: Tensor, sampling: Sampling) -> Stages:
     )
 
 
-def draw(found: Stages, sampling: Sampling, seed: int, step: int = 0) -> int:
-    """The token that this seed draws at this step; the likeliest at a temperature of 0.
+def sample_token(found: SamplingStages, sampling: Sampling, seed: int, step: int = 0) -> int:
+    """The token that this seed samples at this step; the likeliest at temperature 0.
 
-    `generate` draws all its tokens from one seed, so what the earlier steps took of its
-    chance is passed over here.
+    `generate` samples all tokens from one generator, so the draws of earlier steps are skipped.
     """
-    generator = chance_at(seed, step, len(found.final), sampling)
+    generator = generator_at(seed, step, len(found.final), sampling)
     return int(sample(found.final[None], sampling, generator)[0])
 
 
-def chance_at(seed: int, step: int, vocabulary: int, sampling: Sampling) -> torch.Generator:
-    """What is left of a seed's chance after so many draws."""
+def generator_at(seed: int, step: int, vocabulary: int, sampling: Sampling) -> torch.Generator:
+    """The random generator of a seed after so many draws."""
     generator, even = torch.Generator().manual_seed(seed), torch.ones(1, vocabulary)
     for _ in range(0 if sampling.temperature == 0 else step):
         sample(even, sampling, generator)

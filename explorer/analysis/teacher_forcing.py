@@ -1,4 +1,4 @@
-"""Teacher forcing beside free running: the same model fed the target, or its own words.
+"""Teacher forcing and free running: the same model fed the target, or its own output.
 
 Source of teacher forcing: A Learning Algorithm for Continually Running Fully Recurrent
 Neural Networks (Williams and Zipser 1989).
@@ -18,36 +18,38 @@ from models.transformer import Transformer, evaluating
 
 
 @dataclass(frozen=True, eq=False)
-class Forced:
-    """Step by step: what was fed, what should come, what came.
+class TeacherForcing:
+    """One row per step: the decoder's inputs, its targets (the inputs shifted by one), its outputs.
 
-    `fed` and `right` are the target and the target one step on (the shifted row); `said`
-    what the model holds likeliest when it is fed the target, `chances` and `nats` (steps,)
-    what it gives the right token then, `fed_free` and `free` the same rows of its own
-    writing, which ends early where it ends the text.
+    `predicted` is the likeliest token when the target is fed, `probabilities` and `nats`
+    (steps,) are the target's then. `free_inputs` and `generated` belong to free running,
+    which ends early when it ends the text.
     """
 
-    fed: tuple[int, ...]
-    right: tuple[int, ...]
-    said: tuple[int, ...]
-    chances: Tensor
+    inputs: tuple[int, ...]
+    targets: tuple[int, ...]
+    predicted: tuple[int, ...]
+    probabilities: Tensor
     nats: Tensor
-    fed_free: tuple[int, ...]
-    free: tuple[int, ...]
+    free_inputs: tuple[int, ...]
+    generated: tuple[int, ...]
 
     @property
-    def departs(self) -> int | None:
-        """The first step at which its own writing is not the target; None where it is all of it."""
-        steps = range(len(self.right))
-        return next((at for at in steps if self.free[at : at + 1] != self.right[at : at + 1]), None)
+    def diverges_at(self) -> int | None:
+        """The first step at which the generated token is not the target; None if there is none."""
+        steps = range(len(self.targets))
+        return next(
+            (at for at in steps if self.generated[at : at + 1] != self.targets[at : at + 1]), None
+        )
 
 
-def forced(model: Transformer, source: Tensor | None, target: Tensor, given: int) -> Forced:
-    """A target (tokens,) of which the first `given` stand there from the start.
+def teacher_forcing(
+    model: Transformer, source: Tensor | None, target: Tensor, given: int
+) -> TeacherForcing:
+    """Both ways of decoding a target (tokens,) whose first `given` tokens are the prompt.
 
-    `source` (1, s) is what the encoder reads, None for a decoder alone. One pass with the
-    target, and one step after another for its own writing. ValueError if nothing is left
-    to write.
+    `source` (1, s) goes to the encoder, None for a decoder alone. Cost: one pass with the
+    target, and one cached step per generated token. ValueError if nothing is left to predict.
     """
     if not 1 <= given < len(target):
         raise ValueError(
@@ -59,29 +61,29 @@ def forced(model: Transformer, source: Tensor | None, target: Tensor, given: int
         if source is not None:
             memory_keep = keep_of(source, config.pad_id)
             memory = model.encode(source, memory_keep)
-        fed = target[None, :-1]
-        keep = torch.ones_like(fed, dtype=torch.bool)
-        asked = slice(given - 1, None)
-        logits = model.decode(fed, memory, memory_keep, keep, read_at=asked)[0].float()
+        inputs = target[None, :-1]
+        keep = torch.ones_like(inputs, dtype=torch.bool)
+        positions = slice(given - 1, None)
+        logits = model.decode(inputs, memory, memory_keep, keep, read_at=positions)[0].float()
         logits = allowed_rows(logits, config, first=given == 1)
         cache, unread = KeyValueCache.empty(config.n_layers), target[None, :given]
-        free: list[int] = []
+        generated: list[int] = []
         for _ in range(len(target) - given):
             last = model.decode(unread, memory, memory_keep, None, cache, slice(-1, None))[:, -1]
-            best = int(allowed(last, config, first=given == 1 and not free).argmax())
-            free.append(best)
+            best = int(allowed(last, config, first=given == 1 and not generated).argmax())
+            generated.append(best)
             if best in config.generation.eos_ids:
                 break
             unread = torch.tensor([[best]])
-    right = target[given:]
-    nats = -logits.log_softmax(-1).gather(-1, right[:, None])[:, 0]
-    begun = int(target[given - 1])
-    return Forced(
-        fed=tuple(target[given - 1 : -1].tolist()),
-        right=tuple(right.tolist()),
-        said=tuple(logits.argmax(-1).tolist()),
-        chances=(-nats).exp(),
+    targets = target[given:]
+    nats = -logits.log_softmax(-1).gather(-1, targets[:, None])[:, 0]
+    last_given = int(target[given - 1])
+    return TeacherForcing(
+        inputs=tuple(target[given - 1 : -1].tolist()),
+        targets=tuple(targets.tolist()),
+        predicted=tuple(logits.argmax(-1).tolist()),
+        probabilities=(-nats).exp(),
         nats=nats,
-        fed_free=(begun, *free[:-1]),
-        free=tuple(free),
+        free_inputs=(last_given, *generated[:-1]),
+        generated=tuple(generated),
     )

@@ -73,6 +73,8 @@ class Session:
     branches_said: str = ""
     found_mistakes: dict[str, Any] = field(default_factory=dict)
     random_labels: list[Any] = field(default_factory=list)
+    tokenizer_file: Any = None
+    """The uploaded training text of a tokenizer, which no address holds."""
     system_reads: tuple[str, str, str] = ("", "", "")
     """A document's system that was just made, its text, and why it reads no other."""
     run_requested: Any = None

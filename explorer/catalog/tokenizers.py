@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from explorer.text import AnyTokenizer, TextError, Tokenizer, open_published
-from explorer.text.token_ids import Numbers
+from explorer.text.token_ids import TypedTokenIds
 from models.config import TransformerConfig
 from models.loading.checkpoint import Checkpoint
 from models.loading.files import TOKENIZER, is_there, read_text
@@ -41,7 +41,7 @@ def _fitting(
     known = config.src_vocab_size or config.vocab_size
     if family != OURS:
         has_one = any((folder / file).is_file() for file in TOKENIZER_FILES)
-        return open_published(folder, family) if has_one else Numbers(known)
+        return open_published(folder, family) if has_one else TypedTokenIds(known)
     if text is None:
         raise TextError("It has no tokenizer.json.")
     tokenizer = _ours(text)

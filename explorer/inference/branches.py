@@ -1,9 +1,9 @@
-"""What was written by hand and by draw: branches from one start, as steps that can be undone.
+"""Sampled and forced tokens as branches of one tree, with undo and redo.
 
-A node is one token behind its parent; node 0 is the start, and the others are numbered in
-the order in which they came. In the address stand the steps, and what was undone:
-`0d12-7.1.1f9~3d4` says that 12 and 7 were drawn behind the start (nodes 1 and 2), that the
-reader went back to node 1 and forced 9 behind it (node 3), and that a drawn 4 was undone.
+A node is one token after its parent; node 0 is the root, the others are numbered in the
+order in which they came. The address holds the actions, then those that were undone:
+`0d12-7.1.1f9~3d4` says that 12 and 7 were sampled after the root (nodes 1 and 2), that the
+reader went back to node 1 and forced 9 after it (node 3), and that a sampled 4 was undone.
 """
 
 from __future__ import annotations
@@ -13,22 +13,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-MOST_NODES = 240
-"""The address holds them all and must stay short; it holds no more ways back than these."""
-FULL = (
-    f"The branches hold {MOST_NODES} tokens in all, so {{room:,}} more fit: "
+MAX_NODES = 240
+"""The address holds them all and must stay short. It holds as many jumps at most."""
+NO_ROOM = (
+    f"The branches hold {MAX_NODES} tokens in all, so {{room:,}} more fit: "
     "Undo or Clear makes room."
 )
-MOVE = re.compile(r"(\d{1,4})(?:([df])(\d{1,7}(?:-\d{1,7})*))?")
+ACTION = re.compile(r"(\d{1,4})(?:([df])(\d{1,7}(?:-\d{1,7})*))?")
 WHOLE = re.compile(r"([^~]*)(?:~([^~]+))?")
 
 
 @dataclass(frozen=True)
-class Move:
-    """Tokens behind a node, one after another: all drawn, or all forced by the reader.
-
-    Without tokens the reader only goes to that node.
-    """
+class Action:
+    """Tokens appended to a node, all sampled or all forced; without tokens a jump to the node."""
 
     parent: int
     forced: bool = False
@@ -41,8 +38,8 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Node:
-    """One token that was written; `forced` says that the reader chose it."""
+class BranchNode:
+    """One token of a branch; `forced` where the reader chose it."""
 
     parent: int
     token: int
@@ -51,25 +48,25 @@ class Node:
 
 @dataclass(frozen=True)
 class Branches:
-    """The first `done` of the moves are made, the rest is undone."""
+    """The first `done` actions are in effect, the rest is undone."""
 
-    moves: tuple[Move, ...] = ()
+    actions: tuple[Action, ...] = ()
     done: int = 0
 
     @property
     def at(self) -> int:
-        """The node on screen: where the last move led."""
-        last = self.moves[self.done - 1] if self.done else Move(0)
+        """The current node, to which the last action led."""
+        last = self.actions[self.done - 1] if self.done else Action(0)
         return len(self.nodes) - 1 if last.tokens else last.parent
 
     @cached_property
-    def nodes(self) -> tuple[Node, ...]:
-        """All nodes that stand; the first is the start, which is no token."""
-        return _nodes(self.moves[: self.done])
+    def nodes(self) -> tuple[BranchNode, ...]:
+        """All nodes; the first is the root, which is no token."""
+        return _nodes_of(self.actions[: self.done])
 
     @cached_property
     def depths(self) -> tuple[int, ...]:
-        """How many tokens stand up to each node."""
+        """The number of tokens on the way to each node."""
         depths = [0]
         for node in self.nodes[1:]:
             depths.append(depths[node.parent] + 1)
@@ -77,7 +74,7 @@ class Branches:
 
     @cached_property
     def children(self) -> tuple[dict[int, int], ...]:
-        """For each node the tokens that were written behind it, and the nodes that they are."""
+        """For each node, the nodes after it by their tokens."""
         found = tuple(dict[int, int]() for _ in self.nodes)
         for place, node in enumerate(self.nodes[1:], 1):
             found[node.parent][node.token] = place
@@ -86,20 +83,20 @@ class Branches:
     @property
     def room(self) -> int:
         """How many more nodes there may be."""
-        return MOST_NODES + 1 - len(self.nodes)
+        return MAX_NODES + 1 - len(self.nodes)
 
     @property
-    def written(self) -> Branches:
-        """The same nodes, without the ways back and what was undone."""
-        moves = tuple(move for move in self.moves[: self.done] if move.tokens)
-        return Branches(moves, len(moves))
+    def appended(self) -> Branches:
+        """The same nodes, without jumps and what was undone."""
+        actions = tuple(action for action in self.actions[: self.done] if action.tokens)
+        return Branches(actions, len(actions))
 
     @property
     def before(self) -> Branches:
-        """What stood before the last move."""
-        return Branches(self.moves[: self.done - 1], self.done - 1)
+        """The branches before the last action."""
+        return Branches(self.actions[: self.done - 1], self.done - 1)
 
-    def line(self, node: int) -> list[int]:
+    def nodes_to(self, node: int) -> list[int]:
         """The nodes from the first token to this one."""
         nodes, found = self.nodes, list[int]()
         while node > 0:
@@ -108,121 +105,121 @@ class Branches:
         return found[::-1]
 
     def path(self, node: int | None = None) -> tuple[int, ...]:
-        """The tokens up to a node, that on screen unless another is named."""
+        """The tokens up to a node, by default the current one."""
         nodes = self.nodes
-        return tuple(nodes[each].token for each in self.line(self.at if node is None else node))
+        return tuple(nodes[each].token for each in self.nodes_to(self.at if node is None else node))
 
     def leaves(self) -> list[int]:
-        """Where the branches end."""
+        """The last nodes of the branches."""
         return [place for place, behind in enumerate(self.children) if place and not behind]
 
-    def stand(self, node: int) -> Branches:
-        """Go to a node, as a step; what was undone can still be made again."""
+    def go_to(self, node: int) -> Branches:
+        """Jump to a node, as an action; what was undone can still be redone."""
         if node == self.at or not 0 <= node < len(self.nodes):
             return self
-        moves, done = list(self.moves), self.done
-        ways = [at for at, move in enumerate(moves) if not move.tokens]
-        if len(ways) == MOST_NODES:  # forget the oldest, or what would be made again last
+        actions, done = list(self.actions), self.done
+        ways = [at for at, action in enumerate(actions) if not action.tokens]
+        if len(ways) == MAX_NODES:  # forget the oldest, or what would be redone last
             forgotten = ways[0] if ways[0] < done else ways[-1]
-            del moves[forgotten]
+            del actions[forgotten]
             done -= forgotten < done
-        return Branches((*moves[:done], Move(node), *moves[done:]), done + 1)
+        return Branches((*actions[:done], Action(node), *actions[done:]), done + 1)
 
     def follow(self, tokens: Sequence[int], behind: int) -> tuple[int, list[int]]:
-        """The node to which what stands there leads, and the tokens that do not stand there."""
+        """The node that the existing branches lead to, and the tokens that are left."""
         at, left = behind, list(tokens)
         while left and left[0] in self.children[at]:
             at = self.children[at][left.pop(0)]
         return at, left
 
     def fitting(self, tokens: Sequence[int]) -> int:
-        """How many of these tokens can be written here."""
+        """How many of these tokens still fit after the current node."""
         _, left = self.follow(tokens, self.at)
         return len(tokens) - max(0, len(left) - self.room)
 
-    def write(self, tokens: Sequence[int], *, forced: bool, behind: int | None = None) -> Branches:
-        """Go on from here, or from `behind`, in one step; what stands there is only followed.
+    def append(self, tokens: Sequence[int], *, forced: bool, behind: int | None = None) -> Branches:
+        """Append tokens to the current node, or to `behind`; existing nodes are reused.
 
-        ValueError, and nothing is written, where not all of it fits.
+        ValueError where not all of them fit.
         """
         at, left = self.follow(tokens, self.at if behind is None else behind)
         if len(left) > self.room:
-            raise ValueError(FULL.format(room=self.room))
+            raise ValueError(NO_ROOM.format(room=self.room))
         if not left:
-            return self.stand(at)
-        moves = (*self.moves[: self.done], Move(at, forced, tuple(left)))
-        return Branches(moves, len(moves))
+            return self.go_to(at)
+        actions = (*self.actions[: self.done], Action(at, forced, tuple(left)))
+        return Branches(actions, len(actions))
 
     def undo(self) -> Branches:
-        """Before the last step, whether it wrote something or only went to another node."""
-        return Branches(self.moves, max(0, self.done - 1))
+        """Without the last action, a jump included."""
+        return Branches(self.actions, max(0, self.done - 1))
 
     def redo(self) -> Branches:
-        return Branches(self.moves, min(len(self.moves), self.done + 1))
+        return Branches(self.actions, min(len(self.actions), self.done + 1))
 
     @property
     def made(self) -> str:
-        """The moves that are made, as they stand in the address."""
-        return ".".join(map(str, self.moves[: self.done]))
+        """The actions in effect, as the address has them."""
+        return ".".join(map(str, self.actions[: self.done]))
 
     def __str__(self) -> str:
-        """As it stands in the address; nothing where nothing was written."""
-        undone = ".".join(map(str, self.moves[self.done :]))
+        """As the address has it; empty without an action."""
+        undone = ".".join(map(str, self.actions[self.done :]))
         return f"{self.made}{f'~{undone}' if undone else ''}"
 
 
-def _ways(moves: Sequence[Move]) -> int:
-    """How many of the moves only go to another node."""
-    return sum(not move.tokens for move in moves)
+def _jumps(actions: Sequence[Action]) -> int:
+    """How many actions only go to another node."""
+    return sum(not action.tokens for action in actions)
 
 
-def _nodes(moves: Sequence[Move]) -> tuple[Node, ...]:
-    nodes = [Node(-1, -1, False)]
-    for move in moves:
-        parent = move.parent
-        for token in move.tokens:
-            nodes.append(Node(parent, token, move.forced))
+def _nodes_of(actions: Sequence[Action]) -> tuple[BranchNode, ...]:
+    nodes = [BranchNode(-1, -1, False)]
+    for action in actions:
+        parent = action.parent
+        for token in action.tokens:
+            nodes.append(BranchNode(parent, token, action.forced))
             parent = len(nodes) - 1
     return tuple(nodes)
 
 
-def from_text(text: str, known: int, ends: Collection[int], room: int) -> Branches | None:
-    """What the address says, or None where it is no such thing, or does not fit.
+def parse_branches(text: str, known: int, ends: Collection[int], room: int) -> Branches | None:
+    """The branches in an address; None where it cannot be read or does not fit.
 
-    A token is one of `known`; behind one of `ends` nothing stands, and no branch has more
-    than `room` tokens.
+    Token IDs are below `known`; nothing follows one of `ends`, and no branch has more than
+    `room` tokens.
     """
     whole = WHOLE.fullmatch(text)
     if whole is None:
         return None
-    made, undone = (_moves(part) for part in (whole[1], whole[2] or ""))
+    made, undone = (_parse_actions(part) for part in (whole[1], whole[2] or ""))
     if made is None or undone is None:
         return None
     found = Branches((*made, *undone), len(made) + len(undone))
     count, nodes = 1, found.nodes
-    for move in found.moves:
-        if move.parent >= count:
+    for action in found.actions:
+        if action.parent >= count:
             return None
-        count += len(move.tokens)
+        count += len(action.tokens)
     for node in nodes[1:]:
         if node.token >= known or (node.parent and nodes[node.parent].token in ends):
             return None
     twice = len({(node.parent, node.token) for node in nodes}) < len(nodes)
-    if twice or max(found.depths) > room or len(nodes) > MOST_NODES + 1:
+    if twice or max(found.depths) > room or len(nodes) > MAX_NODES + 1:
         return None
-    if _ways(found.moves) > MOST_NODES:
+    if _jumps(found.actions) > MAX_NODES:
         return None
-    return Branches(found.moves, len(made))
+    return Branches(found.actions, len(made))
 
 
-def _moves(text: str) -> tuple[Move, ...] | None:
+def _parse_actions(text: str) -> tuple[Action, ...] | None:
     if not text:
         return ()
-    found = [MOVE.fullmatch(each) for each in text.split(".")]
+    found = [ACTION.fullmatch(each) for each in text.split(".")]
     if not all(found):
         return None
     return tuple(
-        Move(int(each[1]), each[2] == "f", tuple(map(int, each[3].split("-"))) if each[3] else ())
+        Action(int(each[1]), each[2] == "f", tuple(map(int, each[3].split("-"))) if each[3] else ())
         for each in found
         if each
     )

@@ -1,4 +1,4 @@
-"""What a model may write next behind the reader's text and what was written already."""
+"""Generation from the reader's text, along any path of tokens: its next logits, its samples."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.analysis.sampling_stages import Stages, chance_at
+from explorer.analysis.sampling_stages import SamplingStages, generator_at
 from explorer.catalog.entries import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
-from explorer.inference.generated_text import MOST_WRITTEN, ONLY_READS, writes
+from explorer.inference.generated_text import CANNOT_GENERATE, MAX_GENERATED, can_generate
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.text import TextError, Token
@@ -24,128 +24,123 @@ from models.sampling import Sampling, allowed_rows, choose_from, sample
 from models.trace import CHEAP_SITES
 
 Report = Callable[[float], None]
-"""Is told which share of the work is done."""
-NO_NUMBERS = "This model's logits are no numbers, so nothing follows from them: choose another."
+"""Called with the share of the work that is done."""
+NAN_LOGITS = "The logits of this model are NaN, so it generates nothing: choose another model."
+NEXT = Token(-1, "next", 0, 0, special=True)
+"""Labels the row that predicts the next token."""
 
 
 @dataclass(frozen=True)
-class Start:
-    """What stands there before the first token: the source, and what the decoder begins with."""
+class Prompt:
+    """What generation starts from: the encoder's source, and the decoder's first tokens."""
 
     source: tuple[Token, ...]
-    begun: tuple[Token, ...]
+    tokens: tuple[Token, ...]
     room: int
-    """How many tokens fit behind it; the last of them is written without being read."""
+    """How many tokens fit after it; the last of them is never fed to the model."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stand:
-    """A pass over the text and what was written: `logits` (vocabulary,) of what comes next.
+class Continuation:
+    """The forward pass over a prompt and the tokens of a path.
 
-    They are −∞ where the model may not write. `forward` has one row for every token that
-    was written, and one for the next. `given` are the log-probabilities, in nats, that the
-    model gave to what was written.
+    `logits` (vocabulary,) are those of the next token, −∞ for tokens that the model never
+    generates. `forward` has one row per token of the path, and one for the next.
+    `log_probabilities`, in nats, are those of the path's tokens.
     """
 
     forward: ForwardPass
     logits: Tensor
-    given: tuple[float, ...]
+    log_probabilities: tuple[float, ...]
 
 
-def start_of(opened: Opened, text: str) -> Start:
-    """Where writing begins; ReadingError where the model cannot write, or not read this text."""
-    if not writes(opened):
-        raise ForwardPassError(ONLY_READS)
+def prompt_of(opened: Opened, text: str) -> Prompt:
+    """The prompt of a text; ForwardPassError if the model cannot generate or read it."""
+    if not can_generate(opened):
+        raise ForwardPassError(CANNOT_GENERATE)
     forward = run_text(opened, text)
     if bool(forward.trace.output.isnan().any()):
-        raise ForwardPassError(NO_NUMBERS)
-    begun = forward.target[:1] if forward.source else forward.target
-    return Start(forward.source, begun, min(MOST_WRITTEN, opened.config.max_len - len(begun) + 1))
+        raise ForwardPassError(NAN_LOGITS)
+    tokens = forward.target[:1] if forward.source else forward.target
+    room = min(MAX_GENERATED, opened.config.max_len - len(tokens) + 1)
+    return Prompt(forward.source, tokens, room)
 
 
-def stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
-    """The pass after these tokens were written; made once and kept.
-
-    Cost grows with tokens × layers, and tokens² in time.
-    """
+def continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuation:
+    """The forward pass after these tokens, cached. Memory: tokens × layers; time: tokens²."""
     return kept(
         opened,
         ("decoding", text, tuple(path)),
-        lambda: _stand(opened, text, path),
+        lambda: _continue_from(opened, text, path),
         lambda made: made.forward.bytes,
     )
 
 
-def _stand(opened: Opened, text: str, path: Sequence[int]) -> Stand:
-    start, forward, config = start_of(opened, text), run_text(opened, text), opened.config
+def _continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuation:
+    prompt, forward, config = prompt_of(opened, text), run_text(opened, text), opened.config
     tokens = tuple(map(opened.tokenizer.token, path))
-    full = (*start.begun, *tokens)
+    full = (*prompt.tokens, *tokens)
     target = ids_of([full])
-    behind = slice(len(start.begun) - 1, None)
-    how: dict[str, Any] = {"read_at": behind, "sites": CHEAP_SITES}
-    keep = _as_written(start, config, target)
-    if start.source:
-        source = ids_of([start.source])
+    how: dict[str, Any] = {"read_at": slice(len(prompt.tokens) - 1, None), "sites": CHEAP_SITES}
+    keep = _keep_generated(prompt, config, target)
+    if prompt.source:
+        source = ids_of([prompt.source])
         how |= {"source_keep": keep_of(source, config.pad_id), "target_keep": keep}
         passed = trace(opened.model, source, target, **how)
     else:
         passed = trace(opened.model, target, keep=keep, **how)
-    may = allowed_rows(passed.output[0].float(), config, first=len(start.begun) == 1)
-    written = torch.tensor(list(path), dtype=torch.long)[:, None]
-    given = may[:-1].log_softmax(-1).gather(-1, written)[:, 0].tolist()
-    rows = (*tokens, NEXT) if start.source else ()
+    logits = allowed_rows(passed.output[0].float(), config, first=len(prompt.tokens) == 1)
+    chosen = torch.tensor(list(path), dtype=torch.long)[:, None]
+    log_probabilities = logits[:-1].log_softmax(-1).gather(-1, chosen)[:, 0].tolist()
+    rows = (*tokens, NEXT) if prompt.source else ()
     whole = replace(forward, target=full, written=rows, trace=passed, row=0)
-    return Stand(whole, may[-1].clone(), tuple(given))
+    return Continuation(whole, logits[-1].clone(), tuple(log_probabilities))
 
 
-NEXT = Token(-1, "next", 0, 0, special=True)
-"""The row of what is not chosen yet."""
-
-
-def tokens_of(opened: Opened, start: Start, path: Sequence[int], typed: str) -> list[int]:
-    """The tokens of what a reader writes here; ReadingError says why it cannot be written."""
+def typed_ids(opened: Opened, prompt: Prompt, path: Sequence[int], typed: str) -> list[int]:
+    """The token IDs of a typed continuation; ForwardPassError says why it cannot follow."""
     if not typed.strip():
         return []
     try:
         found = [t for t in opened.tokenizer.encode(typed) if not (t.special and t.start == t.end)]
     except TextError as error:
         raise ForwardPassError(str(error)) from error
-    room = start.room - len(path)
+    room = prompt.room - len(path)
     if len(found) > room:
         raise ForwardPassError(
-            f"This is {len(found):,} tokens long and there is room for {room:,}: write less."
+            f"This has {len(found):,} tokens and there is room for {room:,}: type less."
         )
     for place, token in enumerate(found):
         if token.id >= opened.config.vocab_size:
-            raise ForwardPassError(f"“{token.label[:20]}” is no token that this model can write.")
-        if token.id in ends(opened) and place < len(found) - 1:
-            raise ForwardPassError(f"{token.label[:20]} ends the text: write nothing behind it.")
+            raise ForwardPassError(f"This model cannot generate the token “{token.label[:20]}”.")
+        if token.id in end_ids(opened) and place < len(found) - 1:
+            raise ForwardPassError(f"{token.label[:20]} ends the text: type nothing after it.")
     return [token.id for token in found]
 
 
 def unknown_in(opened: Opened, typed: str) -> tuple[str, ...]:
-    """One sentence that names what of this the model has no token for, where there is such."""
+    """A sentence that names what the vocabulary does not have; empty if it has everything."""
     return unknown(opened, typed, "", opened.tokenizer.encode(typed), "written")
 
 
-def ends(opened: Opened) -> set[int]:
-    """The tokens after which nothing is written."""
+def end_ids(opened: Opened) -> set[int]:
+    """The IDs of the tokens that end a text."""
     return set(opened.config.generation.eos_ids)
 
 
-def why_stopped(opened: Opened, start: Start, path: Sequence[int]) -> str:
-    """Why nothing more is written behind these tokens, in a sentence; nothing where it goes on."""
-    if path and path[-1] in ends(opened):
+def stop_reason(opened: Opened, prompt: Prompt, path: Sequence[int]) -> str:
+    """Why nothing follows these tokens, in a sentence; empty where generation can go on."""
+    if path and path[-1] in end_ids(opened):
         return f"Stopped: {opened.tokenizer.label(path[-1])} ends the text."
-    if len(path) < start.room:
+    if len(path) < prompt.room:
         return ""
-    if start.room < MOST_WRITTEN:
-        return f"Stopped: all {opened.config.max_len:,} places of this model are filled."
-    return f"Stopped: {MOST_WRITTEN} tokens are the most that are written here."
+    if prompt.room < MAX_GENERATED:
+        return f"Stopped: all {opened.config.max_len:,} positions of this model are filled."
+    return f"Stopped: at most {MAX_GENERATED} tokens are generated here."
 
 
-def shown(found: Stages, count: int, also: Sequence[int] = ()) -> list[int]:
-    """`count` tokens in the order of their logits: the likeliest, and these others in any case."""
+def likeliest_and(found: SamplingStages, count: int, also: Sequence[int] = ()) -> list[int]:
+    """`count` token IDs, highest logit first: the likeliest, and these others in any case."""
     others = list(dict.fromkeys(also))[: count // 2]
     best = found.logits.topk(min(count, len(found.logits))).indices.tolist()
     missing = [token for token in others if token not in best]
@@ -155,88 +150,96 @@ def shown(found: Stages, count: int, also: Sequence[int] = ()) -> list[int]:
     return sorted((*best, *missing), key=lambda token: -float(found.logits[token]))
 
 
-def rank(found: Stages, token: int) -> int:
-    """Which place a token has by its logit, the likeliest being 1."""
+def rank(found: SamplingStages, token: int) -> int:
+    """The rank of a token by its logit, 1 for the likeliest."""
     return 1 + int((found.logits > found.logits[token]).sum())
 
 
-def drawn_on(
+def sample_tokens(
     opened: Opened, text: str, path: Sequence[int], sampling: Sampling, seed: int
 ) -> Iterator[int]:
-    """Tokens behind a path, the same as are drawn one by one; each costs one token's pass."""
-    going = _going_on(opened, text)
-    logits = going.read(torch.tensor([path]))[:, -1] if path else going.first_logits
-    generator = chance_at(seed, len(path), logits.shape[-1], sampling)
+    """Tokens after a path, as if sampled one by one; each costs one cached step."""
+    decoder = _cached_decoder(opened, text)
+    logits = decoder.read(torch.tensor([path]))[:, -1] if path else decoder.first_logits
+    generator = generator_at(seed, len(path), logits.shape[-1], sampling)
     while True:
         token = int(sample(choose_from(logits.float(), sampling), sampling, generator))
         yield token
-        logits = going.read(torch.tensor([[token]]))[:, -1]
+        logits = decoder.read(torch.tensor([[token]]))[:, -1]
 
 
-def log_chances(
-    opened: Opened, text: str, found: Branches, standing: Stand, here: int, report: Report
+def log_probabilities(
+    opened: Opened,
+    text: str,
+    branches: Branches,
+    continuation: Continuation,
+    here: int,
+    report: Report,
 ) -> tuple[float, ...]:
-    """What the model gave each node where it was written, in nats; 0 for the start.
+    """The log-probability of each node's token after its parent, in nats; 0 for the root.
 
-    `standing` is the pass at node `here`: with what it says, one more move costs nothing.
-    Made once for each state of the branches; only these numbers are kept.
+    `continuation` is the pass at node `here`; it spares a pass for the nodes up to there and
+    right after. Cached for each state of the branches.
     """
-    found, behind = found.written, standing.logits.log_softmax(-1)
-    known = dict(zip(found.line(here), standing.given, strict=True))
-    known |= {node: float(behind[token]) for token, node in found.children[here].items()}
-    return _log_chances(opened, text, found, known, report)
+    found, after = branches.appended, continuation.logits.log_softmax(-1)
+    known = dict(zip(found.nodes_to(here), continuation.log_probabilities, strict=True))
+    known |= {node: float(after[token]) for token, node in found.children[here].items()}
+    return _log_probabilities(opened, text, found, known, report)
 
 
-def _log_chances(
+def _log_probabilities(
     opened: Opened, text: str, found: Branches, known: dict[int, float], report: Report
 ) -> tuple[float, ...]:
     def of(state: Branches, make: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
-        return kept(opened, ("chances", text, state.made), make, size_of)
+        return kept(opened, ("branches", text, state.made), make, size_of)
 
-    state = found  # back to the first that is kept, or whose last move has an unknown node
-    while state.done and not is_kept(opened, ("chances", text, state.made)):
+    state = found  # back to the first that is cached, or whose last action has an unknown node
+    while state.done and not is_kept(opened, ("branches", text, state.made)):
         if any(at not in known for at in range(len(state.before.nodes), len(state.nodes))):
             break
         state = state.before
     first: tuple[float, ...] = (0.0,)
     if state.done:
-        first = of(state, lambda: _read_all(_going_on(opened, text), state, report))
+        first = of(state, lambda: _score_nodes(_cached_decoder(opened, text), state, report))
     later = (known[at] for at in range(len(state.nodes), len(found.nodes)))
     return first if state is found else of(found, lambda: (*first, *later))
 
 
-def _read_all(going: DecodingState, found: Branches, report: Report) -> tuple[float, ...]:
+def _score_nodes(decoder: DecodingState, found: Branches, report: Report) -> tuple[float, ...]:
     """One pass for each leaf, over what it does not share with the leaf before."""
-    first = going.first_logits[0].log_softmax(-1)
-    tokens = torch.tensor([n.token for n in found.nodes])
-    chances, held, lines = [0.0] * len(tokens), list[int](), sorted(map(found.line, found.leaves()))
+    first, tokens = (
+        decoder.first_logits[0].log_softmax(-1),
+        torch.tensor([n.token for n in found.nodes]),
+    )
+    scores, cached = [0.0] * len(tokens), list[int]()
+    lines = sorted(map(found.nodes_to, found.leaves()))
     for done, line in enumerate(lines):
         report(done / len(lines))
-        chances[line[0]] = float(first[tokens[line[0]]])
-        fed = line[:-1]
-        if not fed:
+        scores[line[0]] = float(first[tokens[line[0]]])
+        inputs = line[:-1]
+        if not inputs:
             continue
-        shared = sum(own == other for own, other in zip(fed, held, strict=False))
-        again = max(0, shared - 1)  # the last that is shared says what follows it
-        going.back_to(again)
-        logits = going.read(tokens[fed[again:]][None])[0].float()
-        behind = line[again + 1 :]
-        given = logits.log_softmax(-1).gather(-1, tokens[behind][:, None])[:, 0]
-        for node, chance in zip(behind, given.tolist(), strict=True):
-            chances[node] = chance
-        held = fed
-    return tuple(chances)
+        shared = sum(own == other for own, other in zip(inputs, cached, strict=False))
+        again = max(0, shared - 1)  # the last shared token is fed again for what follows it
+        decoder.back_to(again)
+        logits = decoder.read(tokens[inputs[again:]][None])[0].float()
+        after = line[again + 1 :]
+        found_scores = logits.log_softmax(-1).gather(-1, tokens[after][:, None])[:, 0]
+        for node, score in zip(after, found_scores.tolist(), strict=True):
+            scores[node] = score
+        cached = inputs
+    return tuple(scores)
 
 
-def _going_on(opened: Opened, text: str) -> DecodingState:
-    start = start_of(opened, text)
-    return DecodingState(opened.model, ids_of([start.source or start.begun]))
+def _cached_decoder(opened: Opened, text: str) -> DecodingState:
+    prompt = prompt_of(opened, text)
+    return DecodingState(opened.model, ids_of([prompt.source or prompt.tokens]))
 
 
-def _as_written(start: Start, config: TransformerConfig, ids: Tensor) -> Tensor:
-    """Everything that was written counts, also where it is the model's own filler (1, tokens)."""
+def _keep_generated(prompt: Prompt, config: TransformerConfig, ids: Tensor) -> Tensor:
+    """False for padding in the prompt only: a generated padding token counts (1, tokens)."""
     keep = torch.ones_like(ids, dtype=torch.bool)
-    prompt = None if start.source else keep_of(ids[:, : len(start.begun)], config.pad_id)
-    if prompt is not None:
-        keep[:, : len(start.begun)] = prompt
+    of_prompt = None if prompt.source else keep_of(ids[:, : len(prompt.tokens)], config.pad_id)
+    if of_prompt is not None:
+        keep[:, : len(prompt.tokens)] = of_prompt
     return keep

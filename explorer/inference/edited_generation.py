@@ -18,8 +18,8 @@ from explorer.interventions.edits import Intervention, PresetMask, ReplaceToken
 from explorer.interventions.to_core import core_edit
 from explorer.text import Token
 from models import interventions as core
-from models.generation import allowed
 from models.masking import keep_of
+from models.sampling import allowed
 from models.trace import RecordingTap
 from models.transformer import evaluating
 

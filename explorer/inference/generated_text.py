@@ -1,4 +1,4 @@
-"""What a model writes, token by token, and one pass over all of it."""
+"""The text that a model generates greedily, and one forward pass over all of it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ from explorer.inference.results_cache import kept
 from explorer.text import Token
 from models import TransformerConfig, trace
 from models.generation import generate
-from models.sampling import allowed
+from models.sampling import allowed_rows
 from models.trace import CHEAP_SITES
 
-MOST_WRITTEN = 64
-ONLY_READS = "This model only reads: choose one that writes, with a decoder."
+MAX_GENERATED = 64
+CANNOT_GENERATE = "This model does not generate text: choose one with a decoder."
 
 
 @dataclass(frozen=True, eq=False)
-class Writing:
-    """A text and its continuation, or a source and its answer, read in one pass.
+class GeneratedText:
+    """A text and its continuation, or a source and its answer, in one forward pass.
 
-    The pass over all tokens is, row by row, the pass over those of each step: nobody looks
-    ahead. `begun` tokens of the decoder stood there before the first step; `chances` (steps,
-    guesses) are the likeliest tokens of each step, the best first, and `ids` their numbers.
-    `has_ended` says whether the last token ends the text.
+    With a causal mask, row by row that is the pass of each step. The decoder began with
+    `prompt_length` tokens; `probabilities` and `ids` (steps, guesses) are the likeliest
+    tokens of each step, the best first. `has_ended`: the last token ends the text.
     """
 
     forward: ForwardPass
-    begun: int
+    prompt_length: int
     tokens: tuple[Token, ...]
-    chances: Tensor
+    probabilities: Tensor
     ids: Tensor
     has_ended: bool
 
@@ -45,25 +44,22 @@ class Writing:
         return len(self.tokens)
 
     def guesses(self, step: int, label: Callable[[int], str]) -> list[Guess]:
-        """What the model considered when it wrote token `step`, the likeliest first.
-
-        What it may not write, and so had no chance, is left out.
-        """
-        pairs = zip(self.ids[step].tolist(), self.chances[step].tolist(), strict=True)
-        return [Guess(label(number), chance) for number, chance in pairs if chance != 0]
+        """The likeliest tokens at a step, best first, without those of probability 0."""
+        pairs = zip(self.ids[step].tolist(), self.probabilities[step].tolist(), strict=True)
+        return [Guess(label(token), probability) for token, probability in pairs if probability]
 
     def size(self, part: str, step: int) -> tuple[int, int]:
-        """How many rows and columns there are once `step` tokens are written."""
+        """The rows and columns of a map after `step` tokens."""
         rows, columns = len(self.forward.rows(part)), len(self.forward.columns(part))
         if part == "encoder.self_attn":
             return rows, columns
-        if part == "decoder.cross_attn":  # a row is called by the word that it writes
+        if part == "decoder.cross_attn":  # a row is labelled by the token that it predicts
             return min(step, rows), columns
-        seen = self.begun + step
-        return min(seen, rows), min(seen, columns)
+        length = self.prompt_length + step
+        return min(length, rows), min(length, columns)
 
     def weights(self, part: str, layer: int, head: int, step: int) -> Tensor:
-        """The head's weights once `step` tokens are written; NaN where nothing is yet."""
+        """The head's weights after `step` tokens; NaN for what is not generated yet."""
         rows, columns = self.size(part, step)
         whole = self.forward.weights(part, layer, head)
         so_far = torch.full_like(whole, torch.nan)
@@ -71,39 +67,39 @@ class Writing:
         return so_far
 
 
-def writing(opened: Opened, text: str, length: int) -> Writing:
-    """Up to `length` tokens, each the likeliest; ReadingError for a model that cannot write.
+def generate_text(opened: Opened, text: str, length: int) -> GeneratedText:
+    """Up to `length` tokens, each the likeliest; ForwardPassError if the model has no decoder.
 
-    Cost grows with length × layers, each step looking at all tokens before it.
+    Cost grows with length × layers, each step attending to all tokens before it.
     """
-    length = max(1, min(length, MOST_WRITTEN))
+    length = max(1, min(length, MAX_GENERATED))
     return kept(
         opened,
-        ("writing", text, length),
-        lambda: _write(opened, text, length),
+        ("generated", text, length),
+        lambda: _generate(opened, text, length),
         lambda made: made.forward.bytes,
     )
 
 
-def writes(opened: Opened) -> bool:
-    """Whether the model gives one token after another."""
+def can_generate(opened: Opened) -> bool:
+    """Whether the model is a decoder with a language-model head."""
     return opened.config.kind != "encoder" and opened.config.head == "language-model"
 
 
-def _write(opened: Opened, text: str, length: int) -> Writing:
+def _generate(opened: Opened, text: str, length: int) -> GeneratedText:
     config = opened.config
-    if not writes(opened):
-        raise ForwardPassError(ONLY_READS)
+    if not can_generate(opened):
+        raise ForwardPassError(CANNOT_GENERATE)
     forward = run_text(opened, text)
     if config.kind == "encoder-decoder":
         answer = forward.written[:length]
         logits = forward.trace.output[forward.row][: len(answer)]
-        return Writing(forward, 1, answer, *_considered(logits, config), _ends(opened, answer))
+        return GeneratedText(forward, 1, answer, *_likeliest(logits, config), _ends(opened, answer))
     prompt = forward.target
     room = min(length, config.max_len - len(prompt))
     if room < 1:
         raise ForwardPassError(
-            f"This text fills all {config.max_len} places of this model: shorten it, and it writes."
+            f"This text fills all {config.max_len} positions of this model: shorten it."
         )
     steps = generate(opened.model, ids_of([prompt]), max_length=room, greedy=True)
     tokens = tuple(opened.tokenizer.token(int(step.ids[0])) for step in steps)
@@ -111,18 +107,18 @@ def _write(opened: Opened, text: str, length: int) -> Writing:
     behind = slice(len(prompt) - 1, len(full) - 1)
     passed = trace(opened.model, ids_of([full]), sites=CHEAP_SITES, read_at=behind)
     whole = replace(forward, target=full, trace=passed, row=0)
-    considered = _considered(passed.output[0], config)
-    return Writing(whole, len(prompt), tokens, *considered, _ends(opened, tokens))
+    considered = _likeliest(passed.output[0], config)
+    return GeneratedText(whole, len(prompt), tokens, *considered, _ends(opened, tokens))
 
 
-def _considered(logits: Tensor, config: TransformerConfig) -> tuple[Tensor, Tensor]:
-    """The likeliest of what may be written at each step (steps, vocabulary), and their numbers."""
-    first, later = (
-        allowed(logits[:1], config, first=True),
-        allowed(logits[1:], config, first=False),
+def _likeliest(logits: Tensor, config: TransformerConfig) -> tuple[Tensor, Tensor]:
+    """Probabilities and IDs of the likeliest allowed tokens of each step, (steps, guesses)."""
+    best = (
+        allowed_rows(logits, config, first=True)
+        .float()
+        .softmax(-1)
+        .topk(min(ANSWERS_SHOWN, logits.shape[-1]), -1)
     )
-    logits = torch.cat((first, later))
-    best = logits.float().softmax(-1).topk(min(ANSWERS_SHOWN, logits.shape[-1]), -1)
     return best.values, best.indices
 
 
@@ -130,6 +126,6 @@ def _ends(opened: Opened, tokens: Sequence[Token]) -> bool:
     return tokens[-1].id in opened.config.generation.eos_ids
 
 
-def labels_so_far(tokens: Sequence[Token], count: int) -> list[Token | str]:
-    """What stands there, and a dot for what is not written yet."""
+def labels_until(tokens: Sequence[Token], count: int) -> list[Token | str]:
+    """The first `count` tokens, and a dot for each that is not generated yet."""
     return [token if at < count else "·" for at, token in enumerate(tokens)]

@@ -1,4 +1,4 @@
-"""What tokenizers can be learnt from here, and what was learnt of it, kept for a while."""
+"""The texts that tokenizers can be trained on, and the trained tokenizers, cached."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from cachetools import LRUCache, cached
 from explorer.inference.results_cache import size_of
 from explorer.snippets.source import ROOT
 from explorer.tasks.translation import sentences
-from explorer.text.bpe_training import APART, BPE, Learnt, learn
+from explorer.text.bpe_training import BPE, STATE_EVERY, MergeTraining, train_merges
 from explorer.text.limits import TextError, checked
-from explorer.text.own_tokenizers import MadeHere, after, of_pieces
-from explorer.text.unigram import MOST_LEARNT, UNIGRAM, Unigram, learn_unigram
+from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
+from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, UnigramPieces, train_unigram
 
 PAPER = "low, lower, newest, widest"
 TRANSLATION = "Sentences to translate"
 README = "The README of this app"
-SHIPPED = (TRANSLATION, PAPER, README)
+TEXTS = (TRANSLATION, PAPER, README)
 COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 """The example of Sennrich et al. 2016."""
 
-MOST_CHARACTERS = 1_000_000
-"""Longest text of a reader's own: every step of it is drawn at once."""
+MAX_TRAINING_TEXT = 1_000_000
+"""Longest text of a reader: every step of it is drawn at once."""
 
 LONGEST_WORD = 10_000
 """The library's time grows with the square of it: minutes for a megabyte in one word."""
 
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1_000)
-"""Pieces of a Unigram beside the characters of its text."""
+"""Pieces of a Unigram besides the characters of its text."""
 
 KEPT = 24
-"""Unigrams, which are small: so is the beginning of a text that they are learnt from."""
+"""Unigrams; they are small, and so is the part of a text that they are trained on."""
 
 BYTES_KEPT = 100_000_000
-"""Of all rules together, with the texts; what is larger alone is learnt anew each time."""
+"""Of all merges together, with the texts; a larger training is repeated each time."""
 
 
 @cache
-def shipped(name: str) -> str:
+def shipped_text(name: str) -> str:
     """A text that comes with the app."""
     if name == PAPER:
         return " ".join(word for word, times in COUNTS.items() for _ in range(times))
@@ -51,29 +51,29 @@ def shipped(name: str) -> str:
     return (ROOT / "README.md").read_text("utf-8")
 
 
-def rules(text: str, most: int, way: str = BPE) -> Learnt:
-    """Rules of this text; TextError says in a sentence why there are none."""
-    return _rules(text, most, way)[0]
+def trained_merges(text: str, most: int, algorithm: str = BPE) -> MergeTraining:
+    """At most `most` merges of this text; TextError says why there are none."""
+    return _trained_merges(text, most, algorithm)[0]
 
 
 @cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), lock=Lock())
-def _rules(text: str, most: int, way: str) -> tuple[Learnt, int]:
-    """With the bytes that they hold."""
-    _refuse_giants(checked(text, MOST_CHARACTERS), way)
-    made = learn(text, most, way)
-    return made, bytes_of(text, made)
+def _trained_merges(text: str, most: int, algorithm: str) -> tuple[MergeTraining, int]:
+    """With their size in bytes."""
+    _refuse_giants(checked(text, MAX_TRAINING_TEXT), algorithm)
+    made = train_merges(text, most, algorithm)
+    return made, size_of_training(text, made)
 
 
-def bytes_of(text: str, made: Learnt) -> int:
-    """What hangs on rules at most: the text, and every state that will be kept of its words."""
-    states = made.states[0].nbytes * (1 + len(made.rules) // APART)
-    return size_of((text, made.tokens, made.rules)) + made.counts.nbytes + states
+def size_of_training(text: str, made: MergeTraining) -> int:
+    """Bytes at most: the text, and every state of its words that will be kept."""
+    states = made.states[0].nbytes * (1 + len(made.merges) // STATE_EVERY)
+    return size_of((text, made.tokens, made.merges)) + made.counts.nbytes + states
 
 
-def _refuse_giants(text: str, way: str) -> None:
-    """TextError where one word is too long; to byte-level BPE white space is one as well."""
+def _refuse_giants(text: str, algorithm: str) -> None:
+    """TextError for a word that is too long; in byte-level BPE white space is a word too."""
     words = max(map(len, text.split()), default=0)
-    spaces = max(map(len, re.findall(r"\s+", text)), default=0) if way == BPE else 0
+    spaces = max(map(len, re.findall(r"\s+", text)), default=0) if algorithm == BPE else 0
     if max(words, spaces) <= LONGEST_WORD:
         return
     found, way_out = (
@@ -86,23 +86,23 @@ def _refuse_giants(text: str, way: str) -> None:
     )
 
 
-def sizes(text: str, most: int) -> list[int]:
-    """The vocabularies that are shown of a Unigram, the largest first, as it is learnt."""
-    characters = len({*text[:MOST_LEARNT]} - {*" \n\t\r"}) + 2  # the space mark, the unknown
+def unigram_sizes(text: str, most: int) -> list[int]:
+    """The vocabulary sizes that are shown of a Unigram, largest first."""
+    characters = len({*text[:MAX_UNIGRAM_TEXT]} - {*" \n\t\r"}) + 2  # the space mark, the unknown
     return [characters + more for more in reversed(SIZES) if more <= most]
 
 
-def pieces(text: str, size: int) -> Unigram:
-    """The pieces of the beginning of this text, as much of it as is learnt from."""
-    return _pieces(checked(text, MOST_CHARACTERS)[:MOST_LEARNT], size)
+def unigram_pieces(text: str, size: int) -> UnigramPieces:
+    """The pieces trained on the first MAX_UNIGRAM_TEXT characters."""
+    return _unigram_pieces(checked(text, MAX_TRAINING_TEXT)[:MAX_UNIGRAM_TEXT], size)
 
 
-_pieces = lru_cache(maxsize=KEPT)(learn_unigram)
+_unigram_pieces = lru_cache(maxsize=KEPT)(train_unigram)
 
 
-def tokenizer(text: str, way: str, most: int) -> MadeHere:
-    """What was learnt in the end: all rules, or the largest vocabulary of pieces."""
-    if way == UNIGRAM:
-        return of_pieces(pieces(text, sizes(text, most)[0]))
-    learnt = rules(text, most, way)
-    return after(learnt, len(learnt.rules))
+def trained_tokenizer(text: str, algorithm: str, most: int) -> PlainTokenizer:
+    """The tokenizer of all merges, or of the largest vocabulary of pieces."""
+    if algorithm == UNIGRAM:
+        return unigram_tokenizer(unigram_pieces(text, unigram_sizes(text, most)[0]))
+    training = trained_merges(text, most, algorithm)
+    return tokenizer_after(training, len(training.merges))

@@ -1,11 +1,11 @@
-"""The lines behind the Decoding page: a choice and its draw, the beams, the target that is fed."""
+"""The code behind the Decoding page: sampling a token, beam search, teacher forcing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from explorer.inference.continuation import Start
+from explorer.inference.continuation import Prompt
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import CORE, model_lines, pass_lines, pasted
 from models.sampling import Sampling
@@ -16,7 +16,7 @@ LOAD = "from models import load_checkpoint"
 def choice(
     forward: ForwardPass, folder: Path, sampling: Sampling, seed: int, step: int, first: bool
 ) -> str:
-    """What is drawn behind everything that stands there; `step` tokens were written before."""
+    """Samples the next token; `step` tokens were generated before."""
     prompt = 0 if forward.source else len(forward.tokens) - step
     if all(token.id != forward.config.pad_id for token in forward.tokens[:prompt]):
         prompt = 0
@@ -31,9 +31,9 @@ def choice(
             f"sampling = Sampling({how})",
             "probabilities = choose_from(logits, sampling)",
             f"generator = torch.Generator().manual_seed({seed})",
-            f"for _ in range({step}):  # what the tokens before this one took of its chance",
-            "    sample(torch.ones_like(probabilities), sampling, generator)",
-            "token = int(sample(probabilities, sampling, generator))",
+            f"for _ in range({step}):  # skip the draws of the tokens before",
+            "    drawn(torch.ones_like(probabilities), sampling, generator)",
+            "token = int(drawn(probabilities, sampling, generator))",
             "print(token, probabilities[0, token], probabilities.topk(5))",
         ],
         CORE,
@@ -41,9 +41,9 @@ def choice(
     )
 
 
-def beams(start: Start, folder: Path, count: int, length: int, alpha: float) -> str:
-    """The same search, and the texts that it found."""
-    name, tokens = ("source", start.source) if start.source else ("ids", start.begun)
+def beams(prompt: Prompt, folder: Path, count: int, length: int, alpha: float) -> str:
+    """The same search and its texts."""
+    name, tokens = ("source", prompt.source) if prompt.source else ("ids", prompt.tokens)
     return pasted(
         [
             *model_lines(folder),
@@ -58,24 +58,26 @@ def beams(start: Start, folder: Path, count: int, length: int, alpha: float) -> 
     )
 
 
-def forcing(start: Start, folder: Path, target: Sequence[int], given: int, has_first: bool) -> str:
-    """What the model says when it is fed the target, and what it gives the right tokens.
+def forcing(
+    prompt: Prompt, folder: Path, target: Sequence[int], given: int, has_first: bool
+) -> str:
+    """The predictions with the target as input, and the target's probabilities.
 
-    `has_first`: the first of them is the one that this model must begin with.
+    `has_first`: this model must begin with a certain token.
     """
-    source = [[token.id for token in start.source]]
+    source = [[token.id for token in prompt.source]]
     return pasted(
         [
             *model_lines(folder),
-            *([f"source = torch.tensor({source})"] if start.source else []),
+            *([f"source = torch.tensor({source})"] if prompt.source else []),
             f"target = torch.tensor({[list(target)]})",
-            "fed = target[:, :-1]",
-            *_pass_over("fed", bool(start.source)),
+            "inputs = target[:, :-1]",
+            *_pass_over("inputs", bool(prompt.source)),
             f"logits = allowed_rows(seen.output[0, {given - 1}:], model.config, {has_first})",
-            f"right = target[0, {given}:]  # the target, one step on",
-            "said = logits.argmax(-1)",
-            "chances = logits.softmax(-1).gather(-1, right[:, None])[:, 0]",
-            "print(said, right, chances)",
+            f"targets = target[0, {given}:]  # the inputs, shifted by one",
+            "predicted = logits.argmax(-1)",
+            "probabilities = logits.softmax(-1).gather(-1, targets[:, None])[:, 0]",
+            "print(predicted, targets, probabilities)",
         ],
         CORE,
         "from models.sampling import allowed_rows",
@@ -83,15 +85,12 @@ def forcing(start: Start, folder: Path, target: Sequence[int], given: int, has_f
 
 
 def _pass_over(name: str, has_source: bool, prompt: int = 0) -> list[str]:
-    """What was written counts, also where it is the token that fills up; of a prompt it does not.
-
-    `prompt`: the length of one that has such tokens.
-    """
+    """Padding in a prompt of this length is masked; a generated padding token is not."""
     given = f"source, {name}" if has_source else name
     which = "target_keep" if has_source else "keep"
-    filler = f"keep[:, :{prompt}] = {name}[:, :{prompt}] != model.config.pad_id"
+    padding = f"keep[:, :{prompt}] = {name}[:, :{prompt}] != model.config.pad_id"
     return [
         f"keep = torch.ones_like({name}, dtype=torch.bool)",
-        *([filler] if prompt else []),
+        *([padding] if prompt else []),
         f"seen = trace(model, {given}, {which}=keep)",
     ]

@@ -1,12 +1,12 @@
-"""The lines that make what the position lab and the stages of a head show."""
+"""The code behind the Positions page and the stages of a head."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.analysis.position_experiments import Moved, longest
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.position_passes import Permuted, longest_text
 from explorer.snippets.pass_code import (
     CORE,
     input_lines,
@@ -19,13 +19,13 @@ from explorer.snippets.pass_code import (
 from models import TransformerConfig
 
 OPEN = "from models import load_checkpoint"
-TWIN = "from explorer.analysis.position_experiments import twin"
+TWIN = "from explorer.inference.position_passes import twin"
 Place = tuple[str, int, int]
 """The part, the layer and the head that are chosen."""
 
 
 def stages(forward: ForwardPass, folder: Path, at: Place) -> str:
-    """One head from its queries and keys to what it gives."""
+    """One head from its queries and keys to its output."""
     part, layer, head = at
     here, config = site(part, layer), forward.config
     group = head * config.kv_heads // config.n_heads
@@ -54,7 +54,7 @@ def stages(forward: ForwardPass, folder: Path, at: Place) -> str:
 def scheme(
     config: TransformerConfig, folder: Path, name: str, count: int, at: Place, width: int
 ) -> str | None:
-    """The table or the bias of one scheme at the sizes of a model; nothing where it adds none."""
+    """The table or the bias of one scheme at a model's sizes; None where there is neither."""
     stack, head, own = at[0].split(".")[0], at[2], name == config.positions
     places = f"places = torch.arange({count})"
     found = f"positions = model.{stack}.positions"
@@ -95,7 +95,7 @@ def scheme(
 
 
 def doubled(width: int, places: int, offset: int) -> str:
-    """Both tables, and the numbers that give the wrong one away."""
+    """Both tables and their measurements."""
     return pasted(
         [
             f"right, wrong = right_and_doubled({width}, {places}, {offset})",
@@ -106,18 +106,18 @@ def doubled(width: int, places: int, offset: int) -> str:
     )
 
 
-def order(found: Moved, folder: Path, name: str, own: str, at: Place) -> str:
-    """The head over the tokens in their new order, in this scheme."""
+def order(found: Permuted, folder: Path, name: str, own: str, at: Place) -> str:
+    """The head over the tokens in the new order, in this scheme."""
     part, layer, head = at
     lines = pass_lines(found.after, folder)
     if name != own:
-        made = f"model = twin(model, {name!r}, {longest(found.before)})"
+        made = f"model = twin(model, {name!r}, {longest_text(found.before)})"
         lines.insert(2, f"{made}  # the same weights in another scheme")
     return pasted(
         [
             *lines,
             f'weights = seen.weights("{site(part, layer)}", head={head})[0]',
-            "print(weights)  # in the new order: tokens are not put back here",
+            "print(weights)  # in the new order, tokens are not put back here",
         ],
         CORE,
         *([] if name == own else [TWIN]),
@@ -125,7 +125,7 @@ def order(found: Moved, folder: Path, name: str, own: str, at: Place) -> str:
 
 
 def longer(forward: ForwardPass, folder: Path, length: int, name: str, at: Place) -> str:
-    """How many keys each query of the head looks at, in a text beyond the trained length."""
+    """The effective number of keys per query, in a text beyond the trained length."""
     part, layer, head = at
     given = list(inputs_of(forward))
     typed = [place for place, token in enumerate(forward.tokens) if not token.special]
@@ -148,8 +148,8 @@ def longer(forward: ForwardPass, folder: Path, length: int, name: str, at: Place
             f"seen = trace(model, {', '.join(given)}{', segments=segments' if segments else ''})",
             f'weights = seen.weights("{site(part, layer)}", head={head})[0]',
             "entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1)",
-            "looks_at = entropy.exp().detach()",
-            "print(looks_at)",
+            "effective_keys = entropy.exp().detach()",
+            "print(effective_keys)",
         ],
         CORE,
         TWIN,

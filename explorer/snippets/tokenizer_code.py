@@ -1,4 +1,4 @@
-"""The lines that learn a tokenizer from a text and show one step of it."""
+"""The code that trains a tokenizer on a text and shows one step."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from explorer.inference import trained_tokenizers
 from explorer.text.unigram import UNIGRAM
 
 LONGEST = 2_500
-"""Characters of a text that are pasted; of a longer one the name of a file stands there."""
+"""Characters of a text in the code; a longer one is read from a file."""
 
 
-def learning(name: str, text: str, way: str, most: int, step: int) -> Callable[[], str]:
-    """What one step shows, of the text of this name."""
-    return lambda: _pasted(name, text, way, most, step)
+def tokenizer_training_code(
+    name: str, text: str, algorithm: str, most: int, step: int
+) -> Callable[[], str]:
+    """The code of one step with the text of this name."""
+    return lambda: _pasted(name, text, algorithm, most, step)
 
 
-def _pasted(name: str, text: str, way: str, most: int, step: int) -> str:
+def _pasted(name: str, text: str, algorithm: str, most: int, step: int) -> str:
     lines = ["from explorer.inference import trained_tokenizers", "", *_text(name, text)]
-    if way == UNIGRAM:
+    if algorithm == UNIGRAM:
         lines += [
-            f"size = trained_tokenizers.sizes(text, {most})[{step}]",
-            "pieces = trained_tokenizers.pieces(text, size).pieces",
+            f"size = trained_tokenizers.unigram_sizes(text, {most})[{step}]",
+            "pieces = trained_tokenizers.unigram_pieces(text, size).pieces",
             "print(pieces[1:13])",
         ]
     else:
         lines += [
-            f"found = trained_tokenizers.rules(text, {most}, {way!r})",
-            f"counted = found.after({step})",
+            f"found = trained_tokenizers.trained_merges(text, {most}, {algorithm!r})",
+            f"counted = found.counts_after({step})",
             "for pair in counted.pairs:",
             "    print(found.tokens[pair.left], found.tokens[pair.right], pair.count)",
             "print(counted.tokens)",
@@ -36,8 +38,8 @@ def _pasted(name: str, text: str, way: str, most: int, step: int) -> str:
 
 
 def _text(name: str, text: str) -> list[str]:
-    if name in trained_tokenizers.SHIPPED:
-        return [f"text = trained_tokenizers.shipped({name!r})"]
+    if name in trained_tokenizers.TEXTS:
+        return [f"text = trained_tokenizers.shipped_text({name!r})"]
     if len(text) <= LONGEST:
         return [f"text = {text!r}"]
     return ['text = open("your text.txt", encoding="utf-8-sig", newline="").read()']

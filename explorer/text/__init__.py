@@ -1,12 +1,11 @@
-"""From what a person types to what a model reads, and every step between the two."""
+"""Text to token IDs and back: tokenizers, their training, their steps, labels for the screen."""
 
 from explorer.text.build import byte_tokenizer, character_tokenizer, word_tokenizer, words_of
 from explorer.text.limits import MAX_CHARACTERS, TextError
 from explorer.text.published import PublishedTokenizer, open_published
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
-from explorer.text.step import Piece, Step
 from explorer.text.stepper import MAX_STEPPED_CHARACTERS, steps
-from explorer.text.token import AnyTokenizer, Token
+from explorer.text.token import AnyTokenizer, Piece, Step, Token
 from explorer.text.tokenizer import Tokenizer
 
 __all__ = [

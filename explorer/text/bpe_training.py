@@ -1,8 +1,8 @@
-"""Rules learnt before one's eyes: which pairs stand in the text, and which of them is merged.
+"""Training the merges of byte-pair encoding and WordPiece, with the pair counts of every step.
 
-The rules are the library's own training; a step is the text as they left it, with every
+The merges are the library's own training; a step is the text after so many of them, with every
 pair counted. The most frequent pair is merged; of equals the one whose first token has the
-lower number, then the second. A test finds the library's next rule in every step.
+lower ID, then the second. A test finds the library's next merge in every step.
 Sources: Neural Machine Translation of Rare Words with Subword Units (Sennrich et al. 2016),
 section 3.2; Japanese and Korean Voice Search (Schuster and Nakajima 2012) for WordPiece. The
 library's trainer of WordPiece is that of byte-pair encoding with ## before what goes on.
@@ -11,6 +11,7 @@ library's trainer of WordPiece is that of byte-pair encoding with ## before what
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,30 +22,97 @@ from tokenizers import Tokenizer as Library
 from tokenizers import models, normalizers, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 
-from explorer.text.apply_merges import Rule, Units, merged
-from explorer.text.counting import in_parts
 from explorer.text.labels import byte_alphabet
 from explorer.text.limits import MAX_CORPUS_CHARACTERS, TextError, checked
 
+SAFE = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\S)")
+"""Places that are inside no word, neither by GPT-2's pattern nor by BERT's."""
+
+PART = 20_000
+
+
+def in_parts(text: str, longest: int = PART) -> list[str]:
+    """The text cut between words: the library trains the same on it, sooner."""
+    parts, begun = [], 0
+    while len(text) - begun > longest:
+        cut = SAFE.search(text, begun + longest)
+        if cut is None:
+            break
+        parts.append(text[begun : cut.start()])
+        begun = cut.start()
+    return [*parts, text[begun:]]
+
+
+def beginning(text: str, most: int) -> str:
+    """At most so many characters and only whole words, unless the first is longer."""
+    if len(text) <= most:
+        return text
+    cuts = [cut.start() for cut in SAFE.finditer(text[: most + 2])]
+    return text[: max((cut for cut in cuts if cut <= most), default=most)]
+
+
+MergeIds = tuple[int, int, int]
+"""The IDs of two neighbours and of the token that they become."""
+
+Units = NDArray[np.uint32]
+"""Tokens of words in a row: token ID n is n + 1, and a 0 follows every word."""
+
+
+def apply_merges(units: Units, merges: Iterable[MergeIds], size: int) -> Units:
+    """The same words after these merges, each applied from the left, as the library does.
+
+    `size` is above every unit. A merged token takes the place of its left half, and each place
+    knows the next that is left, so a merge costs only where it applies.
+    """
+    width = np.min_scalar_type(size * size).type
+    unit, last = units.astype(width), len(units) - 1
+    before, after = np.arange(-1, last), np.arange(1, last + 2)
+    code = unit * width(size)  # of a pair, at the place of its left half
+    code[:-1] += unit[1:]
+    is_left = np.ones(len(units), dtype=bool)
+    for left, right, new in merges:
+        at = np.flatnonzero(code == width((left + 1) * size + right + 1))
+        if not len(at):  # most merges find nothing in a short text
+            continue
+        if left == right:
+            at = _every_other(at, after)
+        gone = after[at]
+        unit[at], is_left[gone], code[gone] = new + 1, False, 0
+        after[at] = after[gone]
+        before[after[at]] = at
+        code[at] = unit[at] * width(size) + unit[after[at]]
+        front = before[at]
+        code[front] = unit[front] * width(size) + unit[at]
+    return unit[is_left].astype(np.uint32)
+
+
+def _every_other(at: NDArray[np.intp], after: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Of pairs that share a token, every other one: aaaaa is aa aa a."""
+    order = np.arange(len(at))
+    goes_on = np.append(False, after[at[:-1]] == at[1:])[: len(at)]
+    begun = np.maximum.accumulate(np.where(goes_on, 0, order))
+    return at[(order - begun) % 2 == 0]
+
+
 BPE, WORDPIECE = "Byte-level BPE", "WordPiece"
 BYTES = 256
-MOST_RULES = 5_000
+MAX_MERGES = 5_000
 SHOWN = 12
-APART = 100
-"""Rules between two states that are kept."""
+STATE_EVERY = 100
+"""Merges between two states that are kept."""
 
-NOTHING = "There is no text to learn from yet: type one or choose another."
+NOTHING = "There is no text to train on yet: type one or choose another."
 GOES_ON, UNKNOWN = "##", "[UNK]"
 
 NORMALIZER = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-"""WordPiece reads texts as BERT does, but keeps capitals and accents."""
+"""BERT's, but it keeps capitals and accents."""
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two neighbours by their numbers, and how often they stand together inside words.
+class CountedPair:
+    """The IDs of two neighbours, and how often they are side by side inside words.
 
-    `score` is what textbooks let WordPiece choose by: count ÷ (count of left × count of right).
+    `score` is the textbook criterion of WordPiece: count ÷ (count of left × count of right).
     """
 
     left: int
@@ -54,130 +122,130 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """The text after so many rules: the pairs that come first, and its tokens in all.
+class PairCounts:
+    """The pair counts of the text after some merges.
 
-    `pairs` are the most frequent, `scored` those of the highest score; `equals` pairs are as
-    frequent as the first.
+    `pairs` are the most frequent, `scored` those of the highest score; `ties` pairs are as
+    frequent as the first. `n_pairs` different pairs, `tokens` in the whole text.
     """
 
-    pairs: tuple[Pair, ...]
-    scored: tuple[Pair, ...]
-    equals: int
-    kinds: int
+    pairs: tuple[CountedPair, ...]
+    scored: tuple[CountedPair, ...]
+    ties: int
+    n_pairs: int
     tokens: int
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """Rules in the order they were learnt, and the words that they were learnt from.
+class MergeTraining:
+    """The merges in their order, and the words of the text with their counts.
 
-    `tokens` are the names of all tokens by number, of which the first `alphabet` were there
-    before any rule.
+    `tokens` are all tokens by ID; the first `alphabet` of them were there before any merge.
     """
 
-    way: str
+    algorithm: str
     tokens: tuple[str, ...]
     alphabet: int
-    rules: tuple[Rule, ...]
+    merges: tuple[MergeIds, ...]
     counts: NDArray[np.int64]
     states: dict[int, Units] = field(default_factory=dict, repr=False)
 
-    def after(self, step: int) -> Counted:
-        """What stands there after so many rules. Cost grows with the different words."""
+    def counts_after(self, step: int) -> PairCounts:
+        """The pair counts after so many merges. Cost grows with the different words."""
         return self._counted(self._state(step))
 
     def vocabulary(self, step: int) -> dict[str, int]:
-        """Every token that there is after so many rules, and its number."""
-        most = max((new for *_, new in self.rules[:step]), default=-1)
+        """Every token after so many merges, and its ID."""
+        most = max((new for *_, new in self.merges[:step]), default=-1)
         size = max(self.alphabet, most + 1)
         return {token: number for number, token in enumerate(self.tokens[:size])}
 
-    def pieces(self, text: str, step: int) -> list[int]:
-        """The numbers of the tokens of a text that was learnt from, after so many rules."""
+    def ids_of(self, text: str, step: int) -> list[int]:
+        """The token IDs of a part of the training text, after so many merges."""
         numbers = {token: number for number, token in enumerate(self.tokens)}
-        units = _units(_words_in_order(text, self.way), self.way, numbers)
-        merged_units = merged(units, self.rules[:step], len(self.tokens) + 1)
+        units = _units(_words_in_order(text, self.algorithm), self.algorithm, numbers)
+        merged_units = apply_merges(units, self.merges[:step], len(self.tokens) + 1)
         return [unit - 1 for unit in merged_units.tolist() if unit]
 
     def keep_states(self) -> None:
-        """Go through all rules once, so that no step is far from a state that is kept."""
-        last = len(self.rules) // APART * APART
+        """Apply all merges once, so that no step is far from a kept state."""
+        last = len(self.merges) // STATE_EVERY * STATE_EVERY
         if last not in self.states:
             self._state(last)
 
     def _state(self, step: int) -> Units:
-        """All words after so many rules; some of the states on the way there are kept."""
+        """All words after so many merges; some of the states on the way are kept."""
         begun = max(at for at in tuple(self.states) if at <= step)  # others may add to them
         state, size = self.states[begun], len(self.tokens) + 1
-        for until in [*range(begun // APART * APART + APART, step, APART), step]:
-            state = merged(state, self.rules[begun:until], size)
+        first = begun // STATE_EVERY * STATE_EVERY + STATE_EVERY
+        for until in [*range(first, step, STATE_EVERY), step]:
+            state = apply_merges(state, self.merges[begun:until], size)
             begun = until
-            if until % APART == 0:
+            if until % STATE_EVERY == 0:
                 self.states[until] = state
         return state
 
-    def _counted(self, state: Units) -> Counted:
+    def _counted(self, state: Units) -> PairCounts:
         units = state.astype(np.int64)
         is_unit = units > 0
         times = np.append(self.counts, 0)[np.cumsum(~is_unit)]
         size = len(self.tokens) + 1
         beside = is_unit[:-1] & is_unit[1:]
         codes = (units[:-1] * size + units[1:])[beside]
-        kinds, place = np.unique(codes, return_inverse=True)  # rising: of equals the lower ones
-        found = np.bincount(place, times[:-1][beside], len(kinds)).astype(np.int64)
+        pairs, place = np.unique(codes, return_inverse=True)  # rising, so ties go to the lower IDs
+        found = np.bincount(place, times[:-1][beside], len(pairs)).astype(np.int64)
         alone = np.bincount(units[is_unit], times[is_unit], size)
-        score = found / (alone[kinds // size] * alone[kinds % size])
+        score = found / (alone[pairs // size] * alone[pairs % size])
 
         frequent, scored = (
             tuple(
-                Pair(*divmod(int(kinds[n]) - size - 1, size), int(found[n]), float(score[n]))
+                CountedPair(*divmod(int(pairs[n]) - size - 1, size), int(found[n]), float(score[n]))
                 for n in np.argsort(-by, kind="stable")[:SHOWN]
             )
             for by in (found, score)
         )
-        equals = int((found == found.max()).sum()) if len(found) else 0
-        return Counted(frequent, scored, equals, len(kinds), int(times[is_unit].sum()))
+        ties = int((found == found.max()).sum()) if len(found) else 0
+        return PairCounts(frequent, scored, ties, len(pairs), int(times[is_unit].sum()))
 
 
-def learn(text: str, rules: int, way: str = BPE) -> Learnt:
-    """At most so many rules, by the library. Cost grows with the text, counted once."""
+def train_merges(text: str, merges: int, algorithm: str = BPE) -> MergeTraining:
+    """At most so many merges, by the library. Cost grows with the text, counted once."""
     text = checked(text, MAX_CORPUS_CHARACTERS)
-    rules = min(rules, MOST_RULES)
+    merges = min(merges, MAX_MERGES)
     library = Library(models.BPE())
-    library.pre_tokenizer = _splitter(way)
+    library.pre_tokenizer = _splitter(algorithm)
     options: dict[str, Any] = {"show_progress": False}
-    if way == BPE:
+    if algorithm == BPE:
         alphabet = options["initial_alphabet"] = sorted(byte_alphabet())
     else:
         text = NORMALIZER.normalize_str(text)
-        # Said first, they are numbered as they stand here; else as the library meets them.
+        # Named first, they get their IDs in this order; else in the order of the text.
         alphabet = options["special_tokens"] = _word_piece_alphabet(text)
         options["continuing_subword_prefix"] = GOES_ON
-    trainer = BpeTrainer(vocab_size=len(alphabet) + rules, **options)
+    trainer = BpeTrainer(vocab_size=len(alphabet) + merges, **options)
     library.train_from_iterator(in_parts(text), trainer)
     words = counted_words(trainer)
     if not words:
         raise TextError(NOTHING)
     stored = json.loads(library.to_str())["model"]
     numbers: dict[str, int] = stored["vocab"]
-    prefix = GOES_ON if way == WORDPIECE else ""
+    prefix = GOES_ON if algorithm == WORDPIECE else ""
     joined = (
         (numbers[left], numbers[right], numbers[left + right.removeprefix(prefix)])
         for left, right in stored["merges"]
     )
-    return Learnt(
-        way,
+    return MergeTraining(
+        algorithm,
         tuple(sorted(numbers, key=numbers.__getitem__)),
         len(alphabet),
         tuple(joined),
         np.array(list(words.values()), dtype=np.int64),
-        {0: _units(words, way, numbers)},
+        {0: _units(words, algorithm, numbers)},
     )
 
 
 def counted_words(trainer: BpeTrainer) -> dict[str, int]:
-    """How often each word stood in what the library has learnt from, which it keeps."""
+    """How often each word occurs in the text that the library was trained on."""
     found: dict[str, int] = json.loads(trainer.__getstate__())["BpeTrainer"]["words"]
     return found
 
@@ -187,22 +255,22 @@ def _word_piece_alphabet(text: str) -> list[str]:
     return [UNKNOWN, *letters, *(GOES_ON + letter for letter in letters)]
 
 
-def _splitter(way: str) -> pre_tokenizers.PreTokenizer:
-    if way == BPE:
+def _splitter(algorithm: str) -> pre_tokenizers.PreTokenizer:
+    if algorithm == BPE:
         return pre_tokenizers.ByteLevel(add_prefix_space=False)
     return pre_tokenizers.BertPreTokenizer()
 
 
-def _words_in_order(text: str, way: str) -> list[str]:
-    text = text if way == BPE else NORMALIZER.normalize_str(text)
-    return [word for word, _ in _splitter(way).pre_tokenize_str(text)]
+def _words_in_order(text: str, algorithm: str) -> list[str]:
+    text = text if algorithm == BPE else NORMALIZER.normalize_str(text)
+    return [word for word, _ in _splitter(algorithm).pre_tokenize_str(text)]
 
 
-def _units(words: Iterable[str], way: str, numbers: Mapping[str, int]) -> Units:
-    """Words before any rule: their bytes, or their letters of which the later ones go on."""
+def _units(words: Iterable[str], algorithm: str, numbers: Mapping[str, int]) -> Units:
+    """Words before any merge: their bytes, or letters of which all but the first begin with ##."""
     first = {ord(name): chr(number + 1) for name, number in numbers.items() if len(name) == 1}
     later = first
-    if way == WORDPIECE:
+    if algorithm == WORDPIECE:
         marked = {
             name.removeprefix(GOES_ON): n for name, n in numbers.items() if name[:2] == GOES_ON
         }

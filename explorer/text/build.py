@@ -47,7 +47,7 @@ def words_of(text: str) -> list[str]:
 def byte_tokenizer(
     text: str, vocab_size: int, reads: Reads = DECODER, *, lowercase: bool = False
 ) -> Tokenizer:
-    """Byte-level BPE with merges learnt from `text`, at most `vocab_size` tokens.
+    """Byte-level BPE with merges trained on `text`, at most `vocab_size` tokens.
 
     It reads any text whatsoever: what was never seen is read byte by byte.
     """

@@ -1,4 +1,4 @@
-"""Labels that show what is invisible: spaces, line ends, control characters, single bytes."""
+"""Labels that make spaces, line ends, control characters and single bytes visible."""
 
 import unicodedata
 from functools import cache
@@ -10,7 +10,7 @@ _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}
 
 
 def readable(text: str) -> str:
-    """The text with every invisible character replaced by something one can see.
+    """The text with every invisible character replaced by a visible one.
 
     Direction marks and other control characters become `<U+200F>`, so a label
     can neither hide nor turn the text around it.

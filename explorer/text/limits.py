@@ -1,11 +1,11 @@
-"""How much text is taken, and the one sentence that refuses more.
+"""Limits on texts, and the error that refuses longer ones.
 
 Text is never changed on the way in: what cannot be read is refused, so that
 every span points into exactly what was typed.
 """
 
 MAX_CHARACTERS = 20_000
-"""Longest text that is tokenized for looking at."""
+"""Longest text that is tokenized for a page."""
 
 MAX_CORPUS_CHARACTERS = 5_000_000
 """Longest text that a model is trained on."""

@@ -1,4 +1,4 @@
-"""Somebody else's words where the screen expects Markdown: shown as they are, on one line."""
+"""Text of others where Streamlit expects Markdown: escaped, on one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from explorer.text.labels import readable
 
 PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 JOINER = "\u2060"
-"""Nothing to see. It also ends what is looked for after Markdown was read, as in `:smile:`."""
+"""Invisible. It also breaks what Streamlit replaces after Markdown, such as `:smile:`."""
 
 
 def literal(text: str, longest: int = 80) -> str:

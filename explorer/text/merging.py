@@ -1,13 +1,10 @@
-"""Byte-pair merges as the library does them: lowest rank first, leftmost first."""
+"""Byte-pair merges as the library applies them: lowest rank first, leftmost first."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-
-import tokenizers
 
 
 @dataclass(frozen=True)
@@ -21,9 +18,9 @@ class Unit:
 
 @dataclass(frozen=True)
 class Merge:
-    """One rule applied wherever it was next in line, and the words after it.
+    """One merge applied wherever it was next, and the words after it.
 
-    `made` holds (word, place) of every unit that the rule made.
+    `made` holds (word, place) of every unit that it made.
     """
 
     rank: int
@@ -35,14 +32,8 @@ class Merge:
 Ranks = dict[tuple[str, str], int]
 
 
-def ranks_of(library: tokenizers.Tokenizer) -> Ranks:
-    """Every rule and its rank; the rule that was learnt first has rank 0."""
-    stored = json.loads(library.to_str())["model"]["merges"]
-    return {(left, right): rank for rank, (left, right) in enumerate(stored)}
-
-
 def merges(words: list[list[Unit]], ranks: Ranks) -> Iterator[Merge]:
-    """Every merge until no rule applies. Words never merge with each other."""
+    """Every merge until none applies. Words never merge with each other."""
     words = [list(word) for word in words]
     next_in_line = [_lowest(word, ranks) for word in words]
     made: set[tuple[int, int]] = set()

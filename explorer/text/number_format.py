@@ -23,16 +23,16 @@ def three(value: float) -> str:
 
 
 ROUNDING = 1e-12
-"""What double precision leaves of a spread that is none; no two machines leave the same."""
+"""Below this a standard deviation is float64 rounding, which differs between machines."""
 
 
 def spread(value: float) -> str:
-    """Three significant digits, or the sentence that there is none but for rounding."""
+    """Three significant digits, or that it is 0 but for rounding."""
     return "0, but for rounding" if value < ROUNDING else three(value)
 
 
 def megabytes(size: int) -> str:
-    """Bytes as millions of them; few are thousands."""
+    """Bytes in MB, or in kB where they are few."""
     return f"{three(size / 1e6)} MB" if size >= 1e6 or not size else f"{three(size / 1e3)} kB"
 
 

@@ -1,4 +1,4 @@
-"""A text to tokens and back: the same, or what was lost on the way."""
+"""What a text loses when it is encoded and decoded."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from explorer.text.labels import cut, readable
 
 LONGEST = 24
 LOOKED_AT = 50
-"""Words behind the first that differs: matching them costs their square."""
+"""Words after the first difference that are compared: the cost is their square."""
 
 
 def lost(text: str, back: str) -> str:
-    """One sentence; empty where the text comes back as it was."""
+    """One sentence; empty where the decoded text is the same."""
     if text == back:
         return ""
     if "".join(text.split()) == "".join(back.split()):

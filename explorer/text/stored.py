@@ -1,4 +1,4 @@
-"""What a `tokenizer.json` may say before the library is allowed to read it.
+"""What a `tokenizer.json` of this app may contain, checked before the library reads it.
 
 The library trusts its files: one of a few hundred bytes can ask for endless
 padding and bring the whole process down. So a file must describe one of the

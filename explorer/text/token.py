@@ -1,4 +1,4 @@
-"""What every tokenizer of this app can do, wherever it comes from."""
+"""Plain data of tokenization, and the interface of every tokenizer."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its number, how to show it, and which characters it came from.
+    """One token: its ID, how to show it, and which characters it came from.
 
-    `text[start:end]` is what it stands for, in the second text of a pair where
-    `second` is true. Several tokens share a span when one character needs several
-    bytes; a token that was added for the model has an empty span. `segment` is the
-    number that a family with segments (BERT) is given beside the token.
+    `text[start:end]` is what it stands for, in the second text of a pair where `second` is
+    true. Several tokens share a span when one character needs several bytes; a special token
+    has an empty span. `segment` is what a family with segments (BERT) reads beside the token.
     """
 
     id: int
@@ -38,11 +37,11 @@ class AnyTokenizer(Protocol):
 
     @property
     def vocab_size(self) -> int:
-        """One more than the largest number of a token."""
+        """One more than the largest token ID."""
 
     @property
     def lowercase(self) -> bool:
-        """Whether capitals are read as small letters."""
+        """Whether the text is lowercased."""
 
     @property
     def pad_id(self) -> int | None: ...
@@ -62,13 +61,13 @@ class AnyTokenizer(Protocol):
     def special_ids(self) -> frozenset[int]: ...
 
     def id_of(self, entry: str) -> int:
-        """The number of an entry of the vocabulary; TextError if it is not there."""
+        """The ID of an entry of the vocabulary; TextError if it is not there."""
 
     def encode(self, text: str, pair: str | None = None) -> tuple[Token, ...]:
         """The tokens the model reads for this text, special tokens included."""
 
     def ids(self, text: str, pair: str | None = None) -> list[int]:
-        """The numbers of `encode`, without the labels."""
+        """The token IDs of `encode`, without the labels."""
 
     def decode(self, ids: list[int]) -> str:
         """The text of these tokens; special tokens are left out, an unknown one is shown."""
@@ -78,3 +77,31 @@ class AnyTokenizer(Protocol):
 
     def token(self, token_id: int) -> Token:
         """A token that was not typed, such as one a model wrote; it has no span."""
+
+
+TYPED = "The text as it was typed."
+AROUND = "Add the special tokens that the model reads around the text."
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of the text: `text[start:end]`, how to show it, its token ID once it has one.
+
+    `changed` marks what the step just made.
+    """
+
+    label: str
+    start: int
+    end: int
+    id: int | None = None
+    special: bool = False
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """The text after one step, and what was done; `rank` is that of a merge."""
+
+    action: str
+    pieces: tuple[Piece, ...]
+    rank: int | None = None

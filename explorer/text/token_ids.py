@@ -1,15 +1,15 @@
-"""Token numbers typed as they are, for models that came without a tokenizer."""
+"""Token IDs typed as they are, for models that came without a tokenizer."""
 
 from __future__ import annotations
 
 from explorer.text.limits import TextError, checked
 from explorer.text.token import Token
 
-HOW = "This model came without a tokenizer, so type token numbers such as 5 17 3."
+TYPE_IDS = "This model came without a tokenizer, so type token IDs such as 5 17 3."
 
 
-class Numbers:
-    """Every word of the text is the number of a token."""
+class TypedTokenIds:
+    """Every word of the text is a token ID."""
 
     kind = "numbers"
     lowercase = False
@@ -21,7 +21,7 @@ class Numbers:
 
     def id_of(self, entry: str) -> int:
         if not (entry.isascii() and entry.isdigit()) or len(entry) > 9:
-            raise TextError(HOW)
+            raise TextError(TYPE_IDS)
         if int(entry) >= self.vocab_size:
             raise TextError(
                 f"Token {entry} does not exist: this model has {self.vocab_size:,}, from 0 on."

@@ -10,11 +10,11 @@ from typing import Protocol
 from explorer.text.labels import cut
 
 LONGEST = 200
-"""A label longer than this is cut before it is sent; no reader needs the rest of it."""
+"""Characters of a label that are sent to the browser; longer ones are cut."""
 
 
 SIGNS = {" ": "␣", "\t": "⇥", "\n": "↵"}
-"""What stands for the common characters that cannot be seen; fonts have these signs."""
+"""Signs, present in the fonts, for common invisible characters."""
 
 
 class Labelled(Protocol):
@@ -38,7 +38,7 @@ def text_of(label: Label) -> str:
 
 @lru_cache(maxsize=4096)
 def visible(character: str) -> str:
-    """The character, or what stands for it where it cannot be seen or would reorder others."""
+    """The character, or its sign or code if it is invisible or would reorder others."""
     code = ord(character)
     if character in SIGNS:
         return SIGNS[character]
@@ -56,5 +56,5 @@ def texts(labels: Sequence[Label]) -> list[str]:
 
 
 def specials(labels: Iterable[Label]) -> list[int]:
-    """Where the special tokens stand."""
+    """The positions of the special tokens."""
     return [at for at, one in enumerate(labels) if not isinstance(one, str | int) and one.special]

@@ -1,8 +1,7 @@
-"""A tokenizer of the `tokenizers` library with labels a person can read.
+"""A tokenizer of the `tokenizers` library with readable labels.
 
-The library does the work; this adds what looking needs: a label and a span in
-the typed text for every token, limits, and the promise that typed text never
-turns into a special token, whatever it says.
+The library does the work; this adds a label and a span in the typed text for every
+token, limits, and the guarantee that typed text never becomes a special token.
 """
 
 from __future__ import annotations
@@ -26,55 +25,17 @@ class Tokenizer:
         library.encode_special_tokens = True
         self.library = library
         self.special_ids = frozenset(library.get_added_tokens_decoder())
+        self.kind = _kind_of(library)
+        self.vocab_size: int = library.get_vocab_size()
+        self.lowercase = library.normalizer is not None
+        roles = (PAD, BOS, EOS, UNKNOWN, CLS)
+        ids: list[int | None] = [library.token_to_id(name) for name in roles]
+        self.pad_id, self.bos_id, self.eos_id, self.unk_id, self.cls_id = ids
+        self.sep_id = self.mask_id = None  # no model made here reads pairs or fills masks
         self._labels: dict[int, str] = {}
 
-    @property
-    def kind(self) -> str:
-        """What a token is: "characters", "words" or "bytes" (byte-level BPE)."""
-        if isinstance(self.library.model, tokenizers.models.BPE):
-            return "bytes"
-        splits_words = isinstance(self.library.pre_tokenizer, tokenizers.pre_tokenizers.Whitespace)
-        return "words" if splits_words else "characters"
-
-    @property
-    def vocab_size(self) -> int:
-        return self.library.get_vocab_size()
-
-    @property
-    def lowercase(self) -> bool:
-        """Whether capitals are read as small letters."""
-        return self.library.normalizer is not None
-
-    @property
-    def pad_id(self) -> int | None:
-        return self.library.token_to_id(PAD)
-
-    @property
-    def bos_id(self) -> int | None:
-        return self.library.token_to_id(BOS)
-
-    @property
-    def eos_id(self) -> int | None:
-        return self.library.token_to_id(EOS)
-
-    @property
-    def unk_id(self) -> int | None:
-        return self.library.token_to_id(UNKNOWN)
-
-    @property
-    def cls_id(self) -> int | None:
-        return self.library.token_to_id(CLS)
-
-    @property
-    def sep_id(self) -> None:
-        """No model made here reads pairs."""
-
-    @property
-    def mask_id(self) -> None:
-        """No model made here fills masks."""
-
     def id_of(self, entry: str) -> int:
-        """The number of an entry of the vocabulary, for callers who know that it is there."""
+        """The ID of an entry of the vocabulary; TextError if it is not there."""
         found = self.library.token_to_id(entry)
         if found is None:
             raise TextError(f"The vocabulary has no {entry[:40]!r}.")
@@ -95,7 +56,7 @@ class Tokenizer:
         return tuple(tokens)
 
     def ids(self, text: str, pair: str | None = None) -> list[int]:
-        """The numbers of `encode`, without the labels."""
+        """The token IDs of `encode`, without the labels."""
         _single(pair)
         return self.library.encode(checked(text)).ids
 
@@ -148,3 +109,11 @@ class Tokenizer:
 def _single(pair: str | None) -> None:
     if pair is not None:
         raise TextError("This model reads one text at a time, not a pair.")
+
+
+def _kind_of(library: tokenizers.Tokenizer) -> str:
+    """What a token is: "characters", "words" or "bytes" (byte-level BPE)."""
+    if isinstance(library.model, tokenizers.models.BPE):
+        return "bytes"
+    splits_words = isinstance(library.pre_tokenizer, tokenizers.pre_tokenizers.Whitespace)
+    return "words" if splits_words else "characters"

@@ -1,7 +1,7 @@
-"""Unigram: pieces with their probabilities, and the likeliest way to cut a word into them.
+"""Unigram: pieces with their probabilities, and the likeliest segmentation of a word.
 
-The library begins with the frequent parts of words and drops those that the text misses
-least, until the size is reached; it shows only what is left. So each size is learnt anew.
+The library starts from the frequent parts of words and drops those that the text misses
+least, until the size is reached; it shows only what is left. So each size is trained anew.
 Source: Subword Regularization (Kudo 2018), section 3.2.
 """
 
@@ -19,8 +19,8 @@ from explorer.text.bpe_training import NOTHING
 from explorer.text.limits import TextError, checked
 
 UNIGRAM = "Unigram"
-MOST_LEARNT = 100_000
-"""Characters. The library's training takes seconds of more, and minutes of a megabyte."""
+MAX_UNIGRAM_TEXT = 100_000
+"""Characters. The library trains seconds on more, and minutes on a megabyte."""
 
 LONGEST_PIECE = 16
 UNKNOWN = "<unk>"
@@ -28,8 +28,8 @@ SPLITTER = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokeni
 
 
 @dataclass(frozen=True)
-class Unigram:
-    """Pieces and the logarithms of their probabilities, the likeliest first; piece 0 is unknown."""
+class UnigramPieces:
+    """Pieces and their log-probabilities, likeliest first; piece 0 is the unknown token."""
 
     pieces: tuple[tuple[str, float], ...]
 
@@ -39,8 +39,8 @@ class Unigram:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A word in pieces, the logarithm of each one's probability, and their sum."""
+class Segmentation:
+    """A word in pieces, their log-probabilities, and the sum."""
 
     pieces: tuple[str, ...]
     scores: tuple[float, ...]
@@ -50,9 +50,9 @@ class Cut:
         return sum(self.scores)
 
 
-def learn_unigram(text: str, size: int) -> Unigram:
+def train_unigram(text: str, size: int) -> UnigramPieces:
     """At most so many pieces, by the library; every character of the text is one of them."""
-    text = checked(text, MOST_LEARNT)
+    text = checked(text, MAX_UNIGRAM_TEXT)
     if not text.strip():
         raise TextError(NOTHING)
     library = Library(models.Unigram())
@@ -66,22 +66,23 @@ def learn_unigram(text: str, size: int) -> Unigram:
     )
     library.train_from_iterator([text], trainer)
     stored = json.loads(library.to_str())["model"]["vocab"]
-    return Unigram(tuple((piece, score) for piece, score in stored))
+    return UnigramPieces(tuple((piece, score) for piece, score in stored))
 
 
-def cuts(word: str, scores: dict[str, float], most: int = 3) -> list[Cut]:
-    """The likeliest ways to cut a word, the best first; none where a character is unknown.
+def segmentations(word: str, scores: dict[str, float], most: int = 3) -> list[Segmentation]:
+    """The likeliest segmentations of a word, best first; none where a character is unknown.
 
-    Dynamic programming over the places of the word, with so many best ways to each.
+    Dynamic programming over the characters, with the `most` best segmentations of each prefix.
     """
-    ways: list[list[Cut]] = [[Cut((), ())]] + [[] for _ in word]
+    ways: list[list[Segmentation]] = [[Segmentation((), ())]] + [[] for _ in word]
     for end in range(1, len(word) + 1):
         found = []
         for start in range(max(0, end - LONGEST_PIECE), end):
             score = scores.get(word[start:end], -math.inf)
             if score > -math.inf:
                 found += [
-                    Cut((*way.pieces, word[start:end]), (*way.scores, score)) for way in ways[start]
+                    Segmentation((*way.pieces, word[start:end]), (*way.scores, score))
+                    for way in ways[start]
                 ]
         ways[end] = sorted(found, key=lambda way: -way.score)[:most]
     return ways[-1]

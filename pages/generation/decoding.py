@@ -1,23 +1,26 @@
-"""How a model's next token is chosen: stage by stage, by beams, and fed the right answer."""
+"""How a model's next token is chosen: stage by stage, by beam search, and with teacher forcing."""
 
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.decoding import beams, forced_and_free, token_by_token
+from explorer.views.decoding.beam_search_view import draw_beam_search
+from explorer.views.decoding.teacher_forcing_view import draw_teacher_forcing
+from explorer.views.decoding.token_by_token import draw_token_by_token
 from explorer.views.shared import growing_text, widgets
 from models.beam_search import beam_search
 from models.sampling import choose_from, keep_top_k, keep_top_p
 
 WAYS = {
-    "Token by token": token_by_token.show,
-    "Beam search": beams.show,
-    "Teacher forcing": forced_and_free.show,
+    "Token by token": draw_token_by_token,
+    "Beam search": draw_beam_search,
+    "Teacher forcing": draw_teacher_forcing,
 }
 
+context = page_context()
 widgets.opening(
     "Decoding",
-    "From the model's logits to one token: what temperature, top-k and top-p leave of them, "
-    "and what is written when one token is chosen after another.",
+    "From logits to the next token: sampling with temperature, top-k and top-p, beam search, and "
+    "teacher forcing.",
 )
-growing_text.must_write(page_context().opened)
-lines = WAYS[one_of("What to see", "way", list(WAYS))]()
+growing_text.require_generation(context.opened)
+lines = WAYS[one_of("View", "way", list(WAYS))](context)
 widgets.code(choose_from, keep_top_k, keep_top_p, beam_search, pasted=lines)

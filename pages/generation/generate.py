@@ -1,4 +1,4 @@
-"""A sentence that grows token by token, and the map of the chosen head with it."""
+"""A sentence that the model continues token by token, and the map of the chosen head with it."""
 
 from explorer.app.context import page_context
 from explorer.snippets import forward_pass_code
@@ -6,17 +6,19 @@ from explorer.views.shared import growing_text, widgets
 from models.generation import generate
 from models.sampling import choose_from
 
+context = page_context()
 widgets.opening(
-    "Writing",
-    "The model goes on with your sentence, one token at a time; the map of a head grows with it.",
+    "Generate",
+    "The model continues your sentence with the likeliest token, again and again; the map of the "
+    "chosen head grows with it.",
 )
-grown = growing_text.written()
-growing_text.show(grown)
-widgets.notes(grown.forward.notes)
+generated = growing_text.generate_from(context)
+growing_text.draw_generated_text(context, generated)
+widgets.notes(generated.forward.notes)
 widgets.code(
     generate,
     choose_from,
     pasted=lambda: forward_pass_code.writing(
-        grown.forward, grown.begun, grown.steps, page_context().folder
+        generated.forward, generated.prompt_length, generated.steps, context.folder
     ),
 )

@@ -1,13 +1,36 @@
-"""How a model is told where a token stands: six schemes, another order, a text too long."""
+"""How a model is told the positions of its tokens: six schemes, permutations, longer texts."""
 
-from explorer.analysis.position_schemes import CODE
-from explorer.views.positions import chooser
+import streamlit as st
+
+from explorer.analysis.position_schemes import CODE, EXPLANATIONS, SCHEMES
+from explorer.app.context import page_context
+from explorer.app.controls import one_of
+from explorer.views.positions.doubled_exponent import draw_doubled_exponent
+from explorer.views.positions.length_extrapolation import draw_length_extrapolation
+from explorer.views.positions.permutation import draw_permutation
+from explorer.views.positions.scheme import draw_scheme
 from explorer.views.shared import widgets
 
+VIEWS = {
+    "Scheme": draw_scheme,
+    "Permutation": draw_permutation,
+    "Length extrapolation": draw_length_extrapolation,
+    "Doubled exponent": draw_doubled_exponent,
+}
+
+context = page_context()
 widgets.opening(
     "Positions",
-    "Attention alone does not see the order of the words; this is what tells the model "
-    "where each token stands.",
+    "Attention alone does not see the order of the tokens; positions tell the model where each "
+    "token is.",
 )
-scheme, lines = chooser.show()
+own = context.opened.config.positions
+by_label = {SCHEMES[name]: name for name in [own, *(each for each in SCHEMES if each != own)]}
+scheme = by_label[one_of("Scheme", "scheme", tuple(by_label), SCHEMES[own])]
+view = one_of("View", "lab", tuple(VIEWS))
+whose = "This is the chosen model's own scheme."
+if scheme != own:
+    whose = f"The chosen model uses another one: {SCHEMES[own]}."
+st.caption(f"{whose} {EXPLANATIONS[scheme]}")
+lines = VIEWS[view](context, scheme)
 widgets.code(CODE[scheme], pasted=lines)

@@ -1,46 +1,52 @@
-"""How a vocabulary is learnt from a text, one rule at a time."""
+"""How a vocabulary is trained on a text, one merge at a time."""
 
 import streamlit as st
 
+from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.app.throttle import turn
 from explorer.components.alone import alone
-from explorer.snippets import tokenizer_code as snippets
+from explorer.snippets.tokenizer_code import tokenizer_training_code
 from explorer.text import TextError
-from explorer.text.bpe_training import Learnt
-from explorer.text.bpe_training import learn as learn_rules
-from explorer.text.unigram import UNIGRAM, cuts, learn_unigram
+from explorer.text.bpe_training import MergeTraining, train_merges
+from explorer.text.unigram import UNIGRAM, segmentations, train_unigram
 from explorer.views.shared import tokenizer_source, widgets
-from explorer.views.tokenizer_training import merges, unigram_pieces
+from explorer.views.tokenizer_training.merges import draw_merges
+from explorer.views.tokenizer_training.unigram_pieces import draw_unigram
 
 widgets.opening(
-    "Learning a tokenizer",
-    "Where the pieces come from: two neighbours that often stand together in a text become "
-    "one token, again and again, until the vocabulary is large enough.",
+    "Training a tokenizer",
+    "Where a vocabulary comes from: byte-level BPE and WordPiece merge the most frequent pair of "
+    "neighbouring tokens, again and again; Unigram drops the pieces that the text needs least.",
 )
 
 
 @alone("chips")
 @turn()
-def here(text: str, how: str, most: int) -> None:
-    """All that a step draws anew."""
+def draw_training(text: str, algorithm: str, most: int, sentence: str) -> None:
+    """What a new step draws again."""
     try:
-        is_unigram = how == UNIGRAM
-        step = unigram_pieces.show(text, most) if is_unigram else merges.show(text, most, how)
+        if algorithm == UNIGRAM:
+            step = draw_unigram(text, most, sentence)
+        else:
+            step = draw_merges(text, most, algorithm, sentence)
     except TextError as error:
         say(str(error))
         return
-    pasted = snippets.learning(st.session_state["learn_from"], text, how, most, step)
-    shown = (learn_unigram, cuts) if how == UNIGRAM else (learn_rules, Learnt.after)
-    widgets.code(*shown, pasted=pasted)
+    lines = tokenizer_training_code(st.session_state["learn_from"], text, algorithm, most, step)
+    is_unigram = algorithm == UNIGRAM
+    shown = (
+        (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
+    )
+    widgets.code(*shown, pasted=lines)
 
 
 try:
     with st.container(horizontal=True, gap="large"):
-        how, most = tokenizer_source.way(), tokenizer_source.most_rules()
-    text = tokenizer_source.source()
+        algorithm, most = tokenizer_source.choose_algorithm(), tokenizer_source.choose_size()
+    text = tokenizer_source.choose_text()
 except TextError as error:
     say(str(error))
 else:
-    here(text, how, most)
+    draw_training(text, algorithm, most, page_context().choice.text)
 widgets.page_links("tokens")

@@ -1,4 +1,4 @@
-"""How the typed text becomes the numbers that a model reads, one step at a time."""
+"""How the typed text becomes the token IDs that a model reads, one step at a time."""
 
 import streamlit as st
 
@@ -9,27 +9,27 @@ from explorer.snippets import attention_code
 from explorer.text import TextError, Tokenizer, steps
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
-from explorer.views.tokens import embedding_space, tokenizer_comparison
+from explorer.views.tokens.tokenizer_comparison import draw_comparison, draw_token_table
+
+KINDS = {
+    "characters": "One token per character: a small vocabulary and long sequences.",
+    "words": "One token per word; a word outside the vocabulary becomes the unknown token.",
+    "bytes": "Frequent pieces are one token, and any text can be read, because the smallest "
+    "tokens are bytes.",
+    "wordpiece": "Frequent words are one token, others several; every piece but a word's first "
+    "begins with ##.",
+    "sentencepiece": "Frequent pieces are one token; a space belongs to the piece after it.",
+    "pieces": "Frequent pieces of words are one token.",
+    "numbers": "This model came without a tokenizer, so you type token IDs.",
+}
 
 widgets.opening(
     "Tokens",
-    "A model reads numbers, not letters: your sentence is cut into pieces, "
-    "and every piece has a number in the model's vocabulary.",
+    "A model reads numbers, not letters: your sentence is split into tokens, and each token has "
+    "an ID in the model's vocabulary.",
 )
-forward = page_context().forward
-tokenizer, chosen = page_context().opened.tokenizer, page_context().choice
-
-KINDS = {
-    "characters": "One token for each character: a small vocabulary, long sentences.",
-    "words": "One token for each word; a word that was not learnt is read as unknown.",
-    "bytes": "Common pieces are one token, and any text can be read, "
-    "because in the end everything is bytes.",
-    "wordpiece": "Common words are one token, others several, of which the later ones begin "
-    "with ##.",
-    "sentencepiece": "Common pieces are one token; a space belongs to the piece behind it.",
-    "pieces": "Common pieces of words are one token.",
-    "numbers": "This model came without a tokenizer, so its tokens are typed as their numbers.",
-}
+context = page_context()
+forward, tokenizer, choice = context.forward, context.opened.tokenizer, context.choice
 st.caption(f"{KINDS[tokenizer.kind]} The vocabulary has {tokenizer.vocab_size:,} tokens.")
 chips(forward.placed, key="tokens_read", text=forward.typed)
 widgets.notes(forward.notes)
@@ -44,16 +44,15 @@ else:
     at = stepper("Step", "step", names, 0, arrows=True)
     step = found[at]
     st.text(step.action)
-    if chosen.pair:
-        st.caption("These are the steps of the first sentence alone.")
+    if choice.pair:
+        st.caption("The steps are those of the first sentence alone.")
     changed = [index for index, piece in enumerate(step.pieces) if piece.changed]
     chips(step.pieces, key="tokens_step", highlight=changed)
 
-tokenizer_comparison.one_by_one(forward)
-tokenizer_comparison.beside(forward.text)
-embedding_space.draw_embedding_space(page_context().opened, forward)
+draw_token_table(context)
+draw_comparison(context)
 widgets.code(
     Tokenizer.encode,
     steps,
-    pasted=lambda: attention_code.tokens_script(page_context().folder, chosen.text, chosen.pair),
+    pasted=lambda: attention_code.tokens_script(context.folder, choice.text, choice.pair),
 )

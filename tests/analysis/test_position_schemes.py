@@ -9,9 +9,9 @@ from explorer.analysis.position_schemes import (
     CODE,
     EXPLANATIONS,
     SCHEMES,
-    Scheme,
+    PositionScheme,
     learned_table,
-    scheme,
+    position_scheme,
 )
 from models import Transformer, TransformerConfig
 from models.config import POSITIONS
@@ -20,13 +20,13 @@ from models.positional import PositionalEncoding
 SMALL = TransformerConfig(d_model=16, n_heads=2, n_layers=1, d_ff=16, max_len=20)
 
 
-def made(name: str, model: Transformer | None = None, width: int | None = None) -> Scheme:
-    found = scheme(name, model or Transformer(SMALL), 20, width=width)
+def made(name: str, model: Transformer | None = None, width: int | None = None) -> PositionScheme:
+    found = position_scheme(name, model or Transformer(SMALL), 20, width=width)
     assert found is not None
     return found
 
 
-def spread(found: Scheme) -> float:
+def spread(found: PositionScheme) -> float:
     """How far products of two positions that are equally far apart differ at most."""
     for _, smallest, mean, largest in found.against_offset():
         assert smallest - 1e-4 <= mean <= largest + 1e-4
@@ -44,7 +44,7 @@ def test_learned_positions_are_the_models_own_and_know_no_distance() -> None:
     assert table is not None
     assert torch.equal(found.table, table[:20])
     assert spread(found) > 1e-2
-    assert scheme("learned", Transformer(SMALL), 7) is None
+    assert position_scheme("learned", Transformer(SMALL), 7) is None
 
 
 def test_sinusoids_and_rotations_depend_on_the_distance_alone() -> None:
@@ -58,7 +58,7 @@ def test_sinusoids_and_rotations_depend_on_the_distance_alone() -> None:
 
 def test_alibi_is_a_straight_line_for_each_head() -> None:
     for head in range(2):
-        found = scheme("alibi", Transformer(SMALL), 9, head)
+        found = position_scheme("alibi", Transformer(SMALL), 9, head)
         assert found is not None
         lines = {(name, offset): value for name, offset, value in found.by_head}
         assert float(found.products[8, 0]) == pytest.approx(lines[f"head {head}", 8])

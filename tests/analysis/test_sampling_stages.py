@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.analysis.sampling_stages import draw, stages
+from explorer.analysis.sampling_stages import sample_token, sampling_stages
 from models.sampling import Sampling, choose_from
 
 samplings = st.builds(
@@ -24,7 +24,7 @@ samplings = st.builds(
 def test_the_last_stage_is_what_the_model_draws_from(
     values: list[float], sampling: Sampling
 ) -> None:
-    found = stages(torch.tensor(values), sampling)
+    found = sampling_stages(torch.tensor(values), sampling)
     assert torch.equal(found.final, choose_from(torch.tensor(values)[None], sampling)[0])
     for stage in (found.plain, found.tempered, found.final):
         assert float(stage.sum()) == pytest.approx(1.0, abs=1e-5)
@@ -37,20 +37,20 @@ def test_the_last_stage_is_what_the_model_draws_from(
 
 def test_top_k_and_top_p_cut_what_they_say() -> None:
     chances = torch.tensor([0.5, 0.3, 0.15, 0.05])
-    found = stages(chances.log(), Sampling(top_k=3, top_p=0.8))
+    found = sampling_stages(chances.log(), Sampling(top_k=3, top_p=0.8))
     assert (found.top_k > 0).tolist() == [True, True, True, False]
     assert (found.top_p > 0).tolist() == [True, True, False, False]
     assert found.cut_by_k == pytest.approx(0.05, abs=1e-6)
     assert found.cut_by_p == pytest.approx(0.15, abs=1e-6)
     torch.testing.assert_close(found.final, torch.tensor([0.625, 0.375, 0.0, 0.0]))
-    forbidden = stages(torch.tensor([1.0, -math.inf, 0.0]), Sampling(temperature=4.0))
+    forbidden = sampling_stages(torch.tensor([1.0, -math.inf, 0.0]), Sampling(temperature=4.0))
     assert forbidden.final[1] == 0
 
 
 def test_a_seed_draws_the_same_token_again_and_seeds_follow_the_chances() -> None:
     sampling = Sampling()
-    found = stages(torch.tensor([0.7, 0.3]).log(), sampling)
-    assert draw(found, sampling, 3) == draw(found, sampling, 3)
-    share = sum(draw(found, sampling, seed) for seed in range(400)) / 400
+    found = sampling_stages(torch.tensor([0.7, 0.3]).log(), sampling)
+    assert sample_token(found, sampling, 3) == sample_token(found, sampling, 3)
+    share = sum(sample_token(found, sampling, seed) for seed in range(400)) / 400
     assert share == pytest.approx(0.3, abs=0.08)
-    assert draw(found, Sampling(temperature=0.0), 3) == 0
+    assert sample_token(found, Sampling(temperature=0.0), 3) == 0

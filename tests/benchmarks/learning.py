@@ -16,8 +16,7 @@ from streamlit.testing.v1 import AppTest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 
-from explorer.text.bpe_training import BYTES, learn
-from explorer.text.counting import in_parts
+from explorer.text.bpe_training import BYTES, in_parts, train_merges
 from explorer.views.shared.tokenizer_source import FILE
 from tests import apps
 from tests.benchmarks.measuring import Row, compared, milliseconds, timed
@@ -57,17 +56,17 @@ def as_the_library_learns(texts: list[str]) -> list[tuple[str, str]]:
 
 def rules() -> Iterator[Row]:
     text = made_up()
-    learnt, parts = learn(text, RULES), in_parts(text)
-    found = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.rules]
+    learnt, parts = train_merges(text, RULES), in_parts(text)
+    found = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.merges]
     assert found == as_the_library_learns(parts)
-    measured = timed(partial(learn, text, RULES), partial(as_the_library_learns, parts))
+    measured = timed(partial(train_merges, text, RULES), partial(as_the_library_learns, parts))
     what = f"learning {RULES:,} byte-level rules on 1 MB"
     yield compared(what, measured, "of the tokenizers library on the same parts", 1.2)
     gc.collect()
     spent = []
-    for step in jumps(len(learnt.rules), 11, 13, 60):
+    for step in jumps(len(learnt.merges), 11, 13, 60):
         begun = time.process_time()
-        learnt.after(step)
+        learnt.counts_after(step)
         spent.append(time.process_time() - begun)
     yield each_step("the pair counts of one of these rules", spent)
 
@@ -97,7 +96,7 @@ def steps_of_the_page() -> Iterator[Row]:
     for turn, step in enumerate(jumps(RULES, 43, 47, 30)):
         at.session_state["learn_step"] = step
         spent.append(seconds_of_run(at))
-        assert at.slider(key="learn_step").label == f"Rules: {step:,} of {RULES:,}"
+        assert at.slider(key="learn_step").label == f"Merges: {step:,} of {RULES:,}"
         bare_page.segmented_control[0].set_value(str(turn % 2))
         bare.append(seconds_of_run(bare_page))
     reference, what = median(bare), f"the page's script for one of {RULES:,} rules learnt from 1 MB"

@@ -1,4 +1,4 @@
-"""Decoding and Writing by hand: drawn, forced, branched, undone and searched; a text that grows."""
+"""Decoding by hand: sampled, forced, branched, undone and searched; a text that grows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def nodes(visitor: Visitor, key: str) -> Locator:
     return visitor.widget(key).locator(".node")
 
 
-def test_a_token_is_drawn_another_forced_and_a_branch_undone_and_gone_on_from(
+def test_a_token_is_sampled_another_forced_and_a_branch_undone_and_gone_on_from(
     visitor: Visitor,
 ) -> None:
     page = visitor.open(DECODING)
     tree = nodes(visitor, "branches_tree")
     visitor.widget("draw").get_by_role("button").click()
-    wait_until(lambda: "branches" in visitor.query(), "what was drawn in the address")
+    wait_until(lambda: "branches" in visitor.query(), "what was sampled in the address")
     drawn = visitor.query()["branches"]
     expect(tree).to_have_count(2)
     tree.first.click()
@@ -55,7 +55,7 @@ def test_a_text_grows_with_its_maps_token_by_token(visitor: Visitor) -> None:
     before = visitor.picture("decoded_head")
     visitor.widget("draw").get_by_role("button").click()
     visitor.changed("decoded_head", before)
-    page.get_by_role("button", name="Write on").click()
+    page.get_by_role("button", name="Generate").click()
     expect(page.get_by_text("Stopped: </s> ends the text.")).to_be_visible()
     expect(visitor.widget("draw").get_by_role("button")).to_be_disabled()
     page = visitor.open("/generate?model=shakespeare&text=To+be&length=3")

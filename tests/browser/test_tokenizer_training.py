@@ -1,4 +1,4 @@
-"""Tokens and learning a tokenizer by hand: step by step, of one's own file, of others' folders."""
+"""Tokens and training a tokenizer by hand: step by step, on one's own file, of others' folders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from playwright.sync_api import FilePayload, Locator, expect
 
 from explorer.inference import trained_tokenizers
 from explorer.text.bpe_training import BPE
-from explorer.text.own_tokenizers import after
+from explorer.text.plain_tokenizer import tokenizer_after
 from tests.browser.visiting import Visitor
 
 
@@ -16,10 +16,10 @@ def chips(visitor: Visitor, key: str) -> Locator:
     return visitor.widget(key).locator(".chip")
 
 
-def test_merges_are_learnt_step_by_step_and_follow_to_the_tokens(visitor: Visitor) -> None:
+def test_merges_are_trained_step_by_step_and_follow_to_the_tokens(visitor: Visitor) -> None:
     page = visitor.open("/tokenizer_training?model=translation&learn_rules=50")
-    found = trained_tokenizers.rules(
-        trained_tokenizers.shipped(trained_tokenizers.TRANSLATION), 50, BPE
+    found = trained_tokenizers.trained_merges(
+        trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION), 50, BPE
     )
     page.get_by_role("button", name="Next").first.click()
     visitor.asks(learn_step="1")
@@ -27,19 +27,19 @@ def test_merges_are_learnt_step_by_step_and_follow_to_the_tokens(visitor: Visito
     for press, step in (("ArrowRight", 2), ("ArrowLeft", 1)):
         page.keyboard.press(press)
         visitor.asks(learn_step=str(step))
-        visitor.says(f"Rule {step}: ")
+        visitor.says(f"Merge {step}: ")
         visitor.rest()
     visitor.type("a red bird sings")
-    labels = [token.label for token in after(found, 1).encode("a red bird sings")]
+    labels = [token.label for token in tokenizer_after(found, 1).encode("a red bird sings")]
     expect(chips(visitor, "learn_sentence")).to_have_text(labels)
     visitor.follow("Tokens")
-    page.get_by_text("The same sentence under other tokenizers").click()
-    visitor.says(re.compile(f"Learnt here: {BPE} · "))
+    page.get_by_text("Compare with other tokenizers").click()
+    visitor.says(re.compile(f"Trained here: {BPE} · "))
     visitor.asks(learn_rules="50")
 
 
 def test_a_file_of_ones_own_is_read_or_refused(visitor: Visitor) -> None:
-    page = visitor.open("/tokenizer_training?learn_from=A+file+of+your+own")
+    page = visitor.open("/tokenizer_training?learn_from=A+text+file")
     for name, content, said in (
         ("a.txt", b"\xff\xfe\x00", "The file is not text in UTF-8"),
         ("b.txt", b"ab cd" * 1_000_000, "5,000,000 bytes; at most 1,000,000 characters fit"),

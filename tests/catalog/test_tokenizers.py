@@ -9,7 +9,7 @@ import pytest
 from explorer.catalog.examples import examples_for
 from explorer.catalog.tokenizers import TOKENIZER_FILES, tokenizer_of
 from explorer.text import TextError, Tokenizer
-from explorer.text.token_ids import Numbers
+from explorer.text.token_ids import TypedTokenIds
 from models.loading.checkpoint import load_checkpoint
 
 
@@ -26,7 +26,7 @@ def test_a_stranger_is_read_with_the_tokenizer_of_its_folder_or_as_numbers(
     assert [token.label for token in read] == "[CLS] the cat [SEP] a dog [SEP]".split()
     assert [token.segment for token in read] == [0, 0, 0, 0, 1, 1, 1]
     numbers = tokenizer_of(load_checkpoint(published / "gpt2"))
-    assert isinstance(numbers, Numbers)
+    assert isinstance(numbers, TypedTokenIds)
     assert numbers.vocab_size == 50
 
 

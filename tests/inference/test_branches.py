@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.inference.branches import MOST_NODES, Branches, from_text
+from explorer.inference.branches import MAX_NODES, Branches, parse_branches
 
 KNOWN, ENDS, ROOM = 30, {29}, 12
 TOKENS = st.lists(st.integers(0, 28), min_size=1, max_size=3)
@@ -21,11 +21,11 @@ def played(actions: list[tuple[str, object]]) -> Branches:
     found = Branches()
     for name, value in actions:
         if isinstance(value, list):
-            longer = found.write(value, forced=name == "force")
+            longer = found.append(value, forced=name == "force")
             assert longer.path() == (*found.path(), *value)
             found = longer if len(longer.path()) <= ROOM else found
         elif isinstance(value, int):
-            found = found.stand(value)
+            found = found.go_to(value)
         else:
             found = found.undo() if name == "undo" else found.redo()
     return found
@@ -34,9 +34,9 @@ def played(actions: list[tuple[str, object]]) -> Branches:
 @given(st.lists(ACTIONS, max_size=12))
 def test_the_address_holds_everything_once(actions: list[tuple[str, object]]) -> None:
     found = played(actions)
-    assert from_text(str(found), KNOWN, ENDS, ROOM) == found
+    assert parse_branches(str(found), KNOWN, ENDS, ROOM) == found
     assert 0 <= found.at < len(found.nodes)
-    assert list(found.depths) == [len(found.line(node)) for node in range(len(found.nodes))]
+    assert list(found.depths) == [len(found.nodes_to(node)) for node in range(len(found.nodes))]
     places = {(n.parent, n.token): place for place, n in enumerate(found.nodes) if place}
     assert len(places) == len(found.nodes) - 1
     for at, children in enumerate(found.children):
@@ -47,8 +47,8 @@ def test_the_address_holds_everything_once(actions: list[tuple[str, object]]) ->
 
 
 def test_a_forced_token_makes_a_branch_and_every_step_is_taken_back() -> None:
-    written = Branches().write([5, 6, 7], forced=False)
-    found = branched = written.stand(1).write([9], forced=True)
+    appended = Branches().append([5, 6, 7], forced=False)
+    found = branched = appended.go_to(1).append([9], forced=True)
     assert [branched.path(leaf) for leaf in branched.leaves()] == [(5, 6, 7), (5, 9)]
     assert str(branched) == "0d5-6-7.1.1f9"
     paths = []
@@ -60,54 +60,54 @@ def test_a_forced_token_makes_a_branch_and_every_step_is_taken_back() -> None:
     for _ in range(4):
         found = found.redo()
     assert found == branched
-    elsewhere = written.stand(1).write([9], forced=True, behind=0)
+    elsewhere = appended.go_to(1).append([9], forced=True, behind=0)
     assert (str(elsewhere), elsewhere.undo().path()) == ("0d5-6-7.1.0f9", (5,))
-    looked = written.undo().stand(0).redo()
-    assert looked == written, "one may look around before making it again"
+    looked = appended.undo().go_to(0).redo()
+    assert looked == appended, "one may look around before making it again"
 
 
 def test_of_many_ways_back_the_oldest_are_forgotten() -> None:
-    found = Branches().write([5, 6], forced=False)
-    for place in range(2 * MOST_NODES):
-        found = found.stand(place % 2)
-    assert len(found.moves) == MOST_NODES + 1
+    found = Branches().append([5, 6], forced=False)
+    for place in range(2 * MAX_NODES):
+        found = found.go_to(place % 2)
+    assert len(found.actions) == MAX_NODES + 1
     assert found.path() == (5,)
-    assert from_text(str(found), KNOWN, ENDS, ROOM) == found
-    assert from_text(f"0d5{'.0' * (MOST_NODES + 1)}", KNOWN, ENDS, ROOM) is None
-    for _ in range(MOST_NODES):
+    assert parse_branches(str(found), KNOWN, ENDS, ROOM) == found
+    assert parse_branches(f"0d5{'.0' * (MAX_NODES + 1)}", KNOWN, ENDS, ROOM) is None
+    for _ in range(MAX_NODES):
         found = found.undo()
     assert found.path() == (5, 6)
-    moved = found.stand(1)
+    moved = found.go_to(1)
     assert moved.path() == (5,), "one can still go elsewhere where all the ways back are undone"
-    assert from_text(str(moved), KNOWN, ENDS, ROOM) == moved
+    assert parse_branches(str(moved), KNOWN, ENDS, ROOM) == moved
     assert moved.redo().at == 0, "the way that would have been made again first is still there"
-    assert len(moved.moves) == MOST_NODES + 1
+    assert len(moved.actions) == MAX_NODES + 1
 
 
 def test_what_stands_there_is_followed_and_not_written_again() -> None:
-    written = Branches().write([5, 6, 7], forced=False)
-    assert written.write([5, 6], forced=True, behind=0) == written.stand(2)
-    assert written.stand(0).write([5, 8], forced=True).path() == (5, 8)
-    assert written.stand(99) == written
-    full = Branches().write(range(MOST_NODES), forced=False).stand(0)
-    assert full.write([0, 1, 2], forced=True) == full.stand(3), "it needs no room"
+    appended = Branches().append([5, 6, 7], forced=False)
+    assert appended.append([5, 6], forced=True, behind=0) == appended.go_to(2)
+    assert appended.go_to(0).append([5, 8], forced=True).path() == (5, 8)
+    assert appended.go_to(99) == appended
+    full = Branches().append(range(MAX_NODES), forced=False).go_to(0)
+    assert full.append([0, 1, 2], forced=True) == full.go_to(3), "it needs no room"
     assert full.fitting([0, 1, 2, 9]) == 3
 
 
 def test_what_does_not_fit_is_refused_and_never_cut() -> None:
-    found = Branches().write(range(MOST_NODES), forced=False)
-    assert (len(found.nodes), found.room) == (MOST_NODES + 1, 0)
+    found = Branches().append(range(MAX_NODES), forced=False)
+    assert (len(found.nodes), found.room) == (MAX_NODES + 1, 0)
     with pytest.raises(ValueError, match="so 0 more fit: Undo or Clear"):
-        found.write([1], forced=True)
-    almost = Branches().write(range(MOST_NODES - 2), forced=False)
+        found.append([1], forced=True)
+    almost = Branches().append(range(MAX_NODES - 2), forced=False)
     with pytest.raises(ValueError, match="so 2 more fit"):
-        almost.write([1, 2, 3], forced=True)
+        almost.append([1, 2, 3], forced=True)
     assert almost.fitting([1, 2, 3]) == 2
-    assert almost.write([1, 2], forced=True).room == 0
+    assert almost.append([1, 2], forced=True).room == 0
 
 
 def test_what_is_no_address_of_branches_is_none() -> None:
     malformed = "x 0d 1d5 0d5_1 0d5. 0x5 ~ 0d-1 <b> 0d99999999".split()
     strangers = "0d5.9f3 0d30 0d29-3 0d5.2 0d5~1d 0d5~9d1 0d5.0d5".split()
     for text in [*malformed, *strangers, f"0d1{'-1' * ROOM}"]:
-        assert from_text(text, KNOWN, ENDS, ROOM) is None, text
+        assert parse_branches(text, KNOWN, ENDS, ROOM) is None, text

@@ -9,20 +9,20 @@ import pytest
 import torch
 
 import explorer.inference.continuation
-from explorer.analysis.sampling_stages import draw, stages
+from explorer.analysis.sampling_stages import sample_token, sampling_stages
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import site
 from explorer.catalog.entries import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import (
-    drawn_on,
-    ends,
-    log_chances,
+    continue_from,
+    end_ids,
+    likeliest_and,
+    log_probabilities,
+    prompt_of,
     rank,
-    shown,
-    stand,
-    start_of,
-    why_stopped,
+    sample_tokens,
+    stop_reason,
 )
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.model_inputs import ids_of
@@ -42,16 +42,16 @@ SAMPLINGS = (
 
 
 def written(opened: Opened, text: str, sampling: Sampling, seed: int, most: int) -> list[int]:
-    start, path = start_of(opened, text), list[int]()
-    while len(path) < most and not why_stopped(opened, start, path):
-        found = stages(stand(opened, text, path).logits, sampling)
-        path.append(draw(found, sampling, seed, len(path)))
+    start, path = prompt_of(opened, text), list[int]()
+    while len(path) < most and not stop_reason(opened, start, path):
+        found = sampling_stages(continue_from(opened, text, path).logits, sampling)
+        path.append(sample_token(found, sampling, seed, len(path)))
     return path
 
 
 def by_itself(opened: Opened, text: str, sampling: Sampling, seed: int, most: int) -> list[int]:
-    start = start_of(opened, text)
-    prompt = ids_of([start.source or start.begun])
+    start = prompt_of(opened, text)
+    prompt = ids_of([start.source or start.tokens])
     how = {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
     steps = generate(opened.model, prompt, max_length=most, seed=seed, **how)  # type: ignore[arg-type]
     return [int(step.ids) for step in steps]
@@ -68,7 +68,7 @@ def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
         explorer.inference.continuation, "trace", None
     )  # writing on records nothing
     for begun in range(0, len(path), 3):
-        going = drawn_on(opened, opened.example, path[:begun], sampling, 3)
+        going = sample_tokens(opened, opened.example, path[:begun], sampling, 3)
         assert list(islice(going, len(path) - begun)) == path[begun:]
 
 
@@ -84,12 +84,12 @@ def test_the_places_of_a_model_are_filled_to_the_last() -> None:
     for name in SHIPPED:
         opened = entries.open_model(name)
         sampling = Sampling(temperature=0.0)
-        start = start_of(opened, opened.example)
+        start = prompt_of(opened, opened.example)
         path = by_itself(opened, opened.example, sampling, 0, start.room)
         assert written(opened, opened.example, sampling, 0, 100) == path
-        why = why_stopped(opened, start, path)
-        assert ("ends the text" in why) == (path[-1] in ends(opened))
-        assert why_stopped(opened, start, path[:-1]) == ""
+        why = stop_reason(opened, start, path)
+        assert ("ends the text" in why) == (path[-1] in end_ids(opened))
+        assert stop_reason(opened, start, path[:-1]) == ""
 
 
 def nothing(_: float) -> None:
@@ -101,10 +101,10 @@ def tree(opened: Opened) -> Branches:
     known = opened.config.vocab_size
     first = written(opened, opened.example, Sampling(temperature=1.5), 1, 5)
     others = [(token + 1) % known for token in first]
-    found = Branches().write(first, forced=False)
-    found = found.stand(2).write(others[2:4], forced=True)
-    found = found.stand(0).write(others[:1], forced=True)
-    return found.stand(min(2, len(first))).write([(first[2] + 2) % known], forced=False)
+    found = Branches().append(first, forced=False)
+    found = found.go_to(2).append(others[2:4], forced=True)
+    found = found.go_to(0).append(others[:1], forced=True)
+    return found.go_to(min(2, len(first))).append([(first[2] + 2) % known], forced=False)
 
 
 def test_chances_of_what_was_written_are_those_of_each_step() -> None:
@@ -114,11 +114,11 @@ def test_chances_of_what_was_written_are_those_of_each_step() -> None:
         expected = [0.0]
         for node in range(1, len(found.nodes)):
             *path, token = found.path(node)
-            expected.append(float(stand(opened, text, path).logits.log_softmax(-1)[token]))
+            expected.append(float(continue_from(opened, text, path).logits.log_softmax(-1)[token]))
         for at in range(len(found.nodes)):
             forget(opened)
-            standing = stand(opened, text, found.path(at))
-            given = log_chances(opened, text, found, standing, at, nothing)
+            standing = continue_from(opened, text, found.path(at))
+            given = log_probabilities(opened, text, found, standing, at, nothing)
             assert given == pytest.approx(expected, abs=1e-3)
 
 
@@ -126,21 +126,21 @@ def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened, text = entries.open_model("shakespeare"), "To be"
-    stem = Branches().write([5] * 10, forced=True)
+    stem = Branches().append([5] * 10, forced=True)
     for token in range(1, 31):
-        stem = stem.stand(10).write([token + 5], forced=True)
+        stem = stem.go_to(10).append([token + 5], forced=True)
     forget(opened)
-    standing = stand(opened, text, ())
+    standing = continue_from(opened, text, ())
     recorded, read = list[object](), list[int]()
     seen = watched(explorer.inference.continuation.trace, lambda *a, **_: recorded.append(a))
     monkeypatch.setattr(explorer.inference.continuation, "trace", seen)
     counted = watched(opened.model.decode, lambda ids, *_: read.append(ids.numel()))
     monkeypatch.setattr(opened.model, "decode", counted)
-    log_chances(opened, text, stem, standing, 0, nothing)
+    log_probabilities(opened, text, stem, standing, 0, nothing)
     assert not recorded
-    assert sum(read) <= len(start_of(opened, text).begun) + 10 + 30
+    assert sum(read) <= len(prompt_of(opened, text).tokens) + 10 + 30
     count = len(read)
-    log_chances(opened, text, stem, standing, 0, nothing)
+    log_probabilities(opened, text, stem, standing, 0, nothing)
     assert len(read) == count, "made once"
 
 
@@ -148,9 +148,9 @@ def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
     for name in SHIPPED[:2]:
         opened = entries.open_model(name)
         path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
-        standing = stand(opened, opened.example, path)
-        start = start_of(opened, opened.example)
-        target = torch.tensor([[*(token.id for token in start.begun), *path]])
+        standing = continue_from(opened, opened.example, path)
+        start = prompt_of(opened, opened.example)
+        target = torch.tensor([[*(token.id for token in start.tokens), *path]])
         inputs = [ids_of([start.source]), target] if start.source else [target]
         with torch.no_grad():
             logits = opened.model(*inputs)[0, -1]
@@ -164,15 +164,15 @@ def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
 
 
 def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
-    found = stages(torch.arange(40.0), Sampling())
-    assert shown(found, 5, [38, 3]) == [39, 38, 37, 36, 3]
-    assert shown(found, 99, [3]) == list(range(39, -1, -1))
+    found = sampling_stages(torch.arange(40.0), Sampling())
+    assert likeliest_and(found, 5, [38, 3]) == [39, 38, 37, 36, 3]
+    assert likeliest_and(found, 99, [3]) == list(range(39, -1, -1))
     assert rank(found, 3) == 37
 
 
 def test_a_model_that_only_reads_says_so() -> None:
-    with pytest.raises(ForwardPassError, match="choose one that writes"):
-        start_of(entries.open_model("reviews"), "good")
+    with pytest.raises(ForwardPassError, match="choose one with a decoder"):
+        prompt_of(entries.open_model("reviews"), "good")
 
 
 def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:

@@ -16,7 +16,7 @@ from explorer.catalog.entries import Opened
 from explorer.inference import edited_generation
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPassError, run_text
-from explorer.inference.generated_text import MOST_WRITTEN, writes, writing
+from explorer.inference.generated_text import MAX_GENERATED, can_generate, generate_text
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import forget
 from explorer.interventions.edits import (
@@ -30,7 +30,6 @@ from explorer.interventions.edits import (
     ReplaceToken,
 )
 from models import trace
-from models.config import GenerationConfig
 
 E, D, C = "encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"
 
@@ -42,8 +41,8 @@ def published_one(published: Path, name: str) -> Opened:
 def test_every_step_is_a_pass_of_its_own_and_writes_the_likeliest() -> None:
     for name in ("translation", "shakespeare"):
         opened = entries.open_model(name)
-        assert writes(opened)
-        grown = writing(opened, opened.example, 6)
+        assert can_generate(opened)
+        grown = generate_text(opened, opened.example, 6)
         forward = grown.forward
         assert 0 < grown.steps <= 6
         assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
@@ -65,24 +64,24 @@ def test_every_step_is_a_pass_of_its_own_and_writes_the_likeliest() -> None:
 
 def test_who_only_reads_says_so_and_who_is_full_writes_no_more(published: Path) -> None:
     bert = published_one(published, "bert")
-    assert not writes(bert)
-    with pytest.raises(ForwardPassError, match="only reads: choose one that writes"):
-        writing(bert, bert.example, 3)
+    assert not can_generate(bert)
+    with pytest.raises(ForwardPassError, match="does not generate text: choose one"):
+        generate_text(bert, bert.example, 3)
     gpt2 = published_one(published, "gpt2")
-    with pytest.raises(ForwardPassError, match="This text fills all 32 places of this model"):
-        writing(gpt2, "5 " * 32, MOST_WRITTEN)
-    assert 0 < writing(gpt2, "5 17", 10_000).steps <= MOST_WRITTEN
+    with pytest.raises(ForwardPassError, match="This text fills all 32 positions of this model"):
+        generate_text(gpt2, "5 " * 32, MAX_GENERATED)
+    assert 0 < generate_text(gpt2, "5 17", 10_000).steps <= MAX_GENERATED
 
 
 @pytest.mark.usefixtures("small_models")
 def test_what_may_not_be_written_is_not_considered() -> None:
     for name in ("letters", "translation"):
         opened = entries.open_model(name)
-        likeliest = int(writing(opened, opened.example, 3).ids[-1, 0])
-        config = opened.config.replace(generation=GenerationConfig((), 5, (likeliest,)))
+        likeliest = int(generate_text(opened, opened.example, 3).ids[-1, 0])
+        config = opened.config.replace(banned_ids=(likeliest,), first_id=5)
         model = copy.deepcopy(opened.model)
         model.config = config
-        grown = writing(replace(opened, config=config, model=model), opened.example, 3)
+        grown = generate_text(replace(opened, config=config, model=model), opened.example, 3)
         assert [int(best) for best in grown.ids[:, 0]] == [token.id for token in grown.tokens]
         for step in range(grown.steps):
             guesses = grown.guesses(step, str)

@@ -40,7 +40,7 @@ def start(page: Panel) -> None:
 
 
 def tokens(page: Panel) -> None:
-    assert page.made["ids"] == page.column("number")
+    assert page.made["ids"] == page.column("token ID")
 
 
 def pair(page: Panel) -> None:
@@ -190,7 +190,7 @@ def order(page: Panel) -> None:
 
 def longer(page: Panel) -> None:
     """Before and after the trained length, half of the tokens each."""
-    values = page.made["looks_at"]
+    values = page.made["effective_keys"]
     half = len(values) // 2
     assert half == entries.open_model(page.at.session_state["model"]).config.max_len
     page.says(values[:half].mean(), values[half:].mean())
@@ -207,7 +207,7 @@ def choice(page: Panel) -> None:
     shown = [row[5] for row in page.board("stages") if row[5] != "0"]
     expected = [three(float(each)) for each in final[final > 0]]
     assert sorted(shown, key=float) == sorted(expected, key=float)
-    rows = [row for row in page.header("stages")["rows"] if "drawn" in row["mark"]]
+    rows = [row for row in page.header("stages")["rows"] if "sampled" in row["mark"]]
     assert [row["cells"][5][0] for row in rows] == [three(float(final[page.made["token"]]))]
 
 
@@ -217,12 +217,12 @@ def beams(page: Panel) -> None:
 
 
 def forced(page: Panel) -> None:
-    chances = page.made["chances"]
+    chances = page.made["probabilities"]
     assert torch.isfinite(chances).all()
     assert page.board("forcing")[3] == [three(float(each)) for each in chances]
 
 
-SCHEME, ORDER, LONGER = "input/positions", "Another order", "Longer than trained"
+SCHEME, ORDER, LONGER = "input/positions", "Permutation", "Length extrapolation"
 SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
 DRAWN = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
 PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
@@ -248,9 +248,9 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in SCHEMES],
     (SCHEME, {}, scheme, ("bert", "t5")),
     (SCHEME, {"table_width": ODD_WIDTH}, scheme, ("letters",)),
-    (SCHEME, {"lab": "A doubled exponent"}, doubled, ("letters",)),
-    (SCHEME, {"lab": ORDER, "order_of": "My own order"}, order, ("letters",)),
-    (SCHEME, {"lab": ORDER, "order_of": "My own order", "scheme": "None"}, order, ("reviews",)),
+    (SCHEME, {"lab": "Doubled exponent"}, doubled, ("letters",)),
+    (SCHEME, {"lab": ORDER, "order_of": "Custom order"}, order, ("letters",)),
+    (SCHEME, {"lab": ORDER, "order_of": "Custom order", "scheme": "None"}, order, ("reviews",)),
     (SCHEME, {"lab": LONGER}, longer, ("letters", "translation", "reviews")),
     (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, pair_is_longer, ("bert",)),
     ("training/training", {"task": "reverse"}, training, ("letters",)),
@@ -370,10 +370,10 @@ def test_the_lines_begin_with_the_token_that_must_be(
     put(tmp_path / "shelf", "begins", tokenizer, "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "shelf"))
     page = panel("generation/decoding", tmp_path / "shelf", model="begins", way="Teacher forcing")
-    assert page.made["chances"][0] == 1
+    assert page.made["probabilities"][0] == 1
     forced(page)
     label = entries.open_model("begins").tokenizer.label
-    assert page.board("forcing")[2] == [label(int(each)) for each in page.made["said"]]
+    assert page.board("forcing")[2] == [label(int(each)) for each in page.made["predicted"]]
 
 
 def test_what_fills_up_a_prompt_is_not_looked_at(
@@ -388,9 +388,11 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     page = panel("generation/decoding", folder, model="filled", branches=f"0d9.1f{cat}")
     keep = page.made["keep"][0].tolist()
     opened = entries.open_model("filled")
-    begun = [token.id for token in continuation.start_of(opened, "the cat dog").begun]
+    begun = [token.id for token in continuation.prompt_of(opened, "the cat dog").tokens]
     assert keep[: len(begun)] == [token != cat for token in begun]
     assert not all(keep[: len(begun)])
     assert all(keep[len(begun) :])
-    standing = continuation.stand(opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist())
+    standing = continuation.continue_from(
+        opened, "the cat dog", page.made["ids"][0, len(begun) :].tolist()
+    )
     assert (page.made["logits"][0] - standing.logits).abs().nan_to_num().max() < 1e-5

@@ -14,19 +14,21 @@ from tokenizers import models, pre_tokenizers
 from tokenizers.trainers import BpeTrainer, WordPieceTrainer
 
 from explorer.text import TextError
-from explorer.text.apply_merges import Rule, merged
 from explorer.text.bpe_training import (
-    APART,
     BPE,
     GOES_ON,
-    MOST_RULES,
+    MAX_MERGES,
     NORMALIZER,
+    STATE_EVERY,
     UNKNOWN,
     WORDPIECE,
-    Learnt,
-    learn,
+    MergeIds,
+    MergeTraining,
+    apply_merges,
+    beginning,
+    in_parts,
+    train_merges,
 )
-from explorer.text.counting import beginning, in_parts
 from explorer.text.limits import MAX_CORPUS_CHARACTERS
 
 TEXT = (
@@ -41,39 +43,42 @@ ODD = st.text(
 )
 
 
-def agrees(learnt: Learnt) -> None:
-    for step, rule in enumerate(learnt.rules):
-        first = learnt.after(step).pairs[0]
+def agrees(learnt: MergeTraining) -> None:
+    for step, rule in enumerate(learnt.merges):
+        first = learnt.counts_after(step).pairs[0]
         assert (first.left, first.right) == rule[:2], step
 
 
 @WAYS
 def test_every_rule_is_the_first_of_the_pairs_counted_before_it(way: str) -> None:
-    learnt = learn(TEXT, 150, way)
-    assert len(learnt.rules) > 50
-    assert learnt.after(len(learnt.rules)).pairs == (), "every word is one token"
+    learnt = train_merges(TEXT, 150, way)
+    assert len(learnt.merges) > 50
+    assert learnt.counts_after(len(learnt.merges)).pairs == (), "every word is one token"
     agrees(learnt)
 
 
 @WAYS
 @given(text=st.text("abcd é1,.\n", min_size=2, max_size=60).filter(str.strip))
 def test_of_any_text_with_its_ties(way: str, text: str) -> None:
-    agrees(learn(text, 30, way))
+    agrees(train_merges(text, 30, way))
 
 
 @WAYS
 def test_a_jump_shows_what_single_steps_show(way: str) -> None:
     text = " ".join(map(str, range(1_000)))
-    stepped, jumped = learn(text, 3 * APART + 7, way), learn(text, 3 * APART + 7, way)
-    assert len(stepped.rules) == 3 * APART + 7
-    one_by_one = [stepped.after(step) for step in range(len(stepped.rules) + 1)]
-    for step in (1, APART - 1, APART, 2 * APART + 1, len(stepped.rules)):
+    stepped, jumped = (
+        train_merges(text, 3 * STATE_EVERY + 7, way),
+        train_merges(text, 3 * STATE_EVERY + 7, way),
+    )
+    assert len(stepped.merges) == 3 * STATE_EVERY + 7
+    one_by_one = [stepped.counts_after(step) for step in range(len(stepped.merges) + 1)]
+    for step in (1, STATE_EVERY - 1, STATE_EVERY, 2 * STATE_EVERY + 1, len(stepped.merges)):
         for kept in [*jumped.states][1:]:
             del jumped.states[kept]
-        assert jumped.after(step) == one_by_one[step]
-    fresh = learn(text, 3 * APART + 7, way)
+        assert jumped.counts_after(step) == one_by_one[step]
+    fresh = train_merges(text, 3 * STATE_EVERY + 7, way)
     fresh.keep_states()
-    assert sorted(fresh.states) == [0, APART, 2 * APART, 3 * APART]
+    assert sorted(fresh.states) == [0, STATE_EVERY, 2 * STATE_EVERY, 3 * STATE_EVERY]
 
 
 def test_the_rules_are_those_that_the_library_learns_of_the_whole_text() -> None:
@@ -85,15 +90,15 @@ def test_the_rules_are_those_that_the_library_learns_of_the_whole_text() -> None
     library.train_from_iterator(
         [text], BpeTrainer(vocab_size=356, initial_alphabet=alphabet, show_progress=False)
     )
-    learnt = learn(text, 100)
+    learnt = train_merges(text, 100)
     model = json.loads(library.to_str())["model"]
-    names = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.rules]
+    names = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.merges]
     assert names == [tuple(pair) for pair in model["merges"]]
     assert learnt.vocabulary(100) == model["vocab"]
 
 
 def test_wordpiece_is_what_the_librarys_own_trainer_of_it_learns() -> None:
-    learnt = learn(TEXT, 40, WORDPIECE)
+    learnt = train_merges(TEXT, 40, WORDPIECE)
     library = Library(models.WordPiece(unk_token=UNKNOWN))
     library.normalizer, library.pre_tokenizer = NORMALIZER, pre_tokenizers.BertPreTokenizer()
     alphabet = list(learnt.tokens[: learnt.alphabet])
@@ -107,8 +112,8 @@ def test_wordpiece_is_what_the_librarys_own_trainer_of_it_learns() -> None:
 
 def test_the_textbooks_score_would_choose_another_pair() -> None:
     """The library merges by count alone; by the score, x and ##y come first."""
-    counted = learn("ab ab ab ac ac ad xy", 3, WORDPIECE).after(0)
-    names = learn("ab ab ab ac ac ad xy", 3, WORDPIECE).tokens
+    counted = train_merges("ab ab ab ac ac ad xy", 3, WORDPIECE).counts_after(0)
+    names = train_merges("ab ab ab ac ac ad xy", 3, WORDPIECE).tokens
     first, scored = counted.pairs[0], counted.scored[0]
     assert (names[first.left], names[first.right], first.count) == ("a", "##b", 3)
     assert first.score == 3 / (6 * 3)
@@ -117,10 +122,10 @@ def test_the_textbooks_score_would_choose_another_pair() -> None:
 
 @WAYS
 def test_the_pieces_of_the_text_are_those_that_are_counted(way: str) -> None:
-    learnt = learn(TEXT, 60, way)
-    for step in (0, 1, 30, len(learnt.rules)):
-        pieces = learnt.pieces(TEXT, step)
-        assert len(pieces) == learnt.after(step).tokens
+    learnt = train_merges(TEXT, 60, way)
+    for step in (0, 1, 30, len(learnt.merges)):
+        pieces = learnt.ids_of(TEXT, step)
+        assert len(pieces) == learnt.counts_after(step).tokens
         shown = "".join(learnt.tokens[number].removeprefix(GOES_ON) for number in pieces)
         assert "caterpillar" in shown
         assert set(pieces) <= set(learnt.vocabulary(step).values())
@@ -131,12 +136,12 @@ def test_the_pieces_of_the_text_are_those_that_are_counted(way: str) -> None:
 def test_words_and_letters_are_those_of_the_library(way: str, text: str) -> None:
     found = split(text, way)
     if not found:
-        with pytest.raises(TextError, match="no text to learn from"):
-            learn(text, 0, way)
+        with pytest.raises(TextError, match="no text to train on"):
+            train_merges(text, 0, way)
         return
-    learnt = learn(text, 0, way)
+    learnt = train_merges(text, 0, way)
     assert sorted(learnt.counts.tolist()) == sorted(found.values())
-    assert learnt.after(0).tokens == sum(len(word) * times for word, times in found.items())
+    assert learnt.counts_after(0).tokens == sum(len(word) * times for word, times in found.items())
     if way == WORDPIECE:
         letters = sorted({letter for word in found for letter in word})
         assert learnt.tokens[: learnt.alphabet] == (
@@ -153,14 +158,14 @@ UNIT = st.integers(1, 5)
     st.lists(st.lists(UNIT, min_size=1, max_size=12), min_size=1, max_size=6),
     st.lists(st.tuples(UNIT, UNIT, UNIT), max_size=8),
 )
-def test_a_rule_is_applied_from_the_left(words: list[list[int]], pairs: list[Rule]) -> None:
+def test_a_rule_is_applied_from_the_left(words: list[list[int]], pairs: list[MergeIds]) -> None:
     """As replacing in a text is, also of aaa, and of a rule that makes a token that there was."""
     units = np.array([unit for word in words for unit in (*word, 0)], dtype=np.uint32)
     text = "".join(map(chr, units.tolist()))
     for left, right, new in pairs:
         text = text.replace(chr(left) + chr(right), chr(new))
     rules = [(left - 1, right - 1, new - 1) for left, right, new in pairs]
-    assert "".join(map(chr, merged(units, rules, 6).tolist())) == text
+    assert "".join(map(chr, apply_merges(units, rules, 6).tolist())) == text
 
 
 @given(ODD)
@@ -200,9 +205,9 @@ def test_no_word_of_the_beginning_is_cut() -> None:
 @WAYS
 def test_where_nothing_can_be_merged_there_are_few_rules_or_none(way: str) -> None:
     for text in ["a", "🙂", "a b c", "a\0\x07\x1b", "\u202ea"]:
-        learnt = learn(text, 1_000_000, way)
-        assert len(learnt.rules) <= 10 < MOST_RULES
-        assert learnt.after(len(learnt.rules)).pairs == ()
+        learnt = train_merges(text, 1_000_000, way)
+        assert len(learnt.merges) <= 10 < MAX_MERGES
+        assert learnt.counts_after(len(learnt.merges)).pairs == ()
 
 
 def test_too_much_text_and_half_of_a_character_are_refused() -> None:
@@ -211,4 +216,4 @@ def test_too_much_text_and_half_of_a_character_are_refused() -> None:
         ("a\ud800", "half of a character pair"),
     ]:
         with pytest.raises(TextError, match=sentence):
-            learn(text, 10)
+            train_merges(text, 10)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.text import TextError, steps
-from explorer.text.token_ids import HOW, Numbers
+from explorer.text.token_ids import TYPE_IDS, TypedTokenIds
 
-NUMBERS = Numbers(50)
+NUMBERS = TypedTokenIds(50)
 SPACES = st.text(" \t\n\u00a0", min_size=1, max_size=3)
 
 
@@ -31,7 +31,7 @@ def test_what_is_no_number_is_told_how(subtests: pytest.Subtests) -> None:
         with subtests.test(text=text):
             with pytest.raises(TextError) as caught:
                 NUMBERS.encode(text)
-            assert str(caught.value) == HOW
+            assert str(caught.value) == TYPE_IDS
 
 
 def test_a_token_that_does_not_exist_is_named() -> None:

@@ -184,14 +184,14 @@ def test_merges_come_in_the_order_they_were_learnt() -> None:
 
 
 def test_a_step_says_what_it_did() -> None:
-    actions = [step.action for step in steps(BYTES, "the")]
+    actions = [step.action for step in steps(BYTES, "the the")]
     assert actions[:3] == [
         "The text as it was typed.",
-        "Split into words; a space belongs to the word after it.",
+        "Split into words, each with the space before it; no token spans two of them.",
         "Write each character as its bytes.",
     ]
-    assert actions[3].startswith("Merge h and e (rule ")
-    assert "1 of 2 are not in it" in steps(WORDS, "the owl")[-2].action
+    assert actions[3].startswith("Merge h and e (merge ")
+    assert "1 of 2 are not in it: <unk>." in steps(WORDS, "the owl")[-2].action
 
 
 def test_the_stepper_is_bounded() -> None:

@@ -10,14 +10,14 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox
 
 from explorer.app.folded_choices import as_text
-from explorer.inference.generated_text import MOST_WRITTEN
+from explorer.inference.generated_text import MAX_GENERATED
 from explorer.views.shared.growing_text import USUAL_LENGTH
 from tests.apps import page, said
 from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
-LENGTH = f"“Tokens to write” goes from 1 to {MOST_WRITTEN:,}, not “{{}}”; it is {USUAL_LENGTH}."
+LENGTH = f"“Tokens to generate” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; it is {USUAL_LENGTH}."
 IN_VAIN: dict[str, list[str]] = {
     "attention/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
         "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
@@ -88,8 +88,8 @@ IN_VAIN: dict[str, list[str]] = {
         "There is no dimension",
     ],
     "input/tokens?beside=nothing&learn_rules=7&learn_from=nowhere": [
-        "“Beside it” has no “nothing” here.",
-        "at most 100 rules",
+        "“Compare with” has no “nothing” here.",
+        "at most 100 new tokens",
     ],
     "experiments/interventions?look=Nowhere&change=Weather&expected_at=99+·+dog&watched=dog+(7)": [
         "“View” has no “Nowhere” here; showing Attention maps.",
@@ -136,10 +136,10 @@ HELD_BY_THE_ADDRESS = [
     "attention/query_key?query=1+·+the&key=0+·+<s>&order=By+size+of+the+product&number=12",
     "input/positions?scheme=Rotary&dimensions=1&place=5",
     "input/positions?table_width=An+odd+width,+7",
-    "input/positions?lab=Another+order&order_of=Swap+two+tokens&swap_one=0+·+<s>&swap_other=1+·+the",
-    "input/positions?lab=Another+order&order_of=My+own+order&places=0+2+1",
-    "input/positions?lab=Longer+than+trained&times=1.5+×",
-    "input/positions?lab=A+doubled+exponent&width=This+model's+width",
+    "input/positions?lab=Permutation&order_of=Swap+two+tokens&swap_one=0+·+<s>&swap_other=1+·+the",
+    "input/positions?lab=Permutation&order_of=Custom+order&places=0+2+1",
+    "input/positions?lab=Length+extrapolation&times=1.5+×",
+    "input/positions?lab=Doubled+exponent&width=This+model's+width",
     "input/tokens?step=2&beside=translation",
     "input/tokenizer_training?learn_how=WordPiece&learn_from=The+README+of+this+app&learn_rules=50"
     "&learn_step=1&learn_encode=1",
@@ -220,7 +220,7 @@ def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None
 
     at = page("generation/generate", model="letters", length="x")
     at.slider(key="length").set_value(5).run()
-    assert "Tokens to write” goes" not in said(at)
+    assert "Tokens to generate” goes" not in said(at)
 
     at = press(page("generation/decoding", model="letters", branches="nonsense"), "draw")
     assert "The branches in the address do not fit" not in said(at)

@@ -9,14 +9,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.analysis.sampling_stages import stages
+from explorer.analysis.sampling_stages import sampling_stages
 from explorer.catalog import entries
-from explorer.inference.continuation import ends
+from explorer.inference.continuation import end_ids
 from explorer.text import word_tokenizer
 from explorer.text.special import SOURCE
-from explorer.views.decoding import forced_and_free
-from explorer.views.decoding.sampling_columns import cut_in_words
-from models.config import GenerationConfig
+from explorer.views.decoding import teacher_forcing_view
+from explorer.views.decoding.sampling_columns import cut_summary
 from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views
@@ -47,27 +46,39 @@ def test_a_model_that_only_reads_leads_to_its_last_stage() -> None:
         assert "".join(at.query_params["stage"]) == last
 
 
-def test_what_is_cut_is_told_from_what_is_too_unlikely() -> None:
+def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
     for sampling, words in [
-        (Sampling(), "Nothing is cut: 104 tokens can be drawn and 896 are too unlikely."),
-        (Sampling(0.005), "Nothing is cut: 1 token can be drawn and 999 are too unlikely."),
-        (Sampling(0.005, top_k=50), "top-k cuts 950 tokens with 0: 1 token can be drawn and 49"),
-        (Sampling(top_k=50), "top-k cuts 950 tokens with 0: 50 tokens can be drawn."),
-        (Sampling(0.005, top_k=2), "top-k cuts 998 tokens with 0: 1 token can be drawn and 1 is"),
-        (Sampling(top_k=5_000), "top-k cuts 0 tokens with 0: 104 tokens can be drawn and 896"),
-        (Sampling(0.005, 50, 0.9), "top-p cuts 49 tokens with 0: 1 token can be drawn."),
-        (Sampling(top_p=0.9), "top-p cuts 997 tokens with 0.0498: 3 tokens can be drawn."),
+        (Sampling(), "Nothing is cut: 104 tokens can be sampled, 896 round to probability 0."),
+        (Sampling(0.005), "Nothing is cut: 1 token can be sampled, 999 round to probability 0."),
+        (
+            Sampling(0.005, top_k=50),
+            "top-k cuts 950 tokens (probability 0): 1 token can be sampled, 49 round to",
+        ),
+        (Sampling(top_k=50), "top-k cuts 950 tokens (probability 0): 50 tokens can be sampled."),
+        (
+            Sampling(0.005, top_k=2),
+            "top-k cuts 998 tokens (probability 0): 1 token can be sampled, 1 rounds to",
+        ),
+        (
+            Sampling(top_k=5_000),
+            "top-k cuts 0 tokens (probability 0): 104 tokens can be sampled, 896",
+        ),
+        (Sampling(0.005, 50, 0.9), "top-p cuts 49 tokens (probability 0): 1 token can be sampled."),
+        (
+            Sampling(top_p=0.9),
+            "top-p cuts 997 tokens (probability 0.0498): 3 tokens can be sampled.",
+        ),
     ]:
-        assert words in cut_in_words(stages(LOGITS, sampling), sampling)
+        assert words in cut_summary(sampling_stages(LOGITS, sampling), sampling)
     some, sampling = LOGITS[:10].clone(), Sampling(top_k=5)
     some[3] = -torch.inf
-    words = "Of 9 tokens that may be written top-k cuts 4"
-    assert words in cut_in_words(stages(some, sampling), sampling)
+    words = "Of 9 tokens, top-k cuts 4"
+    assert words in cut_summary(sampling_stages(some, sampling), sampling)
 
 
 def test_what_is_cut_is_said_and_marked() -> None:
     count = entries.open_model("letters").config.vocab_size
-    assert f"Nothing is cut: {count:,} tokens can be drawn." in said(page(top_p="1.0"))
+    assert f"Nothing is cut: {count:,} tokens can be sampled." in said(page(top_p="1.0"))
     at = page(top_k="4", top_p="0.6")
     shown = cells(at, "stages")
     assert sum(row["top-k 4"] == "cut" for row in shown.values()) == len(shown) - 4
@@ -75,15 +86,15 @@ def test_what_is_cut_is_said_and_marked() -> None:
     assert "top-p cuts" in said(at)
 
 
-def test_at_temperature_0_nothing_is_drawn() -> None:
+def test_at_temperature_0_nothing_is_sampled() -> None:
     at = page(temperature="0.0")
-    assert "at temperature 0 nothing is drawn" in said(at)
+    assert "at temperature 0 nothing is sampled" in said(at)
     assert [row["renormalised"] for row in cells(at, "stages").values()].count("1.00") == 1
     first = branches(press(at, "draw"))
     assert first == branches(at.number_input(key="seed").set_value(7).run())
 
 
-def test_branches_are_drawn_forced_undone_and_in_the_address() -> None:
+def test_branches_are_sampled_forced_undone_and_in_the_address() -> None:
     for model in WRITES:
         at = page(model=model, length="3")
         assert not branches(at)
@@ -118,32 +129,32 @@ def test_what_is_too_long_or_nothing_is_said() -> None:
             assert not at.exception
 
 
-def test_writing_stops_and_says_why() -> None:
+def test_generation_stops_and_says_why() -> None:
     for model in WRITES:
         at = press(page(model=model, length="64"), "write_on")
         assert "Stopped: " in said(at)
         assert at.button(key="draw").disabled
         opened = entries.open_model(model)
         last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
-        if last in ends(opened):
+        if last in end_ids(opened):
             assert "ends the text" in said(at)
         else:
-            assert f"all {opened.config.max_len} places of this model are filled" in said(at)
+            assert f"all {opened.config.max_len} positions of this model are filled" in said(at)
 
 
 def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:
     forced = {"model": "translation", "way": "Teacher forcing"}
     at = page(**forced, target="le chat noir")
     shown = cells(at, "forcing")
-    assert [*shown["target in"].values()] == ["<s>", "le", "chat", "noir"]
-    assert [*shown["target out"].values()] == ["le", "chat", "noir", "</s>"]
-    assert "Fed the target, " in said(at)
+    assert [*shown["input"].values()] == ["<s>", "le", "chat", "noir"]
+    assert [*shown["target"].values()] == ["le", "chat", "noir", "</s>"]
+    assert "Teacher forcing: " in said(at)
     assert UNKNOWN not in said(at)
     assert "so written as <unk>: “ours”." in said(page(**forced, target="le ours"))
     assert "shorten it" in said(page(**forced, target="le " * 90))
     at = page(**forced, text="cat the")
-    assert "it is the model's own answer: type another" in said(at), "there is no right one"
-    assert "never departs" in said(at)
+    assert "this is the model's own output; you can type another" in said(at), "no reference answer"
+    assert "Free running: the output is the target." in said(at)
 
 
 def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
@@ -177,7 +188,9 @@ def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
 def test_a_target_is_fed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = list[object]()
     monkeypatch.setattr(
-        forced_and_free, "forced", watched(forced_and_free.forced, lambda *a: made.append(a))
+        teacher_forcing_view,
+        "teacher_forcing",
+        watched(teacher_forcing_view.teacher_forcing, lambda *a: made.append(a)),
     )
     at = page(way="Teacher forcing", text="the hat and")
     at.run()
@@ -196,11 +209,8 @@ def test_what_was_chosen_is_there_again_after_another_way() -> None:
 def test_a_model_that_must_begin_with_a_token_begins_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenizer = word_tokenizer(WORDS, SOURCE)
-    generation = GenerationConfig.ending_with(tokenizer.eos_id)
-    generation = generation.replace(forced_first_id=5, banned_ids=(6, 7))
-    how = {"kind": "encoder-decoder", "generation": generation}
-    put(tmp_path, "begins", tokenizer, "the cat", None, **how)
+    how = {"kind": "encoder-decoder", "first_id": 5, "banned_ids": (6, 7)}
+    put(tmp_path, "begins", word_tokenizer(WORDS, SOURCE), "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     at = page(model="begins", seed="3", temperature="2.0")
     assert "the only one that is left" in said(at)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from explorer.analysis.position_experiments import moved, swapped
 from explorer.catalog import entries
 from explorer.inference import forward_pass
+from explorer.inference.position_passes import permuted, swapped_order
 from explorer.text.number_format import three
 from tests import zoo
 from tests.apps import page, said
@@ -16,19 +16,19 @@ from tests.apps import page, said
 
 def test_another_order_is_chosen_and_its_largest_change_is_said(small_models: Path) -> None:
     text = "the cat and the hat"
-    at = page("input/positions", model="letters", text=text, lab="Another order", scheme="None")
+    at = page("input/positions", model="letters", text=text, lab="Permutation", scheme="None")
     opened = entries.open_model("letters")
     found = forward_pass.run_text(opened, text)
 
     def says_the_change_of(order: list[int]) -> None:
-        change = three(100 * moved(opened, found, order, "none").largest)
+        change = three(100 * permuted(opened, found, order, "none").largest)
         assert f"the last vectors change by up to {change} %" in said(at)
 
     at.button_group(key="order_of").set_value("Swap two tokens").run()
     at.selectbox(key="swap_one").select(2).run()
     at.selectbox(key="swap_other").select(5).run()
-    says_the_change_of(swapped(found, 2, 5))
-    at.button_group(key="order_of").set_value("My own order").run()
+    says_the_change_of(swapped_order(found, 2, 5))
+    at.button_group(key="order_of").set_value("Custom order").run()
     own = [0, *range(len(found.tokens) - 1, 0, -1)]
     at.text_input(key="places").set_value(" ".join(map(str, own))).run()
     says_the_change_of(own)
@@ -53,7 +53,7 @@ def test_what_is_typed_for_a_published_model_is_read_or_refused(
         assert answer in said(at)
     at = page("attention/attention", model="gpt2", text="5 17 3")
     for typed, answer in {
-        "hello": "so type token numbers such as 5 17 3.",
+        "hello": "so type token IDs such as 5 17 3.",
         "1 2 50": "Token 50 does not exist",
     }.items():
         at.text_input(key="text").set_value(typed).run()

@@ -11,10 +11,11 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.position_experiments import Moved, right_and_doubled
+from explorer.analysis.position_experiments import right_and_doubled
 from explorer.analysis.position_schemes import SCHEMES
 from explorer.catalog import entries
 from explorer.inference import forward_pass
+from explorer.inference.position_passes import Permuted
 from explorer.text.literal import literal
 from explorer.views.positions.doubled_exponent import RIGHT, WRONG
 from models.config import POSITIONS
@@ -22,9 +23,9 @@ from tests import apps
 from tests.apps import said, views
 from tests.views.drawing import long_model, press, words_model
 
-VIEWS = ("The scheme", "Another order", "Longer than trained", "A doubled exponent")
+VIEWS = ("Scheme", "Permutation", "Length extrapolation", "Doubled exponent")
 ORDER, LONGER = VIEWS[1:3]
-OWN_ORDER = {"lab": ORDER, "order_of": "My own order"}
+OWN_ORDER = {"lab": ORDER, "order_of": "Custom order"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -58,10 +59,10 @@ def test_a_scheme_that_the_model_does_not_have_is_made_up_where_it_needs_no_trai
         assert ("no such trained positions" in said(at)) == (scheme == "Learned")
     for scheme in ["Learned", "Relative"]:
         for view in [ORDER, LONGER]:
-            vain = "These positions are trained numbers, and this model has none"
-            assert vain in said(page(scheme=scheme, lab=view))
+            missing = "These positions are trained parameters, and this model has none"
+            assert missing in said(page(scheme=scheme, lab=view))
     at = page(scheme="Relative")
-    assert "This model has no trained numbers for distances" in said(at)
+    assert "This model has no trained biases for distances" in said(at)
     assert "products" in views(at)
     at = page(scheme="ALiBi", head="1")
     assert "Head 1: query against key" in said(at)
@@ -87,45 +88,45 @@ def test_trained_positions_of_another_model_are_a_click_away(own: Path) -> None:
 def test_a_longer_text_is_the_encoders_and_said_to_be() -> None:
     for part in ["Decoder", "Cross"]:
         at = page(model="translation", lab=LONGER, part=part)
-        assert f"{part}, chosen in the sidebar, starts from what is written." in said(at)
-        assert "looks at: layer 0, head 0 · Encoder" in said(at)
+        assert f"{part}, chosen in the sidebar, reads the generated text." in said(at)
+        assert "per query: layer 0, head 0 · Encoder" in said(at)
 
 
 def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
     at = page(**OWN_ORDER)
-    as_it_was = "The tokens stand where they stood, so nothing changes."
+    as_it_was = "The order is the same, so nothing changes."
     assert as_it_was in said(at)
     at.text_input(key="text").set_value("the cat and the hat").run()
     assert as_it_was in said(at), "an order nobody chose follows the text"
     for places in ["", "0 0 1", "a b c", "0 1 2 3 99999", "-1 0"]:
         at.text_input(key="places").set_value(places).run()
         assert not at.exception
-        assert "name each place from 0 to" in said(at), places
+        assert "name each position from 0 to" in said(at), places
     assert "type a sentence" in said(page(text=" ", lab=ORDER))
 
 
 def test_a_long_text_can_be_turned_around_and_a_longer_one_is_refused(own: Path) -> None:
     long_model(own, "long")
     at = page(model="long", text="abc " * 499, lab=ORDER)
-    assert "The pass sees the order" in said(at)
-    at.segmented_control(key="order_of").set_value("My own order").run()
+    assert "The model sees the order" in said(at)
+    at.segmented_control(key="order_of").set_value("Custom order").run()
     assert not at.exception
-    assert "name each place from 0 to 1,9" in said(at)
+    assert "name each position from 0 to 1,9" in said(at)
     at = page(model="long", text="abc", lab=LONGER)
-    assert "This model reads 2,048 tokens; more than 2,048 are not passed here." in said(at)
+    assert "This model reads 2,048 tokens; texts of more than 2,048 are not run here." in said(at)
 
 
-def test_only_lengths_that_are_passed_are_offered(own: Path) -> None:
+def test_only_lengths_that_are_run_are_offered(own: Path) -> None:
     for name, most in (("some", 1_500), ("few", 64)):
         long_model(own, name, positions="rotary", max_len=most)
     at = page(model="some", lab=LONGER)
     assert at.segmented_control(key="times").options == ["1.25 ×"]
-    assert "again and again, 1,875 tokens in one pass" in said(at)
-    left_out = "More than 2,048 tokens are not passed here, so 1.5 × and 2 × are not offered."
+    assert "repeated to 1,875 tokens, in one forward pass" in said(at)
+    left_out = "Texts of more than 2,048 tokens are not run here, so 1.5 × and 2 × are not offered."
     assert left_out in said(at)
     at = page(model="few", lab=LONGER)
     assert at.segmented_control(key="times").options == ["1.25 ×", "1.5 ×", "2 ×"]
-    assert "again and again, 128 tokens in one pass" in said(at)
+    assert "repeated to 128 tokens, in one forward pass" in said(at)
     assert "not offered" not in said(at)
 
 
@@ -149,11 +150,11 @@ def test_the_exponents_in_the_titles_make_the_tables_under_them() -> None:
 def test_where_every_token_of_another_order_stands() -> None:
     found = forward_pass.run_text(entries.open_model("letters"), "the cat")
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
-    places = Moved(found, found, tuple(order), torch.empty(0)).places
+    places = Permuted(found, found, tuple(order), torch.empty(0)).places
     assert [order[place] for place in places] == list(range(50_000))
 
 
 def test_an_odd_width_has_its_place() -> None:
     at = page(table_width="An odd width, 7")
-    assert "7 numbers are 3 pairs and a last sine without its cosine." in said(at)
+    assert "7 dimensions are 3 pairs and a last sine without its cosine." in said(at)
     assert {"positions_table", "products"} <= views(at)

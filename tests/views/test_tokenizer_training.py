@@ -1,4 +1,4 @@
-"""The page on which a tokenizer is learnt, and the sentence under several of them."""
+"""The page on which a tokenizer is trained, and the sentence under several of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.session import KEY
 from explorer.catalog import entries
 from explorer.inference import trained_tokenizers
 from explorer.snippets import tokenizer_code as lines
 from explorer.text.bpe_training import BPE, WORDPIECE
-from explorer.text.own_tokenizers import label_of
+from explorer.text.plain_tokenizer import token_label
 from explorer.text.unigram import UNIGRAM
 from explorer.views.shared import tokenizer_source
 from explorer.views.tokens import tokenizer_comparison
@@ -23,10 +24,10 @@ from tests import apps
 from tests.apps import said
 from tests.views.drawing import run
 
-OWN, FILE = "Words of your own", "A file of your own"
+OWN, FILE = tokenizer_source.OWN, tokenizer_source.FILE
 WAYS = (BPE, WORDPIECE, UNIGRAM)
-LEARNT = ("tokens long", "pieces")
-"""One of both stands where something was learnt."""
+TRAINED = ("tokens long", "pieces")
+"""One of both is on screen where something was trained."""
 pytestmark = pytest.mark.usefixtures("small_models")
 
 
@@ -38,54 +39,54 @@ def tokens_page(**address: Any) -> AppTest:
     return apps.page("input/tokens", **address)
 
 
-def test_every_shipped_text_is_learnt_in_every_way() -> None:
+def test_every_shipped_text_trains_every_tokenizer() -> None:
     for way in WAYS:
-        for name in trained_tokenizers.SHIPPED:
+        for name in trained_tokenizers.TEXTS:
             text = said(page(learn_how=way, learn_from=name))
-            assert any(words in text for words in LEARNT), (way, name)
+            assert any(words in text for words in TRAINED), (way, name)
 
 
-def test_every_step_names_the_next_rule() -> None:
+def test_every_step_names_the_next_merge() -> None:
     for way in (BPE, WORDPIECE):
-        found = trained_tokenizers.rules(
-            trained_tokenizers.shipped(trained_tokenizers.PAPER), 20, way
+        found = trained_tokenizers.trained_merges(
+            trained_tokenizers.shipped_text(trained_tokenizers.PAPER), 20, way
         )
         at = page(learn_how=way, learn_from=trained_tokenizers.PAPER, learn_rules="20")
-        for step, (left, right, new) in enumerate(found.rules):
-            names = [label_of(found.tokens[number], way) for number in (left, right, new)]
+        for step, (left, right, new) in enumerate(found.merges):
+            names = [token_label(found.tokens[number], way) for number in (left, right, new)]
             assert f"Next, {names[0]} and {names[1]} are merged" in said(at)
             at.button(key="learn_step_next").click().run()
-            assert f"Rule {step + 1}: {names[0]} and {names[1]} became {names[2]}." in said(at)
+            assert f"Merge {step + 1}: {names[0]} and {names[1]} became {names[2]}." in said(at)
         assert at.button(key="learn_step_next").disabled
-        if len(found.rules) < 20:
-            assert "so learning ends" in said(at)
+        if len(found.merges) < 20:
+            assert "so training ends" in said(at)
 
 
-def test_learning_that_ends_before_its_limit_says_why() -> None:
+def test_training_that_ends_before_its_limit_says_why() -> None:
     count = len(
-        trained_tokenizers.rules(
-            trained_tokenizers.shipped(trained_tokenizers.PAPER), 100, BPE
-        ).rules
+        trained_tokenizers.trained_merges(
+            trained_tokenizers.shipped_text(trained_tokenizers.PAPER), 100, BPE
+        ).merges
     )
     assert count < 100
-    ends = f"Learning ends after {count} rules, though 100 were allowed"
+    ends = f"Training ends after {count} merges, though 100 were allowed"
     assert ends in said(page(learn_from=trained_tokenizers.PAPER))
     assert "though" not in said(page(learn_from=trained_tokenizers.README, learn_rules="20"))
 
 
-def test_the_sentence_is_read_lowest_rule_first() -> None:
+def test_the_sentence_is_encoded_lowest_merge_first() -> None:
     at = page(text="the hat", learn_step="40")
     at.slider(key="learn_encode").set_value(3).run()
-    assert "Merge h and e (rule 1)." in said(at)
-    assert "token numbers" in at.dataframe[0].value.columns
-    assert "It is no byte." in said(at)
+    assert "Merge h and e (merge 1)." in said(at)
+    assert "token IDs" in at.dataframe[0].value.columns
+    assert "not a byte." in said(at)
 
 
 def test_odd_words_of_ones_own_and_odd_sentences_are_read_or_refused() -> None:
     for way in WAYS:
         for own in ["", " ", "a", "\x00\x07", "\u202e", "😀"]:
             text = said(page(learn_how=way, learn_from=OWN, learn_own=own))
-            assert any(words in text for words in ("no text to learn from", *LEARNT)), (way, own)
+            assert any(words in text for words in ("no text to train on", *TRAINED)), (way, own)
         assert "nothing to read yet" in said(page(learn_how=way, text=""))
         for text in ["x" * 1_500, "😀🏳️‍🌈 cat", "\x00\x07\x1b[31m", "a\u202eb"]:
             page(learn_how=way, text=text).switch_page("../../pages/input/tokens.py").run()
@@ -93,19 +94,21 @@ def test_odd_words_of_ones_own_and_odd_sentences_are_read_or_refused() -> None:
 
 def test_what_was_chosen_follows_to_the_tokens() -> None:
     at = page(learn_rules="20", learn_from=trained_tokenizers.PAPER)
-    at.query_params["beside"] = f"Learnt here: {BPE}"
+    at.query_params["beside"] = f"Trained here: {BPE}"
     at.switch_page("../../pages/input/tokens.py").run()
-    assert f"from “{trained_tokenizers.PAPER}”, at most 20 rules" in said(at)
-    made = trained_tokenizers.tokenizer(
-        trained_tokenizers.shipped(trained_tokenizers.PAPER), BPE, 20
+    assert f"on “{trained_tokenizers.PAPER}”, with at most 20 new tokens" in said(at)
+    made = trained_tokenizers.trained_tokenizer(
+        trained_tokenizers.shipped_text(trained_tokenizers.PAPER), BPE, 20
     )
     text = str(at.text_input(key="text").value)
-    assert f"{BPE} · {len(made.encode(text))} tokens of {made.vocab_size}" in said(at)
+    assert f"{BPE} · {len(made.encode(text))} tokens, vocabulary of {made.vocab_size}" in said(at)
 
 
 def test_others_are_made_only_while_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer_comparison, "_one", lambda *_: pytest.fail("nobody looks at it"))
-    assert "Learnt here" not in said(tokens_page())
+    monkeypatch.setattr(
+        tokenizer_comparison, "_draw_tokens", lambda *_: pytest.fail("nobody looks at it")
+    )
+    assert "Trained here" not in said(tokens_page())
 
 
 def test_of_another_model_only_the_tokenizer_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,12 +149,18 @@ def test_a_file_is_kept_from_page_to_page_until_it_is_refused_or_removed() -> No
     at.switch_page("../../pages/input/tokenizer_training.py").run()
     assert "tokens long" in said(at)
     assert "1,200,000 characters; at most 1,000,000 fit" in said(brought(at, b"a " * 600_000))
-    assert tokenizer_source.KEPT not in at.session_state
+    assert at.session_state[KEY].tokenizer_file is None
     assert "is not text in UTF-8" in said(brought(at, b"\xff\xfe"))
     assert "tokens long" in said(brought(at, b"a b aa"))
     at.file_uploader(key="learn_file").set_value(None).run()
-    assert "no text to learn from" in said(at)
-    assert tokenizer_source.KEPT not in at.session_state
+    assert "no text to train on" in said(at)
+    assert at.session_state[KEY].tokenizer_file is None
+
+
+def test_a_former_address_compares_the_same_tokenizers() -> None:
+    at = tokens_page(model="letters", beside=[f"Learnt here: {BPE}", "reverse"])
+    assert at.multiselect(key="beside").value == [f"Trained here: {BPE}", "reverse"]
+    assert "has no" not in said(at)
 
 
 def test_words_that_are_refused_are_refused_on_both_pages() -> None:
@@ -159,21 +168,23 @@ def test_words_that_are_refused_are_refused_on_both_pages() -> None:
     refused = "3,000 characters; 2,000 fit into the address"
     for way in WAYS:
         assert refused in said(page(learn_how=way, **words))
-        at = tokens_page(beside=f"Learnt here: {way}", **words)
+        at = tokens_page(beside=f"Trained here: {way}", **words)
         assert refused in said(at)
-        assert f"Learnt here: {way} · " not in said(at)
+        assert f"Trained here: {way} · " not in said(at)
 
 
 def test_what_the_scores_of_a_unigram_sum_to_is_said() -> None:
     at = page(learn_how=UNIGRAM, learn_from=trained_tokenizers.PAPER, learn_rules="20")
-    text = trained_tokenizers.shipped(trained_tokenizers.PAPER)
-    scores = trained_tokenizers.pieces(text, trained_tokenizers.sizes(text, 20)[0]).scores.values()
+    text = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)
+    scores = trained_tokenizers.unigram_pieces(
+        text, trained_tokenizers.unigram_sizes(text, 20)[0]
+    ).scores.values()
     assert f"e^score sums to {sum(map(math.exp, scores)):.3g} over" in said(at)
 
 
 def test_a_tokenizer_beside_that_becomes_the_chosen_one_is_said() -> None:
     at = tokens_page(model="letters", beside=["reverse", "translation"])
-    note = "reverse is the chosen model now, so its tokenizer stands first."
+    note = "reverse is the chosen model now, so its tokenizer comes first."
     assert "is the chosen model" not in said(at)
     at.selectbox(key="model").set_value("reverse").run()
     assert note in said(at)
@@ -187,28 +198,32 @@ def test_a_tokenizer_beside_that_becomes_the_chosen_one_is_said() -> None:
 
 
 def test_more_tokenizers_than_fit_beside_are_said() -> None:
-    names = [f"Learnt here: {way}" for way in tokenizer_source.WAYS]
+    names = [f"Trained here: {way}" for way in tokenizer_source.ALGORITHMS]
     names += ["translation", "reviews", "reverse"]
     assert "left out" not in said(tokens_page(model="letters", beside=names))
     more = [*names, "one", "two"]
-    assert tokenizer_comparison.in_vain(more, more, "letters") == [
-        "At most 6 stand beside it; left out: “one”, “two”."
+    assert tokenizer_comparison.invalid_names(more, more, "letters") == [
+        "At most 6 can be compared; left out: “one”, “two”."
     ]
 
 
 def test_the_pasted_lines_give_what_is_on_screen() -> None:
     own = "low low lower lowest slow slower"
-    paper = trained_tokenizers.shipped(trained_tokenizers.PAPER)
+    paper = trained_tokenizers.shipped_text(trained_tokenizers.PAPER)
     for way, name, text in [(BPE, trained_tokenizers.PAPER, paper), (WORDPIECE, "own", own)]:
-        _, printed = run(lines.learning(name, text, way, 20, 1)())
-        found = trained_tokenizers.rules(text, 20, way)
-        first = found.after(1).pairs[0]
+        _, printed = run(lines.tokenizer_training_code(name, text, way, 20, 1)())
+        found = trained_tokenizers.trained_merges(text, 20, way)
+        first = found.counts_after(1).pairs[0]
         names = found.tokens[first.left], found.tokens[first.right]
         assert printed[0] == f"{names[0]} {names[1]} {first.count}"
-        assert printed[-1] == str(found.after(1).tokens)
+        assert printed[-1] == str(found.counts_after(1).tokens)
 
-    _, printed = run(lines.learning(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1)())
-    pieces = trained_tokenizers.pieces(paper, trained_tokenizers.sizes(paper, 20)[1]).pieces[1:13]
+    _, printed = run(
+        lines.tokenizer_training_code(trained_tokenizers.PAPER, paper, UNIGRAM, 20, 1)()
+    )
+    pieces = trained_tokenizers.unigram_pieces(
+        paper, trained_tokenizers.unigram_sizes(paper, 20)[1]
+    ).pieces[1:13]
     scores = [score for _, score in ast.literal_eval("\n".join(printed))]
     same = [score for _, score in pieces]  # of equal pieces any may be the first
     assert scores == pytest.approx(same, abs=1e-3)

@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from explorer.text.limits import TextError
-from explorer.text.published.engine import Engine
 from explorer.text.published.forms import open_engine
+from explorer.text.published.wire import Engine
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
-"""Memory beside what this process has before it reads: a constant, more for each byte, an end."""
+"""Bytes of memory it may take while reading: a constant, more for each byte, at most this."""
 
 READING_SECONDS = 0.9
 
@@ -64,7 +64,7 @@ def _work(engine: Engine, request: Mapping[str, Any]) -> Callable[[], dict[str, 
 
 
 def _within(seconds: float, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The answer, or why there is none; `over` says that this process is of no more use."""
+    """The answer, or why there is none; `over` says that this process ends."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         return work()
@@ -87,7 +87,7 @@ def _say(out: Any, answer: Mapping[str, Any]) -> None:
 
 
 def _limit(to_read: int) -> None:
-    """Take away what reading a file of this size cannot need."""
+    """Limit this process to what reading a file of this size can need."""
     used = _memory()
     for what, most in (
         (resource.RLIMIT_AS, used + min(ROOM + ROOM_PER_BYTE * to_read, MOST_ROOM)),
@@ -100,7 +100,7 @@ def _limit(to_read: int) -> None:
 
 
 def _memory() -> int:
-    """Address space taken so far; nothing where the system does not tell."""
+    """Address space in use; a guess where the system does not say."""
     try:
         with open("/proc/self/statm", "rb") as pages:
             return int(pages.read().split()[0]) * resource.getpagesize()

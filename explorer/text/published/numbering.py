@@ -1,4 +1,4 @@
-"""How each family numbers the pieces of its sentencepiece model, and what it puts around them."""
+"""The token IDs that each family gives the pieces of its sentencepiece model, and its templates."""
 
 from __future__ import annotations
 
@@ -9,10 +9,22 @@ from typing import Any
 from sentencepiece import SentencePieceProcessor
 
 from explorer.text.limits import TextError
-from explorer.text.published.child_files import Files, object_of
-from explorer.text.published.engine import Special, special_of
-from explorer.text.published.languages import MBART, MBART_50
-from explorer.text.published.roles import Roles, added_of
+from explorer.text.published.roles import Roles, added_entries
+from explorer.text.published.tokenizer_files import Files, json_object
+from explorer.text.published.wire import SpecialTokens, special_tokens
+
+MBART = tuple(
+    "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT "
+    "lv_LV my_MM ne_NP nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN".split()
+)
+MBART_50 = (
+    *MBART,
+    *(
+        "af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN pl_PL ps_AF "
+        "pt_XX sv_SE sw_KE ta_IN te_IN th_TH tl_XX uk_UA ur_PK xh_ZA gl_ES sl_SI".split()
+    ),
+)
+"""The languages of mBART, in the order of their token IDs."""
 
 Around = tuple[int | str, ...]
 FAIRSEQ = {
@@ -21,22 +33,22 @@ FAIRSEQ = {
     "MBart50": (("<s>", "<pad>", "</s>", "<unk>"), 1, MBART_50),
     "Camembert": (("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"), 4, ()),
 }
-"""The tokens that come first, how far the pieces are moved, the languages that come last."""
+"""The first tokens, the shift of the pieces, the languages at the end."""
 
 MOST_EXTRA = 10_000
-LARGEST_NUMBER = 4_000_000
+LARGEST_ID = 4_000_000
 
 
 @dataclass
 class Numbering:
-    """Pieces to numbers and back. `single` and `pair` say what stands around `$A` and `$B`.
+    """Pieces to token IDs and back. `single` and `pair` say what stands around `$A` and `$B`.
 
     `shift` is added to the model's own numbers; `listed` replaces them by a list of the
     family's, and `written_as` names numbers on the side that is written.
     """
 
     processor: SentencePieceProcessor
-    special: Special = field(default_factory=lambda: Special({}, {}))
+    special: SpecialTokens = field(default_factory=lambda: SpecialTokens({}, {}))
     unknown: int = 0
     size: int = 0
     single: Around = ("$A",)
@@ -45,32 +57,32 @@ class Numbering:
     listed: Mapping[str, int] | None = None
     written_as: Mapping[int, str] | None = None
 
-    def typed(self, piece: str, number: int) -> int:
-        """The family's number of a piece of a text."""
+    def typed(self, piece: str, token_id: int) -> int:
+        """The family's token ID of a piece of a text."""
         if self.listed is not None:
             return self.listed.get(piece, self.unknown)
-        return self.unknown if number == self.processor.unk_id() else number + self.shift
+        return self.unknown if token_id == self.processor.unk_id() else token_id + self.shift
 
-    def written(self, number: int) -> str | None:
-        """The piece of a number, None where there is none."""
+    def written(self, token_id: int) -> str | None:
+        """The piece of a token ID, None where there is none."""
         if self.written_as is not None:
-            return self.written_as.get(number)
-        if number == self.unknown:
-            number = self.processor.unk_id() + self.shift
-        if not 0 <= number - self.shift < self.processor.get_piece_size():
+            return self.written_as.get(token_id)
+        if token_id == self.unknown:
+            token_id = self.processor.unk_id() + self.shift
+        if not 0 <= token_id - self.shift < self.processor.get_piece_size():
             return None
-        piece: str = self.processor.id_to_piece(number - self.shift)
+        piece: str = self.processor.id_to_piece(token_id - self.shift)
         return piece
 
-    def number_of(self, piece: str) -> int | None:
-        """The number of a piece that is in the vocabulary."""
+    def id_of_piece(self, piece: str) -> int | None:
+        """The token ID of a piece, None if it is not in the vocabulary."""
         if self.listed is not None:
             return self.listed.get(piece)
-        number = self.processor.piece_to_id(piece)
-        known = self.processor.id_to_piece(number) == piece
-        return self.typed(piece, number) if known else None
+        token_id = self.processor.piece_to_id(piece)
+        known = self.processor.id_to_piece(token_id) == piece
+        return self.typed(piece, token_id) if known else None
 
-    def number(self, code: str) -> int:
+    def id_of_code(self, code: str) -> int:
         return (self.listed or {}).get(code, self.unknown)
 
     def code_at_start(self, text: str) -> str | None:
@@ -87,7 +99,7 @@ def numbering_of(
     roles: Roles,
     processor: SentencePieceProcessor,
 ) -> Numbering:
-    """The numbering of a way of reading; TextError where it is not known."""
+    """The numbering of a kind of tokenizer; TextError where it is not known."""
     if "source.spm" in files:
         return _marian(files, roles, processor)
     makers = {"T5": _t5, "Llama": _llama, "Gemma": _llama} | dict.fromkeys(FAIRSEQ, _fairseq)
@@ -95,27 +107,29 @@ def numbering_of(
         named = way[:40] or "this family"
         raise TextError(f"a sentencepiece model as {named} reads it is not known here.")
     numbering = makers[way](processor, way, settings, roles)
-    added = list(added_of(settings, object_of(files, "added_tokens.json")))
-    beyond = [text for number, text, special in added if number >= numbering.size and not special]
+    added = list(added_entries(settings, json_object(files, "added_tokens.json")))
+    beyond = [
+        text for token_id, text, special in added if token_id >= numbering.size and not special
+    ]
     if beyond:
         raise TextError(
             f"{beyond[0][:40]!r} was added to its vocabulary, and only a tokenizer.json says how "
             "that is read; save the folder anew, so that it has one."
         )
     texts = dict(numbering.special.texts)
-    for number, text, special in added:
-        if special and number < LARGEST_NUMBER and number not in texts:
-            texts[number] = text
-    numbering.special = Special(numbering.special.roles, texts)
+    for token_id, text, special in added:
+        if special and token_id < LARGEST_ID and token_id not in texts:
+            texts[token_id] = text
+    numbering.special = SpecialTokens(numbering.special.roles, texts)
     numbering.size = max([numbering.size - 1, *texts]) + 1
     return numbering
 
 
 def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Numbering:
-    """Numbers from vocab.json; what is not in it is unknown. `</s>` ends a text."""
+    """Token IDs from vocab.json; what is not in it is unknown. `</s>` ends a text."""
     listed = _listed(files, "vocab.json")
     written = _listed(files, "target_vocab.json") if "target_vocab.json" in files else listed
-    special = special_of(roles, listed, {})
+    special = special_tokens(roles, listed, {})
     end, unknown = special.roles.get("eos"), special.roles.get("unk")
     if end is None or unknown is None:
         raise TextError("vocab.json has no </s> or no <unk>.")
@@ -127,15 +141,15 @@ def _marian(files: Files, roles: Roles, processor: SentencePieceProcessor) -> Nu
         ("$A", end),
         ("$A", "$B", end),
         listed=listed,
-        written_as={number: piece for piece, number in written.items()},
+        written_as={token_id: piece for piece, token_id in written.items()},
     )
 
 
 def _listed(files: Files, name: str) -> dict[str, int]:
-    listed = object_of(files, name)
-    for number in listed.values():
-        if type(number) is not int or not 0 <= number < LARGEST_NUMBER:
-            raise TextError(f"a token of {name} has no usable number.")
+    listed = json_object(files, name)
+    for token_id in listed.values():
+        if type(token_id) is not int or not 0 <= token_id < LARGEST_ID:
+            raise TextError(f"a token of {name} has no usable ID.")
     if not listed:
         raise TextError(f"{name} is empty.")
     return listed
@@ -144,41 +158,41 @@ def _listed(files: Files, name: str) -> dict[str, int]:
 def _fairseq(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
-    """XLM-R and its kin: four tokens first, the pieces moved on, languages and mask last."""
+    """XLM-R and relatives: four tokens first, the pieces shifted, languages and mask last."""
     front, shift, codes = FAIRSEQ[way]
     beyond = processor.get_piece_size() + shift
-    numbers = {text: processor.piece_to_id(text) + shift for text in ("<s>", "</s>")}
-    numbers |= {text: number for number, text in enumerate(front)}
-    numbers |= {code: beyond + place for place, code in enumerate(codes)}
-    numbers["<mask>"] = beyond + len(codes)
-    special = special_of(roles, numbers, {number: text for text, number in numbers.items()})
-    start, end = numbers["<s>"], numbers["</s>"]
+    ids = {text: processor.piece_to_id(text) + shift for text in ("<s>", "</s>")}
+    ids |= {text: token_id for token_id, text in enumerate(front)}
+    ids |= {code: beyond + place for place, code in enumerate(codes)}
+    ids["<mask>"] = beyond + len(codes)
+    special = special_tokens(roles, ids, {token_id: text for text, token_id in ids.items()})
+    start, end = ids["<s>"], ids["</s>"]
     single: Around = (start, "$A", end)
     pair: Around = (start, "$A", end, end, "$B", end)
     if codes:
         language = settings.get("src_lang") or "en_XX"
         if not isinstance(language, str) or language not in codes:
             raise TextError("src_lang in its settings is none of its languages.")
-        code = numbers[language]
+        code = ids[language]
         around = ((code,), (end,)) if way == "MBart50" else ((), (end, code))
         single = (*around[0], "$A", *around[1])
         pair = (*around[0], "$A", "$B", *around[1])
-    size = max(numbers.values()) + 1
-    return Numbering(processor, special, numbers["<unk>"], size, single, pair, shift)
+    size = max(ids.values()) + 1
+    return Numbering(processor, special, ids["<unk>"], size, single, pair, shift)
 
 
 def _t5(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
-    """The model's own numbers, and behind them the places to fill, the last one first."""
+    """The model's own IDs, then the sentinel tokens, the last one first."""
     pieces = processor.get_piece_size()
     extra = settings.get("extra_ids", 100)
     if type(extra) is not int or not 0 <= extra <= MOST_EXTRA:
         raise TextError(f"extra_ids in its settings is not a number up to {MOST_EXTRA:,}.")
     places = {pieces + extra - 1 - place: f"<extra_id_{place}>" for place in range(extra)}
-    numbers = _controls(processor, roles)
-    special = special_of(
-        roles, numbers, {number: text for text, number in numbers.items()} | places
+    ids = _controls(processor, roles)
+    special = special_tokens(
+        roles, ids, {token_id: text for text, token_id in ids.items()} | places
     )
     end = special.roles.get("eos")
     if end is None:
@@ -197,8 +211,8 @@ def _llama(
     processor: SentencePieceProcessor, way: str, settings: Mapping[str, Any], roles: Roles
 ) -> Numbering:
     """The model's own numbers; its start before each text unless the settings say otherwise."""
-    numbers = _controls(processor, roles)
-    special = special_of(roles, numbers, {number: text for text, number in numbers.items()})
+    ids = _controls(processor, roles)
+    special = special_tokens(roles, ids, {token_id: text for text, token_id in ids.items()})
     around: list[Around] = []
     for role, otherwise in (("bos", True), ("eos", False)):
         asked = settings.get(f"add_{role}_token")
@@ -221,7 +235,7 @@ def _controls(processor: SentencePieceProcessor, roles: Roles) -> dict[str, int]
     everything = range(processor.get_piece_size())
     found = {processor.id_to_piece(n): n for n in everything if processor.is_control(n)}
     for text in roles.values():
-        number = processor.piece_to_id(text)
-        if number >= 0 and processor.id_to_piece(number) == text:
-            found[text] = number
+        token_id = processor.piece_to_id(text)
+        if token_id >= 0 and processor.id_to_piece(token_id) == text:
+            found[text] = token_id
     return found

@@ -1,22 +1,30 @@
-"""One child process that holds a stranger's tokenizer, and how it is spoken with.
+"""One child process per stranger's tokenizer: its protocol, and a pool of a few.
 
-A line of JSON goes in, a line of JSON comes out. The child limits itself before it
-reads the first byte of a stranger (`child`); here is the deadline that stands when
-even that should fail. Nothing it does can reach the app but its answer or its end.
+A line of JSON goes in, a line of JSON comes out. The child limits itself before it reads the
+first byte of a stranger (`child`); here is the deadline that stands when even that should
+fail. Nothing it does can reach the app but its answer or its end. The children used last are
+kept; a tokenizer whose child was ended gets a new one when it is used again.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from explorer.text.limits import TextError
+from explorer.text.published.tokenizer_files import TokenizerFiles, open_files
 
 ROOT = Path(__file__).resolve().parents[3]
 LONGEST_ANSWER = 32_000_000
@@ -33,12 +41,12 @@ _ENVIRONMENT = {
 _PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 
-class Fault(Exception):
-    """Why there is no answer, half a sentence: the child refused, or ended."""
+class ChildError(Exception):
+    """Why there is no answer, as half a sentence: the child refused, or ended."""
 
 
 class Child:
-    """A tokenizer in its own process. Not for two threads at once: `keep` sees to that."""
+    """A tokenizer in its own process. Not for two threads at once: `ChildPool` sees to that."""
 
     def __init__(self, files: Mapping[str, int], family: str, seconds: float) -> None:
         task = {"files": files, "family": family, "seconds": seconds}
@@ -56,7 +64,7 @@ class Child:
                 start_new_session=True,
             )
         except OSError:
-            raise Fault("the machine starts no process for it just now") from None
+            raise ChildError("the machine starts no process for it just now") from None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
@@ -64,7 +72,7 @@ class Child:
         os.set_blocking(self._out, False)
         try:
             self.facts = self._answer(b"", seconds)
-        except Fault:
+        except ChildError:
             self.close()
             raise
 
@@ -73,7 +81,7 @@ class Child:
         return self._process.poll() is None
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        """The child's answer; Fault when there is none."""
+        """The child's answer; ChildError when there is none."""
         return self._answer(json.dumps(request).encode() + b"\n", seconds)
 
     def close(self) -> None:
@@ -87,10 +95,10 @@ class Child:
     def _answer(self, request: bytes, seconds: float) -> Any:
         try:
             answer = json.loads(self._exchange(request, time.monotonic() + _clock(seconds)))
-        except (Fault, ValueError, RecursionError) as error:
+        except (ChildError, ValueError, RecursionError) as error:
             self.close()
-            raise Fault(
-                str(error) if isinstance(error, Fault) else "its answer is damaged"
+            raise ChildError(
+                str(error) if isinstance(error, ChildError) else "its answer is damaged"
             ) from None
         except BaseException:  # such as a reader who left: half an answer may be on its way
             self.close()
@@ -98,7 +106,7 @@ class Child:
         if not isinstance(answer, dict) or answer.get("over"):
             self.close()
         if isinstance(answer, dict) and "error" in answer:
-            raise Fault(str(answer["error"]).removesuffix("."))
+            raise ChildError(str(answer["error"]).removesuffix("."))
         return answer
 
     def _exchange(self, request: bytes, deadline: float) -> bytes:
@@ -111,7 +119,7 @@ class Child:
             while not received.endswith(b"\n"):
                 seconds = deadline - time.monotonic()
                 if seconds <= 0:
-                    raise Fault("it takes too long")
+                    raise ChildError("it takes too long")
                 for key, _ in ready.select(seconds):
                     if key.fd == self._in:
                         left = left[self._send(left) :]
@@ -127,7 +135,7 @@ class Child:
         except BlockingIOError:
             return 0
         except OSError:
-            raise Fault(self._cause()) from None
+            raise ChildError(self._cause()) from None
 
     def _receive(self, received: bytearray) -> None:
         try:
@@ -135,10 +143,10 @@ class Child:
         except BlockingIOError:
             return
         if not part:
-            raise Fault(self._cause())
+            raise ChildError(self._cause())
         received += part
         if len(received) > LONGEST_ANSWER:
-            raise Fault("it makes too much of it")
+            raise ChildError("it makes too much of it")
 
     def _cause(self) -> str:
         """Why the child ended, from how it ended."""
@@ -153,3 +161,99 @@ class Child:
 
 def _clock(seconds: float) -> float:
     return seconds * PATIENCE + GRACE
+
+
+MAX_CHILDREN = 4
+LONGEST_WAIT = 20.0
+
+
+class _Slot:
+    """A place in the pool; `busy` while a thread uses its child."""
+
+    def __init__(self) -> None:
+        self.child: Child | None = None
+        self.busy = True
+
+
+class ChildPool:
+    """A few children, each for one thread at a time; the oldest idle one makes room for another."""
+
+    def __init__(self, most: int = MAX_CHILDREN) -> None:
+        self._most = most
+        self._changed = threading.Condition()
+        self._places: OrderedDict[TokenizerFiles, _Slot] = OrderedDict()
+
+    @contextmanager
+    def child(self, source: TokenizerFiles) -> Iterator[Child]:
+        """The tokenizer's child, started when it is not there; ChildError when it cannot be."""
+        place = self._take(source)
+        try:
+            if place.child is None or not place.child.alive:
+                if place.child is not None:
+                    place.child.close()
+                place.child = None
+                place.child = _start_child(source)
+            yield place.child
+        finally:
+            self._give_back(source, place)
+
+    def close(self) -> None:
+        """End every idle child."""
+        with self._changed:
+            for source, place in list(self._places.items()):
+                if not place.busy:
+                    self._let_go(source)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _take(self, source: TokenizerFiles) -> _Slot:
+        deadline = time.monotonic() + LONGEST_WAIT
+        with self._changed:
+            while True:
+                place = self._places.get(source)
+                if place is not None and not place.busy:
+                    place.busy = True
+                    self._places.move_to_end(source)
+                    return place
+                if place is None and self._room():
+                    place = self._places[source] = _Slot()
+                    return place
+                if not self._changed.wait(deadline - time.monotonic()):
+                    raise TextError("Many tokenizers are in use just now; try again in a moment.")
+
+    def _room(self) -> bool:
+        """Whether one more fits, once the idle one that was used longest ago has gone."""
+        if len(self._places) < self._most:
+            return True
+        idle = next((source for source, place in self._places.items() if not place.busy), None)
+        if idle is None:
+            return False
+        self._let_go(idle)
+        return True
+
+    def _let_go(self, source: TokenizerFiles) -> None:
+        place = self._places.pop(source)
+        if place.child is not None:
+            place.child.close()
+
+    def _give_back(self, source: TokenizerFiles, place: _Slot) -> None:
+        with self._changed:
+            place.busy = False
+            if place.child is None or not place.child.alive:
+                self._let_go(source)
+            self._changed.notify_all()
+
+
+def opening_seconds(source: TokenizerFiles) -> float:
+    """Seconds of computing to open it: real vocabularies are large, bombs are small."""
+    return 0.9 + source.bytes / 6_000_000
+
+
+def _start_child(source: TokenizerFiles) -> Child:
+    with open_files(source) as files:
+        return Child(files, source.family, opening_seconds(source))
+
+
+CHILDREN = ChildPool()
+atexit.register(CHILDREN.close)

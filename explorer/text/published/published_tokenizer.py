@@ -1,4 +1,4 @@
-"""The tokenizer of a published folder, seen from the app: it asks a child for everything."""
+"""The tokenizer of a published folder, as the app uses it: a child process does all the work."""
 
 from __future__ import annotations
 
@@ -7,35 +7,33 @@ from pathlib import Path
 from typing import Any
 
 from explorer.text.limits import TextError, checked
-from explorer.text.published.keep import KEEP
-from explorer.text.published.process import Fault
-from explorer.text.published.tokenizer_files import Source, find
-from explorer.text.published.wire_of_steps import received
-from explorer.text.step import Step
-from explorer.text.token import Token
+from explorer.text.published.process import CHILDREN, ChildError
+from explorer.text.published.tokenizer_files import TokenizerFiles, find_tokenizer
+from explorer.text.published.wire import from_wire
+from explorer.text.token import Step, Token
 
 READING_SECONDS = 0.9
 LABELS_KEPT = 100_000
-LARGEST_NUMBER = 10_000_000
+LARGEST_ID = 10_000_000
 
 
 def open_published(folder: Path, family: str) -> PublishedTokenizer:
     """The tokenizer of the folder of a model of this family; TextError says why not."""
-    return PublishedTokenizer(find(Path(folder), family))
+    return PublishedTokenizer(find_tokenizer(Path(folder), family))
 
 
 class PublishedTokenizer:
-    """A stranger's tokenizer, with the surface of `AnyTokenizer`.
+    """A stranger's tokenizer, with the interface of `AnyTokenizer`.
 
     Safe for threads. `form` names the files it comes from.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TokenizerFiles) -> None:
         self._source = source
         try:
-            with KEEP.child(source) as child:
+            with CHILDREN.child(source) as child:
                 facts: dict[str, Any] = child.facts
-        except Fault as error:
+        except ChildError as error:
             way_out = "" if ";" in str(error) else "; fetch its files anew"
             raise TextError(f"The tokenizer cannot be opened: {error}{way_out}.") from None
         self.form = " + ".join(source.form)
@@ -75,10 +73,10 @@ class PublishedTokenizer:
         return list(self._encoded(text, pair)["ids"])
 
     def steps(self, text: str) -> tuple[Step, ...]:
-        """Every step from the typed text to `encode`; the last text's are kept to walk in."""
+        """Every step from the typed text to `encode`; those of the last text are cached."""
         kept, found = self._stepped
         if kept != text or not found:
-            found = received(self._ask({"do": "steps", "text": checked(text)}))
+            found = from_wire(self._ask({"do": "steps", "text": checked(text)}))
             self._stepped = (text, found)
         return found
 
@@ -87,21 +85,21 @@ class PublishedTokenizer:
         return str(self._ask({"do": "decode", "ids": _numbers(ids)})["text"])
 
     def label(self, token_id: int) -> str:
-        """How to show a token; a number that the vocabulary leaves free is shown as `<50300>`."""
+        """How to show a token; an ID that the vocabulary does not use is `<50300>`."""
         return self.labels([token_id])[0]
 
     def labels(self, ids: Sequence[int]) -> list[str]:
-        """Many labels for one question."""
-        numbers = _numbers(ids)
-        shown = {number: self._labels.get(number) for number in numbers}
-        unknown = [number for number, label in shown.items() if label is None]
+        """Many labels in one request."""
+        ids = _numbers(ids)
+        shown = {token_id: self._labels.get(token_id) for token_id in ids}
+        unknown = [token_id for token_id, label in shown.items() if label is None]
         if unknown:
             found = self._ask({"do": "labels", "ids": unknown})["labels"]
             shown.update(zip(unknown, found, strict=True))
             if len(self._labels) > LABELS_KEPT:
                 self._labels = {}
             self._labels.update(zip(unknown, found, strict=True))
-        return [shown[number] or "" for number in numbers]
+        return [shown[token_id] or "" for token_id in ids]
 
     def token(self, token_id: int) -> Token:
         return Token(token_id, self.label(token_id), special=token_id in self.special_ids)
@@ -112,17 +110,17 @@ class PublishedTokenizer:
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            with KEEP.child(self._source) as child:
+            with CHILDREN.child(self._source) as child:
                 answer: dict[str, Any] = child.ask(request, READING_SECONDS)
-        except Fault as error:
+        except ChildError as error:
             way_out = "" if ";" in str(error) else "; try another one"
             raise TextError(f"The tokenizer cannot read this text: {error}{way_out}.") from None
         return answer
 
 
 def _numbers(ids: Sequence[int]) -> list[int]:
-    numbers = [int(number) for number in ids]
-    for number in numbers:
-        if not 0 <= number < LARGEST_NUMBER:
-            raise TextError(f"Token {number} is in no vocabulary.")
-    return numbers
+    ids = [int(token_id) for token_id in ids]
+    for token_id in ids:
+        if not 0 <= token_id < LARGEST_ID:
+            raise TextError(f"Token {token_id} is in no vocabulary.")
+    return ids

@@ -1,4 +1,4 @@
-"""Which token is the padding, the mask, the end: what the files say, else what the family does."""
+"""Which tokens are padding, mask, end and so on: by the files, else by the family."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FAMILIES = {
     "qwen3": "Qwen2",
     "bloom": "Bloom",
 }
-"""The way of reading text of each family; a folder may name another one."""
+"""The kind of tokenizer of each family; a folder may name another one."""
 
 SAME = {
     "DistilBert": "Bert",
@@ -81,8 +81,8 @@ _DEFAULTS: dict[str, dict[str, str]] = {
 }
 
 
-def way_of(family: str, settings: Mapping[str, Any]) -> str:
-    """How the folder says its text is read, else how its family reads."""
+def reading_of(family: str, settings: Mapping[str, Any]) -> str:
+    """The kind of tokenizer that the folder names, else its family's."""
     named = settings.get("tokenizer_class")
     name = named if isinstance(named, str) else ""
     name = name.removesuffix("Fast").removesuffix("Tokenizer")
@@ -96,7 +96,7 @@ class Roles(dict[str, str]):
     """The text of the token that plays each role."""
 
 
-def roles_of(way: str, settings: Mapping[str, Any], special: Mapping[str, Any]) -> Roles:
+def special_roles(way: str, settings: Mapping[str, Any], special: Mapping[str, Any]) -> Roles:
     """What tokenizer_config.json says, then special_tokens_map.json, then the family.
 
     A role that is null in a file is taken by nobody.
@@ -105,7 +105,7 @@ def roles_of(way: str, settings: Mapping[str, Any], special: Mapping[str, Any]) 
     for source in (special, settings):
         for role in ROLES:
             if f"{role}_token" in source:
-                text = text_of(source[f"{role}_token"])
+                text = token_text(source[f"{role}_token"])
                 if text is None:
                     roles.pop(role, None)
                 else:
@@ -113,7 +113,7 @@ def roles_of(way: str, settings: Mapping[str, Any], special: Mapping[str, Any]) 
     return roles
 
 
-def text_of(token: Any) -> str | None:
+def token_text(token: Any) -> str | None:
     """The text of a special token as the files write it: plain, or with its options."""
     text = token.get("content") if isinstance(token, dict) else token
     if text is None or text == "":
@@ -123,19 +123,19 @@ def text_of(token: Any) -> str | None:
     return text
 
 
-def added_of(
+def added_entries(
     settings: Mapping[str, Any], added: Mapping[str, Any]
 ) -> Iterator[tuple[int, str, bool]]:
-    """The tokens that were added to a vocabulary: number, text and whether it is special."""
+    """The tokens that were added to a vocabulary: ID, text and whether it is special."""
     declared = settings.get("added_tokens_decoder")
     listed: dict[Any, Any] = declared if isinstance(declared, dict) else {}
     extra = settings.get("additional_special_tokens")
-    special = {text_of(token) for token in extra} if isinstance(extra, list) else set()
+    special = {token_text(token) for token in extra} if isinstance(extra, list) else set()
     for number, token in listed.items():
-        text = text_of(token)
+        text = token_text(token)
         if text is not None and str(number).isdecimal() and len(str(number)) < 9:
             yield int(number), text, bool(isinstance(token, dict) and token.get("special"))
-    known = {text_of(token) for token in listed.values()}
+    known = {token_text(token) for token in listed.values()}
     for text, number in added.items():
         if text not in known and type(number) is int and 0 <= number < 10**8:
             yield number, text[:LONGEST], text in special

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import tokenizers
 from tokenizers import models
@@ -17,54 +17,45 @@ from tokenizers import models
 from explorer.text.labels import readable
 from explorer.text.limits import TextError
 from explorer.text.merging import Merge, Ranks, Unit, merges
-from explorer.text.published.engine import short
-from explorer.text.published.wire_of_steps import TOO_MANY, Collected, Row, rows_of
-from explorer.text.step import TYPED
+from explorer.text.published.wire import TOO_MANY, Row, StepCollector, rows_of, short_label
+from explorer.text.token import TYPED
 
-MOST_RULES = 300_000
+if TYPE_CHECKING:
+    from explorer.text.published.library_engine import LibraryEngine
+
+MAX_MERGES = 300_000
 MOST_UNITS = 1_500
-"""Characters or bytes that are merged one by one: the work grows with their square."""
+"""Characters or bytes of a stranger's text: merging them costs their square."""
 
 OWN = "The library's own tokens."
 UNKNOWN, NO_TOKENS = "\ufffd", 1_000_000_000
-"""Stands for no letter that was seen; letters are numbered from here, where no token is."""
-
-
-class Steps(Protocol):
-    """What takes the text apart needs of its engine."""
-
-    def encode(self, text: str, pair: str | None) -> dict[str, Any]: ...
-    def spoken(self, text: str) -> dict[str, Any]:
-        """The tokens of the text without those around it."""
-
-    def label(self, token_id: int) -> str: ...
-    def written(self, token: str) -> str:
-        """How to show a part that may have no number."""
+"""A letter that does not occur; letters get IDs from here on, above all tokens."""
 
 
 Words = list[list[Unit]]
 
 
 class LibrarySteps:
-    """The steps of one tokenizer of the library; `rules` are its merges as its file has them."""
+    """The steps of one tokenizer of the library; `merge_list` is as in its file."""
 
     def __init__(
         self,
-        engine: Steps,
+        engine: LibraryEngine,
         library: tokenizers.Tokenizer,
         kind: str,
-        rules: Sequence[Any] | None,
+        merge_list: Sequence[Any] | None,
         renamed: Iterable[str],
+        most_units: int = MOST_UNITS,
     ) -> None:
         self._engine, self._library, self._kind = engine, library, kind
-        self._rules = [] if rules is None or len(rules) > MOST_RULES else rules
-        self._renamed = frozenset(renamed)
+        self._merge_list = [] if merge_list is None or len(merge_list) > MAX_MERGES else merge_list
+        self._renamed, self._most_units = frozenset(renamed), most_units
         added = library.get_added_tokens_decoder()
-        self._added = {number: token.content for number, token in added.items()}
+        self._added = {token_id: token.content for token_id, token in added.items()}
 
     def of(self, text: str) -> dict[str, Any]:
         """Every step from the typed text to what the model reads, for the wire."""
-        found = Collected(text)
+        found = StepCollector(text)
         found.add(TYPED, [(readable(text), 0, len(text), None, False)])
         plain = self._library.encode(text, add_special_tokens=False)
         words = self._words(text)
@@ -72,11 +63,13 @@ class LibrarySteps:
             normal = self._library.normalizer.normalize_str(text)
             if normal != text:
                 row = (self._engine.written(normal), 0, len(text), None, False)
-                found.add("Normalise it: every text is written in one way.", [row], [0])
+                what = "Lowercase" if normal == text.lower() else "Normalise"
+                found.add(f"{what} the text.", [row], [0])
         if len(words) > 1:
             unit = "characters" if self._kind == "characters" else "words"
+            spaces = ", each with the space before it" if self._kind == "bytes" else ""
             found.add(
-                f"Split into {unit}; no token reaches over two of them.",
+                f"Split into {unit}{spaces}; no token spans two of them.",
                 [self._whole(word) for word in words],
             )
         model = self._library.model
@@ -84,11 +77,13 @@ class LibrarySteps:
         if isinstance(model, models.BPE):
             self._merge(found, text, words, self._tokens(plain), spoken)
         elif isinstance(model, models.WordPiece):
-            self._longest_first(found, words, plain.word_ids, spoken)
+            self._longest_first(found, text, words, plain.word_ids, spoken)
         elif isinstance(model, models.Unigram):
-            found.tokens("Cut each word in the likeliest way.", spoken)
+            found.tokens("Segment each word in the likeliest way.", spoken)
         else:
-            found.tokens("Look each one up in the vocabulary.", spoken)
+            unknown = spoken["ids"].count(model.token_to_id(model.unk_token))
+            note = f" {unknown} of {len(spoken['ids'])} are not in it: {model.unk_token}."
+            found.tokens(f"Look each one up in the vocabulary.{note if unknown else ''}", spoken)
         return found.answer(self._engine.encode(text, None))
 
     def _words(self, text: str) -> Words:
@@ -100,7 +95,7 @@ class LibrarySteps:
         if self._library.pre_tokenizer is not None:
             self._library.pre_tokenizer.pre_tokenize(whole)
         seen |= {c for part, _, _ in whole.get_splits() for c in part}
-        letters = {c: number for number, c in enumerate(sorted(seen | {UNKNOWN}), NO_TOKENS)}
+        letters = {c: token_id for token_id, c in enumerate(sorted(seen | {UNKNOWN}), NO_TOKENS)}
         return self._units(text, models.BPE(vocab=letters, merges=[], unk_token=UNKNOWN))
 
     def _units(self, text: str, model: models.Model) -> Words:
@@ -120,27 +115,29 @@ class LibrarySteps:
     def _tokens(self, made: tokenizers.Encoding) -> list[str]:
         """What was made; an added token without the spaces that it took with it."""
         found = zip(made.ids, made.tokens, strict=True)
-        return [self._added.get(number, token) for number, token in found]
+        return [self._added.get(token_id, token) for token_id, token in found]
 
     def _whole(self, word: list[Unit]) -> Row:
         label = self._engine.written("".join(unit.token for unit in word))
         return label, min(u.start for u in word), max(u.end for u in word), None, False
 
     def _unit(self, unit: Unit) -> Row:
-        number = self._library.token_to_id(unit.token)
-        shown = self._engine.written(unit.token) if number is None else self._engine.label(number)
-        return shown, unit.start, unit.end, number, False
+        token_id = self._library.token_to_id(unit.token)
+        shown = (
+            self._engine.written(unit.token) if token_id is None else self._engine.label(token_id)
+        )
+        return shown, unit.start, unit.end, token_id, False
 
     def _merge(
         self,
-        found: Collected,
+        found: StepCollector,
         text: str,
         words: Words,
         tokens: list[str],
         spoken: dict[str, Any],
     ) -> None:
-        units = self._units(text, self._without_rules(words))
-        if sum(map(len, units)) > MOST_UNITS:
+        units = self._units(text, self._without_merges(words))
+        if sum(map(len, units)) > self._most_units:
             raise TextError(TOO_MANY)
         taken: list[Merge] = list(merges(units, self._ranks(units)))
         end = taken[-1].words if taken else units
@@ -150,13 +147,13 @@ class LibrarySteps:
         special = {row[3] for row in rows_of(spoken) if row[4]}
 
         def shown(unit: Unit) -> Row:
-            label, start, end, number, _ = self._unit(unit)
-            return label, start, end, number, number in special
+            label, start, end, token_id, _ = self._unit(unit)
+            return label, start, end, token_id, token_id in special
 
         found.units(self._beginning(), units, shown)
         for merge in taken:
-            left, right = (short(self._engine.written(token)) for token in merge.pair)
-            action = f"Merge {left} and {right} (rule {merge.rank + 1:,})."
+            left, right = (short_label(self._engine.written(token)) for token in merge.pair)
+            action = f"Merge {left} and {right} (merge {merge.rank + 1:,})."
             found.units(action, merge.words, shown, merge.made, merge.rank)
 
     def _beginning(self) -> str:
@@ -166,12 +163,12 @@ class LibrarySteps:
         else:
             action = "Write each word as its characters"
             if model.byte_fallback:
-                action += ", one that the vocabulary has not as its bytes"
+                action += ", or as bytes if it is not in the vocabulary"
         if model.ignore_merges:
-            action += "; a word that the vocabulary has whole is taken as it is"
+            action += "; a word in the vocabulary stays whole"
         return f"{action}."
 
-    def _without_rules(self, words: Words) -> models.BPE:
+    def _without_merges(self, words: Words) -> models.BPE:
         """The same model without its merges, and of its vocabulary what these words can need."""
         model: Any = self._library.model
         before, behind = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
@@ -187,7 +184,7 @@ class LibrarySteps:
             if (value := getattr(model, name)) is not None
         }
         return models.BPE(
-            vocab={entry: number for entry, number in known.items() if number is not None},
+            vocab={entry: token_id for entry, token_id in known.items() if token_id is not None},
             merges=[],
             fuse_unk=model.fuse_unk,
             byte_fallback=model.byte_fallback,
@@ -196,14 +193,18 @@ class LibrarySteps:
         )
 
     def _ranks(self, words: Words) -> Ranks:
-        """The rules that these words can meet, by their place in the file."""
+        """The merges that these words can meet, by their place in the file."""
         letters = {c for word in words for unit in word for c in unit.token}
-        rules = [rule for rule in self._rules if not str(rule[:8]).startswith("#version")]
+        merge_list = [
+            pair_text
+            for pair_text in self._merge_list
+            if not str(pair_text[:8]).startswith("#version")
+        ]
         ranks: Ranks = {}
-        for rank, rule in enumerate(rules):
-            if isinstance(rule, str) and not letters.issuperset(rule.replace(" ", "")):
+        for rank, pair_text in enumerate(merge_list):
+            if isinstance(pair_text, str) and not letters.issuperset(pair_text.replace(" ", "")):
                 continue
-            left, right = rule.split(" ") if isinstance(rule, str) else rule
+            left, right = pair_text.split(" ") if isinstance(pair_text, str) else pair_text
             if letters.issuperset(left) and letters.issuperset(right):
                 ranks[left, right] = rank
         if self._renamed:
@@ -215,49 +216,60 @@ class LibrarySteps:
 
     def _longest_first(
         self,
-        found: Collected,
+        found: StepCollector,
+        text: str,
         words: Words,
         word_of: Sequence[int | None],
         spoken: dict[str, Any],
     ) -> None:
-        """WordPiece: first what is whole in the vocabulary, then every other word."""
+        """WordPiece: first the words of the vocabulary, then every other word, piece by piece."""
         made = groupby(zip(word_of, rows_of(spoken), strict=True), key=lambda token: token[0])
         cut = [[row for _, row in rows] for _, rows in made]
         if len(cut) != len(words):
             found.tokens(OWN, spoken)
             return
-        waiting = [[self._whole(word)] for word in words]
         model: Any = self._library.model
         unknown = model.token_to_id(model.unk_token)
         typed = ["".join(unit.token for unit in word) for word in words]
-        later = [
-            place
-            for place, rows in enumerate(cut)
-            if len(rows) > 1 or (rows[0][3] == unknown and typed[place] != model.unk_token)
-        ]
+        shown = [[self._whole(word)] for word in words]
+        later = list[int]()
+        for place, rows in enumerate(cut):
+            if len(rows) > 1 or (rows[0][3] == unknown and typed[place] != model.unk_token):
+                later.append(place)
+            else:
+                shown[place] = rows
         whole = [place for place in range(len(cut)) if place not in set(later)]
-        for place in whole:
-            waiting[place] = cut[place]
         if whole:
-            action = "Take every word that the vocabulary has whole."
-            found.add(action, [row for rows in waiting for row in rows], whole)
+            action = "Take every word that is in the vocabulary."
+            found.add(action, [row for rows in shown for row in rows], whole)
         for place in later:
-            action = self._said(words[place], waiting[place][0][0], cut[place])
-            waiting[place] = cut[place]
-            first = sum(map(len, waiting[:place]))
-            changed = range(first, first + len(cut[place]))
-            found.add(action, [row for rows in waiting for row in rows], changed)
+            first = sum(map(len, shown[:place]))
+            for taken, row in enumerate(cut[place], 1):
+                before, rest = shown[place][-1], self._rest(text, words[place], row)
+                is_last = taken == len(cut[place])
+                shown[place] = [*cut[place][:taken], *([] if is_last else [rest])]
+                if row[3] == unknown and is_last and taken == 1:
+                    action = self._why_unknown(words[place], before[0], row[0])
+                else:
+                    action = f"The longest piece that “{short_label(before[0])}” begins with: "
+                    action += row[0] if is_last else f"{row[0]}, then {short_label(rest[0])}"
+                    action += "."
+                at = first + taken - 1
+                found.add(action, [row for rows in shown for row in rows], [at])
 
-    def _said(self, word: list[Unit], label: str, rows: list[Row]) -> str:
+    def _rest(self, text: str, word: list[Unit], row: Row) -> Row:
+        """What is left of a word after this piece."""
         model: Any = self._library.model
-        if len(rows) > 1:
-            parts = ", then ".join(f"“{row[0]}”" for row in rows)
-            return (
-                short(f"“{short(label)}” is taken as {parts}")
-                + ": each time the longest piece that the vocabulary has."
-            )
-        if len(word) > model.max_input_chars_per_word:
-            reason = f"has more than {model.max_input_chars_per_word:,} characters"
-        else:
-            reason = "cannot be written in pieces of the vocabulary"
-        return f"“{short(label)}” {reason}, so it becomes {rows[0][0]}."
+        _, _, end, _, _ = self._whole(word)
+        left = self._engine.written(text[row[2] : end])
+        return model.continuing_subword_prefix + left, row[2], end, None, False
+
+    def _why_unknown(self, word: list[Unit], label: str, unknown: str) -> str:
+        model: Any = self._library.model
+        most = model.max_input_chars_per_word
+        reason = (
+            f"has more than {most:,} characters"
+            if len(word) > most
+            else "cannot be made of pieces of the vocabulary"
+        )
+        return f"“{short_label(label)}” {reason}, so it becomes {unknown}."

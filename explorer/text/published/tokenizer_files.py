@@ -1,16 +1,15 @@
-"""Which files of a folder make its tokenizer, found and opened without reading them.
-
-Reading is the child's business: this process never parses a stranger's file.
-"""
+"""Which files of a folder make its tokenizer: found and opened by the app, read by the child."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from explorer.text.limits import TextError
 
@@ -38,7 +37,7 @@ BESIDE_MARIAN = "target_vocab.json"
 
 
 @dataclass(frozen=True)
-class Source:
+class TokenizerFiles:
     """The files of one tokenizer as they were found; `stamp` changes when one of them does."""
 
     folder: Path
@@ -52,13 +51,13 @@ class Source:
         return sum(size for _, size in self.stamp)
 
 
-def find(folder: Path, family: str) -> Source:
+def find_tokenizer(folder: Path, family: str) -> TokenizerFiles:
     """The tokenizer of the folder, in the first form that is whole; TextError if there is none."""
     for form in FORMS:
-        if all(_there(folder / name) for name in form):
+        if all(_exists(folder / name) for name in form):
             extra = [*BESIDE, BESIDE_MARIAN] if "source.spm" in form else BESIDE
-            files = (*form, *[name for name in extra if _there(folder / name)])
-            return Source(folder, family, form, files, _stamps(folder, files))
+            files = (*form, *[name for name in extra if _exists(folder / name)])
+            return TokenizerFiles(folder, family, form, files, _stamps(folder, files))
     raise TextError(
         "The folder has no tokenizer that can be opened here: it needs tokenizer.json, vocab.txt, "
         "vocab.json with merges.txt, or a sentencepiece model."
@@ -66,12 +65,12 @@ def find(folder: Path, family: str) -> Source:
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[Mapping[str, int]]:
+def open_files(source: TokenizerFiles) -> Iterator[Mapping[str, int]]:
     """A file descriptor for each file; TextError if one changed since it was found."""
     descriptors: dict[str, int] = {}
     try:
         for name in source.files:
-            descriptors[name] = _open(inside(source.folder, name))
+            descriptors[name] = _open_file(inside(source.folder, name))
         found = tuple(_stamp(os.fstat(number), name) for name, number in descriptors.items())
         if found != source.stamp:
             raise TextError("The tokenizer's files changed on the disk; open the model again.")
@@ -92,7 +91,7 @@ def inside(folder: Path, name: str) -> Path:
         raise TextError(str(error)) from error
 
 
-def _there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     return os.path.lexists(path)
 
 
@@ -119,9 +118,55 @@ def _stamp(found: os.stat_result, name: str) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size)
 
 
-def _open(path: Path) -> int:
+def _open_file(path: Path) -> int:
     """Never waits: a named pipe in place of a file would hold the app for good."""
     try:
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise TextError(f"The file {path.name} of the tokenizer cannot be opened.") from error
+
+
+Files = Mapping[str, int]
+
+
+def file_bytes(files: Files, name: str) -> bytes:
+    """The whole file; its size was bounded when it was opened."""
+    descriptor = files[name]
+    left, parts = os.fstat(descriptor).st_size, []
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    while left > 0 and (part := os.read(descriptor, left)):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def file_text(files: Files, name: str) -> str:
+    try:
+        return file_bytes(files, name).decode("utf-8")
+    except UnicodeDecodeError:
+        raise TextError(f"{name} is not text.") from None
+
+
+def json_object(files: Files, name: str) -> dict[str, Any]:
+    """A file that holds one JSON object; empty where there is no such file."""
+    if name not in files:
+        return {}
+    try:
+        found = json.loads(file_bytes(files, name), parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise TextError(f"{name} is not readable JSON.") from None
+    if not isinstance(found, dict):
+        raise TextError(f"{name} is not a JSON object.")
+    return found
+
+
+def file_lines(files: Files, name: str) -> list[str]:
+    """Lines end in a line feed alone: a token may be any other character."""
+    lines = file_text(files, name).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)

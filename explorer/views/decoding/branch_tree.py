@@ -1,4 +1,4 @@
-"""The branches of a reader as a tree, and side by side in a table."""
+"""The reader's branches: kept in the address, drawn as a tree and compared in a table."""
 
 from __future__ import annotations
 
@@ -7,60 +7,119 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from explorer.app.context import PageContext
+from explorer.app.folded_choices import Folded
+from explorer.app.messages import say
 from explorer.app.progress import bar
+from explorer.app.session import session
 from explorer.catalog.entries import Opened
 from explorer.components.tree import Node, tree
-from explorer.inference.branches import Branches
-from explorer.inference.continuation import Stand, ends, log_chances
+from explorer.inference.branches import Branches, parse_branches
+from explorer.inference.continuation import Continuation, Prompt, end_ids, log_probabilities
 from explorer.text.number_format import three
-from explorer.views.decoding import branch_history
 from explorer.views.shared import widgets
 
+ADDRESS = Folded("branches", {"branches": ""})
+DO_NOT_FIT = (
+    "The branches in the address do not fit this model and text, so there are none now: "
+    "sample a token, or click one."
+)
 ROWS = 4
 IDLE = "A node is a token with its probability at temperature 1. Click one to go back to it."
-EMPTY = "Nothing is written yet. Draw a token, or click one above: what is written grows here."
+EMPTY = "Nothing is generated yet. Sample a token, or click one above: the branches grow here."
 
 
-def show(opened: Opened, text: str, found: Branches, standing: Stand, here: int) -> None:
-    """Every token that was written, the likeliest ways and the forced ones; then their chances.
+def current_branches(context: PageContext, prompt: Prompt) -> Branches:
+    """The branches of this text and model; those of another come back with it."""
+    reader, opened = session(), context.opened
+    place = (context.choice.model, context.choice.text)
+    if reader.branches_of not in (None, place):
+        reader.branches_by[reader.branches_of] = str(ADDRESS.texts().get("branches", ""))
+        ADDRESS.put("branches", reader.branches_by.get(place, ""))
+    reader.branches_of = place
+    asked = str(ADDRESS.texts().get("branches", ""))
+    found = parse_branches(asked, opened.config.vocab_size, end_ids(opened), prompt.room)
+    if found is None:
+        reader.branches_note = place
+    found = found or Branches()
+    ADDRESS.settle({"branches": str(found)})
+    if reader.branches_note == place and not found.actions:
+        say(DO_NOT_FIT)
+    return found
 
-    `standing` is the pass at node `here`.
+
+def put_branches(found: Branches) -> None:
+    """For a callback: these are the branches from now on."""
+    session().branches_note = None
+    ADDRESS.put("branches", str(found))
+
+
+def append_tokens(
+    found: Branches, tokens: Sequence[int], *, forced: bool, behind: int | None = None
+) -> None:
+    """For a callback: append these tokens, or say why they do not fit."""
+    try:
+        put_branches(found.append(tokens, forced=forced, behind=behind))
+    except ValueError as error:
+        session().branches_said = str(error)
+
+
+def say_once() -> None:
+    """What a callback has to say."""
+    reader = session()
+    if reader.branches_said:
+        say(reader.branches_said)
+    reader.branches_said = ""
+
+
+def draw_history_buttons(found: Branches) -> None:
+    """Undo, redo and clear."""
+    for label, key, icon, to, off in (
+        ("Undo", "undo_writing", ":material/undo:", found.undo(), not found.done),
+        ("Redo", "redo_writing", ":material/redo:", found.redo(), found.done == len(found.actions)),
+        ("Clear", "clear_writing", ":material/clear_all:", Branches(), not found.actions),
+    ):
+        st.button(label, key=key, icon=icon, on_click=put_branches, args=(to,), disabled=off)
+
+
+def draw_branches(
+    context: PageContext, found: Branches, continuation: Continuation, here: int
+) -> None:
+    """The tree of sampled and forced tokens, and a table of the branches.
+
+    `continuation` is the forward pass at node `here`.
     """
-    with bar("Reading the branches") as report:
-        chances = log_chances(opened, text, found, standing, here, report)
-    st.markdown("**What was written**")
-    made = nodes(opened, found, chances)
+    opened = context.opened
+    with bar("Scoring the branches") as report:
+        scores = log_probabilities(opened, context.choice.text, found, continuation, here, report)
+    st.markdown("**Branches**")
+    made = _nodes(opened, found, scores)
     tree(
         made,
         key="branches_tree",
         idle=IDLE if found.done else EMPTY,
         rows=min(ROWS, 1 + max(node.row for node in made)),
-        marked=[0, *found.line(found.at)],
+        marked=[0, *found.nodes_to(found.at)],
         follows=True,
-        on_pick=lambda node: branch_history.put(found.stand(node)),
+        on_pick=lambda node: put_branches(found.go_to(node)),
     )
     if found.leaves():
-        _table(opened, found, chances)
+        _draw_branch_table(opened, found, scores)
 
 
-def nodes(opened: Opened, found: Branches, chances: Sequence[float]) -> list[Node]:
+def _nodes(opened: Opened, found: Branches, scores: Sequence[float]) -> list[Node]:
     """The first branch goes straight on, each later one begins a row of its own."""
-    rows, last = _rows(found), ends(opened)
-    made = [Node(-1, 0, 0, "start", "", "Where writing begins", "start")]
+    rows, last = _rows(found), end_ids(opened)
+    made = [Node(-1, 0, 0, "start", "", "The prompt", "start")]
     for place, node in enumerate(found.nodes[1:], 1):
         column = found.depths[place]
-        chance = three(math.exp(chances[place]))
+        probability = three(math.exp(scores[place]))
         how = "ended" if node.token in last else "forced" if node.forced else ""
-        who = "forced" if node.forced else "drawn"
-        said = f"{{token}} is token {column}, {who}; the model gave it {chance}"
+        chosen = "forced" if node.forced else "sampled"
+        said = f"{{token}}: token {column}, {chosen}; probability {probability}"
         label = opened.tokenizer.label(node.token)
-        made.append(Node(node.parent, column, rows[place], label, chance, said, how))
+        made.append(Node(node.parent, column, rows[place], label, probability, said, how))
     return made
-
-
-def in_a_line(text: str) -> str:
-    """A text for a cell of a table, its line ends to be seen."""
-    return text.replace("\n", " ↵ ").strip(" ") or "∅"
 
 
 def _rows(found: Branches) -> list[int]:
@@ -72,22 +131,24 @@ def _rows(found: Branches) -> list[int]:
     return rows
 
 
-def _table(opened: Opened, found: Branches, chances: Sequence[float]) -> None:
+def _draw_branch_table(opened: Opened, found: Branches, scores: Sequence[float]) -> None:
     leaves = found.leaves()
-    lines = [found.line(leaf) for leaf in leaves]
-    totals = [sum(chances[node] for node in line) for line in lines]
+    lines = [found.nodes_to(leaf) for leaf in leaves]
+    totals = [sum(scores[node] for node in line) for line in lines]
     st.dataframe(
         {
-            "branch": [
-                in_a_line(opened.tokenizer.decode([found.nodes[node].token for node in line]))
-                for line in lines
-            ],
+            "branch": [one_line(opened.tokenizer.decode([*found.path(leaf)])) for leaf in leaves],
             "tokens": [len(line) for line in lines],
             "log-probability": [three(total) for total in totals],
-            "a token": [three(t / len(line)) for t, line in zip(totals, lines, strict=True)],
+            "per token": [three(t / len(line)) for t, line in zip(totals, lines, strict=True)],
         },
         hide_index=True,
         height=38 + 35 * min(len(leaves), 5),
         width=widgets.WIDEST,
     )
-    st.caption("Log-probabilities are the model's own, in nats, whatever the temperature.")
+    st.caption("Log-probabilities are in nats, at temperature 1.")
+
+
+def one_line(text: str) -> str:
+    """A text for a cell of a table, with visible line ends."""
+    return text.replace("\n", " ↵ ").strip(" ") or "∅"

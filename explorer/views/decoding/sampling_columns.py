@@ -1,4 +1,4 @@
-"""The stages of one choice as aligned columns: logit, softmax, temperature, top-k, top-p, rest."""
+"""The stages of one choice as columns: logit, softmax, temperature, top-k, top-p, renormalised."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis.sampling_stages import Stages
+from explorer.analysis.sampling_stages import SamplingStages
 from explorer.catalog.entries import Opened
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.branches import Branches
-from explorer.inference.continuation import rank, shown
+from explorer.inference.continuation import likeliest_and, rank
 from explorer.text.number_format import three
-from explorer.views.decoding import branch_history
+from explorer.views.decoding.branch_tree import append_tokens
 from explorer.views.shared import widgets
 from models.sampling import Sampling
 
@@ -22,44 +22,41 @@ SHOWN = 12
 TOP_K, TOP_P = 2, 3
 WORDS = Words(
     "token",
-    "Each row is a token. Click one to force it: what follows is a branch.",
+    "Each row is a token. Click one to force it as the next token, on a branch of its own.",
     "{row} · {column}: {value}",
     "Force {row} as the next token",
 )
 
 
-def show(
+def draw_sampling_stages(
     opened: Opened,
-    found: Stages,
+    found: SamplingStages,
     sampling: Sampling,
     branches: Branches,
     here: int,
-    drawn: int | None,
+    sampled: int | None,
 ) -> None:
-    """The likeliest tokens, that which is drawn, and those of branches; all others in one row.
-
-    They come behind node `here`.
-    """
-    written = branches.children[here]
-    also = [*([] if drawn is None else [drawn]), *written]
-    tokens = shown(found, SHOWN, also)
-    name = opened.tokenizer.label
-    marks = dict.fromkeys(written, "written")
-    if drawn is not None:
-        marks[drawn] = "drawn" if sampling.temperature else "next"
-    rows = [_row(found, token, name(token), marks.get(token, "")) for token in tokens]
-    if others := _others(found, tokens):
+    """The likeliest tokens after node `here`, the sampled one, those of branches; then the rest."""
+    in_branches = branches.children[here]
+    also = [*([] if sampled is None else [sampled]), *in_branches]
+    tokens = likeliest_and(found, SHOWN, also)
+    marks = dict.fromkeys(in_branches, "in a branch")
+    if sampled is not None:
+        marks[sampled] = "sampled" if sampling.temperature else "next"
+    label = opened.tokenizer.label
+    rows = [_token_row(found, token, label(token), marks.get(token, "")) for token in tokens]
+    if others := _other_tokens(found, tokens):
         rows.append(others)
 
     def force(place: int) -> None:
-        branch_history.write(branches, [tokens[place]], forced=True, behind=here)
+        append_tokens(branches, [tokens[place]], forced=True, behind=here)
 
     with st.container(width=widgets.WIDEST):
-        board(columns(found, sampling), rows, WORDS, key="stages", on_pick=force)
+        board(_columns(found, sampling), rows, WORDS, key="stages", on_pick=force)
 
 
-def columns(found: Stages, sampling: Sampling) -> list[Column]:
-    """What each stage is called, and what it took away."""
+def _columns(found: SamplingStages, sampling: Sampling) -> list[Column]:
+    """The name of each stage, and what it cuts."""
     k = "off" if sampling.top_k is None else f"{sampling.top_k:,}"
     p = "off" if sampling.top_p is None else f"{sampling.top_p:g}"
     left = float(found.top_p.sum())
@@ -73,65 +70,63 @@ def columns(found: Stages, sampling: Sampling) -> list[Column]:
     ]
 
 
-def cut_in_words(found: Stages, sampling: Sampling) -> str:
-    """How many tokens each stage took away, with how much of the probability."""
+def cut_summary(found: SamplingStages, sampling: Sampling) -> str:
+    """How many tokens each stage cuts, and how much probability."""
     if sampling.temperature == 0:
         return (
-            "Temperature 0 gives the likeliest everything, so top-k and top-p have nothing to cut."
+            "At temperature 0 the likeliest token has probability 1, so top-k and top-p cut "
+            "nothing."
         )
-    may = int(found.logits.isfinite().sum())
-    after_k = min(sampling.top_k or may, may)
+    allowed = int(found.logits.isfinite().sum())
+    after_k = min(sampling.top_k or allowed, allowed)
     after_p = after_k if sampling.top_p is None else int((found.top_p > 0).sum())
     lines = []
     if sampling.top_k is not None:
-        lines.append(f"top-k cuts {_tokens(may - after_k)} with {three(found.cut_by_k)}")
+        lines.append(f"top-k cuts {_tokens(allowed - after_k, found.cut_by_k)}")
     if sampling.top_p is not None:
-        lines.append(f"top-p cuts {_tokens(after_k - after_p)} with {three(found.cut_by_p)}")
-    said = (
-        f"Of {_tokens(may)} that may be written {'; '.join(lines)}" if lines else "Nothing is cut"
-    )
-    faint = after_p - found.left
-    unlikely = f" and {faint:,} {'is' if faint == 1 else 'are'} too unlikely" if faint else ""
-    return f"{said}: {_tokens(found.left)} can be drawn{unlikely}."
+        lines.append(f"top-p cuts {_tokens(after_k - after_p, found.cut_by_p)}")
+    cuts = f"Of {_tokens(allowed)}, {'; '.join(lines)}" if lines else "Nothing is cut"
+    zero = after_p - found.left
+    rounded = f", {zero:,} {'rounds' if zero == 1 else 'round'} to probability 0" if zero else ""
+    return f"{cuts}: {_tokens(found.left)} can be sampled{rounded}."
 
 
-def _tokens(count: int) -> str:
-    return f"{count:,} token" if count == 1 else f"{count:,} tokens"
+def _tokens(count: int, probability: float | None = None) -> str:
+    tokens = f"{count:,} token" if count == 1 else f"{count:,} tokens"
+    return tokens if probability is None else f"{tokens} (probability {three(probability)})"
 
 
-def _row(found: Stages, token: int, name: str, mark: str) -> Row:
+def _token_row(found: SamplingStages, token: int, name: str, mark: str) -> Row:
     logit = float(found.logits[token])
-    may = logit > -torch.inf
+    is_allowed = logit > -torch.inf
     top = float(found.logits[found.logits.isfinite()].abs().max())
     place = rank(found, token)
     marks = [*([f"{place:,}."] if place > SHOWN else []), *([mark] if mark else [])]
+    bar = logit / top if is_allowed and top else None
     cells = [
-        Cell(three(logit), logit / top if may and top else None, "" if may else "cut"),
-        *_chances(found, torch.tensor([token])),
+        Cell(three(logit), bar, "" if is_allowed else "cut"),
+        *_probability_cells(found, torch.tensor([token])),
     ]
     how = "" if found.final[token] > 0 else "cut"
-    return Row(name, cells, mark=" · ".join(marks), how=how, pickable=may)
+    return Row(name, cells, mark=" · ".join(marks), how=how, pickable=is_allowed)
 
 
-def _others(found: Stages, tokens: Sequence[int]) -> Row | None:
-    """All tokens that have no row of their own, added up."""
+def _other_tokens(found: SamplingStages, tokens: Sequence[int]) -> Row | None:
+    """The sum of all tokens without a row of their own."""
     others = torch.ones_like(found.logits, dtype=torch.bool)
     others[list(tokens)] = False
     count = int(others.sum())
     if not count:
         return None
-    cells = [Cell("", None, "muted"), *_chances(found, others.nonzero()[:, 0])]
+    cells = [Cell("", None, "muted"), *_probability_cells(found, others.nonzero()[:, 0])]
     return Row(f"{count:,} others", cells, how="muted", is_token=False)
 
 
-def _chances(found: Stages, tokens: Tensor) -> list[Cell]:
-    """One cell a stage; a bar is as long as the probability, cut is said where it happens."""
-    values = [
-        float(stage[tokens].sum())
-        for stage in (found.plain, found.tempered, found.top_k, found.top_p, found.final)
-    ]
+def _probability_cells(found: SamplingStages, tokens: Tensor) -> list[Cell]:
+    """One cell per stage; a bar is as long as the probability, a cut is named where it happens."""
+    stages = (found.plain, found.tempered, found.top_k, found.top_p, found.final)
     cells, before = list[Cell](), 0.0
-    for place, value in enumerate(values):
+    for place, value in enumerate(float(stage[tokens].sum()) for stage in stages):
         is_cut_here = place in (TOP_K, TOP_P) and before and not value
         text = "cut" if is_cut_here else three(value)
         cells.append(Cell(text, value or None, "" if value else "cut"))

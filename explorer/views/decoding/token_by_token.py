@@ -1,4 +1,4 @@
-"""One token after another, on the screen: the stages of a choice, the draw, and the branches."""
+"""Sampling one token after another: the stages of each choice, the branches, and a head's map."""
 
 from __future__ import annotations
 
@@ -7,194 +7,200 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis.sampling_stages import Stages, draw, stages
+from explorer.analysis.sampling_stages import SamplingStages, sample_token, sampling_stages
 from explorer.app import number_controls
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import bar
+from explorer.app.session import session
 from explorer.catalog.entries import Opened
 from explorer.components import chips, matrix
-from explorer.inference.branches import FULL, Branches
+from explorer.inference.branches import NO_ROOM, Branches
 from explorer.inference.continuation import (
-    Stand,
-    Start,
-    drawn_on,
-    stand,
-    start_of,
-    tokens_of,
+    Continuation,
+    Prompt,
+    continue_from,
+    prompt_of,
+    sample_tokens,
+    stop_reason,
+    typed_ids,
     unknown_in,
-    why_stopped,
 )
 from explorer.inference.forward_pass import ForwardPassError
-from explorer.snippets import decoding_code as snippets
+from explorer.snippets import decoding_code
 from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
-from explorer.views.decoding import branch_history, branch_tree, sampling_columns
+from explorer.views.decoding import branch_tree
+from explorer.views.decoding.sampling_columns import cut_summary, draw_sampling_stages
 from explorer.views.shared import growing_text, widgets
 from models.sampling import Sampling
 
-MOST_K, MOST_SEEDS = 1_000, 9_999
+MAX_TOP_K, MAX_SEED = 1_000, 9_999
 ROW, AROUND = 56, 150
-"""Pixels of the largest row of the head's map, and of what stands above and below its rows."""
+"""Pixels of the largest row of the head's map, and of what is above and below its rows."""
 
 
-def show() -> Callable[[], str]:
-    """The controls, what is written, the columns of the next choice, the branches, and a head.
-
-    Gives the lines that make the choice.
-    """
-    opened, text = page_context().opened, page_context().choice.text
-    start = or_stop(lambda: start_of(opened, text))
-    sampling, seed, count = _sampling()
+def draw_token_by_token(context: PageContext) -> Callable[[], str]:
+    """The controls, the text so far, the next choice, the branches, a head; gives the code."""
+    opened, text = context.opened, context.choice.text
+    prompt = or_stop(lambda: prompt_of(opened, text))
+    sampling, seed, count = _choose_sampling()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        drawing = st.container(horizontal=True, width="content", vertical_alignment="bottom")
+        buttons = st.container(horizontal=True, width="content", vertical_alignment="bottom")
         typing = st.container(width=280)
-    found = branch_history.now(opened, start)
-    found = _write_on(opened, start, found, sampling, seed, count)
+    found = branch_tree.current_branches(context, prompt)
+    found = _generate(context, prompt, found, sampling, seed, count)
     path = found.path()
-    stopped = why_stopped(opened, start, path)
+    stopped = stop_reason(opened, prompt, path)
     here = found.nodes[found.at].parent if stopped and path else found.at
     step = found.depths[here]
-    standing = or_stop(lambda: stand(opened, text, path[:step]))
-    chosen = stages(standing.logits, sampling)
-    next_one = draw(chosen, sampling, seed, step)
-    with drawing:
-        _buttons(found, next_one, stopped)
+    continuation = or_stop(lambda: continue_from(opened, text, path[:step]))
+    stages = sampling_stages(continuation.logits, sampling)
+    sampled = sample_token(stages, sampling, seed, step)
+    with buttons:
+        _draw_buttons(found, sampled, stopped)
     with typing:
-        _typed(opened, start, found, stopped)
-    branch_history.say_told()
-    _written(start, found, opened)
-    _said(opened, chosen, sampling, next_one, seed, stopped)
-    sampling_columns.show(opened, chosen, sampling, found, here, None if stopped else next_one)
-    branch_tree.show(opened, text, found, standing, here)
-    _head(standing)
-    widgets.notes(standing.forward.notes)
+        _draw_typing(opened, prompt, found, stopped)
+    branch_tree.say_once()
+    _draw_text_so_far(opened, prompt, found)
+    _draw_next(opened, stages, sampling, sampled, seed, stopped)
+    shown = None if stopped else sampled
+    draw_sampling_stages(opened, stages, sampling, found, here, shown)
+    branch_tree.draw_branches(context, found, continuation, here)
+    _draw_head(context, continuation)
+    widgets.notes(continuation.forward.notes)
     return partial(
-        snippets.choice,
-        standing.forward,
-        page_context().folder,
+        decoding_code.choice,
+        continuation.forward,
+        context.folder,
         sampling,
         seed,
         step,
-        first=len(start.begun) + step == 1,
+        first=len(prompt.tokens) + step == 1,
     )
 
 
-def _sampling() -> tuple[Sampling, int, int]:
-    """What is chosen about the draw: the sampling, the seed, and how many tokens at once."""
+def _choose_sampling() -> tuple[Sampling, int, int]:
+    """The sampling, the seed, and how many tokens are generated at once."""
     places = widgets.side_by_side(3, 2, 3, 2, 3)
     with places[0]:
         temperature = number_controls.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
     with places[1]:
         top_k = number_controls.whole(
-            "Top-k", "top_k", 0, MOST_K, 0, help="So many of the likeliest stay; 0 keeps all."
+            "Top-k", "top_k", 0, MAX_TOP_K, 0, help="Keep the k likeliest tokens; 0 keeps all."
         )
     with places[2]:
         top_p = number_controls.slider("Top-p", "top_p", 0.01, 1.0, 1.0, step=0.01)
     with places[3]:
-        seed = number_controls.whole("Seed", "seed", 0, MOST_SEEDS, 0)
+        seed = number_controls.whole("Seed", "seed", 0, MAX_SEED, 0)
     with places[4]:
-        count = growing_text.length()
+        count = growing_text.choose_length()
     return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count
 
 
-def _buttons(found: Branches, next_one: int, stopped: str) -> None:
+def _draw_buttons(found: Branches, sampled: int, stopped: str) -> None:
     off = bool(stopped) or not found.room
 
-    def write() -> None:
-        branch_history.write(found, [next_one], forced=False)
+    def sample() -> None:
+        branch_tree.append_tokens(found, [sampled], forced=False)
 
-    def write_on() -> None:
-        st.session_state["_write_on"] = True
+    def go_on() -> None:
+        session().goes_on = True
 
-    st.button("Draw", key="draw", type="primary", on_click=write, disabled=off, shortcut="Right")
-    branch_history.buttons(found)
-    st.button("Write on", key="write_on", on_click=write_on, disabled=off)
+    st.button("Sample", key="draw", type="primary", on_click=sample, disabled=off, shortcut="Right")
+    branch_tree.draw_history_buttons(found)
+    st.button("Generate", key="write_on", on_click=go_on, disabled=off)
 
 
-def _typed(opened: Opened, start: Start, found: Branches, stopped: str) -> None:
-    """Any tokens at all, as the reader writes them."""
+def _draw_typing(opened: Opened, prompt: Prompt, found: Branches, stopped: str) -> None:
+    """A field for any tokens that the reader wants to force."""
 
-    def write() -> None:
+    def force() -> None:
         typed, st.session_state["typed"] = st.session_state["typed"], ""
         try:
-            tokens = tokens_of(opened, start, found.path(), typed)
+            tokens = typed_ids(opened, prompt, found.path(), typed)
         except ForwardPassError as error:
-            branch_history.tell(str(error))
+            session().branches_said = str(error)
         else:
-            branch_history.tell(" ".join(unknown_in(opened, typed)))
-            branch_history.write(found, tokens, forced=True)
+            session().branches_said = " ".join(unknown_in(opened, typed))
+            branch_tree.append_tokens(found, tokens, forced=True)
 
     st.text_input(
-        "Or write it yourself",
+        "Or type the next words",
         key="typed",
-        on_change=write,
+        on_change=force,
         max_chars=200,
         disabled=bool(stopped),
         placeholder="Any words, then Enter",
     )
 
 
-def _write_on(
-    opened: Opened, start: Start, found: Branches, sampling: Sampling, seed: int, count: int
+def _generate(
+    context: PageContext, prompt: Prompt, found: Branches, sampling: Sampling, seed: int, count: int
 ) -> Branches:
-    """Draw up to `count` tokens, where that was asked for; they are one step of the history."""
-    is_stopped = why_stopped(opened, start, found.path())
-    if not st.session_state.pop("_write_on", False) or is_stopped:
+    """After a click, sample up to `count` tokens; Undo takes them back together."""
+    opened, reader, path = context.opened, session(), list(found.path())
+    is_asked, reader.goes_on = reader.goes_on, False
+    if not is_asked or stop_reason(opened, prompt, path):
         return found
-    path, tokens = list(found.path()), list[int]()
-    with bar("Writing") as report:
-        for token in drawn_on(opened, page_context().choice.text, path, sampling, seed):
+    tokens = list[int]()
+    with bar("Generating") as report:
+        for token in sample_tokens(opened, context.choice.text, path, sampling, seed):
             tokens.append(token)
             report(len(tokens) / count)
-            if len(tokens) == count or why_stopped(opened, start, [*path, *tokens]):
+            if len(tokens) == count or stop_reason(opened, prompt, [*path, *tokens]):
                 break
     fitting = found.fitting(tokens)
-    found = found.write(tokens[:fitting], forced=False)
+    found = found.append(tokens[:fitting], forced=False)
     if fitting < len(tokens):
-        branch_history.tell(FULL.format(room=found.room))
-    branch_history.put(found)
-    branch_history.WRITTEN.settle({"branches": str(found)})
+        reader.branches_said = NO_ROOM.format(room=found.room)
+    branch_tree.put_branches(found)
+    branch_tree.ADDRESS.settle({"branches": str(found)})
     return found
 
 
-def _written(start: Start, found: Branches, opened: Opened) -> None:
-    """Everything up to here; a click goes back behind a token."""
-    line, begun = found.line(found.at), len(start.begun)
+def _draw_text_so_far(opened: Opened, prompt: Prompt, found: Branches) -> None:
+    """The tokens up to the current node; a click goes back to a token."""
+    line, begun = found.nodes_to(found.at), len(prompt.tokens)
 
     def back(place: int) -> None:
-        branch_history.put(found.stand(line[place - begun] if place >= begun else 0))
+        branch_tree.put_branches(found.go_to(line[place - begun] if place >= begun else 0))
 
-    tokens = [*start.begun, *map(opened.tokenizer.token, found.path())]
+    tokens = [*prompt.tokens, *map(opened.tokenizer.token, found.path())]
     chips(tokens, key="decoded", highlight=len(tokens) - 1, on_pick=back)
 
 
-def _said(
-    opened: Opened, chosen: Stages, sampling: Sampling, next_one: int, seed: int, stopped: str
+def _draw_next(
+    opened: Opened,
+    stages: SamplingStages,
+    sampling: Sampling,
+    sampled: int,
+    seed: int,
+    stopped: str,
 ) -> None:
-    """What is drawn, or why nothing is; then what was cut."""
-    name = literal(text_of(opened.tokenizer.label(next_one)))
-    chance = three(float(chosen.final[next_one]))
+    """The next token, or why there is none; then what was cut."""
+    name = literal(text_of(opened.tokenizer.label(sampled)))
+    probability = three(float(stages.final[sampled]))
     if stopped:
-        st.text(f"{stopped} Shown is its last choice; Undo or another token goes on elsewhere.")
+        st.text(f"{stopped} The table shows the last choice; undo it or click another token.")
     elif sampling.temperature == 0:
-        st.markdown(f"**Next: {name}**, the likeliest: at temperature 0 nothing is drawn.")
-    elif chosen.left == 1:
+        st.markdown(f"**Next: {name}**, the likeliest; at temperature 0 nothing is sampled.")
+    elif stages.left == 1:
         st.markdown(f"**Next: {name}**, the only one that is left.")
     else:
-        st.markdown(f"**Next: {name}**, drawn by seed {seed} with probability {chance}.")
-    st.caption(sampling_columns.cut_in_words(chosen, sampling))
+        st.markdown(f"**Next: {name}**, sampled by seed {seed} with probability {probability}.")
+    st.caption(cut_summary(stages, sampling))
 
 
-def _head(standing: Stand) -> None:
-    """The chosen head over what stands there; it grows with every token."""
-    at, forward = page_context().choice, standing.forward
+def _draw_head(context: PageContext, continuation: Continuation) -> None:
+    """The chosen head over the text so far; it grows with every token."""
+    at, forward = context.choice, continuation.forward
     words = forward.part(at.part).words
     weights = forward.weights(at.part, at.layer, at.head)
-    st.markdown(f"**Layer {at.layer}, head {at.head}, up to here**")
+    st.markdown(f"**Layer {at.layer}, head {at.head}, text so far**")
     if at.part == "decoder.cross_attn":
-        st.caption("The last row looks at your sentence while it decides on the next token.")
+        st.caption("The last row attends to your sentence to predict the next token.")
     matrix(
         weights,
         forward.rows(at.part),

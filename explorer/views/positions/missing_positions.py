@@ -1,31 +1,31 @@
-"""Positions that a model does not have: why, and where there are some."""
+"""What the Positions page says where a model does not have the chosen positions."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis.position_experiments import TRAINED
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.sidebar import choose_model
+from explorer.inference.position_passes import TRAINED
 from explorer.text.literal import literal
 from explorer.views.shared import widgets
 
 MOST_NAMED = 3
 NO_TABLE = "This model has no such trained positions to show."
-CANNOT = "These positions are trained numbers, and this model has none."
-NOT_IN_IT = "The weights of this model cannot be passed in this scheme: choose another one."
+CANNOT = "These positions are trained parameters, and this model has none."
+DO_NOT_WORK = "The weights of this model do not work with this scheme: choose another one."
 
 
-def missing(name: str, why: str) -> None:
-    """One sentence with the way out: models here that have them, or how to come by one."""
-    if name not in TRAINED:
-        say(NOT_IN_IT)
+def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
+    """One sentence, with models here that have such positions, or how to get one."""
+    if scheme not in TRAINED:
+        say(DO_NOT_WORK)
         return
     found = [
         entry.name
-        for entry in page_context().shelf.values()
-        if entry.config is not None and entry.config.positions == name
+        for entry in context.shelf.values()
+        if entry.config is not None and entry.config.positions == scheme
     ][:MOST_NAMED]
     if not found:
         say(
@@ -37,9 +37,5 @@ def missing(name: str, why: str) -> None:
     say(f"{why} Open a model that was trained with them, or choose another scheme.")
     with st.container(horizontal=True):
         for model in found:
-            st.button(
-                f"Open {literal(model)}",
-                key=f"with_{model}",
-                on_click=choose_model,
-                args=(model,),
-            )
+            label = f"Open {literal(model)}"
+            st.button(label, key=f"with_{model}", on_click=choose_model, args=(model,))

@@ -1,4 +1,4 @@
-"""The sentence in another order, really passed: what a model without positions does not see."""
+"""The sentence in another order: what changes, and what a model without positions does not see."""
 
 from __future__ import annotations
 
@@ -8,72 +8,76 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.analysis.position_experiments import (
-    Moved,
-    backwards,
-    can_have,
-    longest,
-    moved,
-    swapped,
-)
 from explorer.analysis.position_schemes import SCHEMES
-from explorer.app.context import TEXT_LIMIT, page_context
+from explorer.app.context import TEXT_LIMIT, Choice, PageContext
 from explorer.app.controls import follow, one_of, token
 from explorer.app.messages import say
-from explorer.catalog.entries import Opened
 from explorer.components import chips, matrix
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.position_passes import (
+    Permuted,
+    can_run,
+    longest_text,
+    permuted,
+    reversed_order,
+    swapped_order,
+)
 from explorer.inference.results_cache import kept
-from explorer.snippets import positions_code as snippets
+from explorer.snippets import positions_code
 from explorer.text.labels import cut
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
-from explorer.views.positions.missing_positions import CANNOT, missing
+from explorer.views.positions.missing_positions import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
 
-SWAP, BACKWARDS, OWN = "Swap two tokens", "Backwards", "My own order"
-NOTHING = 1e-4
-"""A change of a vector below this share of it is the rounding of single precision."""
-LEAST = 0.01
-"""The colours of a difference end at no less, or rounding would look like a change."""
+REVERSED, SWAP, CUSTOM = "Reversed", "Swap two tokens", "Custom order"
+ROUNDING = 1e-4
+"""A change of a vector below this share of its norm is rounding in single precision."""
+LEAST_SCALE = 0.01
+"""The least end of the colour scale of a difference, or rounding would look like a change."""
 AROUND, LARGEST_CELL = 130, 30
-NO_VALUES = "The last vectors hold no values, so what changes cannot be told."
-WRITES = (
-    "The likeliest word at every step. Both times the decoder is given the answer that the model "
-    "wrote to your sentence, so that the steps can be compared."
+NO_VALUES = "The last vectors are NaN, so no change can be measured."
+SAME_ANSWER = (
+    "The likeliest token at every step. Both times the decoder is fed the answer that the model "
+    "generated for your sentence, so that the steps can be compared."
 )
 
 
-def order(opened: Opened, name: str) -> Callable[[], str] | None:
-    """The text passed twice in this scheme, what became of every token, and the lines of it."""
-    forward = page_context().forward
-    if not can_have(opened.model, name, longest(forward)):
-        missing(name, CANNOT)
+def draw_permutation(context: PageContext, scheme: str) -> Callable[[], str] | None:
+    """The forward passes in both orders and what changed for every token; gives the code."""
+    opened, forward, at = context.opened, context.forward, context.choice
+    if not can_run(opened.model, scheme, longest_text(forward)):
+        draw_missing_positions(context, scheme, CANNOT)
         return None
-    wanted = _order(forward)
-    if wanted is None:
+    order = _choose_order(forward)
+    if order is None:
         return None
     found = kept(
         opened,
-        ("moved", forward.text, forward.pair, tuple(wanted), name),
-        lambda: moved(opened, forward, wanted, name),
+        ("permuted", forward.text, forward.pair, tuple(order), scheme),
+        lambda: permuted(opened, forward, order, scheme),
         lambda made: made.before.bytes + made.after.bytes,
     )
-    chips([forward.tokens[place] for place in wanted], key="new_order")
+    own = opened.config.positions
+    chips([forward.tokens[place] for place in order], key="new_order")
     st.markdown(f"**{_verdict(found)}**")
-    st.caption(_why(found, name, opened.config.positions))
-    _maps(found)
-    _table(found)
+    st.caption(_reason(found, scheme, own))
+    _draw_maps(found, at)
+    left, right = widgets.side_by_side(1, 1)
+    with left:
+        _draw_token_changes(found)
+    with right:
+        _draw_outputs(found)
     widgets.notes(forward.notes)
-    at, own, folder = page_context().choice, opened.config.positions, page_context().folder
-    return lambda: snippets.order(found, folder, name, own, (at.part, at.layer, at.head))
+    chosen = (at.part, at.layer, at.head)
+    return lambda: positions_code.order(found, context.folder, scheme, own, chosen)
 
 
-def _order(forward: ForwardPass) -> list[int] | None:
-    """The former place of the token at every place; None where what was typed is no order."""
-    how = one_of("Order", "order_of", (BACKWARDS, SWAP, OWN))
-    if how == BACKWARDS:
-        return backwards(forward)
+def _choose_order(forward: ForwardPass) -> list[int] | None:
+    """The former position of the token at every position; None for an invalid custom order."""
+    how = one_of("Order", "order_of", (REVERSED, SWAP, CUSTOM))
+    if how == REVERSED:
+        return reversed_order(forward)
     last = len(forward.tokens) - 1
     if how == SWAP:
         places = widgets.side_by_side(1, 1, 2)
@@ -82,12 +86,12 @@ def _order(forward: ForwardPass) -> list[int] | None:
             first = token("One token", "swap_one", forward.tokens, typed[0])
         with places[1]:
             second = token("The other", "swap_other", forward.tokens, typed[-1])
-        return swapped(forward, first, second)
-    as_they_stand = " ".join(map(str, range(last + 1)))
-    usual = as_they_stand if len(as_they_stand) <= TEXT_LIMIT else ""
+        return swapped_order(forward, first, second)
+    in_order = " ".join(map(str, range(last + 1)))
+    usual = in_order if len(in_order) <= TEXT_LIMIT else ""
     follow("places", usual)
     written = st.text_input(
-        "Places in their new order",
+        "Positions in the new order",
         usual,
         key="places",
         bind="query-params",
@@ -97,59 +101,56 @@ def _order(forward: ForwardPass) -> list[int] | None:
     if sorted(named) == list(range(last + 1)):
         return named
     say(
-        f"“{cut(written or '', 30)}” is no order of {last + 1:,} tokens: name each place from 0 to "
-        f"{last:,} once, with spaces between them."
+        f"“{cut(written or '', 30)}” is not a permutation of {last + 1:,} tokens: name each "
+        f"position from 0 to {last:,} once, with spaces between them."
     )
     return None
 
 
-def _verdict(found: Moved) -> str:
+def _verdict(found: Permuted) -> str:
     if found.order == tuple(sorted(found.order)):
-        return "The tokens stand where they stood, so nothing changes."
+        return "The order is the same, so nothing changes."
     if math.isnan(found.largest):
         return NO_VALUES
-    if found.largest < NOTHING:
-        return "Nothing changes but the order: every token's last vector is what it was."
-    change = _share(found.largest)
-    return f"The pass sees the order: the last vectors change by up to {change} of their length."
+    if found.largest < ROUNDING:
+        return "Only the order changes: the last vector of every token stays the same."
+    change = _percent(found.largest)
+    return f"The model sees the order: the last vectors change by up to {change} of their norm."
 
 
-def _share(part: float) -> str:
-    return three(part) if math.isnan(part) else f"{three(100 * part)} %"
+def _percent(share: float) -> str:
+    return three(share) if math.isnan(share) else f"{three(100 * share)} %"
 
 
-def _why(found: Moved, name: str, own: str) -> str:
-    """Where the order gets in."""
-    told = name != "none"
-    causal = found.stack == "decoder"
-    ways = ["its positions"] * told + [
-        "its causal mask, which lets a token see those before it"
-    ] * causal
-    whose = "The model's own scheme" if name == own else "Not the scheme it was trained with"
-    scheme = f"{whose} ({SCHEMES[name]}), its own weights."
-    if not ways and math.isnan(found.largest):
-        return scheme
-    if not ways:
-        return (
-            f"{scheme} Without positions and without a causal mask no token can know where it "
-            f"stands; the largest change is {three(found.largest)}, which is rounding."
-        )
-    return f"{scheme} The order gets in by {' and '.join(ways)}."
+def _reason(found: Permuted, scheme: str, own: str) -> str:
+    """How the order enters the model."""
+    ways = ["its positions"] if scheme != "none" else []
+    if found.stack == "decoder":
+        ways.append("its causal mask, by which a token attends only to itself and those before it")
+    weights = "with its own scheme" if scheme == own else "with another scheme than in training"
+    said = f"The model's own weights {weights} ({SCHEMES[scheme]})."
+    if ways:
+        return f"{said} The order enters through {' and '.join(ways)}."
+    if math.isnan(found.largest):
+        return said
+    return (
+        f"{said} Without positions and without a causal mask no token can know its position; the "
+        f"largest change is {three(found.largest)}, which is rounding."
+    )
 
 
-def _maps(found: Moved) -> None:
+def _draw_maps(found: Permuted, at: Choice) -> None:
     """The chosen head before, after with every token put back, and the difference."""
-    at = page_context().choice
     before = found.before.weights(at.part, at.layer, at.head)
     after = found.put_back(at.part, at.layer, at.head)
     rows, columns = found.before.rows(at.part), found.before.columns(at.part)
     words = found.before.part(at.part).words
-    may, may_then = found.allowed(at.part, at.layer)
+    mask, mask_after = found.masks(at.part, at.layer)
     change = after - before
     titles = {
-        f"Layer {at.layer}, head {at.head} as it was": (before, may),
-        "In the new order, tokens put back": (after, may_then),
-        "Difference": (change, may | may_then),
+        f"Layer {at.layer}, head {at.head}, original order": (before, mask),
+        "New order, tokens put back": (after, mask_after),
+        "Difference": (change, mask | mask_after),
     }
     for number, (place, (title, (values, allowed))) in enumerate(
         zip(widgets.side_by_side(1, 1, 1), titles.items(), strict=True)
@@ -169,42 +170,36 @@ def _maps(found: Moved) -> None:
                 sentence="{row}, {column}: {value}" if is_change else words.cell,
                 unit="change" if is_change else "weight",
                 height=min(widgets.SMALL_HEIGHT, AROUND + LARGEST_CELL * len(rows)),
-                top=max(float(change.abs().max()), LEAST) if is_change else 1.0,
+                top=max(float(change.abs().max()), LEAST_SCALE) if is_change else 1.0,
             )
 
 
-def _table(found: Moved) -> None:
-    """Every token: where it stood, where it stands, and how much its last vector changed."""
-    left, right = widgets.side_by_side(1, 1)
+def _draw_token_changes(found: Permuted) -> None:
+    """Every token's positions, and how much its last vector changed."""
     tokens = found.before.tokens
-    with left:
-        st.markdown("**What became of each token**")
-        st.dataframe(
-            {
-                "token": [text_of(each) for each in tokens],
-                "from place": [str(at) for at in range(len(tokens))],
-                "to place": [str(at) for at in found.places],
-                "its last vector changed by": [_share(float(each)) for each in found.changes],
-            },
-            hide_index=True,
-            height=min(420, 38 + 35 * len(tokens)),
-        )
-    with right:
-        answers = {"Its answer before": found.before, "In the new order": found.after}
-        for title, forward in answers.items():
-            st.markdown(f"**{title}**")
-            _answer(forward)
-        if found.before.answer.kind == "text":
-            st.caption(WRITES)
+    st.markdown("**Change of each token's last vector**")
+    st.dataframe(
+        {
+            "token": [text_of(each) for each in tokens],
+            "from position": [str(at) for at in range(len(tokens))],
+            "to position": [str(at) for at in found.places],
+            "change": [_percent(float(each)) for each in found.changes],
+        },
+        hide_index=True,
+        height=min(420, 38 + 35 * len(tokens)),
+    )
 
 
-def _answer(forward: ForwardPass) -> None:
-    """What the model makes of it, in a few lines."""
-    guesses = forward.answer.guesses[:3]
-    if forward.answer.kind == "text":
-        st.text(forward.answer.text)
-    elif guesses:
-        said = ", ".join(f"{guess.label} {three(guess.probability)}" for guess in guesses)
-        st.text(said)
-    else:
-        st.text(forward.answer.note or widgets.ENDS_IN_VECTORS)
+def _draw_outputs(found: Permuted) -> None:
+    passes = {"Output, original order": found.before, "Output, new order": found.after}
+    for title, forward in passes.items():
+        st.markdown(f"**{title}**")
+        guesses = forward.answer.guesses[:3]
+        if forward.answer.kind == "text":
+            st.text(forward.answer.text)
+        elif guesses:
+            st.text(", ".join(f"{guess.label} {three(guess.probability)}" for guess in guesses))
+        else:
+            st.text(forward.answer.note or widgets.ENDS_IN_VECTORS)
+    if found.before.answer.kind == "text":
+        st.caption(SAME_ANSWER)

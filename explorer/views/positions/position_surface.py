@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis.position_schemes import Scheme
+from explorer.analysis.position_schemes import PositionScheme
 from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.surface import surface_of_positions
 from explorer.charts.theme import palette
@@ -16,7 +16,7 @@ CAPTIONS = {
 }
 
 
-def draw_position_surface(shown: Scheme) -> None:
+def draw_position_surface(shown: PositionScheme) -> None:
     """An expander; nothing is sent while it is closed."""
     with st.expander(
         "Surface over two positions", key="position_surface", on_change="rerun"

@@ -1,4 +1,4 @@
-"""One scheme of positions in pictures: its table, two positions, waves, hands and distance."""
+"""One scheme of positions: its table, dot products, waves, clock hands, and biases by distance."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.position_schemes import Scheme, scheme
-from explorer.app.context import page_context
+from explorer.analysis.position_schemes import PositionScheme, position_scheme
+from explorer.app.context import PageContext
 from explorer.app.controls import number, one_of
 from explorer.catalog.entries import Opened
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.components import matrix
-from explorer.snippets import positions_code as snippets
+from explorer.snippets import positions_code
 from explorer.text.number_format import three
-from explorer.views.positions.missing_positions import NO_TABLE, missing
+from explorer.views.positions.missing_positions import NO_TABLE, draw_missing_positions
 from explorer.views.shared import widgets
 
 SHOWN, CLOCKS = 48, 6
@@ -26,105 +26,108 @@ WIDTH, AROUND = 490, 105
 """Pixels of half a screen, and of the labels and the legend around a matrix."""
 
 
-def pictures(opened: Opened, name: str) -> Callable[[], str] | None:
-    """What the scheme does to every position, and what follows for two; the lines of it."""
-    at = page_context().choice
-    count = min(SHOWN, opened.config.max_len) if name == "learned" else SHOWN
-    width = _width(opened) if name == "sinusoidal" else opened.config.d_model
-    shown = scheme(name, opened.model, count, at.head, at.part.split(".")[0], width)
+def draw_scheme(context: PageContext, scheme: str) -> Callable[[], str] | None:
+    """What every position gets, and how two positions compare; gives the code."""
+    opened, at = context.opened, context.choice
+    count = min(SHOWN, opened.config.max_len) if scheme == "learned" else SHOWN
+    width = _choose_width(opened) if scheme == "sinusoidal" else opened.config.d_model
+    shown = position_scheme(scheme, opened.model, count, at.head, at.part.split(".")[0], width)
     if shown is None:
-        missing(name, NO_TABLE)
+        draw_missing_positions(context, scheme, NO_TABLE)
         return None
-    if name == "none":
-        st.caption("So there is nothing to draw: look at “Another order”.")
+    if scheme == "none":
+        st.caption("There is nothing to draw; choose “Permutation” to see what follows from it.")
         return None
     if shown.unit == "bucket":
         st.caption(
-            "This model has no trained numbers for distances; shown is which bucket each distance "
-            "would fall into, at its sizes."
+            "This model has no trained biases for distances; shown is the bucket of each distance, "
+            "at this model's sizes."
         )
-    st.caption(f"Shown are the first {count} positions.")
+    st.caption(f"The first {count} positions are shown.")
     if shown.table is None:
-        _by_distance(shown, at.head)
+        _draw_biases(shown, at.head)
     else:
-        _added(shown, shown.table, count)
-    here, config, folder = (at.part, at.layer, at.head), opened.config, page_context().folder
-    return lambda: snippets.scheme(config, folder, name, count, here, width) or ""
+        _draw_table(shown, shown.table, count)
+    here = (at.part, at.layer, at.head)
+    return lambda: (
+        positions_code.scheme(opened.config, context.folder, scheme, count, here, width) or ""
+    )
 
 
-def _width(opened: Opened) -> int:
-    """The model's own, or an odd one, of which the last sine has no cosine."""
+def _choose_width(opened: Opened) -> int:
+    """The model's own width, or an odd one, whose last sine has no cosine."""
     chosen = one_of("Width", "table_width", (OWN_WIDTH, ODD_WIDTH))
     width = opened.config.d_model if chosen == OWN_WIDTH else ODD
     if width % 2:
         half = width // 2
         st.caption(
-            f"{width} numbers are {half} pairs and a last sine without its cosine. The lecture "
-            f"handout's code fails here: it puts {half + 1} cosines into {half} columns. The lone "
-            "sine makes the product of two positions depend, a little, on more than their distance."
+            f"{width} dimensions are {half} pairs and a last sine without its cosine. The code of "
+            f"the lecture handout fails here: it puts {half + 1} cosines into {half} columns. With "
+            "the lone sine, the product of two positions depends on slightly more than their "
+            "distance."
         )
     return width
 
 
-def _by_distance(shown: Scheme, head: int) -> None:
+def _draw_biases(shown: PositionScheme, head: int) -> None:
     left, right = widgets.side_by_side(1, 1)
     of_heads = shown.unit == "bias"
     with left:
-        title = f"Head {head}: query against key" if of_heads else "The bucket of query and key"
-        _places("key", title, shown.unit, "products", shown.products, row="query")
+        title = f"Head {head}: query against key" if of_heads else "Bucket of query and key"
+        _draw_matrix("key", title, shown.unit, "products", shown.products, row="query")
     with right:
-        title = "Every head: added to the score" if of_heads else "By the distance"
+        title = "Bias of every head by distance" if of_heads else "Bucket by distance"
         st.markdown(f"**{title}**")
         spec = head_curves(shown.by_head, shown.unit, f"head {head}")
         st.vega_lite_chart(spec, height=CURVE_HEIGHT + 90, key="by_head")
     if of_heads:
         st.caption(
-            f"On the left is head {head}, chosen in the sidebar, in the colours of its own range; "
-            "on the right its line is the thick one."
+            f"Left: head {head}, chosen in the sidebar, on a colour scale of its own. Right: its "
+            "line is thick."
         )
 
 
-def _added(shown: Scheme, table: Tensor, count: int) -> None:
+def _draw_table(shown: PositionScheme, table: Tensor, count: int) -> None:
     left, right = widgets.side_by_side(1, 1)
     with left:
-        _places("dimension", shown.title, "value", "positions_table", table)
+        _draw_matrix("dimension", shown.title, "value", "positions_table", table)
         pair = number("Pair of dimensions", "dimensions", len(shown.pairs) - 1)
         st.vega_lite_chart(wave_curves(shown.wave(pair)), height=CURVE_HEIGHT, key="waves")
         if shown.wavelengths:
-            st.caption(f"One turn takes {three(shown.wavelengths[pair])} positions.")
+            st.caption(f"One period takes {three(shown.wavelengths[pair])} positions.")
     with right:
         title = "Dot product of two positions"
-        _places("position", title, shown.unit, "products", shown.products)
-        st.markdown("**The product by the distance of two positions**")
+        _draw_matrix("position", title, shown.unit, "products", shown.products)
+        st.markdown("**Dot product by distance**")
         spec = offset_curve(shown.against_offset(), "product")
         st.vega_lite_chart(spec, height=CURVE_HEIGHT, key="by_offset")
-    _hands(shown, count)
+    _draw_hands(shown, count)
 
 
-def _hands(shown: Scheme, count: int) -> None:
-    """Some of the pairs as hands of a clock, fast ones first."""
+def _draw_hands(shown: PositionScheme, count: int) -> None:
+    """Some of the pairs as clock hands, fast ones first."""
     with st.container(width=widgets.WIDEST):
         place = number("Position", "place", count - 1, min(3, count - 1))
     last = len(shown.pairs) - 1
     some = sorted({round(step * last / (CLOCKS - 1)) for step in range(CLOCKS)})
-    st.markdown(f"**The hands of {len(some)} pairs at position {place}**")
+    st.markdown(f"**Clock hands of {len(some)} pairs at position {place}**")
     hands = [(f"pair {pair}", [tuple(tip) for tip in shown.hand(pair).tolist()]) for pair in some]
     st.vega_lite_chart(rotation_clocks(hands, place), width="content", key="clocks")
     turns = {
-        "sinusoidal": "Up is the sine, to the right the cosine: every hand turns at its own speed.",
-        "rotary": "A hand is a pair of ones as it is turned: every pair turns at its own speed.",
+        "sinusoidal": "Up is the sine, right the cosine; every hand turns at its own speed.",
+        "rotary": "A hand is a rotated pair of ones; every pair turns at its own speed.",
     }
-    text = turns.get(shown.name, "Up is the first of two neighbouring numbers of the vector.")
+    text = turns.get(shown.name, "Up is the first of two neighbouring dimensions.")
     st.caption(
-        f"{len(some)} of {len(shown.pairs)} pairs, evenly spread. {text} Dots are the positions "
-        "before."
+        f"{len(some)} of {len(shown.pairs)} pairs, evenly spread. {text} Dots are earlier "
+        "positions."
     )
 
 
-def _places(
+def _draw_matrix(
     across: str, title: str, unit: str, key: str, values: Tensor, row: str = "position"
 ) -> None:
-    """Something that every position has: positions down, dimensions or positions across."""
+    """Positions down, dimensions or positions across."""
     st.markdown(f"**{title}**")
     matrix(
         values,
@@ -141,6 +144,6 @@ def _places(
 
 
 def _height(rows: int, columns: int) -> int:
-    """A table of many dimensions has small cells, and is no higher than they need."""
+    """Pixels; a table of many dimensions has small cells, and is only as high as they need."""
     cell = min(7.0, WIDTH / columns)
     return max(LOWEST, min(MATRIX_HEIGHT, int(AROUND + rows * cell)))

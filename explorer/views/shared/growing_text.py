@@ -1,11 +1,11 @@
-"""A sentence that grows: what stands there at each step, a head's map of it, the next token."""
+"""A generated text, step by step: its tokens, a head's map of it, the next-token probabilities."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.app.number_controls import slider
 from explorer.app.session import session
@@ -14,12 +14,12 @@ from explorer.catalog.entries import Opened
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix
 from explorer.inference.generated_text import (
-    MOST_WRITTEN,
-    ONLY_READS,
-    Writing,
-    labels_so_far,
-    writes,
-    writing,
+    CANNOT_GENERATE,
+    MAX_GENERATED,
+    GeneratedText,
+    can_generate,
+    generate_text,
+    labels_until,
 )
 from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.step_slider import stepper
@@ -27,24 +27,23 @@ from explorer.views.shared.step_slider import stepper
 USUAL_LENGTH = 12
 
 
-def written() -> Writing:
-    """What the chosen model writes behind the sentence; where it cannot, the page says why."""
-    opened, at = page_context().opened, page_context().choice
-    must_write(opened)
-    count = length()
-    return or_stop(lambda: writing(opened, at.text, count))
+def generate_from(context: PageContext) -> GeneratedText:
+    """What the chosen model generates after the sentence; the page says why where it cannot."""
+    opened = context.opened
+    require_generation(opened)
+    count = choose_length()
+    return or_stop(lambda: generate_text(opened, context.choice.text, count))
 
 
-def must_write(opened: Opened) -> None:
-    """A model that only reads is told so, with the way to what it gives; the page ends there."""
-    if writes(opened):
+def require_generation(opened: Opened) -> None:
+    """For a model that does not generate, a link to its output; the page ends there."""
+    if can_generate(opened):
         return
-    say(ONLY_READS)
-    page = session().pages.get("forward_pass")
-    if page is not None:
+    say(CANNOT_GENERATE)
+    if "forward_pass" in session().pages:
         last = stages_of(opened.config)[-1].name
         clicked = st.button(
-            "What it gives instead: the last stage of the forward pass",
+            "Its output: the last stage of the forward pass",
             key="to_last_stage",
             type="tertiary",
             icon=":material/arrow_forward:",
@@ -56,53 +55,53 @@ def must_write(opened: Opened) -> None:
     st.stop()
 
 
-def length() -> int:
-    """How many tokens are written at once, on every page that writes."""
-    return int(slider("Tokens to write", "length", 1, MOST_WRITTEN, USUAL_LENGTH))
+def choose_length() -> int:
+    """How many tokens are generated at once, on every page that generates."""
+    return int(slider("Tokens to generate", "length", 1, MAX_GENERATED, USUAL_LENGTH))
 
 
-def show(grown: Writing) -> None:
-    """One step at a time; the map keeps its size, and what is not written yet is hatched."""
-    names = [f"{place} of {grown.steps}" for place in range(grown.steps + 1)]
+def draw_generated_text(context: PageContext, generated: GeneratedText) -> None:
+    """One step at a time; the map keeps its size, and what is not generated yet is hatched."""
+    names = [f"{place} of {generated.steps}" for place in range(generated.steps + 1)]
     step = stepper("Step", "written", names, 0, arrows=True)
-    at, forward = page_context().choice, grown.forward
-    before = forward.target[: grown.begun]
-    chips([*before, *grown.tokens[:step]], key="written_tokens", highlight=grown.begun + step - 1)
-    picture, beside = widgets.side_by_side(3, 2)
-    with picture:
+    at, forward, prompt = context.choice, generated.forward, generated.prompt_length
+    tokens = [*forward.target[:prompt], *generated.tokens[:step]]
+    chips(tokens, key="written_tokens", highlight=prompt + step - 1)
+    left, right = widgets.side_by_side(3, 2)
+    with left:
         st.markdown(f"**Layer {at.layer}, head {at.head}**")
         words = forward.part(at.part).words
-        rows, columns = grown.size(at.part, step)
+        rows, columns = generated.size(at.part, step)
         matrix(
-            grown.weights(at.part, at.layer, at.head, step),
-            labels_so_far(forward.rows(at.part), rows),
-            labels_so_far(forward.columns(at.part), columns),
+            generated.weights(at.part, at.layer, at.head, step),
+            labels_until(forward.rows(at.part), rows),
+            labels_until(forward.columns(at.part), columns),
             key="written_head",
             allowed=forward.mask(at.part, at.layer),
             row_name=words.row,
             column_name=words.column,
             sentence=words.cell,
-            absent="may not look, or not written yet",
+            absent="masked or not generated yet",
             height=widgets.MATRIX_HEIGHT,
             top=1.0,
         )
-    with beside:
-        _next(grown, step)
+    with right:
+        _draw_next_tokens(context.opened, generated, step)
 
 
-def _next(grown: Writing, step: int) -> None:
-    if step == grown.steps:
-        st.markdown("**All is written**")
+def _draw_next_tokens(opened: Opened, generated: GeneratedText, step: int) -> None:
+    if step == generated.steps:
+        st.markdown("**End**")
         st.text(
             "The last token ends the text."
-            if grown.has_ended
-            else f"Cut after {grown.steps} tokens: the model had not ended."
+            if generated.has_ended
+            else f"Stopped at {generated.steps} tokens, before the end of the text."
         )
         return
-    guesses = grown.guesses(step, page_context().opened.tokenizer.label)
-    st.markdown("**What comes next**")
-    many = f"The {len(guesses)} likeliest tokens it may write; the first of them is written."
-    st.caption(many if len(guesses) > 1 else "No other token has a chance here.")
+    guesses = generated.guesses(step, opened.tokenizer.label)
+    st.markdown("**Next-token probabilities**")
+    many = f"The {len(guesses)} likeliest tokens; the first one is generated."
+    st.caption(many if len(guesses) > 1 else "No other token has a probability above 0.")
     spec = probability_bars(
         [guess.label for guess in guesses], [guess.probability for guess in guesses]
     )

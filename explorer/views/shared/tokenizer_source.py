@@ -1,4 +1,4 @@
-"""What a tokenizer is learnt from, and of how many rules: chosen here, known on other pages too."""
+"""The training text of a tokenizer and how many tokens it adds, also for other pages."""
 
 from __future__ import annotations
 
@@ -9,142 +9,134 @@ import streamlit as st
 
 from explorer.app.context import TEXT_LIMIT
 from explorer.app.controls import one_of
+from explorer.app.session import session
 from explorer.inference import trained_tokenizers
+from explorer.inference.trained_tokenizers import MAX_TRAINING_TEXT, TEXTS
 from explorer.text import TextError
 from explorer.text.bpe_training import BPE, WORDPIECE
 from explorer.text.limits import checked
 from explorer.text.unigram import UNIGRAM
 
-WAYS = (BPE, WORDPIECE, UNIGRAM)
-OWN, FILE = "Words of your own", "A file of your own"
-RULES = ("20", "50", "100", "200", "500", "1000")
-FIRST_RULES = "100"
-CHOICES = {"learn_from": trained_tokenizers.SHIPPED[0], "learn_rules": FIRST_RULES, "learn_own": ""}
-MOST_BYTES = 4 * trained_tokenizers.MOST_CHARACTERS
-"""No longer file of UTF-8 can fit; it is refused unread."""
+ALGORITHMS = (BPE, WORDPIECE, UNIGRAM)
+OWN, FILE = "Your own text", "A text file"
+SIZES = ("20", "50", "100", "200", "500", "1000")
+FIRST_SIZE = "100"
+CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
+MOST_BYTES = 4 * MAX_TRAINING_TEXT
+"""A longer file of UTF-8 cannot fit; it is refused unread."""
 
-KEPT = "_learn_file"
-"""Where the session keeps the text of a file, which no address holds."""
-
-KEPT_HERE: dict[str, Any] = {"persist_state": "session"}
+PERSISTENT: dict[str, Any] = {"persist_state": "session"}
 
 
 @dataclass(frozen=True)
-class Brought:
-    """The text of a file, and which upload it came by: only another one is read again."""
+class UploadedText:
+    """The text of an uploaded file, and the ID of the upload."""
 
     upload: str
     text: str
 
 
-def chosen() -> tuple[str, int]:
-    """The same text and number for a page that does not draw these choices; in its address too."""
-    found = {key: _standing(key, first) for key, first in CHOICES.items()}
-    most = found["learn_rules"] if found["learn_rules"] in RULES else FIRST_RULES
+def chosen_training() -> tuple[str, int]:
+    """The text and the most new tokens, for a page without these controls; in its address too."""
+    found = {key: _chosen(key, first) for key, first in CHOICES.items()}
+    most = found["learn_rules"] if found["learn_rules"] in SIZES else FIRST_SIZE
     name = found["learn_from"]
     if name == FILE:
-        return _kept(), int(most)
+        return _uploaded_text(), int(most)
     if name == OWN:
-        return _fits(found["learn_own"]), int(most)
-    return trained_tokenizers.shipped(
-        name if name in trained_tokenizers.SHIPPED else trained_tokenizers.SHIPPED[0]
-    ), int(most)
+        return _checked_own(found["learn_own"]), int(most)
+    return trained_tokenizers.shipped_text(name if name in TEXTS else TEXTS[0]), int(most)
 
 
-def summary() -> str:
-    """What stands behind `chosen`, in one sentence."""
-    name, most = (_standing(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
-    is_known = name in (*trained_tokenizers.SHIPPED, OWN, FILE)
+def training_summary() -> str:
+    """What `chosen_training` is, in a sentence."""
+    name, most = (_chosen(key, CHOICES[key]) for key in ("learn_from", "learn_rules"))
+    name = name if name in (*TEXTS, OWN, FILE) else TEXTS[0]
     return (
-        f"Learnt here: from “{name if is_known else trained_tokenizers.SHIPPED[0]}”, at most "
-        f"{most if most in RULES else FIRST_RULES} rules. No tokens are added at the ends; what "
-        "cannot be read is one unknown token."
+        f"Trained here: on “{name}”, with at most {most if most in SIZES else FIRST_SIZE} new "
+        "tokens. No special tokens are added; what the vocabulary does not cover is unknown."
     )
 
 
-def _standing(key: str, first: str) -> str:
+def _chosen(key: str, first: str) -> str:
     found = str(st.session_state.get(key) or st.query_params.get(key) or first)
     if found != first and st.query_params.get(key) != found:
         st.query_params[key] = found
     return found
 
 
-def source() -> str:
-    """The text that is learnt from; TextError says why it cannot be."""
-    chosen = one_of(
-        "Learn from", "learn_from", (*trained_tokenizers.SHIPPED, OWN, FILE), **KEPT_HERE
-    )
-    if chosen == OWN:
-        return _own()
-    if chosen == FILE:
-        return _file()
-    return trained_tokenizers.shipped(chosen)
+def choose_text() -> str:
+    """The training text; TextError says why there is none."""
+    name = one_of("Training text", "learn_from", (*TEXTS, OWN, FILE), **PERSISTENT)
+    if name == OWN:
+        return _choose_own()
+    return _choose_file() if name == FILE else trained_tokenizers.shipped_text(name)
 
 
-def most_rules() -> int:
-    return int(one_of("Learn at most", "learn_rules", RULES, FIRST_RULES, **KEPT_HERE))
+def choose_size() -> int:
+    return int(one_of("New tokens at most", "learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
 
 
-def way() -> str:
-    return one_of("How", "learn_how", WAYS, **KEPT_HERE)
+def choose_algorithm() -> str:
+    return one_of("Algorithm", "learn_how", ALGORITHMS, **PERSISTENT)
 
 
-def _own() -> str:
+def _choose_own() -> str:
     typed = st.text_area(
-        "Your words",
+        "Your text",
         key="learn_own",
         bind="query-params",
         persist_state="session",
-        placeholder="Type or paste a text; a longer one can be brought as a file",
+        placeholder="Type or paste a text; upload a longer one as a file",
     )
-    return _fits(str(typed or ""))
+    return _checked_own(str(typed or ""))
 
 
-def _fits(words: str) -> str:
-    """Words of one's own, which are refused rather than cut, on every page."""
-    if len(words) > TEXT_LIMIT:
+def _checked_own(text: str) -> str:
+    """The reader's own text; one that is too long is refused, not cut."""
+    if len(text) > TEXT_LIMIT:
         raise TextError(
-            f"Your words have {len(words):,} characters; {TEXT_LIMIT:,} fit into the "
-            "address, so bring a longer text as a file."
+            f"Your text has {len(text):,} characters; {TEXT_LIMIT:,} fit into the address, so "
+            "upload a longer one as a file."
         )
-    return words
+    return text
 
 
-def _file() -> str:
+def _choose_file() -> str:
     """The text of a file; it is too long for the address, so a link does not hold it."""
     st.caption(
-        f"A plain text of at most {trained_tokenizers.MOST_CHARACTERS:,} characters. "
-        "A link does not hold it: who opens it brings the file again."
+        f"Plain text of at most {MAX_TRAINING_TEXT:,} characters. A link does not contain it: "
+        "whoever opens the link uploads the file again."
     )
-    brought = st.file_uploader("A text file", key="learn_file", on_change=_forget)
-    if brought is None:  # removed, or brought before another page was looked at
-        return _kept()
-    kept: Brought | None = st.session_state.get(KEPT)
-    if kept is None or kept.upload != brought.file_id:
-        _forget()  # what is refused is not kept
-        if brought.size > MOST_BYTES:
+    upload = st.file_uploader("Text file", key="learn_file", on_change=_forget_upload)
+    if upload is None:  # removed, or uploaded before the reader went to another page
+        return _uploaded_text()
+    kept = session().tokenizer_file
+    if kept is None or kept.upload != upload.file_id:
+        _forget_upload()  # what is refused is not kept
+        if upload.size > MOST_BYTES:
             raise TextError(
-                f"The file has {brought.size:,} bytes; at most "
-                f"{trained_tokenizers.MOST_CHARACTERS:,} characters fit, so bring a part of it."
+                f"The file has {upload.size:,} bytes; at most {MAX_TRAINING_TEXT:,} characters "
+                "fit, so upload a part of it."
             )
-        st.session_state[KEPT] = Brought(brought.file_id, _read(brought.getvalue()))
-    return _kept()
+        session().tokenizer_file = UploadedText(upload.file_id, _decoded(upload.getvalue()))
+    return _uploaded_text()
 
 
-def _read(content: bytes) -> str:
+def _decoded(content: bytes) -> str:
     try:
-        return checked(content.decode("utf-8-sig"), trained_tokenizers.MOST_CHARACTERS)
+        return checked(content.decode("utf-8-sig"), MAX_TRAINING_TEXT)
     except UnicodeDecodeError:
         raise TextError(
-            "The file is not text in UTF-8; save it as plain text in UTF-8 and bring it again."
+            "The file is not text in UTF-8; save it as plain text in UTF-8 and upload it again."
         ) from None
 
 
-def _kept() -> str:
-    kept: Brought | None = st.session_state.get(KEPT)
+def _uploaded_text() -> str:
+    kept = session().tokenizer_file
     return kept.text if kept else ""
 
 
-def _forget() -> None:
-    """For the callback: the file was removed, or another was brought."""
-    st.session_state.pop(KEPT, None)
+def _forget_upload() -> None:
+    """For the callback: the file was removed, or another was uploaded."""
+    session().tokenizer_file = None

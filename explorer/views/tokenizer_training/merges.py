@@ -1,4 +1,4 @@
-"""Learning a tokenizer before one's eyes: each rule of byte-pair encoding and of WordPiece."""
+"""Byte-pair encoding and WordPiece in training: each merge, its pair counts, and the vocabulary."""
 
 from __future__ import annotations
 
@@ -6,177 +6,177 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.app.context import page_context
 from explorer.app.messages import say
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
-from explorer.text import TextError
-from explorer.text.bpe_training import BPE, WORDPIECE, Counted, Learnt, Pair
-from explorer.text.counting import beginning
-from explorer.text.own_tokenizers import after, encoding, label_of
+from explorer.text import TextError, steps
+from explorer.text.bpe_training import (
+    BPE,
+    WORDPIECE,
+    CountedPair,
+    MergeTraining,
+    PairCounts,
+    beginning,
+)
+from explorer.text.plain_tokenizer import token_label, tokenizer_after
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
 
-BUSY = "Learning from the text: a second for a megabyte"
+BUSY = "Training on the text: about a second per megabyte"
 EXCERPT = 400
-"""Characters of the text that are shown in pieces."""
+"""Characters of the training text that are shown in tokens."""
 
 TABLE_HEIGHT = 388
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A token of the text as a chip; `special` is none."""
+class ExcerptToken:
+    """A token of the training text as a chip; none of them is special."""
 
     label: str
     id: int
     special: bool = False
 
 
-def show(text: str, most: int, way: str) -> int:
-    """One step of byte-pair encoding or WordPiece: what was merged, and what will be."""
+def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
+    """One step of the training on `text`, and the sentence by the merges so far."""
     with st.spinner(BUSY):
-        found = trained_tokenizers.rules(text, most, way)
+        found = trained_tokenizers.trained_merges(text, most, algorithm)
         found.keep_states()
-    names = [f"{step:,} of {len(found.rules):,}" for step in range(len(found.rules) + 1)]
-    step = stepper("Rules", "learn_step", names, 0, arrows=True)
-    counted = found.after(step)
-    if len(found.rules) < most:
+    count = len(found.merges)
+    names = [f"{step:,} of {count:,}" for step in range(count + 1)]
+    step = stepper("Merges", "learn_step", names, 0, arrows=True)
+    counts = found.counts_after(step)
+    if count < most:
+        merges = "1 merge" if count == 1 else f"{count:,} merges"
         st.caption(
-            f"Learning ends after {_rules(len(found.rules))}, though {most:,} were allowed: by "
-            "then every word of the text is one token."
+            f"Training ends after {merges}, though {most:,} were allowed: by then every word of "
+            "the text is one token."
         )
-    widgets.notes(_said(found, counted, step))
+    widgets.notes(_summary(found, counts, step))
     pairs, vocabulary = widgets.side_by_side(1, 1)
     with pairs:
-        st.markdown("**Neighbours in the text, the most frequent first**")
-        _pairs(found, counted)
+        st.markdown("**Neighbouring tokens, most frequent pair first**")
+        _draw_pairs(found, counts)
     with vocabulary:
-        st.markdown("**The vocabulary, the newest first**")
-        _vocabulary(found, step)
-    st.caption("A token's number is its place in the vocabulary. It is no byte.")
-    _excerpt(found, text, step)
-    _sentence(found, step)
+        st.markdown("**Vocabulary, newest token first**")
+        _draw_vocabulary(found, step)
+    st.caption("A token ID is a place in the vocabulary, not a byte.")
+    _draw_excerpt(found, text, step)
+    _draw_encoding(found, step, sentence)
     return step
 
 
-def _said(found: Learnt, counted: Counted, step: int) -> list[str]:
+def _summary(found: MergeTraining, counts: PairCounts, step: int) -> list[str]:
+    """The merge just made, the size of the vocabulary, and the merge that comes next."""
     said = []
     if step:
-        left, right, new = (_name(found, number) for number in found.rules[step - 1])
-        said.append(f"Rule {step}: {left} and {right} became {new}.")
-    start = "bytes" if found.way == BPE else "letters"
-    alphabet = found.alphabet - (found.way == WORDPIECE)
-    unknown = ", the unknown token" if found.way == WORDPIECE else ""
+        left, right, new = (_label(found, token) for token in found.merges[step - 1])
+        said.append(f"Merge {step}: {left} and {right} became {new}.")
+    start = "bytes" if found.algorithm == BPE else "letters"
+    alphabet = found.alphabet - (found.algorithm == WORDPIECE)
+    unknown = ", the unknown token" if found.algorithm == WORDPIECE else ""
     size = len(found.vocabulary(step))
     said.append(
-        f"The vocabulary: {alphabet:,} {start}{unknown} and {size - found.alphabet:,} learnt, "
-        f"{size:,} in all. The text is {counted.tokens:,} tokens long."
+        f"The vocabulary has {alphabet:,} {start}{unknown} and {size - found.alphabet:,} merged "
+        f"tokens, {size:,} in all. The text is {counts.tokens:,} tokens long."
     )
-    if not counted.pairs:
-        return [*said, "No two neighbours are left: every word is one token, so learning ends."]
-    return [*said, *_next(found, counted)]
-
-
-def _next(found: Learnt, counted: Counted) -> list[str]:
-    first = counted.pairs[0]
-    left, right = _name(found, first.left), _name(found, first.right)
-    begun = f"Next, {left} and {right} are merged: they stand together {_times(first.count)}"
-    if counted.equals == 1:
-        said = [f"{begun}, more often than any other of {counted.kinds:,} pairs."]
+    if not counts.pairs:
+        return [*said, "No pair is left: every word is one token, so training ends."]
+    first = counts.pairs[0]
+    next_merge = (
+        f"Next, {_label(found, first.left)} and {_label(found, first.right)} are merged: they "
+        f"occur together {_times(first.count)}"
+    )
+    if counts.ties == 1:
+        said.append(f"{next_merge}, more often than any other of {counts.n_pairs:,} pairs.")
     else:
-        said = [
-            f"{begun}, and so {_others(counted.equals - 1)} of {counted.kinds:,}. Of "
-            "equals the one is merged whose first token has the lowest number, then whose second "
-            f"has: here {first.left} and {first.right}."
-        ]
-    if found.way == WORDPIECE:
-        said.append(_textbook(found, first, counted.scored[0]))
+        others = counts.ties - 1
+        tied = "does one other pair" if others == 1 else f"do {others:,} other pairs"
+        said.append(
+            f"{next_merge}, and so {tied} of {counts.n_pairs:,}. A tie goes to the lowest ID of "
+            f"the first token, then of the second: here {first.left} and {first.right}."
+        )
+    if found.algorithm == WORDPIECE:
+        said.append(_textbook(found, first, counts.scored[0]))
     return said
-
-
-def _rules(count: int) -> str:
-    return "1 rule" if count == 1 else f"{count:,} rules"
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _others(count: int) -> str:
-    return "does one other pair" if count == 1 else f"do {count:,} other pairs"
-
-
-def _textbook(found: Learnt, first: Pair, best: Pair) -> str:
+def _textbook(found: MergeTraining, first: CountedPair, best: CountedPair) -> str:
     same = (first.left, first.right) == (best.left, best.right)
-    pair = f"{_name(found, best.left)} and {_name(found, best.right)}"
+    pair = f"{_label(found, best.left)} and {_label(found, best.right)}"
     would = "the same pair" if same else f"{pair}, found together {_times(best.count)}"
     return (
-        "The library's trainer of WordPiece takes the most frequent pair. Textbooks divide by how "
-        f"often its two tokens stand anywhere: that would take {would} (score {best.score:.3g}, "
+        "The library's trainer of WordPiece merges the most frequent pair. Textbooks divide its "
+        f"count by those of its two tokens: that would take {would} (score {best.score:.3g}, "
         f"against {first.score:.3g})."
     )
 
 
-def _pairs(found: Learnt, counted: Counted) -> None:
-    rows = counted.pairs
+def _draw_pairs(found: MergeTraining, counts: PairCounts) -> None:
+    rows = counts.pairs
     table = {
-        "first": [_name(found, pair.left) for pair in rows],
-        "second": [_name(found, pair.right) for pair in rows],
-        "token numbers": [f"{pair.left}, {pair.right}" for pair in rows],
-        "times": [pair.count for pair in rows],
+        "first": [_label(found, pair.left) for pair in rows],
+        "second": [_label(found, pair.right) for pair in rows],
+        "token IDs": [f"{pair.left}, {pair.right}" for pair in rows],
+        "count": [pair.count for pair in rows],
     }
-    if found.way == WORDPIECE:
-        table["textbook's score"] = [f"{pair.score:.3g}" for pair in rows]
+    if found.algorithm == WORDPIECE:
+        table["textbook score"] = [f"{pair.score:.3g}" for pair in rows]
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key="learn_pairs")
 
 
-def _vocabulary(found: Learnt, step: int) -> None:
-    done = list(enumerate(found.rules[:step], 1))[::-1]
+def _draw_vocabulary(found: MergeTraining, step: int) -> None:
+    made = list(enumerate(found.merges[:step], 1))[::-1]
     table = {
-        "rule": [rule for rule, _ in done],
-        "token": [_name(found, new) for _, (*_, new) in done],
-        "token number": [new for _, (*_, new) in done],
-        "made of": [f"{_name(found, left)}  {_name(found, right)}" for _, (left, right, _) in done],
+        "merge": [merge for merge, _ in made],
+        "token": [_label(found, new) for _, (*_, new) in made],
+        "token ID": [new for _, (*_, new) in made],
+        "merged from": [
+            f"{_label(found, left)}  {_label(found, right)}" for _, (left, right, _) in made
+        ],
     }
     st.dataframe(table, hide_index=True, height=TABLE_HEIGHT, key="learn_vocabulary")
 
 
-def _excerpt(found: Learnt, text: str, step: int) -> None:
+def _draw_excerpt(found: MergeTraining, text: str, step: int) -> None:
     st.subheader("The text so far", anchor=False)
-    begun = beginning(text, EXCERPT)
-    ids = found.pieces(begun, step)
-    newest = found.rules[step - 1][2] if step else None
-    marked = [place for place, number in enumerate(ids) if number == newest]
-    is_cut = f"The first {len(begun):,} of its {len(text):,} characters. " if begun != text else ""
-    says = f"{len(marked):,} marked: made by the newest rule." if step else "no rule yet."
-    st.caption(f"{is_cut}{len(ids):,} tokens, {says}")
+    excerpt = beginning(text, EXCERPT)
+    ids = found.ids_of(excerpt, step)
+    newest = found.merges[step - 1][2] if step else None
+    marked = [place for place, token in enumerate(ids) if token == newest]
+    part = f"The first {len(excerpt):,} of {len(text):,} characters: " if excerpt != text else ""
+    note = f"{len(marked):,} marked, made by the newest merge" if step else "no merge yet"
+    st.caption(f"{part}{len(ids):,} tokens, {note}.")
     chips(
-        [Shown(_name(found, number), number) for number in ids],
+        [ExcerptToken(_label(found, token), token) for token in ids],
         key="learn_text",
         highlight=marked,
         height=200,
     )
 
 
-def _sentence(found: Learnt, step: int) -> None:
-    """Reading is not learning: the rules so far, lowest first, on the reader's own sentence."""
-    st.subheader("Your sentence by these rules", anchor=False)
-    text = page_context().choice.text
-    if not text.strip():
+def _draw_encoding(found: MergeTraining, step: int, sentence: str) -> None:
+    """The merges so far, lowest first, on the reader's own sentence."""
+    st.subheader("Your sentence with these merges", anchor=False)
+    if not sentence.strip():
         say("There is nothing to read yet: type a sentence.")
         return
     try:
-        taken = encoding(after(found, step), text)
+        taken = steps(tokenizer_after(found, step), sentence)
     except TextError as error:
         say(str(error))
         return
     names = [f"{place} of {len(taken) - 1}" for place in range(len(taken))]
-    at = stepper("Reading", "learn_encode", names, len(taken) - 1)
+    at = stepper("Encoding step", "learn_encode", names, len(taken) - 1)
     st.text(taken[at].action)
     changed = [place for place, piece in enumerate(taken[at].pieces) if piece.changed]
     chips(taken[at].pieces, key="learn_sentence", highlight=changed)
 
 
-def _name(found: Learnt, number: int) -> str:
-    return label_of(found.tokens[number], found.way)
+def _label(found: MergeTraining, token: int) -> str:
+    return token_label(found.tokens[token], found.algorithm)

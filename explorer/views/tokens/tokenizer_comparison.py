@@ -1,64 +1,60 @@
-"""One sentence under several tokenizers: those of models, and those that were learnt here."""
+"""Every token of the sentence with its ID, and the sentence under several tokenizers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.controls import say_invalid
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog.entries import LibraryError
+from explorer.catalog.entries import Entry, LibraryError
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
-from explorer.inference.forward_pass import ForwardPass
 from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.labels import cut
-from explorer.text.own_tokenizers import MadeHere
+from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.round_trip import lost
 from explorer.views.shared import tokenizer_source, widgets
 from models.loading.checkpoint import CheckpointError
 
-HERE = "Learnt here: "
+TRAINED_HERE = "Trained here: "
+FORMER_PREFIX = "Learnt here: "
+"""Of the same options in older addresses."""
 MOST, MOST_BYTES = 6, 12
-LONGEST_WISH = 30
-Reader = AnyTokenizer | MadeHere
+LONGEST_NAME = 30
 
 
-def one_by_one(forward: ForwardPass) -> None:
-    """Every token with its number, its characters and their bytes; and the way back."""
+def draw_token_table(context: PageContext) -> None:
+    """Every token with its ID, its characters and their bytes; then the decoded text."""
     st.subheader("Token by token", anchor=False)
+    forward = context.forward
     tokens, text = forward.placed, forward.typed
     st.dataframe(
         {
             "position": list(range(len(tokens))),
             "token": [token.label for token in tokens],
-            "number": [token.id for token in tokens],
-            "characters": [_characters(token) for token in tokens],
+            "token ID": [token.id for token in tokens],
+            "characters": [_span(token) for token in tokens],
             "bytes of the characters": [_bytes(text[token.start : token.end]) for token in tokens],
         },
         hide_index=True,
         height=min(420, 38 + 35 * len(tokens)),
         key="tokens_table",
     )
-    if not page_context().choice.pair:
-        st.text(f"Back from numbers to text: {_back(forward)}")
-
-
-def _back(forward: ForwardPass) -> str:
+    if context.choice.pair:
+        return
     try:
-        return back_again(page_context().opened.tokenizer.decode, forward.tokens, forward.text)
+        st.text(decoding_note(context.opened.tokenizer.decode, forward.tokens, forward.text))
     except TextError as error:
-        return str(error)
+        st.text(str(error))
 
 
-def _characters(token: Token) -> str:
-    if token.start == token.end:
-        return "added for the model"
-    return f"{token.start}–{token.end - 1}"
+def _span(token: Token) -> str:
+    return "special token" if token.start == token.end else f"{token.start}–{token.end - 1}"
 
 
 def _bytes(characters: str) -> str:
@@ -66,40 +62,40 @@ def _bytes(characters: str) -> str:
     return found[:MOST_BYTES].hex(" ") + (" …" if len(found) > MOST_BYTES else "")
 
 
-def beside(text: str) -> None:
-    """The chosen tokenizers below each other: pieces, how many, and whether the text comes back.
-
-    Closed, and nothing of it made, until somebody wants to see it or a link has it open.
-    """
-    is_asked = "beside" in st.query_params
-    title = "The same sentence under other tokenizers"
+def draw_comparison(context: PageContext) -> None:
+    """The chosen tokenizers one below the other; nothing is made until the panel is open."""
+    title, is_asked = "Compare with other tokenizers", "beside" in st.query_params
     with st.expander(title, is_asked, key="beside_open", on_change="rerun") as panel:
         if panel.open:
-            _beside(text)
+            _draw_tokenizers(context)
 
 
-def _beside(text: str) -> None:
-    mine = page_context().choice.model
-    here = [HERE + way for way in tokenizer_source.WAYS]
-    chosen = _choose([*here, *(name for name in page_context().shelf if name != mine)], mine)
-    st.caption(tokenizer_source.summary())
+def _draw_tokenizers(context: PageContext) -> None:
+    mine, text = context.choice.model, context.forward.text
+    trained = [TRAINED_HERE + algorithm for algorithm in tokenizer_source.ALGORITHMS]
+    chosen = _choose([*trained, *(name for name in context.shelf if name != mine)], mine)
+    st.caption(tokenizer_source.training_summary())
     widgets.page_links("tokenizer_training")
     for place, name in enumerate((mine, *chosen)):
         try:
-            _one(name, text, place)
+            _draw_tokens(_tokenizer(name, context.shelf), name, text, place)
         except (TextError, LibraryError) as error:
             st.text(name)
             say(str(error))
 
 
 def _choose(names: Sequence[str], mine: str) -> list[str]:
-    """Beside the chosen model's; what was wished for and does not stand there is said."""
-    state, usual = st.session_state, list(names[: len(tokenizer_source.WAYS)])
-    wishes = list(state["beside"] if "beside" in state else st.query_params.get_all("beside"))
+    """Tokenizers to compare with the chosen model's; a note names those that are not there."""
+    state, usual = st.session_state, list(names[: len(tokenizer_source.ALGORITHMS)])
+    asked = state["beside"] if "beside" in state else st.query_params.get_all("beside")
+    present = [name.replace(FORMER_PREFIX, TRAINED_HERE, 1) for name in asked]
     if "beside" in state:
-        state["beside"] = [name for name in wishes if name in names]
+        state["beside"] = [name for name in present if name in names]
+    elif present != asked:
+        st.query_params["beside"] = present
+        st.rerun()  # a widget takes from the address what it had when the run began
     picked: list[str] = st.multiselect(
-        "Beside it",
+        "Compare with",
         names,
         default=usual,
         key="beside",
@@ -107,47 +103,48 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
         bind="query-params",
         persist_state="session",
     )
-    if vain := in_vain(wishes, names, mine):
-        session().invalid["beside"] = (mine, picked), " ".join(vain)
+    if notes := invalid_names(present, names, mine):
+        session().invalid["beside"] = (mine, picked), " ".join(notes)
     say_invalid("beside", (mine, picked))
     return picked
 
 
-def in_vain(wishes: Sequence[str], names: Sequence[str], mine: str) -> list[str]:
-    """What is wished for and cannot stand beside the chosen model's, in a sentence each."""
+def invalid_names(asked: Sequence[str], names: Sequence[str], mine: str) -> list[str]:
+    """A sentence for each name that cannot be compared with the chosen model's tokenizer."""
     notes = [
-        f"{wish} is the chosen model now, so its tokenizer stands first."
-        if wish == mine
-        else f"“Beside it” has no “{cut(wish, LONGEST_WISH)}” here."
-        for wish in dict.fromkeys(wishes)
-        if wish not in names
+        f"{name} is the chosen model now, so its tokenizer comes first."
+        if name == mine
+        else f"“Compare with” has no “{cut(name, LONGEST_NAME)}” here."
+        for name in dict.fromkeys(asked)
+        if name not in names
     ]
-    beyond = [wish for wish in dict.fromkeys(wishes) if wish in names][MOST:]
+    beyond = [name for name in dict.fromkeys(asked) if name in names][MOST:]
     if beyond:
-        left = ", ".join(f"“{cut(wish, LONGEST_WISH)}”" for wish in beyond)
-        notes.append(f"At most {MOST} stand beside it; left out: {left}.")
+        left = ", ".join(f"“{cut(name, LONGEST_NAME)}”" for name in beyond)
+        notes.append(f"At most {MOST} can be compared; left out: {left}.")
     return notes
 
 
-def _one(name: str, text: str, place: int) -> None:
-    tokenizer = _tokenizer(name)
+def _draw_tokens(
+    tokenizer: AnyTokenizer | PlainTokenizer, name: str, text: str, place: int
+) -> None:
     tokens = tokenizer.encode(text)
-    st.text(f"{name} · {len(tokens):,} tokens of {tokenizer.vocab_size:,}")
+    st.text(f"{name} · {len(tokens):,} tokens, vocabulary of {tokenizer.vocab_size:,}")
     chips(tokens, key=f"beside_{place}")
-    st.caption(back_again(tokenizer.decode, tokens, text))
+    st.caption(decoding_note(tokenizer.decode, tokens, text))
 
 
-def back_again(decode: Callable[[list[int]], str], tokens: Sequence[Token], text: str) -> str:
-    """What the numbers give when they are read back, special tokens left out."""
-    what = lost(text, decode([token.id for token in tokens if not token.special]))
-    return what or "The numbers give back exactly this text."
+def decoding_note(decode: Callable[[list[int]], str], tokens: Sequence[Token], text: str) -> str:
+    """Whether the token IDs, without special tokens, decode to the text again."""
+    difference = lost(text, decode([token.id for token in tokens if not token.special]))
+    return difference or "The token IDs decode to exactly this text."
 
 
-def _tokenizer(name: str) -> Reader:
-    if name.startswith(HERE):
-        text, most = tokenizer_source.chosen()
-        return trained_tokenizers.tokenizer(text, name.removeprefix(HERE), most)
-    entry = page_context().shelf[name]
+def _tokenizer(name: str, shelf: Mapping[str, Entry]) -> AnyTokenizer | PlainTokenizer:
+    if name.startswith(TRAINED_HERE):
+        text, most = tokenizer_source.chosen_training()
+        return trained_tokenizers.trained_tokenizer(text, name.removeprefix(TRAINED_HERE), most)
+    entry = shelf[name]
     if entry.config is None:
         raise LibraryError(f"The model {name} cannot be opened: {entry.fault}")
     try:

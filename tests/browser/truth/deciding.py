@@ -90,11 +90,12 @@ def _cuts(visitor: Visitor) -> list[Claim]:
     _, tempered, kept, nucleus, final = columns()
     heads = visitor.widget("stages").locator("thead .note").all_text_contents()
     k, p, left = (int((stage > 0).sum()) for stage in (kept, nucleus, final))
-    name, chance = said(visitor, r"Next: (\S+), drawn by seed 3 with probability ([\d.]+)\.\n")
+    name, chance = said(visitor, r"Next: (\S+), sampled by seed 3 with probability ([\d.]+)\.\n")
     shown = said(
         visitor,
-        r"top-k cuts (\d+) tokens with ([\d.]+); top-p cuts (\d+) tokens with ([\d.]+): "
-        r"(\d+) tokens can be drawn",
+        r"top-k cuts (\d+) tokens \(probability ([\d.]+)\); "
+        r"top-p cuts (\d+) tokens \(probability ([\d.]+)\): "
+        r"(\d+) tokens can be sampled",
     )
     gone = float(tempered.sum() - kept.sum()), float(kept.sum() - nucleus.sum())
     true = {
@@ -106,7 +107,7 @@ def _cuts(visitor: Visitor) -> list[Claim]:
         "top-p cuts": k - p,
         "top-p cuts a mass": gone[1],
         "left": left,
-        f"drawn: {name}": final[by_label()[name]],
+        f"sampled: {name}": final[by_label()[name]],
     }
     return claims(true, (*heads[4:7], *shown, chance))
 
@@ -121,7 +122,7 @@ def _branches(visitor: Visitor) -> list[Claim]:
         made.append(Claim(f"node {label}", number, chance))
     for path, (name, *shown) in zip(written, grid(visitor, "branch"), strict=True):
         total = log_chance(*path)
-        true = {"tokens": len(path), "log-probability": total, "a token": total / len(path)}
+        true = {"tokens": len(path), "log-probability": total, "per token": total / len(path)}
         made += claims({f"{what} of {name}": true[what] for what in true}, shown)
     return made
 
@@ -167,10 +168,10 @@ def beams(visitor: Visitor) -> list[Claim]:
         assert label == SHAKESPEARE.label(path[-1])
         fell, by, score = told.partition("log-probability ")[2].replace("= score", "÷").split("÷")
         made += claims(_of_way(path, total), (number, fell, by, score))
-    for (path, total), line in zip(steps[-1], grid(visitor, "divided by"), strict=False):
+    for (path, total), line in zip(steps[-1], grid(visitor, "length penalty"), strict=False):
         made.append(Claim(f"tokens of {line[0]}", line[1], len(path)))
         made += claims(_of_way(path, total), (line[4], *line[2:5]))
-    considered, kept = said(visitor, r"; (\d+) tokens were considered, (\d+) kept")
+    considered, kept = said(visitor, r"\. (\d+) tokens considered, (\d+) kept")
     return made + claims({"considered": len(flat), "kept": BEAMS * LENGTH}, (considered, kept))
 
 
@@ -188,18 +189,18 @@ def forcing(visitor: Visitor) -> list[Claim]:
     best, own = logits.argmax(-1), free[0, given:]
     lines = {name: cells for name, *cells in board(visitor, "forcing")}
     for name, written in {
-        "target out": target,
-        "fed the target, it says": best,
-        "its own words out": own,
+        "target": target,
+        "prediction": best,
+        "free-running output": own,
     }.items():
         assert lines[name] == [SHAKESPEARE.label(each) for each in written.tolist()], name
     shown = said(
         visitor,
-        r"Fed the target, (\d+) of (\d+) are right, at ([\d.]+) nats a token\. "
-        r"Fed its own words, .*; (\d+) of \d+ are right",
+        r"Teacher forcing: (\d+) of (\d+) predictions are right, ([\d.]+) nats per token\. "
+        r"Free running: .*; (\d+) of \d+ are right",
     )
     true = {f"chance of step {at}": chance for at, chance in enumerate(chances)}
     true["right when fed"] = int((best == target).sum())
     true["steps"], true["nats"] = len(target), -chances.log().mean()
     true["right of its own"] = int((own == target).sum())
-    return claims(true, [*lines["its chance of the target"], *shown])
+    return claims(true, [*lines["probability of the target"], *shown])

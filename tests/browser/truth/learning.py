@@ -1,4 +1,4 @@
-"""What the page Learning a tokenizer shows: neighbours counted, and pieces with their scores."""
+"""What the page Training a tokenizer shows: neighbours counted, and pieces with their scores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _words(splitter: PreTokenizer) -> list[str]:
     return [
         word
         for word, _ in splitter.pre_tokenize_str(
-            trained_tokenizers.shipped(trained_tokenizers.TRANSLATION)
+            trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION)
         )
     ]
 
@@ -43,7 +43,7 @@ def byte_pairs(visitor: Visitor) -> list[Claim]:
     counted = Counter(pair for word in words for pair in pairwise(word))
     (length,) = said(visitor, r"The text is ([\d,]+) tokens long")
     made = [Claim("tokens of the text", length, sum(map(len, words)))]
-    for first, second, _, times in grid(visitor, "token numbers")[:8]:
+    for first, second, _, times in grid(visitor, "token IDs")[:8]:
         pair = first.replace("␣", "Ġ"), second.replace("␣", "Ġ")
         made.append(Claim(f"{first} {second}", times, counted[pair]))
     assert [claim.true for claim in made[1:]] == [n for _, n in counted.most_common(8)]
@@ -61,7 +61,7 @@ def wordpiece(visitor: Visitor) -> list[Claim]:
     scores = {pair: n / (alone[pair[0]] * alone[pair[1]]) for pair, n in counted.items()}
     (length,) = said(visitor, r"The text is ([\d,]+) tokens long")
     made = [Claim("tokens of the text", length, sum(alone.values()))]
-    for first, second, _, times, score in grid(visitor, "textbook's score")[:8]:
+    for first, second, _, times, score in grid(visitor, "textbook score")[:8]:
         made.append(Claim(f"{first} {second}", times, counted[first, second]))
         shown = score.replace("e-0", "e−")
         made.append(Claim(f"score of {first} {second}", shown, scores[first, second]))
@@ -90,7 +90,7 @@ def pieces(size: int) -> dict[str, float]:
         show_progress=False,
     )
     library.train_from_iterator(
-        [trained_tokenizers.shipped(trained_tokenizers.TRANSLATION)[:READ]], trainer
+        [trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION)[:READ]], trainer
     )
     stored = json.loads(library.to_str())["model"]["vocab"]
     return dict(stored[1:])
@@ -124,7 +124,7 @@ def unigram(visitor: Visitor) -> list[Claim]:
         assert piece == label_of(name)
         made.append(Claim(f"score of {piece}", score, true))
         made.append(Claim(f"e^score of {piece}", chance, math.exp(true)))
-    for word, _, first, _, second in grid(visitor, "likeliest cut"):
+    for word, _, first, _, second in grid(visitor, "likeliest"):
         cuts = [sum(scores[piece] for piece in way) for way in ways(f"▁{word}", scores)]
         for shown, true_sum in zip((first, second), sorted(cuts, reverse=True), strict=False):
             made.append(Claim(f"a cut of {word}", shown, true_sum))

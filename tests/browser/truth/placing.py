@@ -1,4 +1,4 @@
-"""What the page Positions shows: the scheme, another order, a longer text, a doubled exponent."""
+"""What the page Positions shows: the scheme, a permutation, a longer text, a doubled exponent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scheme(visitor: Visitor) -> list[Claim]:
     return [
         *cells(visitor, "positions_table", table, (3, 1)),
         *cells(visitor, "products", table @ table.mT, (3, 5)),
-        Claim("one turn", said(visitor, r"One turn takes ([\d.]+)")[0], 2 * math.pi),
+        Claim("one turn", said(visitor, r"One period takes ([\d.]+)")[0], 2 * math.pi),
     ]
 
 
@@ -39,13 +39,13 @@ def order(visitor: Visitor) -> list[Claim]:
         *cells(visitor, "order_map_1", moved, (2, 5)),
         *cells(visitor, "order_map_2", moved - weights, (6, 2)),
     ]
-    table = grid(visitor, "its last vector changed by")
+    table = grid(visitor, "from position")
     for line, change, place in zip(table, changes, places, strict=True):
         made.append(Claim(f"{line[0]} now at", line[2], place))
         made.append(Claim(f"change of {line[0]}", line[3], float(change)))
     answers = {
-        r"Its answer before\s+(.+)": SHAKESPEARE.chances,
-        r"In the new order\n+(.+\d)": passed.output[0, -1].double().softmax(-1),
+        r"Output, original order\s+(.+)": SHAKESPEARE.chances,
+        r"Output, new order\n+(.+\d)": passed.output[0, -1].double().softmax(-1),
     }
     for heading, chances in answers.items():
         shown = said(visitor, heading)[0].split(", ")
@@ -71,7 +71,7 @@ def longer(visitor: Visitor) -> list[Claim]:
         "keys": torch.special.entr(weights_in(passed, *HERE)).sum(-1).exp(),
         "nats": -logits[:-1].gather(-1, ids[0, 1:, None])[:, 0],
     }
-    tokens, made_for = said(visitor, r"again and again, (\d+) tokens in one pass; .* for (\d+)")
+    tokens, made_for = said(visitor, r"repeated to (\d+) tokens, in one forward pass; .* for (\d+)")
     claims = [Claim("tokens", tokens, length), Claim("made for", made_for, own.max_len)]
     for unit, values in of_text.items():
         inside, beyond = said(visitor, rf"average ([\d.]+) {unit} up to [^,]+, ([\d.]+) beyond")

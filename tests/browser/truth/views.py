@@ -10,7 +10,6 @@ from explorer.inference import mask_parts
 from explorer.views.checkpoints import view_choice
 from explorer.views.compare import sides
 from explorer.views.museum.instruments import INSTRUMENTS
-from explorer.views.positions import chooser
 from explorer.views.shared import tokenizer_source
 from tests.source import ROOT
 
@@ -37,8 +36,8 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "museum": ("room", table("museum", "ROOMS")),
     "interventions": ("look", table("interventions", "CODE")),
     "checkpoints": ("show", view_choice.VIEWS),
-    "positions": ("lab", chooser.VIEWS),
-    "tokenizer_training": ("learn_how", tokenizer_source.WAYS),
+    "positions": ("lab", table("positions", "VIEWS")),
+    "tokenizer_training": ("learn_how", tokenizer_source.ALGORITHMS),
     "masks": ("example", mask_parts.EXAMPLES),
     "compare": (
         "with",

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from explorer.text import TextError, open_published, steps
-from explorer.text.published.keep import MOST
-from explorer.text.published.wire_of_steps import MOST_PLACES
+from explorer.text.published.process import MAX_CHILDREN
+from explorer.text.published.wire import MOST_PLACES
 from tests.text.published.bombs import BPE, ENDLESS, REFUSED, words
 from tests.text.published.conftest import Made, children
 
@@ -69,7 +69,7 @@ def the_next_tokenizer_works(made: Made) -> Any:
     good = open_published(made("bert"), "bert")
     yield
     assert [token.label for token in good.encode("the cat")] == ["[CLS]", "the", "cat", "[SEP]"]
-    assert len(children()) <= MOST
+    assert len(children()) <= MAX_CHILDREN
 
 
 def test_a_file_that_cannot_be_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -185,7 +185,7 @@ OLDER: list[tuple[str, Callable[[Path], None], str]] = [
     ("gpt2", bpe('{"a": 0}', "a b c\n"), "not a pair"),
     ("gpt2", bpe('{"a": 0}', "a b\n"), "does not describe a tokenizer"),
     ("gpt2", bpe('["a"]', ""), "is not a JSON object"),
-    ("gpt2", bpe('{"a": "0"}', ""), "no usable number"),
+    ("gpt2", bpe('{"a": "0"}', ""), "no usable ID"),
     ("bert", said(do_lower_case="yes"), "neither true nor"),
     ("bert", said(cls_token=[1]), "not a short text"),
     ("bert", said(sep_token="a" * 10**6), "not a short"),
@@ -239,4 +239,4 @@ def test_a_marian_vocabulary_without_an_end_is_refused(made: Made, tmp_path: Pat
     written(tmp_path, "vocab.json", '{"a": 0}')
     assert "no </s>" in refused(tmp_path, "marian")
     written(tmp_path, "vocab.json", '{"</s>": 0, "<unk>": -4}')
-    assert "no usable number" in refused(tmp_path, "marian")
+    assert "no usable ID" in refused(tmp_path, "marian")

@@ -14,9 +14,8 @@ import psutil
 import pytest
 
 from explorer.text import PublishedTokenizer, TextError, open_published
-from explorer.text.published.keep import KEEP, MOST, Keep
-from explorer.text.published.process import Child
-from explorer.text.published.tokenizer_files import find, opened
+from explorer.text.published.process import CHILDREN, MAX_CHILDREN, Child, ChildPool
+from explorer.text.published.tokenizer_files import find_tokenizer, open_files
 from tests.served import wait_until
 from tests.source import ROOT
 from tests.text.published.conftest import Made, children
@@ -31,9 +30,9 @@ def test_few_children_are_kept_and_all_tokenizers_go_on(made: Made) -> None:
     for _ in range(2):
         for tokenizer in several.values():
             assert tokenizer.ids("the cat")
-            assert len(children()) <= MOST
-    assert len(KEEP) == MOST
-    KEEP.close()
+            assert len(children()) <= MAX_CHILDREN
+    assert len(CHILDREN) == MAX_CHILDREN
+    CHILDREN.close()
     assert not children()
     assert several["bert"].ids("the cat")
     for _ in range(3):
@@ -44,7 +43,7 @@ def test_few_children_are_kept_and_all_tokenizers_go_on(made: Made) -> None:
 @pytest.fixture
 def only(made: Made) -> tuple[PublishedTokenizer, psutil.Process]:
     """A tokenizer and its child, beside which there is none."""
-    KEEP.close()
+    CHILDREN.close()
     tokenizer = open_published(made("gpt2"), "gpt2")
     (child,) = children()
     return tokenizer, child
@@ -88,7 +87,7 @@ def test_a_child_gives_up_what_it_does_not_need(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_TOKEN", "secret")
-    KEEP.close()
+    CHILDREN.close()
     open_published(made("gpt2"), "gpt2")
     (child,) = children()
     assert "SOME_TOKEN" not in child.environ()
@@ -135,17 +134,20 @@ def test_many_threads_read_with_more_tokenizers_than_children(made: Made) -> Non
         thread.join(60)
     assert not wrong
     assert not any(thread.is_alive() for thread in threads)
-    assert len(children()) <= MOST
+    assert len(children()) <= MAX_CHILDREN
 
 
 def test_no_place_is_lost_to_a_tokenizer_that_cannot_be_opened(made: Made, tmp_path: Path) -> None:
-    keep = Keep(most=1)
+    keep = ChildPool(most=1)
     (tmp_path / "tokenizer.json").write_text("{}")
     for _ in range(3):
-        with pytest.raises(Exception, match="no model"), keep.child(find(tmp_path, "gpt2")):
+        with (
+            pytest.raises(Exception, match="no model"),
+            keep.child(find_tokenizer(tmp_path, "gpt2")),
+        ):
             pass
         assert len(keep) == 0
-    with keep.child(find(made("gpt2"), "gpt2")) as child:
+    with keep.child(find_tokenizer(made("gpt2"), "gpt2")) as child:
         assert child.facts["kind"] == "bytes"
     keep.close()
     assert len(keep) == 0
@@ -155,7 +157,7 @@ def test_files_that_changed_are_not_taken_for_the_same(made: Made, tmp_path: Pat
     for file in ("vocab.txt", "tokenizer_config.json"):
         (tmp_path / file).write_bytes((made("bert") / file).read_bytes())
     tokenizer = open_published(tmp_path, "bert")
-    KEEP.close()
+    CHILDREN.close()
     with open(tmp_path / "vocab.txt", "ab") as file_:
         file_.write(b"more\n")
     with pytest.raises(TextError, match="changed on the disk; open the model again"):
@@ -167,7 +169,7 @@ def test_nothing_stays_open(made: Made) -> None:
     counted = []
     for _ in range(3):
         open_published(made("gpt2"), "gpt2").encode("the")
-        KEEP.close()
+        CHILDREN.close()
         counted.append(len(os.listdir("/proc/self/fd")))
     assert len(set(counted)) == 1
 
@@ -178,13 +180,13 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     secret.write_text("[UNK]\nroot\n")
     folder.mkdir()
     (folder / "vocab.txt").write_text("[UNK]\nword\n")
-    found = find(folder, "bert")
+    found = find_tokenizer(folder, "bert")
     (folder / "vocab.txt").unlink()
     (folder / "vocab.txt").symlink_to(secret)
-    with pytest.raises(TextError), opened(found):
+    with pytest.raises(TextError), open_files(found):
         pass
     with pytest.raises(TextError, match="link out of the folder, which is not followed"):
-        find(folder, "bert")
+        find_tokenizer(folder, "bert")
 
 
 def test_the_cache_of_a_hub_links_to_its_own_blobs(tmp_path: Path) -> None:
@@ -193,5 +195,5 @@ def test_the_cache_of_a_hub_links_to_its_own_blobs(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (blobs / "123").write_text("[UNK]\nword\n")
     (folder / "vocab.txt").symlink_to("../../blobs/123")
-    with opened(find(folder, "bert")) as files:
+    with open_files(find_tokenizer(folder, "bert")) as files:
         assert set(files) == {"vocab.txt"}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from explorer.text import PublishedTokenizer, Step, TextError, open_published, steps
 from explorer.text.published import steps as taking
-from explorer.text.published.wire_of_steps import NONE_AROUND
-from explorer.text.step import AROUND
+from explorer.text.published.wire import NONE_AROUND
+from explorer.text.token import AROUND
 from tests.text.published.bombs import BPE, words
 from tests.text.published.conftest import Made, Opened
 from tests.text.published.making import FOLDERS, TEXTS
@@ -89,16 +89,16 @@ def test_a_word_piece_says_how_each_word_is_cut(tmp_path: Path) -> None:
     actions = [step.action for step in steps(tokenizer, "The playing owl")]
     assert actions == [
         "The text as it was typed.",
-        "Normalise it: every text is written in one way.",
-        "Split into words; no token reaches over two of them.",
-        "Take every word that the vocabulary has whole.",
-        "“playing” is taken as “play”, then “##ing”: each time the longest piece that the "
-        "vocabulary has.",
-        "“owl” cannot be written in pieces of the vocabulary, so it becomes [UNK].",
+        "Lowercase the text.",
+        "Split into words; no token spans two of them.",
+        "Take every word that is in the vocabulary.",
+        "The longest piece that “playing” begins with: play, then ##ing.",
+        "The longest piece that “##ing” begins with: ##ing.",
+        "“owl” cannot be made of pieces of the vocabulary, so it becomes [UNK].",
         AROUND,
     ]
     typed = [step.action for step in steps(tokenizer, "[MASK] the")]
-    assert typed[2:] == ["Take every word that the vocabulary has whole.", AROUND]
+    assert typed[2:] == ["Take every word that is in the vocabulary.", AROUND]
     too_long = [step.action for step in steps(tokenizer, "a" * 120)]
     assert too_long[1].endswith(" has more than 100 characters, so it becomes [UNK].")
 
@@ -113,7 +113,7 @@ def test_words_that_are_taken_whole_are_not_merged(tmp_path: Path) -> None:
     vocabulary = {"a": 0, "b": 1, "ab": 2, "abb": 3}
     tokenizer = written(tmp_path, BPE | {"vocab": vocabulary, "ignore_merges": True})
     taken = assert_ends_in_the_encoding(tokenizer, "abb ab aba")
-    assert "taken as it is" in taken[2].action
+    assert "stays whole" in taken[2].action
     assert [p.label for p in taken[2].pieces] == ["abb", "ab", "a", "b", "a"]
 
 
@@ -132,7 +132,7 @@ def test_the_rules_are_numbered_as_in_the_file(tmp_path: Path) -> None:
     token = {"id": 2, "content": "aa", "special": True}
     taken = assert_ends_in_the_encoding(written(tmp_path, model, added_tokens=[token]), "aab")
     assert [step.rank for step in taken if step.rank is not None] == [1]
-    assert "Merge a and b (rule 2)." in [step.action for step in taken]
+    assert "Merge a and b (merge 2)." in [step.action for step in taken]
 
 
 def test_a_text_too_long(opened: Opened) -> None:

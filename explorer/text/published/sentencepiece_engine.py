@@ -13,12 +13,18 @@ import sentencepiece
 
 from explorer.text.labels import readable
 from explorer.text.limits import TextError
-from explorer.text.published.child_files import Files, bytes_of
-from explorer.text.published.engine import Read, Special, free, short, wire
 from explorer.text.published.numbering import Numbering, numbering_of
 from explorer.text.published.roles import Roles
-from explorer.text.published.wire_of_steps import Collected
-from explorer.text.step import TYPED
+from explorer.text.published.tokenizer_files import Files, file_bytes
+from explorer.text.published.wire import (
+    EncodedToken,
+    SpecialTokens,
+    StepCollector,
+    short_label,
+    to_wire,
+    unused_label,
+)
+from explorer.text.token import TYPED
 
 WORD_START = "▁"
 
@@ -32,7 +38,7 @@ def piece_engine(files: Files, way: str, settings: Mapping[str, Any], roles: Rol
 
 
 class PieceEngine:
-    """A sentencepiece model as one family numbers and surrounds it."""
+    """A sentencepiece model with the token IDs and the template of one family."""
 
     def __init__(
         self,
@@ -42,7 +48,7 @@ class PieceEngine:
     ) -> None:
         self._source, self._target = source, target
         self._numbering = numbering
-        self._special: Special = numbering.special
+        self._special: SpecialTokens = numbering.special
         self._special_ids = self._special.ids
         mask = self._special.roles.get("mask")
         self._mask_id = mask
@@ -59,21 +65,21 @@ class PieceEngine:
         }
 
     def encode(self, text: str, pair: str | None) -> dict[str, Any]:
-        tokens: list[Read] = []
+        tokens: list[EncodedToken] = []
         around = self._numbering.single if pair is None else self._numbering.pair
         for item in around:
             if isinstance(item, int):
-                tokens.append(Read(item))
+                tokens.append(EncodedToken(item))
             else:
                 of = 0 if item == "$A" else 1
                 tokens += self._typed(pair or "" if of else text, of)
-        return wire(tokens, [text, pair or ""], self, self._special)
+        return to_wire(tokens, [text, pair or ""], self, self._special)
 
     def steps(self, text: str) -> dict[str, Any]:
         """The library does not say how it cuts: the text, its pieces, and what is read."""
-        found = Collected(text)
+        found = StepCollector(text)
         found.add(TYPED, [(readable(text), 0, len(text), None, False)])
-        spoken = wire(self._typed(text, 0), [text], self, self._special)
+        spoken = to_wire(self._typed(text, 0), [text], self, self._special)
         found.tokens("Cut into the pieces that sentencepiece finds.", spoken)
         return found.answer(self.encode(text, None))
 
@@ -87,36 +93,40 @@ class PieceEngine:
     def label(self, token_id: int) -> str:
         special = self._special.texts.get(token_id)
         if special is not None:
-            return short(readable(special))
+            return short_label(readable(special))
         piece = self._numbering.written(token_id)
         if piece is None:
-            return free(token_id)
-        return short(readable(piece.replace(WORD_START, " ")))
+            return unused_label(token_id)
+        return short_label(readable(piece.replace(WORD_START, " ")))
 
     def id_of(self, entry: str) -> int | None:
         for number, text in self._special.texts.items():
             if text == entry:
                 return number
-        return self._numbering.number_of(entry)
+        return self._numbering.id_of_piece(entry)
 
     def _is_text(self, number: int) -> bool:
         return number not in self._special_ids
 
-    def _typed(self, text: str, of: int) -> list[Read]:
+    def _typed(self, text: str, of: int) -> list[EncodedToken]:
         """The tokens of a text; a mask that was typed is one, any other special token is not."""
         code = self._numbering.code_at_start(text)
-        tokens = [] if code is None else [Read(self._numbering.number(code), 0, len(code), of)]
+        tokens = (
+            []
+            if code is None
+            else [EncodedToken(self._numbering.id_of_code(code), 0, len(code), of)]
+        )
         at = len(code or "")
         parts = text[at:].split(self._mask) if self._mask else [text[at:]]
         for index, part in enumerate(parts):
             if index and self._mask and self._mask_id is not None:
-                tokens.append(Read(self._mask_id, at, at + len(self._mask), of))
+                tokens.append(EncodedToken(self._mask_id, at, at + len(self._mask), of))
                 at += len(self._mask)
             tokens += self._pieces(part, at, of)
             at += len(part)
         return tokens
 
-    def _pieces(self, text: str, at: int, of: int) -> list[Read]:
+    def _pieces(self, text: str, at: int, of: int) -> list[EncodedToken]:
         if not text:
             return []
         made = self._source.encode(text, return_type="offset_mapping")
@@ -126,7 +136,7 @@ class PieceEngine:
             token_id = self._numbering.typed(piece, number)
             if token_id in self._special_ids:
                 token_id = self._numbering.unknown
-            tokens.append(Read(token_id, at + start, at + end, of))
+            tokens.append(EncodedToken(token_id, at + start, at + end, of))
         return tokens
 
 
@@ -143,7 +153,7 @@ def whole_spans(pieces: Sequence[str], spans: Sequence[tuple[int, int]]) -> list
 
 
 def _processor(files: Files, name: str) -> sentencepiece.SentencePieceProcessor:
-    stored = bytes_of(files, name)
+    stored = file_bytes(files, name)
     if stored[:1] == b"\x80":
         raise TextError(f"{name} is a pickle, which could run code; it is not read.")
     try:

@@ -10,24 +10,36 @@ import tokenizers
 
 from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
 from explorer.text.limits import TextError
-from explorer.text.published.checks import check, type_of
-from explorer.text.published.engine import Read, Special, free, short, special_of, wire
-from explorer.text.published.prepared import prepare
 from explorer.text.published.roles import Roles
-from explorer.text.published.steps import LibrarySteps
+from explorer.text.published.steps import MOST_UNITS, LibrarySteps
+from explorer.text.published.tokenizer_json import check_bounds, model_type, prepare_json
+from explorer.text.published.wire import (
+    EncodedToken,
+    SpecialTokens,
+    short_label,
+    special_tokens,
+    to_wire,
+    unused_label,
+)
 
 WORD_START = "▁"
 _KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}
 
 
 class LibraryEngine:
-    """A tokenizer of the library with labels, spans in the typed text and special tokens apart."""
+    """A tokenizer of the library with labels, spans in the typed text and special tokens."""
 
-    def __init__(self, stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> None:
-        check(stored)
+    def __init__(
+        self,
+        stored: dict[str, Any],
+        roles: Roles,
+        more: frozenset[str],
+        most_units: int = MOST_UNITS,
+    ) -> None:
+        check_bounds(stored)
         self._kind = _kind(stored)
-        rules = stored["model"].get("merges")
-        prepared = prepare(stored, roles, more)
+        merge_list = stored["model"].get("merges")
+        prepared = prepare_json(stored, roles, more)
         text = json.dumps(prepared.stored)
         try:
             library = tokenizers.Tokenizer.from_str(text)
@@ -37,20 +49,22 @@ class LibraryEngine:
         library.no_padding()
         library.no_truncation()
         self._library = library
-        added = {number: token.content for number, token in _added(library).items()}
-        numbers = {text: number for number, text in added.items()} | prepared.renamed
+        added = {token_id: token.content for token_id, token in _added(library).items()}
+        ids = {text: token_id for token_id, text in added.items()} | prepared.renamed
         for name in roles.values():
             found = library.token_to_id(name)
-            if name not in numbers and found is not None:
-                numbers[name] = found
-        texts = {numbers[text]: text for text in prepared.special if text in numbers}
-        self._special: Special = special_of(roles, numbers, texts)
+            if name not in ids and found is not None:
+                ids[name] = found
+        texts = {ids[text]: text for text in prepared.special if text in ids}
+        self._special: SpecialTokens = special_tokens(roles, ids, texts)
         self._special_ids = self._special.ids
         self._added = added
         vocabulary = prepared.stored["model"]["vocab"]
         largest = len(vocabulary) - 1 if isinstance(vocabulary, list) else max(vocabulary.values())
         self._size = max([largest, *added]) + 1
-        self._steps = LibrarySteps(self, library, self._kind, rules, prepared.renamed)
+        self._steps = LibrarySteps(
+            self, library, self._kind, merge_list, prepared.renamed, most_units
+        )
 
     def facts(self) -> dict[str, Any]:
         normalizer = self._library.normalizer
@@ -77,8 +91,8 @@ class LibraryEngine:
         self, read: tokenizers.Encoding, text: str, pair: str | None = None
     ) -> dict[str, Any]:
         tokens = [
-            Read(number, *span, of=None if special else of or 0, segment=segment)
-            for number, span, special, of, segment in zip(
+            EncodedToken(token_id, *span, of=None if special else of or 0, segment=segment)
+            for token_id, span, special, of, segment in zip(
                 read.ids,
                 read.offsets,
                 read.special_tokens_mask,
@@ -87,22 +101,22 @@ class LibraryEngine:
                 strict=True,
             )
         ]
-        return wire(tokens, [text, pair or ""], self, self._special)
+        return to_wire(tokens, [text, pair or ""], self, self._special)
 
     def decode(self, ids: Sequence[int]) -> str:
-        kept = [number for number in ids if number not in self._special_ids]
+        kept = [token_id for token_id in ids if token_id not in self._special_ids]
         return str(self._library.decode(kept, skip_special_tokens=False))
 
     def label(self, token_id: int) -> str:
         special = self._special.texts.get(token_id)
         if special is not None:
-            return short(readable(special))
+            return short_label(readable(special))
         token = self._library.id_to_token(token_id)
         if token is None:
-            return free(token_id)
+            return unused_label(token_id)
         if token_id in self._added:
-            return short(readable(token))
-        return short(self.written(token))
+            return short_label(readable(token))
+        return short_label(self.written(token))
 
     def written(self, token: str) -> str:
         """How to show a token of the model, or what is not one yet."""
@@ -113,9 +127,9 @@ class LibraryEngine:
         return readable(token)
 
     def id_of(self, entry: str) -> int | None:
-        for number, text in self._special.texts.items():
+        for token_id, text in self._special.texts.items():
             if text == entry:
-                return number
+                return token_id
         found = self._library.token_to_id(entry)
         return None if found is None else int(found)
 
@@ -126,9 +140,9 @@ def _added(library: tokenizers.Tokenizer) -> dict[int, tokenizers.AddedToken]:
 
 
 def _kind(stored: dict[str, Any]) -> str:
-    """What a token is, as far as a reader cares."""
+    """What a token is: "bytes", "sentencepiece", "characters", "wordpiece", "words" or "pieces"."""
     parts = list(_parts([stored.get(n) for n in ("normalizer", "pre_tokenizer", "decoder")]))
-    model = type_of(stored["model"])
+    model = model_type(stored["model"])
     types = {part.get("type") for part in parts if isinstance(part.get("type"), str)}
     if "ByteLevel" in types:
         return "bytes"

@@ -12,21 +12,21 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.position_experiments import (
-    backwards,
-    can_have,
-    in_scheme,
-    longer,
-    moved,
-    repeated,
-    right_and_doubled,
-    swapped,
-    twin,
-)
+from explorer.analysis.position_experiments import right_and_doubled
 from explorer.catalog import entries
 from explorer.catalog.entries import Opened
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
+from explorer.inference.position_passes import (
+    can_run,
+    extrapolate,
+    in_scheme,
+    permuted,
+    repeated,
+    reversed_order,
+    swapped_order,
+    twin,
+)
 from explorer.text import word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
 from models.config import POSITIONS
@@ -82,12 +82,12 @@ def test_a_twin_shares_its_weights_and_passes_as_a_model_built_that_way(make: Ma
 
 def test_trained_numbers_are_never_made_up(make: Make) -> None:
     sinusoidal, learned = (make("decoder", name)[0].model for name in ("sinusoidal", "learned"))
-    able = {name for name in POSITIONS if can_have(sinusoidal, name)}
+    able = {name for name in POSITIONS if can_run(sinusoidal, name)}
     assert able == {"sinusoidal", "rotary", "alibi", "none"}
-    assert can_have(learned, "learned")
+    assert can_run(learned, "learned")
     with pytest.raises(ValueError, match="24 rows"):
         twin(learned, "learned", 48)
-    with pytest.raises(ValueError, match="trained numbers"):
+    with pytest.raises(ValueError, match="trained parameters"):
         twin(learned, "relative")
 
 
@@ -95,12 +95,12 @@ def test_a_model_with_many_positions_has_a_twin_as_long_as_its_text(make: Make) 
     """A table of sinusoids for all of them would be larger than what is built."""
     for kind in ("decoder", "encoder-decoder"):
         opened, found = make(kind, "rotary", max_len=1_000_000)
-        assert can_have(opened.model, "sinusoidal", 2_000)
-        assert not can_have(opened.model, "sinusoidal", 1_000_000)
+        assert can_run(opened.model, "sinusoidal", 2_000)
+        assert not can_run(opened.model, "sinusoidal", 1_000_000)
         with pytest.raises(ValueError, match="too large"):
             twin(opened.model, "sinusoidal")
-        order = backwards(found)
-        result = moved(opened, found, order, "sinusoidal")
+        order = reversed_order(found)
+        result = permuted(opened, found, order, "sinusoidal")
         again = in_scheme(opened, "sinusoidal", 2_000).model
         turned = [found.tokens[place] for place in order]
         for passed, tokens in ((result.before, found.tokens), (result.after, turned)):
@@ -129,7 +129,7 @@ def test_without_positions_and_causal_mask_nothing_changes_but_the_order(
     for kind in ("encoder", "encoder-decoder"):
         opened, found = make(kind, "none", max_len=9)
         assert len(found.tokens) == 7
-        result = moved(opened, found, order, "none")
+        result = permuted(opened, found, order, "none")
         assert result.largest < 1e-5
         for part in found.parts:
             before = result.before.weights(part.name, 0, 1)
@@ -140,16 +140,18 @@ def test_without_positions_and_causal_mask_nothing_changes_but_the_order(
 def test_every_scheme_of_positions_and_a_causal_mask_see_the_order(make: Make) -> None:
     for scheme in POSITIONS:
         opened, found = make("decoder" if scheme == "none" else "encoder", scheme)
-        assert moved(opened, found, backwards(found), scheme).largest > 1e-3, scheme
+        assert permuted(opened, found, reversed_order(found), scheme).largest > 1e-3, scheme
     opened, found = make("encoder", "sinusoidal")
-    assert moved(opened, found, backwards(found), "none").largest < 1e-5, "taken away"
+    assert permuted(opened, found, reversed_order(found), "none").largest < 1e-5, "taken away"
     opened, found = make("decoder", "rotary")
-    assert moved(opened, found, swapped(found, 2, 2), "rotary").largest < 1e-6, "the same order"
+    assert permuted(opened, found, swapped_order(found, 2, 2), "rotary").largest < 1e-6, (
+        "the same order"
+    )
 
 
 def test_special_tokens_stay_where_they_are(make: Make) -> None:
     _, found = make("encoder", "none")
-    order = backwards(found)
+    order = reversed_order(found)
     assert order == [0, *range(len(order) - 1, 0, -1)]
 
 
@@ -161,17 +163,17 @@ def test_a_text_beyond_the_trained_length_is_really_passed(make: Make) -> None:
         if scheme == "learned":
             continue
         opened, found = make(kind, scheme)
-        result = longer(opened, found, 48, scheme, found.parts[-1].name, 0, 1)
+        result = extrapolate(opened, found, 48, scheme, found.parts[-1].name, 0, 1)
         assert result.trained == 24
-        assert len(result.looks_at) == 48
-        assert (result.looks_at >= 1 - 1e-4).all(), (scheme, kind)
-        assert (result.looks_at <= 48 + 1e-3).all(), (scheme, kind)
+        assert len(result.effective_keys) == 48
+        assert (result.effective_keys >= 1 - 1e-4).all(), (scheme, kind)
+        assert (result.effective_keys <= 48 + 1e-3).all(), (scheme, kind)
         assert (result.nats is not None) == (kind == "decoder")
 
 
 def test_what_is_lost_on_each_token_is_the_loss_of_the_pass(make: Make) -> None:
     opened, found = make("decoder", "alibi")
-    result = longer(opened, found, 30, "alibi", "decoder.self_attn", 0, 0)
+    result = extrapolate(opened, found, 30, "alibi", "decoder.self_attn", 0, 0)
     ids = ids_of(repeated(found.tokens, 30))
     with torch.no_grad():
         logits = in_scheme(opened, "alibi", 30).model(ids)

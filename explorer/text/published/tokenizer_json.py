@@ -1,19 +1,26 @@
-"""What a tokenizer.json may declare before the library is allowed to read it.
+"""What a tokenizer.json may declare before the library reads it, and what is changed in it.
 
-Any of its parts may be there; how many, how long and how deep is bounded. It is read
-in the child alone, so these bounds are for a clear sentence: what they let through
-and the library cannot stand ends the child and nothing else.
+Any of its parts may be there; how many, how long and how deep is bounded. It is read in the
+child alone, so these bounds are for a clear sentence: what they let through and the library
+cannot stand ends the child and nothing else.
+
+Then nothing random, nothing cut, and no typed special token is left. The library can be told
+to leave special tokens in a text alone, but a model that holds `<s>` in its own vocabulary
+still finds it there; such an entry is renamed to something nobody can type.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from explorer.text.limits import TextError
+from explorer.text.published.roles import Roles
 
 MOST_ENTRIES = 1_000_000
-LARGEST_NUMBER = 4_000_000
+LARGEST_ID = 4_000_000
 LONGEST_TOKEN = 10_000
 MOST_ADDED = 50_000
 MOST_MERGES = 4_000_000
@@ -24,7 +31,7 @@ PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 MODELS = ("BPE", "Unigram", "WordPiece", "WordLevel")
 
 
-def check(stored: dict[str, Any]) -> None:
+def check_bounds(stored: dict[str, Any]) -> None:
     """TextError, in half a sentence, unless all that is declared is within bounds."""
     model = stored.get("model")
     if not isinstance(model, dict):
@@ -35,7 +42,7 @@ def check(stored: dict[str, Any]) -> None:
         _check_part(name, stored.get(name))
 
 
-def type_of(model: dict[str, Any]) -> str:
+def model_type(model: dict[str, Any]) -> str:
     """The kind of model; older files leave it to be seen from what is there."""
     named = model.get("type")
     if named is None:
@@ -48,7 +55,7 @@ def type_of(model: dict[str, Any]) -> str:
 
 
 def _check_model(model: dict[str, Any]) -> None:
-    kind = type_of(model)
+    kind = model_type(model)
     if kind not in MODELS:
         raise TextError("it is none of BPE, Unigram, WordPiece and WordLevel.")
     vocabulary = model.get("vocab")
@@ -58,7 +65,7 @@ def _check_model(model: dict[str, Any]) -> None:
         raise TextError("it has no vocabulary.")
     else:
         _check_texts(vocabulary)
-        _check_numbers(vocabulary.values())
+        _check_ids(vocabulary.values())
     if kind == "BPE":
         _check_merges(model.get("merges"))
     for name, value in model.items():
@@ -67,7 +74,7 @@ def _check_model(model: dict[str, Any]) -> None:
 
 
 def _check_scored(vocabulary: Any) -> None:
-    """A list of pieces and scores; a piece is numbered by its place."""
+    """A list of pieces and scores; the ID of a piece is its place."""
     if not isinstance(vocabulary, list):
         raise TextError("it has no vocabulary.")
     if not all(
@@ -86,12 +93,12 @@ def _check_texts(entries: Iterable[Any]) -> None:
         raise TextError("a token of its vocabulary is not a short text.")
 
 
-def _check_numbers(numbers: Iterable[Any]) -> None:
-    found = list(numbers)
-    if not all(type(number) is int and 0 <= number < LARGEST_NUMBER for number in found):
-        raise TextError("a token of its vocabulary has no usable number.")
+def _check_ids(ids: Iterable[Any]) -> None:
+    found = list(ids)
+    if not all(type(token_id) is int and 0 <= token_id < LARGEST_ID for token_id in found):
+        raise TextError("a token of its vocabulary has no usable ID.")
     if len(set(found)) != len(found):
-        raise TextError("two tokens of its vocabulary have the same number.")
+        raise TextError("two tokens of its vocabulary have the same ID.")
 
 
 def _check_merges(merges: Any) -> None:
@@ -115,7 +122,7 @@ def _check_added(added: Any) -> None:
             raise TextError("one of its added tokens has no text.")
         if len(token["content"]) > LONGEST_TOKEN:
             raise TextError("one of its added tokens is not a short text.")
-    _check_numbers([token.get("id") for token in added])
+    _check_ids([token.get("id") for token in added])
 
 
 def _check_part(name: str, part: Any) -> None:
@@ -142,3 +149,71 @@ def _check_part(name: str, part: Any) -> None:
 def _check_text(name: str, key: str, text: str) -> None:
     if len(text) > (LONGEST_CHARSMAP if key == "precompiled_charsmap" else LONGEST_PATTERN):
         raise TextError(f"its {name} holds a text of {len(text):,} characters.")
+
+
+@dataclass(frozen=True)
+class PreparedJson:
+    """The file as the library gets it; `renamed` has the ID of each special token in it."""
+
+    stored: dict[str, Any]
+    renamed: dict[str, int]
+    special: frozenset[str]
+
+
+def prepare_json(stored: dict[str, Any], roles: Roles, more: frozenset[str]) -> PreparedJson:
+    """`stored` was checked, and is changed in place: it may be large. `more` is special too."""
+    model = stored["model"]
+    stored["padding"] = stored["truncation"] = None
+    stored.setdefault("version", "1.0")
+    _keep_spaces(stored.get("post_processor"))
+    if model_type(model) == "BPE":
+        model["dropout"] = None
+    added: list[dict[str, Any]] = stored.get("added_tokens") or []
+    mask, unknown = roles.get("mask"), roles.get("unk")
+    played = {text for role, text in roles.items() if role != "unk"}
+    special = {token["content"] for token in added if token.get("special") is True} | played | more
+    if unknown is not None and unknown not in played:
+        special.discard(unknown)
+    special.discard(mask or "")
+    renamed = _rename(model, special)
+    stored["added_tokens"] = [
+        {**_FLAGS, **token, "special": token["content"] in special}
+        for token in added
+        if token["content"] not in renamed
+    ]
+    return PreparedJson(stored, renamed, frozenset(special))
+
+
+def _keep_spaces(part: Any) -> None:
+    """A token that is shown with its space has that space in its span."""
+    if isinstance(part, dict):
+        if "trim_offsets" in part:
+            part["trim_offsets"] = False
+        for inner in part.get("processors") or []:
+            _keep_spaces(inner)
+
+
+_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+
+
+def _rename(model: dict[str, Any], special: set[str]) -> dict[str, int]:
+    """Takes the special tokens out of reach of any text."""
+    unreachable = f"\U0010fffd{secrets.token_hex(8)}"
+    vocabulary, renamed = model["vocab"], {}
+    if isinstance(vocabulary, list):
+        for index, entry in enumerate(vocabulary):
+            if entry[0] in special and index != model.get("unk_id"):
+                renamed[entry[0]] = index
+                entry[0] = f"{unreachable}{index}"
+        return renamed
+    for text in special & vocabulary.keys() - {model.get("unk_token")}:
+        token_id = renamed[text] = vocabulary.pop(text)
+        vocabulary[f"{unreachable}{token_id}"] = token_id
+    if renamed and model.get("merges"):
+        model["merges"] = [merge for merge in model["merges"] if not _uses(merge, renamed)]
+    return renamed
+
+
+def _uses(merge: Any, renamed: dict[str, int]) -> bool:
+    left, right = merge if isinstance(merge, list) else (*merge.split(" ", 1), "")[:2]
+    return left in renamed or right in renamed or left + right in renamed

@@ -12,14 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.inference import trained_tokenizers
-from explorer.text import TextError, round_trip
+from explorer.text import TextError, round_trip, steps
 from explorer.text.bpe_training import BPE, WORDPIECE
-from explorer.text.own_tokenizers import MadeHere, after, encoding, of_pieces
+from explorer.text.plain_tokenizer import (
+    PlainTokenizer,
+    tokenizer_after,
+    unigram_tokenizer,
+)
 from explorer.text.round_trip import lost
-from explorer.text.unigram import MOST_LEARNT, UNIGRAM, cuts, learn_unigram
+from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, segmentations, train_unigram
 from tests.watching import watched
 
-TEXT = trained_tokenizers.shipped(trained_tokenizers.TRANSLATION)
+TEXT = trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION)
 SPACES = "Spaces are lost or added; every other character comes back."
 WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 ANY = st.text(
@@ -29,83 +33,87 @@ ANY = st.text(
 )
 
 
-def labels(tokenizer: MadeHere, text: str) -> list[str]:
+def labels(tokenizer: PlainTokenizer, text: str) -> list[str]:
     return [token.label for token in tokenizer.encode(text)]
 
 
 @pytest.mark.parametrize("way", [BPE, WORDPIECE])
 @given(text=ANY, step=st.integers(0, 60))
 def test_the_steps_end_in_the_encoding(way: str, text: str, step: int) -> None:
-    tokenizer = after(trained_tokenizers.rules(TEXT, 60, way), step)
-    taken = encoding(tokenizer, text)
+    tokenizer = tokenizer_after(trained_tokenizers.trained_merges(TEXT, 60, way), step)
+    taken = steps(tokenizer, text)
     tokens = tokenizer.encode(text)
-    if len(taken) > 2:
+    if tokens:
         assert [p.id for p in taken[-1].pieces] == [token.id for token in tokens]
         assert [p.label for p in taken[-1].pieces] == [token.label for token in tokens]
     else:
-        assert not tokens
+        assert all(piece.id is None for piece in taken[-1].pieces)
 
 
 def test_wordpiece_says_which_piece_it_takes_and_why_it_takes_none() -> None:
-    found = trained_tokenizers.rules("low low low lower lowest", 20, WORDPIECE)
-    tokenizer = after(found, len(found.rules))
-    assert [step.action for step in encoding(tokenizer, "lows x")][2:] == [
-        "The longest piece that begins here is low; go on with ##s.",
-        "The longest piece that begins here is ##s.",
-        "A character is not in the vocabulary, so the whole word becomes [UNK].",
+    found = trained_tokenizers.trained_merges("low low low lower lowest", 20, WORDPIECE)
+    tokenizer = tokenizer_after(found, len(found.merges))
+    assert [step.action for step in steps(tokenizer, "lows x")][2:] == [
+        "The longest piece that “lows” begins with: low, then ##s.",
+        "The longest piece that “##s” begins with: ##s.",
+        "“x” cannot be made of pieces of the vocabulary, so it becomes [UNK].",
     ]
-    too_long = encoding(tokenizer, "low" * 34)[2].action
-    assert too_long == "The word has 102 characters; of more than 100 it becomes [UNK] unread."
+    too_long = steps(tokenizer, "low" * 34)[-1].action
+    assert too_long.endswith(" has more than 100 characters, so it becomes [UNK].")
 
 
 def test_a_text_without_a_space_is_refused_at_once() -> None:
     for way in [BPE, WORDPIECE]:
         with pytest.raises(TextError, match="1,000,000 characters without a space"):
-            trained_tokenizers.rules("abcdefghij" * 100_000, 20, way)
+            trained_tokenizers.trained_merges("abcdefghij" * 100_000, 20, way)
 
 
 def test_white_space_without_a_word_is_refused_at_once_where_it_is_one() -> None:
     """To byte-level BPE it is one word; WordPiece throws it away."""
     text = f"a{' ' * 999_000}b"
     with pytest.raises(TextError, match="999,000 spaces without a word"):
-        trained_tokenizers.rules(text, 20, BPE)
-    assert trained_tokenizers.rules(text, 20, WORDPIECE).rules == ()
+        trained_tokenizers.trained_merges(text, 20, BPE)
+    assert trained_tokenizers.trained_merges(text, 20, WORDPIECE).merges == ()
 
 
 def test_rules_are_kept_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: LRUCache[Any, Any] = LRUCache(200_000, getsizeof=itemgetter(1))
     monkeypatch.setattr(
-        trained_tokenizers, "_rules", cached(kept)(trained_tokenizers._rules.__wrapped__)
+        trained_tokenizers,
+        "_trained_merges",
+        cached(kept)(trained_tokenizers._trained_merges.__wrapped__),
     )
-    small = trained_tokenizers.rules("low low lower", 20)
-    assert trained_tokenizers.rules("low low lower", 20) is small
+    small = trained_tokenizers.trained_merges("low low lower", 20)
+    assert trained_tokenizers.trained_merges("low low lower", 20) is small
     long = "low " * 50_000
-    assert trained_tokenizers.rules(long, 20) is not trained_tokenizers.rules(long, 20), (
-        "it alone is too large"
-    )
-    assert trained_tokenizers.rules("low low lower", 20) is small
+    assert trained_tokenizers.trained_merges(long, 20) is not trained_tokenizers.trained_merges(
+        long, 20
+    ), "it alone is too large"
+    assert trained_tokenizers.trained_merges("low low lower", 20) is small
     for count in range(20):
-        trained_tokenizers.rules(f"low low lower {count}", 20)
+        trained_tokenizers.trained_merges(f"low low lower {count}", 20)
     assert kept.currsize <= 200_000
-    assert trained_tokenizers.rules("low low lower", 20) is not small
+    assert trained_tokenizers.trained_merges("low low lower", 20) is not small
 
 
 def test_what_hangs_on_rules_is_never_more_than_is_counted() -> None:
-    text = trained_tokenizers.shipped(trained_tokenizers.README)
-    made = trained_tokenizers.rules(text, 300)
-    for step in range(len(made.rules) + 1):
-        made.after(step)
+    text = trained_tokenizers.shipped_text(trained_tokenizers.README)
+    made = trained_tokenizers.trained_merges(text, 300)
+    for step in range(len(made.merges) + 1):
+        made.counts_after(step)
     held = sum(state.nbytes for state in made.states.values())
     assert len(made.states) == 4
-    assert len(text.encode()) + held <= trained_tokenizers.bytes_of(text, made)
+    assert len(text.encode()) + held <= trained_tokenizers.size_of_training(text, made)
 
 
 @given(st.lists(st.sampled_from(["the", "cat", "house", "sees", "tact", "hhh", "a"]), min_size=1))
 def test_the_likeliest_cut_is_the_librarys(words: list[str]) -> None:
-    unigram = trained_tokenizers.pieces(TEXT, trained_tokenizers.sizes(TEXT, 100)[0])
-    tokenizer = of_pieces(unigram)
+    unigram = trained_tokenizers.unigram_pieces(
+        TEXT, trained_tokenizers.unigram_sizes(TEXT, 100)[0]
+    )
+    tokenizer = unigram_tokenizer(unigram)
     for word in words:
-        best, *others = cuts(f"▁{word}", unigram.scores)
+        best, *others = segmentations(f"▁{word}", unigram.scores)
         ids = [token.id for token in tokenizer.encode(word)]
         chosen = [unigram.pieces[number] for number in ids]
         assert "".join(best.pieces) == "".join(piece for piece, _ in chosen) == f"▁{word}"
@@ -114,12 +122,12 @@ def test_the_likeliest_cut_is_the_librarys(words: list[str]) -> None:
 
 
 def test_a_piece_stands_twice_among_the_different_words() -> None:
-    for name in trained_tokenizers.SHIPPED:
-        text = trained_tokenizers.shipped(name)
+    for name in trained_tokenizers.TEXTS:
+        text = trained_tokenizers.shipped_text(name)
         words = {f"▁{word}" for word in text.split()}
         pieces = [
             piece
-            for piece, _ in trained_tokenizers.pieces(text, 1_000).pieces[1:]
+            for piece, _ in trained_tokenizers.unigram_pieces(text, 1_000).pieces[1:]
             if len(piece) > 1
         ]
         assert pieces
@@ -127,11 +135,11 @@ def test_a_piece_stands_twice_among_the_different_words() -> None:
 
 
 def test_sizes_become_smaller_and_keep_every_character() -> None:
-    text = trained_tokenizers.shipped(trained_tokenizers.README)
-    sizes = trained_tokenizers.sizes(text, 100)
+    text = trained_tokenizers.shipped_text(trained_tokenizers.README)
+    sizes = trained_tokenizers.unigram_sizes(text, 100)
     assert sizes == sorted(sizes, reverse=True)
     for size in sizes:
-        pieces = dict(trained_tokenizers.pieces(text, size).pieces)
+        pieces = dict(trained_tokenizers.unigram_pieces(text, size).pieces)
         assert {*text} - {*" \n"} <= pieces.keys()
         assert len(pieces) <= size
         assert all(score < 0 for score in list(pieces.values())[1:])
@@ -142,17 +150,20 @@ def test_odd_texts_are_learnt() -> None:
         for way in (BPE, WORDPIECE, UNIGRAM):
             if way == WORDPIECE and text == "\0\x07":
                 continue  # of which nothing is left
-            assert labels(trained_tokenizers.tokenizer(text, way, 50), text), (way, text[:9])
+            assert labels(trained_tokenizers.trained_tokenizer(text, way, 50), text), (
+                way,
+                text[:9],
+            )
 
 
 @WAYS
 def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
-    with pytest.raises(TextError, match="no text to learn from"):
-        trained_tokenizers.tokenizer("", way, 20)
+    with pytest.raises(TextError, match="no text to train on"):
+        trained_tokenizers.trained_tokenizer("", way, 20)
     with pytest.raises(TextError, match="5,000,000 characters; at most 1,000,000 fit"):
-        trained_tokenizers.tokenizer("ab cd" * 1_000_000, way, 20)
+        trained_tokenizers.trained_tokenizer("ab cd" * 1_000_000, way, 20)
     with pytest.raises(TextError, match="at most 100,000 fit"):
-        learn_unigram("a " * MOST_LEARNT, 20)
+        train_unigram("a " * MAX_UNIGRAM_TEXT, 20)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +176,7 @@ def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     ],
 )
 def test_there_and_back(way: str, text: str, said: str) -> None:
-    tokenizer = trained_tokenizers.tokenizer(TEXT + ", .", way, 100)
+    tokenizer = trained_tokenizers.trained_tokenizer(TEXT + ", .", way, 100)
     assert lost(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == said
 
 
@@ -193,5 +204,5 @@ def test_only_few_words_behind_the_first_that_differs_are_matched(
 
 @given(ANY)
 def test_bytes_lose_nothing(text: str) -> None:
-    tokenizer = after(trained_tokenizers.rules(TEXT, 60, BPE), 60)
+    tokenizer = tokenizer_after(trained_tokenizers.trained_merges(TEXT, 60, BPE), 60)
     assert lost(text, tokenizer.decode([token.id for token in tokenizer.encode(text)])) == ""

@@ -1,0 +1,249 @@
+"""The reader's text in another scheme of positions, in another order, or longer than in training.
+
+Shapes: t tokens. All passes use the model's own weights, with its own scheme or with one that
+has no trained parameters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.catalog.attention_parts import site
+from explorer.catalog.entries import Opened
+from explorer.inference.forward_pass import ForwardPass, rerun
+from explorer.inference.model_inputs import ids_of
+from explorer.text import Token
+from models import Transformer, TransformerConfig, trace
+from models.heads import LanguageModelHead
+from models.positional import Positions
+from models.trace import CHEAP_SITES, Trace
+
+TRAINED = ("learned", "relative")
+"""Schemes with trained parameters: only a model that was trained with them has some."""
+MAX_EXTRAPOLATED = 2_048
+"""Tokens of the longest text that is run only to see what happens."""
+AT_ONCE = 64
+"""Positions whose whole vocabulary is scored together."""
+
+
+def can_run(model: Transformer, scheme: str, length: int = 1) -> bool:
+    """Whether this model's weights work with that scheme, over so many tokens."""
+    config = model.config
+    is_own = scheme == config.positions and length <= config.max_len
+    return is_own or _fault(config, scheme, length) is None
+
+
+def _fault(config: TransformerConfig, scheme: str, max_len: int) -> str | None:
+    """Why there is no such model, in a sentence."""
+    if scheme in TRAINED and scheme != config.positions:
+        return f"{scheme.capitalize()} positions are trained parameters, and this model has none."
+    if scheme == "learned" and max_len != config.max_len:
+        return f"The table has {config.max_len:,} rows, for so many tokens and no others."
+    return _changed(config, scheme, max_len).fault()
+
+
+def _changed(config: TransformerConfig, scheme: str, max_len: int) -> TransformerConfig:
+    changes: dict[str, object] = {"positions": scheme, "max_len": max_len}
+    if scheme != config.positions:
+        changes |= {"rope_scaling": None, "d_rotary": None, "pairs": None}
+    return config.replace(**changes)
+
+
+def twin(model: Transformer, scheme: str, max_len: int | None = None) -> Transformer:
+    """The same weights, not copied, with this scheme and for this many tokens, in eval mode.
+
+    ValueError, in one sentence, where there is no such model.
+    """
+    max_len = max_len or model.config.max_len
+    if fault := _fault(model.config, scheme, max_len):
+        raise ValueError(fault)
+    with torch.device("meta"):
+        made = Transformer(_changed(model.config, scheme, max_len))
+    made.load_state_dict(model.state_dict(), strict=False, assign=True)
+    for module in made.modules():
+        if isinstance(module, Positions):
+            for name, buffer in list(module.named_buffers(recurse=False)):
+                module.register_buffer(name, torch.empty(buffer.shape), persistent=False)
+            module.reset_buffers()
+    return made.eval()
+
+
+def in_scheme(opened: Opened, scheme: str, max_len: int | None = None) -> Opened:
+    """The model itself where its own scheme has room for so many tokens, else its twin."""
+    config = opened.config
+    if scheme == config.positions and (max_len is None or max_len <= config.max_len):
+        return opened
+    made = twin(opened.model, scheme, max_len)
+    return dataclasses.replace(opened, model=made, config=made.config)
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """The forward passes of a text and of its tokens in another order, in one scheme.
+
+    `order` has the former position of the token at every position. `changes` (t) is, for each
+    token in the former order, the norm of its last vector's change ÷ the norm of the vector.
+    """
+
+    before: ForwardPass
+    after: ForwardPass
+    order: tuple[int, ...]
+    changes: Tensor
+
+    @property
+    def largest(self) -> float:
+        return float(self.changes.max())
+
+    @property
+    def places(self) -> list[int]:
+        """The new position of each token of the former order."""
+        return sorted(range(len(self.order)), key=self.order.__getitem__)
+
+    def put_back(self, part: str, layer: int, head: int) -> Tensor:
+        """The weights in the new order, rows and columns put back in the former order."""
+        return self._back(self.after.weights(part, layer, head), part)
+
+    def masks(self, part: str, layer: int) -> tuple[Tensor, Tensor]:
+        """The masks before, and in the new order put back likewise."""
+        return self.before.mask(part, layer), self._back(self.after.mask(part, layer), part)
+
+    def _back(self, values: Tensor, part: str) -> Tensor:
+        """Rows and columns (queries, keys) of the typed tokens in the former order."""
+        reads = part.split(".")[0] == self.stack
+        values = values[self.places] if reads else values
+        return values[:, self.places] if reads or part == "decoder.cross_attn" else values
+
+    @property
+    def stack(self) -> str:
+        """The stack that reads the typed text."""
+        return "encoder" if self.before.source else "decoder"
+
+
+def permuted(opened: Opened, forward: ForwardPass, order: Sequence[int], scheme: str) -> Permuted:
+    """Both orders in this scheme. Cost: two passes, one where the scheme is the model's own."""
+    model = in_scheme(opened, scheme, longest_text(forward))
+    before = forward if model is opened else _run_in_order(model, forward, forward.tokens)
+    after = _run_in_order(model, forward, tuple(forward.tokens[place] for place in order))
+    made = Permuted(before, after, tuple(order), torch.empty(0))
+    at = f"{made.stack}.{_layers(forward, made.stack) - 1}.resid_post"
+    was, now = (each.trace[at][each.row] for each in (before, after))
+    change = (now[made.places] - was).norm(dim=-1) / was.norm(dim=-1).clamp(min=1e-12)
+    return dataclasses.replace(made, changes=change)
+
+
+def longest_text(forward: ForwardPass) -> int:
+    """Tokens of the longer of its texts: the positions that a model needs."""
+    return max(len(forward.source), len(forward.target))
+
+
+def _run_in_order(opened: Opened, forward: ForwardPass, tokens: tuple[Token, ...]) -> ForwardPass:
+    source, target = (tokens, forward.target) if forward.source else ((), tokens)
+    return rerun(opened, forward, source, target, ())
+
+
+def _layers(forward: ForwardPass, stack: str) -> int:
+    config = forward.config
+    return config.encoder_layers if stack == "encoder" else config.n_layers
+
+
+def swapped_order(forward: ForwardPass, first: int, second: int) -> list[int]:
+    """The order with two tokens swapped."""
+    order = list(range(len(forward.tokens)))
+    order[first], order[second] = second, first
+    return order
+
+
+def reversed_order(forward: ForwardPass) -> list[int]:
+    """The typed tokens reversed; special tokens stay where they are."""
+    order = list(range(len(forward.tokens)))
+    typed = [place for place in order if not forward.tokens[place].special]
+    for place, other in zip(typed, reversed(typed), strict=True):
+        order[place] = other
+    return order
+
+
+@dataclass(frozen=True, eq=False)
+class Extrapolated:
+    """One head and the loss of a text repeated beyond `trained` positions.
+
+    `effective_keys` (queries) is e^entropy of each row of the head: the number of keys if it
+    attended to them evenly. `nats` (t − 1) is a decoder's loss on each next token, else None.
+    """
+
+    length: int
+    trained: int
+    part: str
+    layer: int
+    effective_keys: Tensor
+    nats: Tensor | None
+
+    def halves(self, values: Tensor) -> tuple[float, float]:
+        """The mean within the trained length, and beyond."""
+        return float(values[: self.trained].mean()), float(values[self.trained :].mean())
+
+
+def repeated(tokens: Sequence[Token], length: int) -> tuple[Token, ...]:
+    """The typed tokens repeated; special tokens before and after them stay single."""
+    typed = [at for at, token in enumerate(tokens) if not token.special]
+    if not typed:
+        return tuple(tokens[at % len(tokens)] for at in range(length))
+    first, last = typed[0], typed[-1] + 1
+    room = length - first - (len(tokens) - last)
+    middle = tuple(tokens[first:last])
+    again = (middle * (room // len(middle) + 1))[:room]
+    return (*tokens[:first], *again, *tokens[last:])
+
+
+def extrapolate(
+    opened: Opened, forward: ForwardPass, length: int, scheme: str, part: str, layer: int, head: int
+) -> Extrapolated:
+    """One pass over `length` tokens. Cost grows with length² × layers, and with the vocabulary.
+
+    The decoder's attention says nothing about a longer source: then it is the encoder's layer 0.
+    """
+    trained = opened.config.max_len
+    model = in_scheme(opened, scheme, length).model
+    tokens = repeated(forward.tokens, length)
+    reads = "encoder.self_attn" if forward.source else "decoder.self_attn"
+    layer = layer if part == reads else 0
+    passed = _traced(model, forward, tokens)
+    at = site(reads, layer)
+    weights = passed.weights(at, head=head)[0].detach()
+    entropy = -(weights * weights.clamp(min=1e-30).log()).sum(-1)
+    nats = None
+    if model.config.kind == "decoder" and isinstance(model.head, LanguageModelHead):
+        nats = _nats(model, passed["decoder.final"][0], ids_of([tokens])[0])
+    return Extrapolated(length, trained, reads, layer, entropy.exp(), nats)
+
+
+def _traced(model: Transformer, forward: ForwardPass, tokens: Sequence[Token]) -> Trace:
+    sites = (*CHEAP_SITES, "*.final")
+    ids = ids_of([tokens])
+    if forward.source and forward.target:
+        return trace(model, ids, ids_of([forward.target]), sites=sites)
+    most = max(model.config.n_segments - 1, 0)
+    segments = torch.tensor([[min(token.segment, most) for token in tokens]])
+    return trace(
+        model,
+        ids,
+        segments=segments if model.config.n_segments else None,
+        read_at=slice(-1, None),
+        sites=sites,
+    )
+
+
+def _nats(model: Transformer, final: Tensor, ids: Tensor) -> Tensor:
+    """−ln of the probability of each next token (t − 1), a few positions at a time."""
+    found = []
+    with torch.no_grad():
+        for start in range(0, len(ids) - 1, AT_ONCE):
+            end = min(start + AT_ONCE, len(ids) - 1)
+            logits = model.read(final[None, start:end])[0]
+            expected = ids[start + 1 : end + 1, None]
+            found.append(-logits.log_softmax(-1).gather(-1, expected)[:, 0])
+    return torch.cat(found)

@@ -1,0 +1,120 @@
+"""Beam search: the tree of the tokens that were considered, and the texts that it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from explorer.app import number_controls
+from explorer.app.context import PageContext
+from explorer.app.messages import or_stop
+from explorer.app.progress import with_bar
+from explorer.catalog.entries import Opened
+from explorer.components.tree import Node, tree
+from explorer.inference.continuation import Prompt, prompt_of
+from explorer.inference.generated_text import MAX_GENERATED
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import kept, size_of
+from explorer.snippets import decoding_code
+from explorer.text.number_format import three
+from explorer.views.decoding.branch_tree import append_tokens, current_branches, one_line
+from explorer.views.shared import growing_text, widgets
+from models.beam_search import Beams, beam_steps, considered, length_penalty
+
+IDLE = (
+    "Each column is a step; tokens that are not kept are faint. Click a token to continue from it "
+    "token by token."
+)
+
+
+def draw_beam_search(context: PageContext) -> Callable[[], str]:
+    """The controls, the tree with the best text marked, and the texts; gives the code."""
+    opened, text = context.opened, context.choice.text
+    prompt = or_stop(lambda: prompt_of(opened, text))
+    places = widgets.side_by_side(1, 1, 1)
+    with places[0]:
+        beams = int(number_controls.slider("Beams", "beams", 1, 8, 4))
+    with places[1]:
+        alpha = number_controls.slider("Length penalty α", "alpha", 0.0, 2.0, 0.6, step=0.1)
+    with places[2]:
+        length = min(growing_text.choose_length(), prompt.room)
+    found = _search(opened, text, prompt, beams, length, alpha)
+
+    def take(node: int) -> None:
+        branches = current_branches(context, prompt)
+        append_tokens(branches, found.path(node), forced=True, behind=0)
+        st.session_state["way"] = "Token by token"
+
+    tree(
+        _nodes(opened, found, alpha),
+        key="beam_tree",
+        idle=IDLE,
+        rows=considered(opened.config, beams),
+        marked=_nodes_to(found, found.ends[0]),
+        on_pick=take,
+    )
+    st.caption(
+        "Score: the log-probability of all tokens up to here ÷ ((5 + tokens) ÷ 6)^α. "
+        f"{len(found.nodes):,} tokens considered, {sum(n.kept for n in found.nodes):,} kept."
+    )
+    is_full = length == prompt.room < MAX_GENERATED
+    cut = "no positions left" if is_full else f"stopped at {length} tokens"
+    _draw_found_texts(opened, found, alpha, cut)
+    return partial(decoding_code.beams, prompt, context.folder, beams, length, alpha)
+
+
+def _search(
+    opened: Opened, text: str, prompt: Prompt, beams: int, length: int, alpha: float
+) -> Beams:
+    """The search after this prompt, cached. A new choice of the reader stops it."""
+    ids = ids_of([prompt.source or prompt.tokens])
+
+    def search() -> Beams:
+        steps = beam_steps(opened.model, ids, beams=beams, max_length=length, alpha=alpha)
+        return with_bar(steps, length, "Searching")[-1]
+
+    return kept(opened, ("beams", text, beams, length, alpha), search, size_of)
+
+
+def _nodes(opened: Opened, found: Beams, alpha: float) -> list[Node]:
+    """In each step the likeliest token is on top."""
+    made, rows = list[Node](), dict[int, int]()
+    for node in found.nodes:
+        row = rows[node.step] = rows.get(node.step, -1) + 1
+        how = "ended" if node.ended else "" if node.kept else "cut"
+        fate = "ends the text" if node.ended else "kept" if node.kept else "not kept"
+        said = (
+            f"{{token}}: log-probability {three(node.log_probability)} ÷ "
+            f"{three(length_penalty(node.step + 1, alpha))} = score {three(node.score)}; {fate}"
+        )
+        label = opened.tokenizer.label(node.token)
+        made.append(Node(node.parent, node.step, row, label, three(node.score), said, how))
+    return made
+
+
+def _nodes_to(found: Beams, place: int) -> list[int]:
+    line = list[int]()
+    while place >= 0:
+        line.append(place)
+        place = found.nodes[place].parent
+    return line[::-1]
+
+
+def _draw_found_texts(opened: Opened, found: Beams, alpha: float, cut: str) -> None:
+    ends = [found.nodes[end] for end in found.ends]
+    st.markdown("**Texts found**")
+    st.dataframe(
+        {
+            "text": [one_line(opened.tokenizer.decode(found.path(end))) for end in found.ends],
+            "tokens": [node.step + 1 for node in ends],
+            "log-probability": [three(node.log_probability) for node in ends],
+            "length penalty": [three(length_penalty(node.step + 1, alpha)) for node in ends],
+            "score": [three(node.score) for node in ends],
+            "end": ["end-of-text token" if node.ended else cut for node in ends],
+        },
+        hide_index=True,
+        height=38 + 35 * len(ends),
+        width=widgets.WIDEST,
+    )

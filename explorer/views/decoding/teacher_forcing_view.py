@@ -1,0 +1,165 @@
+"""Teacher forcing and free running, step by step, with the shifted target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import streamlit as st
+import torch
+
+from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
+from explorer.app import number_controls
+from explorer.app.context import PageContext
+from explorer.app.messages import or_stop, say
+from explorer.components.board import Cell, Column, Row, Words, board
+from explorer.inference.continuation import prompt_of, unknown_in
+from explorer.inference.generated_text import MAX_GENERATED
+from explorer.inference.model_inputs import ids_of
+from explorer.inference.results_cache import kept, size_of
+from explorer.snippets import decoding_code
+from explorer.tasks.reference_answer import right_answer, target_of
+from explorer.text.number_format import three
+from explorer.text.token_labels import text_of
+from explorer.views.shared import widgets
+
+TOO_SHORT = "One token leaves nothing to predict: type a longer sentence."
+LEGEND = "Blue line: the target token. Orange: another token. A full bar is a probability of 1."
+WORDS = Words(
+    "step",
+    "Each column is a step. The input is the target, shifted by one step.",
+    "Step {column}, {row}: {value}",
+)
+
+
+def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
+    """Inputs, targets and predictions of both ways; gives the code of teacher forcing."""
+    opened, text = context.opened, context.choice.text
+    prompt = or_stop(lambda: prompt_of(opened, text))
+    if prompt.source:
+        target, given = _choose_target(context), 1
+        source = ids_of([prompt.source])
+    else:
+        target, source = [token.id for token in prompt.tokens], None
+        if len(target) < 2:
+            say(TOO_SHORT)
+            return None
+        given = _choose_given(len(target))
+    cut = target[: given + MAX_GENERATED]
+    found = kept(
+        opened,
+        ("forcing", text, tuple(cut), given),
+        lambda: teacher_forcing(opened.model, source, torch.tensor(cut), given),
+        size_of,
+    )
+    label = opened.tokenizer.label
+    board(_columns(found), _rows(found, label), WORDS, key="forcing", narrow=True)
+    st.caption(LEGEND)
+    st.text(summary(found, label))
+    if len(cut) < len(target):
+        hidden = len(target) - len(cut)
+        st.caption(f"The first {MAX_GENERATED} steps are shown, {hidden} are not.")
+    widgets.notes(context.forward.notes)
+    has_first = bool(prompt.source) and opened.config.generation.forced_first_id is not None
+    return partial(decoding_code.forcing, prompt, context.folder, cut, given, has_first)
+
+
+def _choose_given(tokens: int) -> int:
+    """How many tokens of the sentence are the prompt."""
+    most = tokens - 1
+    if most == 1:
+        st.caption("The first token is given, the second is predicted.")
+        return 1
+    if st.session_state.get("given", 1) > most:
+        st.session_state["given"] = most
+    with st.container(width=420):
+        return int(number_controls.slider("Tokens given", "given", 1, most, (tokens + 1) // 2))
+
+
+def _choose_target(context: PageContext) -> list[int]:
+    """The typed target; else the task's reference answer; else the model's own output."""
+    opened, forward = context.opened, context.forward
+    known = right_answer(opened.task, forward.source)
+    own = opened.tokenizer.decode([token.id for token in forward.written])
+    typed = st.text_input(
+        "Target",
+        key="target",
+        bind="query-params",
+        persist_state="session",
+        placeholder=known or own,
+        max_chars=400,
+    )
+    typed = (typed or "").strip()
+    if not typed:
+        st.caption(
+            "The task's reference answer; you can type another."
+            if known
+            else "There is no reference answer, so this is the model's own output; "
+            "you can type another."
+        )
+    wanted = typed or known
+    if not wanted:
+        return [token.id for token in (*forward.target, forward.written[-1])]
+    target = or_stop(lambda: target_of(opened, context.choice.text, wanted))
+    widgets.notes(unknown_in(opened, wanted))
+    return target
+
+
+def _columns(found: TeacherForcing) -> list[Column]:
+    steps = range(len(found.targets))
+    return [Column(str(at + 1), "diverges" if at == found.diverges_at else "") for at in steps]
+
+
+def _rows(found: TeacherForcing, label: Callable[[int], str]) -> list[Row]:
+    """Both ways, step by step; a prediction is marked as the target or not."""
+    targets = found.targets
+    lines = {
+        "input": _cells(found.inputs, label, "given"),
+        "target": _cells(targets, label),
+        "prediction": _judged_cells(found.predicted, targets, label),
+        "probability of the target": [Cell(three(p), p) for p in found.probabilities.tolist()],
+        "free-running input": _padded(_cells(found.free_inputs, label, "given"), len(targets)),
+        "free-running output": _padded(
+            _judged_cells(found.generated, targets, label), len(targets)
+        ),
+    }
+    return [Row(line, cells, is_token=False) for line, cells in lines.items()]
+
+
+def summary(found: TeacherForcing, label: Callable[[int], str]) -> str:
+    """How many predictions are right each way, and where free running diverges."""
+    count, at = len(found.targets), found.diverges_at
+    fed = (
+        f"Teacher forcing: {_equal(found.predicted, found.targets)} of {count} predictions are "
+        f"right, {three(float(found.nats.mean()))} nats per token."
+    )
+    if at is None:
+        return f"{fed} Free running: the output is the target."
+    own = text_of(label(found.generated[at])) if at < len(found.generated) else "nothing"
+    wanted = text_of(label(found.targets[at]))
+    return (
+        f"{fed} Free running: the output diverges at step {at + 1}, with “{own}” instead of "
+        f"“{wanted}”; {_equal(found.generated, found.targets)} of {count} are right."
+    )
+
+
+def _equal(ids: Sequence[int], targets: Sequence[int]) -> int:
+    return sum(own == wanted for own, wanted in zip(ids, targets, strict=False))
+
+
+def _cells(ids: Sequence[int], label: Callable[[int], str], how: str = "") -> list[Cell]:
+    return [Cell(text_of(label(each)), None, how) for each in ids]
+
+
+def _judged_cells(
+    ids: Sequence[int], targets: Sequence[int], label: Callable[[int], str]
+) -> list[Cell]:
+    return [
+        Cell(text_of(label(own)), None, "right" if own == wanted else "wrong")
+        for own, wanted in zip(ids, targets, strict=False)
+    ]
+
+
+def _padded(cells: list[Cell], count: int) -> list[Cell]:
+    """Free running may end before the target does."""
+    return [*cells, *[Cell("", None, "cut")] * (count - len(cells))]
