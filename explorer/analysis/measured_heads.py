@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.analysis.head_metrics import HeadStatistics, joined, layers
 from explorer.app.progress import with_bar
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.results_cache import kept
 from explorer.interventions.core_edits import Misfit, change, check

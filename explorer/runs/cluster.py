@@ -25,7 +25,7 @@ from typing import Any
 
 from distributed import Client, Future, SubprocessCluster, fire_and_forget
 
-from explorer.catalog.entries import runs_root
+from explorer.catalog.folders import runs_root
 from explorer.runs.run import Run, RunError, named
 from explorer.runs.run_files import Lock, read_json, write_json
 

@@ -29,7 +29,7 @@ def tokens(folder: Path, text: str, pair: str) -> str:
     imports = [
         "from pathlib import Path",
         "",
-        "from explorer.catalog.entries import opened_from",
+        "from explorer.catalog.opened_model import opened_from",
         "",
     ]
     return "\n".join([*imports, *lines]) + "\n"
@@ -100,7 +100,7 @@ def lens(forward: ForwardPass, folder: Path, place: int, option: int) -> str:
         ],
         "from pathlib import Path",
         "from models import trace",
-        "from explorer.catalog.entries import opened_from",
+        "from explorer.catalog.opened_model import opened_from",
         "from explorer.inference.forward_pass import run_text",
         "from explorer.analysis.logit_attribution import contributions",
     )

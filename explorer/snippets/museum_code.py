@@ -10,7 +10,7 @@ from explorer.views.museum.exhibits import Exhibit
 
 RUNS = """from pathlib import Path
 
-from explorer.catalog.entries import opened_from
+from explorer.catalog.opened_model import opened_from
 from explorer.views.museum.case import case_of
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.inference.forward_pass import run_text

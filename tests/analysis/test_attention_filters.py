@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.analysis.attention_filters import Look, Shown, each_head, percent, shown
 from explorer.analysis.reweighting import cut_mass, hide, merge, value_and_output
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import word_tokenizer
@@ -107,7 +107,9 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]
     put(folder, "grouped", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder", **grouped)
     texts = {"letters": "the hat", "reverse": "31415"}
     return {
-        name: run_text(entries.opened_from(folder / name, name), texts.get(name, "the black cat"))
+        name: run_text(
+            opened_model.opened_from(folder / name, name), texts.get(name, "the black cat")
+        )
         for name in (*NAMES, "grouped")
     }
 
@@ -209,7 +211,7 @@ def test_rows_add_up_to_one_only_where_they_do(
 
 
 def test_one_token_is_enough(small_models: Path) -> None:
-    forward = run_text(entries.opened_from(small_models / "reverse", "reverse"), "3")
+    forward = run_text(opened_model.opened_from(small_models / "reverse", "reverse"), "3")
     for look in (Look(mass=50), Look(of="mean", words=True), Look(hidden=(0,), weighting="value")):
         made = shown(forward, SELF, 0, 0, look)
         assert tuple(made.values.shape) == (len(made.rows), len(made.columns))
@@ -233,7 +235,7 @@ def test_what_is_no_number_is_counted_and_breaks_nothing(
 def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
     published: Path,
 ) -> None:
-    opened = entries.opened_from(published / "bert", "bert")
+    opened = opened_model.opened_from(published / "bert", "bert")
     pair, whole = run_text(opened, "the capital", "a dog opened"), 0.0
     for name in ("A→A", "A→B", "B→A", "B→B"):
         made = shown(pair, SELF, 0, 0, Look(sentences=name))

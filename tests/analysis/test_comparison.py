@@ -12,12 +12,14 @@ from explorer.analysis.comparison import (
     difference,
     divergence,
 )
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference.forward_pass import run_text
 
 
 def side(text: str, head: int = 0) -> Side:
-    return Side(text, run_text(entries.open_model("negation"), text), "encoder.self_attn", 0, head)
+    return Side(
+        text, run_text(opened_model.open_model("negation"), text), "encoder.self_attn", 0, head
+    )
 
 
 def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() -> None:

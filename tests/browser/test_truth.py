@@ -86,12 +86,12 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
         for name in measured.INSTRUMENTS
     },
     ("training", ""): (train, ""),
-    ("checkpoints", "Ledger"): (weighing.ledger, ""),
+    ("checkpoints", "Parameters"): (weighing.parameter_tree, ""),
     ("checkpoints", "Weights"): (weighing.weights, ""),
     ("checkpoints", "Norms"): (weighing.norms, ""),
-    ("checkpoints", "Spectra"): (weighing.spectra, ""),
+    ("checkpoints", "Singular values"): (weighing.singular_values, ""),
     ("checkpoints", "Heads"): (weighing.heads, ""),
-    ("checkpoints", "Doctor"): (weighing.doctor, ""),
+    ("checkpoints", "Diagnostics"): (weighing.diagnostics, ""),
 }
 """What each view claims, and what its address asks for. Views that ask for the same are read in
 one load of their page, one after the other."""
@@ -194,7 +194,7 @@ PLANTED: list[View] = [
     ("tokens", ""),
     ("decoding", "Beam search"),
     ("heads", "Likeness"),
-    ("checkpoints", "Spectra"),
+    ("checkpoints", "Singular values"),
 ]
 """One of each way of reading: a table, a table on a canvas, a tree, a strip, names and values."""
 

@@ -12,8 +12,8 @@ import torch
 
 from explorer.analysis.forward_pass.pass_stages import stages_of
 from explorer.analysis.head_metrics import STATISTICS
-from explorer.catalog import entries
-from explorer.catalog.entries import runs_root
+from explorer.catalog import available_models, opened_model
+from explorer.catalog.folders import runs_root
 from explorer.inference import continuation
 from explorer.runs.run import create
 from explorer.runs.worker import advance
@@ -190,7 +190,7 @@ def longer(page: Panel) -> None:
     """Before and after the trained length, half of the tokens each."""
     values = page.made["looks_at"]
     half = len(values) // 2
-    assert half == entries.open_model(page.at.session_state["model"]).config.max_len
+    assert half == opened_model.open_model(page.at.session_state["model"]).config.max_len
     page.says(values[:half].mean(), values[half:].mean())
 
 
@@ -252,13 +252,13 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     (SCHEME, {"lab": LONGER}, longer, ("letters", "translation", "reviews")),
     (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, pair_is_longer, ("bert",)),
     ("training/training", {"task": "reverse"}, training, ("letters",)),
-    ("models/checkpoints", {"show": "Ledger"}, ledger, FEW),
+    ("models/checkpoints", {"show": "Parameters"}, ledger, FEW),
     ("models/checkpoints", {"ledger": "paper"}, ledger, ("letters",)),
     ("models/checkpoints", {"show": "Weights"}, weights, FEW),
     ("models/checkpoints", {"show": "Norms"}, norms, FEW),
-    ("models/checkpoints", {"show": "Spectra"}, spectrum, FEW),
+    ("models/checkpoints", {"show": "Singular values"}, spectrum, FEW),
     ("models/checkpoints", {"show": "Heads"}, statistics, MOST),
-    ("models/checkpoints", {"show": "Doctor"}, doctor, FEW),
+    ("models/checkpoints", {"show": "Diagnostics"}, doctor, FEW),
     ("experiments/interventions", {"look": "Every head"}, every_head, MOST),
     ("experiments/interventions", {"look": "Faithfulness"}, nothing, MOST),
 ]
@@ -319,7 +319,10 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
     shelf: dict[str, Path], subtests: pytest.Subtests
 ) -> None:
     """Of each kind the last stage of the first model that has it."""
-    configs, seen = {entry.name: entry.config for entry in entries.entries()}, set[str]()
+    configs, seen = (
+        {entry.name: entry.config for entry in available_models.list_models()},
+        set[str](),
+    )
     for model in ALL:
         config = configs[model]
         assert config is not None
@@ -367,7 +370,7 @@ def test_the_lines_begin_with_the_token_that_must_be(
     page = panel("generation/decoding", tmp_path / "shelf", model="begins", way="Teacher forcing")
     assert page.made["chances"][0] == 1
     forced(page)
-    label = entries.open_model("begins").tokenizer.label
+    label = opened_model.open_model("begins").tokenizer.label
     assert page.board("forcing")[2] == [label(int(each)) for each in page.made["said"]]
 
 
@@ -382,7 +385,7 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
     page = panel("generation/decoding", folder, model="filled", branches=f"0d9.1f{cat}")
     keep = page.made["keep"][0].tolist()
-    opened = entries.open_model("filled")
+    opened = opened_model.open_model("filled")
     begun = [token.id for token in continuation.start_of(opened, "the cat dog").begun]
     assert keep[: len(begun)] == [token != cat for token in begun]
     assert not all(keep[: len(begun)])

@@ -161,10 +161,10 @@ HELD_BY_THE_ADDRESS = [
     "experiments/museum?exhibit=7+·+No+padding+mask&mistake=false",
     "experiments/museum?room=Find+it&order=7&question=2&instrument=A+map",
     "experiments/museum?room=The+systems&system=paper",
-    "models/checkpoints?show=Ledger&ledger=paper",
+    "models/checkpoints?show=Parameters&ledger=paper",
     "models/checkpoints?show=Weights&tensor=mlp.down_proj.weight&cell=Largest+|w|",
     "models/checkpoints?show=Norms&tensors=Biases",
-    "models/checkpoints?show=Spectra&axis=Logarithmic",
+    "models/checkpoints?show=Singular+values&axis=Logarithmic",
     "models/checkpoints?show=Heads&statistic=Distance",
     "training/training?task=sort",
 ]

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.controls import token_names
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.views.attention import display_options, display_settings
 from explorer.views.attention.display_settings import FULL
@@ -110,7 +110,7 @@ def hidden_after_a_click(
 
 
 def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(tmp_path: Path) -> None:
-    found = run_text(entries.opened_from(zoo.bert(tmp_path / "bert"), "bert"), "the cat sat")
+    found = run_text(opened_model.opened_from(zoo.bert(tmp_path / "bert"), "bert"), "the cat sat")
     special = [at for at, token in enumerate(found.source) if token.special]
     assert len(special) > 1
     first, last = (special[0],), (special[-1],)
@@ -125,7 +125,7 @@ def test_a_struck_special_key_is_shown_again_and_the_others_stay_hidden(tmp_path
 
 
 def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
-    found = run_text(entries.open_model("reviews"), "not a cat")
+    found = run_text(opened_model.open_model("reviews"), "not a cat")
     first = token_names(found.source)[0]
     assert hidden_after_a_click(found, (0,), hide_first="true") == ()
     assert hidden_after_a_click(found, (0,), hide_first="true", hide=[first]) == ()
@@ -134,7 +134,7 @@ def test_the_first_key_is_shown_again_also_where_it_was_named_too() -> None:
 def test_more_keys_than_can_be_named_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (display_options, display_settings):
         monkeypatch.setattr(each, "MOST_HIDDEN", 2)
-    found = run_text(entries.open_model("reviews"), "not a cat")
+    found = run_text(opened_model.open_model("reviews"), "not a cat")
     names = token_names(found.source)
     assert hidden_after_a_click(found, (0,), hide=names[1:3]) == (1, 2)
     three = ["0 · the", "1 · black", "2 · cat"]
@@ -171,7 +171,10 @@ def test_a_token_is_found_in_a_picture_of_words() -> None:
 
 
 def test_what_is_held_reaches_as_far_as_the_rows_and_the_columns() -> None:
-    found, part = run_text(entries.open_model("translation"), "the black cat"), "decoder.cross_attn"
+    found, part = (
+        run_text(opened_model.open_model("translation"), "the black cat"),
+        "decoder.cross_attn",
+    )
     rows, columns = len(found.rows(part)), len(found.columns(part))
     assert rows != columns
     assert pinned.within(Held(rows - 1, columns - 1), found, part) == Held(rows - 1, columns - 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.first_look import first_look
 from explorer.text.number_format import three
@@ -42,7 +42,7 @@ def tables(at: AppTest) -> str:
 
 
 def case(name: str) -> Case:
-    model = entries.open_model(name)
+    model = opened_model.open_model(name)
     seen = forward_pass.run_text(model, model.example)
     return case_of(model, seen, (seen.parts[-1].name, 0, 0))
 

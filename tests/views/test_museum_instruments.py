@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from explorer.catalog.entries import Opened, opened_from
+from explorer.catalog.opened_model import Opened, opened_from
 from explorer.inference import forward_pass, model_inputs
 from explorer.text import byte_tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE

@@ -11,10 +11,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import entries
+from explorer.catalog import folders, opened_model, uploads
 from explorer.inference import answers, forward_pass
-from explorer.runs.request import Wishes, spec_of
 from explorer.runs.run import RunError
+from explorer.runs.settings import spec_of
 from explorer.tasks import TASKS
 from explorer.views.museum import document_systems
 from explorer.views.museum.document_systems import SYSTEMS
@@ -50,8 +50,8 @@ def page(system: str, **address: str) -> AppTest:
 @pytest.fixture
 def root(small_models: Path) -> Iterator[Path]:
     """Where systems are made; hundreds of megabytes do not stay behind a test."""
-    yield entries.systems_root()
-    shutil.rmtree(entries.systems_root(), ignore_errors=True)
+    yield folders.systems_root()
+    shutil.rmtree(folders.systems_root(), ignore_errors=True)
 
 
 def test_the_documents_disagree() -> None:
@@ -80,14 +80,14 @@ def test_a_system_says_how_large_it_is_and_is_opened_untrained() -> None:
         if not preset.startswith("web tutorial"):  # the others are opened below
             continue
         press(at, "open_system")
-        folder = document_systems.folder_of(system, entries.systems_root())
+        folder = document_systems.folder_of(system, folders.systems_root())
         assert at.selectbox(key="model").value == folder.name
-        assert not entries.uploads_root().exists(), "it takes no room from uploads"
-        assert entries.uploaded(folder.name) == folder, "a link finds it"
+        assert not folders.uploads_root().exists(), "it takes no room from uploads"
+        assert uploads.uploaded(folder.name) == folder, "a link finds it"
         assert f"{folder.name} is open and reads" in said(at)
         assert at.button(key="open_system").label == "It is open"
-        assert document_systems.is_made(system, entries.systems_root()), "it is not made again"
-        assert entries.opened_from(folder, preset).model.n_parameters == count
+        assert document_systems.is_made(system, folders.systems_root()), "it is not made again"
+        assert opened_model.opened_from(folder, preset).model.n_parameters == count
         for path in (
             "attention/attention",
             "input/tokens",
@@ -110,7 +110,7 @@ def test_the_sentence_stays_where_its_words_are_known() -> None:
 
 
 def test_what_is_untrained_writes_little() -> None:
-    model = entries.open_model("translation")
+    model = opened_model.open_model("translation")
     assert answers.longest_answer(model) == min(64, model.config.max_len)
     untrained = replace(model, run={"untrained": True}, config=model.config.replace(max_len=500))
     assert answers.longest_answer(untrained) == 12
@@ -128,7 +128,7 @@ def test_a_system_can_be_trained_on_its_task() -> None:
     """Its choices, a task of this app; at the document's own size it is refused with its count."""
     for system in SYSTEMS:
         task, theirs = TASKS[system.task], PRESETS[system.preset]()
-        spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
+        spec = spec_of(task, {"like": system.preset, "lr": system.lr, "steps": 2, "batch_size": 4})
         for field in CHOSEN:
             assert getattr(spec.model, field) == getattr(theirs, field)
         assert spec.model.vocab_size == task.model.vocab_size
@@ -136,10 +136,10 @@ def test_a_system_can_be_trained_on_its_task() -> None:
         reports = train(Transformer(spec.model), batches.__getitem__, spec.training)
         assert [report.step for report in reports] == [1, 2]
         if theirs.d_model == 512:
-            large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
+            size = {"d_model": 512, "layers": 6, "heads": 8, "d_ff": 2048}
             many = r"has 44,\d{3},\d{3} parameters; at most 20,000,000"
             with pytest.raises(RunError, match=many):
-                spec_of(task, large)
+                spec_of(task, {"like": system.preset, **size})
 
 
 def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
@@ -159,7 +159,7 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
 def test_a_system_of_93_million_numbers_is_made_opened_and_passed_through(root: Path) -> None:
     """What is read back is what was built, and one sentence goes through it whole."""
     system = BY_PRESET["paper"]
-    opened = entries.opened_from(document_systems.make(system, root), "paper")
+    opened = opened_model.opened_from(document_systems.make(system, root), "paper")
     assert opened.model.n_parameters == 93_322_496
     of = forward_pass.run_text(opened, opened.example)
     assert [token.label for token in of.source] == [*"the black cat sleeps".split(), "</s>"]

@@ -12,9 +12,10 @@ from explorer.app.context import TEXT_LIMIT, page_context, reads_pairs
 from explorer.app.controls import follow, one_of
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
-from explorer.catalog import entries
+from explorer.catalog import ModelError, opened_model
 from explorer.catalog.attention_parts import parts
-from explorer.catalog.entries import Entry, Opened
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.opened_model import Opened
 from explorer.export.figure_data import Taken
 from explorer.inference.edited_pass import Edited
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
@@ -164,14 +165,14 @@ def _another_model(first: Side, opened: Opened) -> Side:
         st.stop()
     name = one_of("The other model", "other_model", names, as_list=True, width=LIST_WIDTH)
     try:
-        other = entries.open_entry(shelf[name])
-    except entries.LibraryError as error:
+        other = opened_model.open_entry(shelf[name])
+    except ModelError as error:
         say(str(error))
         st.stop()
     return _through(other, shelf[name], first, name, shelf[name].folder)
 
 
-def _unlike(entry: Entry) -> bool:
+def _unlike(entry: ModelEntry) -> bool:
     """Models of the same kind stand first: they have the head that is compared."""
     mine = page_context().opened.config
     return entry.config is None or (entry.config.kind, entry.config.head) != (mine.kind, mine.head)
@@ -183,7 +184,7 @@ def _another_step(first: Side, opened: Opened) -> Side:
     folder = snapshots[step]
     try:
         other = kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
-    except entries.LibraryError as error:
+    except ModelError as error:
         say(str(error))
         st.stop()
     if opened.config.kind != "encoder-decoder":
@@ -225,7 +226,7 @@ def _edits(opened: Opened, forward: ForwardPass, passed: Edited) -> dict[str, st
     return {"edits of the second": said, "the same in an address": f"edits={to_address(made)}"}
 
 
-def _through(other: Opened, entry: Entry, first: Side, title: str, folder: Path) -> Side:
+def _through(other: Opened, entry: ModelEntry, first: Side, title: str, folder: Path) -> Side:
     """The same sentence and head in another model; the nearest where it has no such head."""
     at = page_context().choice
     named = {part.name: part for part in parts(other.config)}

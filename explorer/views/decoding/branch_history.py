@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.app.context import page_context
 from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches, from_text
 from explorer.inference.continuation import Start, ends
 

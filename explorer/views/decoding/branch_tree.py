@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.app.progress import bar
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import Stand, ends, log_chances

@@ -12,15 +12,15 @@ from explorer.analysis.teacher_forcing import Forced, forced
 from explorer.app import number_controls
 from explorer.app.context import page_context
 from explorer.app.messages import or_stop, say
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.continuation import start_of, unknown_in
 from explorer.inference.forward_pass import run_text
 from explorer.inference.generated_text import MOST_WRITTEN
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import decoding_code as snippets
-from explorer.tasks.reference_answer import right_answer, target_of
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.shared import widgets

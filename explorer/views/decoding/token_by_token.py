@@ -12,7 +12,7 @@ from explorer.app import number_controls
 from explorer.app.context import page_context
 from explorer.app.messages import or_stop
 from explorer.app.progress import bar
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import chips, matrix
 from explorer.inference.branches import FULL, Branches
 from explorer.inference.continuation import (

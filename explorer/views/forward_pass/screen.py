@@ -28,7 +28,7 @@ from explorer.analysis.forward_pass.sum_terms import as_sum, in_latex
 from explorer.analysis.query_key import strongest
 from explorer.app.context import page_context
 from explorer.app.controls import token_names
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.components.spine import Bone, spine
 from explorer.inference.answers import option_name

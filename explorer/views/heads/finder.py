@@ -18,7 +18,7 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.sidebar import choose_head
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.ranked import Item, ranked
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import head_metrics_code

@@ -13,7 +13,7 @@ from explorer.app.controls import one_of
 from explorer.app.controls import token as token_chosen
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept

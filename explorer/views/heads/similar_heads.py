@@ -17,7 +17,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept

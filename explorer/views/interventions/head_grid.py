@@ -20,7 +20,7 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.progress import bar, with_bar
 from explorer.app.sidebar import choose_head
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.before_after import Point, by_edges
 from explorer.components.cells import cells
 from explorer.inference.answers import option_name

@@ -7,7 +7,7 @@ import torch
 
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, token
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask

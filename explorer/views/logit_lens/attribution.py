@@ -12,7 +12,7 @@ from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.sidebar import choose_head
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept

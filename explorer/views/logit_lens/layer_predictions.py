@@ -11,7 +11,7 @@ from explorer.analysis.logit_lens import lens, ranks
 from explorer.analysis.output_change import has_words
 from explorer.app.context import page_context
 from explorer.app.messages import say
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.bars import bars
 from explorer.inference.answers import class_names
 from explorer.inference.forward_pass import ForwardPass

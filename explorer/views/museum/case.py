@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of, segments_of
 from explorer.views.museum.museum_taps import Cut, Pieces, Unseeing

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.app.context import page_context
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.training_curves import HEIGHT, held_out, loss
 from explorer.tasks import TASKS, Task
 from explorer.text.number_format import three

@@ -9,7 +9,8 @@ import streamlit as st
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.catalog.entries import LibraryError, Opened, open_entry
+from explorer.catalog import ModelError
+from explorer.catalog.opened_model import Opened, open_entry
 from explorer.components import matrix
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
@@ -193,7 +194,7 @@ def fitting(mistake: str) -> tuple[Opened, ForwardPass] | None:
         try:
             other = open_entry(entry)
             forward = _read(other, entry.example)
-        except (LibraryError, ForwardPassError):
+        except (ModelError, ForwardPassError):
             continue
         say(
             f"{opened.name} cannot have this mistake: {why}. So {other.name} makes it here, and "

@@ -13,8 +13,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.sidebar import switch_page
-from explorer.catalog import descriptions, entries
-from explorer.catalog.entries import LibraryError
+from explorer.catalog import ModelError, available_models, descriptions, folders, opened_model
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.snippets import museum_code as snippets
 from explorer.text.labels import cut
@@ -47,7 +46,7 @@ def show() -> Callable[[], str]:
     picked = one_of("System", "system", list(sizes))
     system = next(each for each in SYSTEMS if each.preset == picked)
     count, size = sizes[picked]
-    st.markdown(f"{descriptions.in_words(system.config)} **{count:,} parameters.**")
+    st.markdown(f"{descriptions.described(system.config)} **{count:,} parameters.**")
     with st.container(horizontal=True):
         _opens(system, size)
         _trains(system)
@@ -77,7 +76,7 @@ def _disagreements() -> None:
 
 def _opens(system: System, size: int) -> None:
     """It is made once, then it is on the shelf of whoever asked for it."""
-    root = entries.systems_root()
+    root = folders.systems_root()
     name = document_systems.folder_of(system, root).name
     if page_context().choice.model == name:
         st.button("It is open", key="open_system", disabled=True)
@@ -92,7 +91,7 @@ def _opens(system: System, size: int) -> None:
     except OSError:
         say(NO_ROOM)
         return
-    except LibraryError as error:
+    except ModelError as error:
         say(str(error))
         return
     st.rerun()
@@ -100,9 +99,9 @@ def _opens(system: System, size: int) -> None:
 
 def _bring(system: System, bar: DeltaGenerator) -> None:
     """Made, opened and read, so that the next page has it at once; the bar says what is done."""
-    folder = document_systems.make(system, entries.systems_root())
+    folder = document_systems.make(system, folders.systems_root())
     bar.progress(0.5, "It is opened")
-    opened = entries.open_entry(entries.look_at(folder))
+    opened = opened_model.open_entry(available_models.brought_model(folder))
     bar.progress(0.8, "It reads your sentence")
     text = page_context().choice.text
     try:
@@ -121,7 +120,7 @@ def _bring(system: System, bar: DeltaGenerator) -> None:
 def _open_now(system: System) -> None:
     """That it is open, what it reads and why, and where to look at it."""
     at = page_context().choice
-    if at.model != document_systems.folder_of(system, entries.systems_root()).name:
+    if at.model != document_systems.folder_of(system, folders.systems_root()).name:
         return
     *reads, why = session().system_reads
     with st.container(border=True, key="system_open"):

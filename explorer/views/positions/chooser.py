@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.views.positions.doubled_exponent import mistake
 from explorer.views.positions.length_extrapolation import length
 from explorer.views.positions.permutation import order

@@ -10,7 +10,7 @@ from torch import Tensor
 from explorer.analysis.position_experiments import DOCUMENT, Measured, right_and_doubled
 from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.snippets import positions_code as snippets
 from explorer.text.number_format import spread

@@ -12,7 +12,7 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.position_curves import over_places
 from explorer.inference.results_cache import kept
 from explorer.snippets import positions_code as snippets

@@ -20,7 +20,7 @@ from explorer.analysis.position_schemes import SCHEMES
 from explorer.app.context import TEXT_LIMIT, page_context
 from explorer.app.controls import follow, one_of, token
 from explorer.app.messages import say
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import chips, matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept

@@ -10,7 +10,7 @@ from torch import Tensor
 from explorer.analysis.position_schemes import Scheme, scheme
 from explorer.app.context import page_context
 from explorer.app.controls import number, one_of
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.position_curves import by_head, by_offset, clocks, waves
 from explorer.components import matrix
 from explorer.snippets import positions_code as snippets

@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import Edited, edited, misfit
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edit_links import (

@@ -10,7 +10,7 @@ from explorer.analysis.comparison import Side
 from explorer.analysis.output_change import OverText
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, token
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.before_after import paired
 from explorer.inference import edited_generation
 from explorer.inference.answers import first_place, option_name

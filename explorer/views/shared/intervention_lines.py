@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.analysis.faithfulness import STEPS
 from explorer.analysis.forward_pass.pass_stages import stages_of
 from explorer.app.context import page_context
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import Edited
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.core_edits import Misfit, same_length

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.app.context import page_context
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.events import Place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import CutEdge, Edit, HideKey, MaskCell

@@ -10,7 +10,7 @@ from explorer.app.context import page_context
 from explorer.app.controls import say_invalid
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog.entries import LibraryError
+from explorer.catalog import ModelError
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
@@ -87,7 +87,7 @@ def _beside(text: str) -> None:
     for place, name in enumerate((mine, *chosen)):
         try:
             _one(name, text, place)
-        except (TextError, LibraryError) as error:
+        except (TextError, ModelError) as error:
             st.text(name)
             say(str(error))
 
@@ -149,8 +149,8 @@ def _tokenizer(name: str) -> Reader:
         return trained_tokenizers.tokenizer(text, name.removeprefix(HERE), most)
     entry = page_context().shelf[name]
     if entry.config is None:
-        raise LibraryError(f"The model {name} cannot be opened: {entry.fault}")
+        raise ModelError(f"The model {name} cannot be opened: {entry.fault}")
     try:
         return tokenizer_in(entry.folder, entry.family, entry.config)
     except (CheckpointError, OSError) as error:
-        raise LibraryError(f"The model {name} cannot be opened: {error}") from error
+        raise ModelError(f"The model {name} cannot be opened: {error}") from error

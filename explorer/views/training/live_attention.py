@@ -12,8 +12,8 @@ from torch import Tensor
 
 from explorer.app.context import page_context
 from explorer.app.messages import say
-from explorer.catalog import entries
-from explorer.catalog.entries import LibraryError, Opened
+from explorer.catalog import ModelError, opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.runs.open_run import open_folder
@@ -44,8 +44,8 @@ def watch(run: Run, task: Task) -> None:
 def preview(task: Task) -> None:
     """The same through the finished model of this task that ships with the app."""
     try:
-        opened = entries.open_model(task.name)
-    except LibraryError:
+        opened = opened_model.open_model(task.name)
+    except ModelError:
         st.markdown(f"Press **Start training**. {task.expectation}")
         return
     st.markdown("No run is shown yet. This is what a finished model of this task does.")
@@ -122,7 +122,7 @@ def _look(run: Run, text: str) -> Look | None:
             return kept
         try:
             opened = open_folder(folder)
-        except LibraryError as error:
+        except ModelError as error:
             look = Look(folder, text, None, str(error))
             continue
         kept = st.session_state["_look"] = _read(folder, text, opened)

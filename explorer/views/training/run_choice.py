@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.sidebar import choose_model, switch_page
-from explorer.catalog.entries import runs_root
+from explorer.catalog.folders import runs_root
 from explorer.runs.run import Run, RunError, all_runs, named
 from explorer.views.training import run_words
 from explorer.views.training.run_status import status_of

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.app.messages import say
-from explorer.catalog.entries import runs_root
+from explorer.catalog.folders import runs_root
 from explorer.runs.cluster import cluster
 from explorer.runs.request import Wishes, built_like, spec_of
 from explorer.runs.run import Run, RunError, create

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote_plus
 
 from explorer.inference import mask_parts
-from explorer.views.checkpoints import view_choice
+from explorer.views import checkpoints
 from explorer.views.compare import sides
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.positions import chooser
@@ -36,7 +36,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "heads": ("side", table("heads", "SIDES")),
     "museum": ("room", table("museum", "ROOMS")),
     "interventions": ("look", table("interventions", "CODE")),
-    "checkpoints": ("show", view_choice.VIEWS),
+    "checkpoints": ("show", tuple(checkpoints.VIEWS)),
     "positions": ("lab", chooser.VIEWS),
     "tokenizer_training": ("learn_how", tokenizer_source.WAYS),
     "masks": ("example", mask_parts.EXAMPLES),

@@ -1,4 +1,4 @@
-"""What the page Checkpoints shows: the ledger, weights, norms, spectra, heads, the doctor."""
+"""What the Checkpoints page shows of a model: its parameters, weights, heads and diagnostics."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.browser.visiting import Visitor
 EVEN = 0.99
 """A head whose entropy is a larger share of the most possible does not choose."""
 JUDGED = 12
-"""The doctor looks at so many matrices, at even distances, and at a corner of 512 × 512."""
+"""Diagnostics sample so many matrices, at even distances, and a corner of 512 × 512."""
 
 
-def ledger(visitor: Visitor) -> list[Claim]:
+def parameter_tree(visitor: Visitor) -> list[Claim]:
     made = []
     for name in ("translation", "shakespeare", "reviews", "negation"):
         (shown,) = said(visitor, rf"{name}\s+[^\n]+\s+ours\s+([\d,]+)")
@@ -28,7 +28,7 @@ def ledger(visitor: Visitor) -> list[Claim]:
     parts = {"all parameters": SHAKESPEARE.model, "self-attention": SHAKESPEARE.attention}
     lines = {line[0]: line[-1] for line in rows(visitor, *parts)}
     made += [Claim(name, lines[name], parameters(part)) for name, part in parts.items()]
-    visitor.choose("Ledger of", "web tutorial, encoder")
+    visitor.choose("Parameters of", "web tutorial, encoder")
     (shown,) = said(visitor, r"(520,\d+) parameters")
     preset = Transformer(PRESETS["web tutorial, encoder"]())
     return [*made, Claim("web tutorial's encoder", shown, parameters(preset))]
@@ -57,7 +57,7 @@ def summary(w: Tensor) -> dict[str, float]:
 
 def weights(visitor: Visitor) -> list[Claim]:
     w = queries()
-    true = {"numbers": w.numel(), "lowest": float(w.min()), "highest": float(w.max())}
+    true = {"weights": w.numel(), "lowest": float(w.min()), "highest": float(w.max())}
     true |= {"not finite": int((~w.isfinite()).sum()), **summary(w)}
     return stated(visitor, true) + cells(visitor, "weights_picture", w, (0, 0), (3, 7), (1, 11))
 
@@ -84,7 +84,7 @@ def edge(matrix: Tensor) -> float:
     return rms(matrix) * math.sqrt((large + small) ** 2 + 4 * width)
 
 
-def spectra(visitor: Visitor) -> list[Claim]:
+def singular_values(visitor: Visitor) -> list[Claim]:
     matrix = queries()
     values = torch.linalg.svdvals(matrix)
     squares = values.square()
@@ -92,11 +92,11 @@ def spectra(visitor: Visitor) -> list[Claim]:
     true = {
         "largest": float(values[0]),
         "smallest": float(values[-1]),
-        "edge of noise": edge(matrix),
+        "random edge": edge(matrix),
         "above the edge": int((values > edge(matrix)).sum()),
         "stable rank": float(squares.sum() / squares[0]),
-        "half of the squares": 1 + int((held < 0.5).sum()),
-        "90% of the squares": 1 + int((held < 0.9).sum()),
+        "50% of squared norm": 1 + int((held < 0.5).sum()),
+        "90% of squared norm": 1 + int((held < 0.9).sum()),
     }
     return stated(visitor, true)
 
@@ -142,10 +142,10 @@ def heads(visitor: Visitor) -> list[Claim]:
     return made + cells(visitor, "head_statistics", shares().view(2, 4), (1, 2))
 
 
-def doctor(visitor: Visitor) -> list[Claim]:
-    """How many matrices stand out above noise, and how many heads do not choose."""
-    above, of = said(visitor, r"(\d+) of (\d+) matrices looked at have singular values")
-    flat, heads = said(visitor, r"Over your text (\d+) of (\d+) heads look everywhere")
+def diagnostics(visitor: Visitor) -> list[Claim]:
+    """How many matrices are not random, and how many heads attend almost equally."""
+    above, of = said(visitor, r"(\d+) of (\d+) sampled matrices have singular values")
+    flat, heads = said(visitor, r"Over your text (\d+) of (\d+) heads attend to all keys")
     every = [each for each in SHAKESPEARE.model.parameters() if each.dim() == 2]
     some = [every[at * (len(every) - 1) // (JUDGED - 1)] for at in range(JUDGED)]
     corners = [each.detach().double()[:512, :512] for each in some]

@@ -1,0 +1,71 @@
+"""Every head of the chosen model over the reader's text, in one metric of their choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from explorer.analysis.head_metrics import STATISTICS, HeadStatistics
+from explorer.analysis.measured_heads import measured, rows_counted
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.catalog.opened_model import Opened
+from explorer.snippets import head_metrics_code
+from explorer.text.number_format import three
+from explorer.views.shared import widgets
+from explorer.views.shared.head_table import NOTHING_SEEN, head_table
+from explorer.views.shared.tables import column, facts
+
+
+def draw_head_metrics(context: PageContext, opened: Opened) -> Callable[[], str]:
+    """Layers down, heads across; then every metric of every head."""
+    at, forward = context.choice, context.forward
+    found = measured(opened, forward, at.part)
+    if found.known:
+        _draw_metrics(found, forward.part(at.part).title, at.layer, at.head)
+    else:
+        say(NOTHING_SEEN)
+    return lambda: head_metrics_code.statistics(forward, context.folder, at.part, at.layer)
+
+
+def _draw_metrics(found: HeadStatistics, attention: str, layer: int, head: int) -> None:
+    known = found.known
+    title = one_of(
+        "Metric", "statistic", list(known), next(iter(known)), label_visibility="collapsed"
+    )
+    chosen = known[title]
+    drawn, numbers = widgets.side_by_side(7, 3)
+    with drawn:
+        st.markdown(f"**{title}** · {attention}, layers down, heads across")
+        head_table(found.values[chosen.name], chosen, "head_statistics")
+        st.caption(f"{chosen.meaning} {rows_counted(found)}")
+    with numbers:
+        st.markdown(f"**Layer {layer}, head {head}**")
+        values = {each.title: found.values[each.name][layer, head] for each in known.values()}
+        facts([(name, three(float(value))) for name, value in values.items()])
+    st.markdown("**Every head**")
+    _draw_head_list(found)
+
+
+def _draw_head_list(found: HeadStatistics) -> None:
+    depth, heads = found.values["entropy"].shape
+    st.dataframe(
+        {
+            "layer": [layer for layer in range(depth) for _ in range(heads)],
+            "head": list(range(heads)) * depth,
+            **{
+                each.title: column(found.values[each.name].flatten())
+                for each in STATISTICS.values()
+            },
+        },
+        hide_index=True,
+        height=min(420, 38 + 35 * depth * heads),
+        column_config={
+            each.title: st.column_config.NumberColumn(
+                format="%.3f" if each.top else "%.2f", help=each.meaning
+            )
+            for each in STATISTICS.values()
+        },
+    )
