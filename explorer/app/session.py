@@ -70,7 +70,8 @@ class Session:
     branches_note: tuple[str, str] | None = None
     branches_said: str = ""
     found_mistakes: dict[str, Any] = field(default_factory=dict)
-    random_labels: list[Any] = field(default_factory=list)
+    museum_results: dict[str, list[Any]] = field(default_factory=dict)
+    """The numbers and trainings of the museum that were computed after a click, by name."""
     system_reads: tuple[str, str, str] = ("", "", "")
     """A document's system that was just made, its text, and why it reads no other."""
     run_requested: Any = None

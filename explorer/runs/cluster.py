@@ -26,7 +26,7 @@ from typing import Any
 from distributed import Client, Future, SubprocessCluster, fire_and_forget
 
 from explorer.catalog.folders import runs_root
-from explorer.runs.run import Run, RunError, named
+from explorer.runs.run import Run, RunError, run_named
 from explorer.runs.run_files import Lock, read_json, write_json
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -195,7 +195,7 @@ class Cluster:
         """Give the workers a moment to write down where their runs stand."""
         for name in _names(client):
             with contextlib.suppress(RunError, OSError):
-                named(self.root, name).command("leave")
+                run_named(self.root, name).command("leave")
         end = time.monotonic() + LEAVE_WITHIN
         while _names(client) and time.monotonic() < end:
             time.sleep(0.02)

@@ -158,7 +158,7 @@ def create_in(folder: Path, spec: RunSpec, text: str | None = None) -> Run:
     return Run(folder)
 
 
-def named(root: Path, name: str) -> Run:
+def run_named(root: Path, name: str) -> Run:
     """The run called `name`. RunError for anything that is no name, a path above all."""
     if not NAME.fullmatch(name) or not (Path(root) / name / "spec.json").is_file():
         raise RunError(f"There is no run called {name[:60]!r}.")

@@ -80,7 +80,7 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("compare", "Another model"): (changing.another_model, changing.ASKS_MODEL),
     ("compare", "Your edits"): (changing.edits, changing.ASKS_EDITS),
     ("museum", "Exhibits"): (finding.exhibits, ""),
-    ("museum", "The systems"): (finding.systems, ""),
+    ("museum", "Systems"): (finding.systems, ""),
     **{
         ("museum", f"{views.FIND}: {name}"): (partial(finding.instrument, name), HUNT)
         for name in measured.INSTRUMENTS

@@ -300,7 +300,7 @@ def test_every_view_has_lines_to_paste(small_models: Path, subtests: pytest.Subt
 
 def test_the_hunt_s_lines_tell_no_mistake_before_it_is_found(small_models: Path) -> None:
     """They hold the instrument to the right run, and to both once the answer is out."""
-    asked = {"room": "Find it", "order": "0", "instrument": "The scale"}
+    asked = {"room": "Find the mistake", "order": "0", "instrument": "Score scale"}
     at = apps.page("experiments/museum", model="translation", **asked)
     before = pasted(at)
     assert "MISTAKES[" not in before
@@ -311,7 +311,7 @@ def test_the_hunt_s_lines_tell_no_mistake_before_it_is_found(small_models: Path)
     after = at.code[0].value
     assert "MISTAKES[" in after
     for lines in (before, after):
-        assert "'The scale'" in lines
+        assert "'Score scale'" in lines
         run(lines, small_models)
 
 

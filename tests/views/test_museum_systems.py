@@ -44,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(system: str, **address: str) -> AppTest:
-    return apps.page("experiments/museum", room="The systems", system=system, **address)
+    return apps.page("experiments/museum", room="Systems", system=system, **address)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def root(small_models: Path) -> Iterator[Path]:
 
 def test_the_documents_disagree() -> None:
     """As SEEDS has it, from the configs that are opened and trained."""
-    web = ("yes", "−∞", "post, and a last one", "0.1", "with bias", "512")
+    web = ("yes", "−∞", "post, and a final one", "0.1", "with bias", "512")
     assert {
         system.preset: tuple(document_systems.choices(system).values()) for system in SYSTEMS
     } == {
@@ -67,13 +67,13 @@ def test_the_documents_disagree() -> None:
         "paper": ("yes", "−∞", "post", "0.1", "with bias", "5,000"),
     }
     shown = "\n".join(table.value.to_string() for table in page("paper").table)
-    assert all(value in shown for value in ("−1e20", "post, and a last one", "without bias"))
+    assert all(value in shown for value in ("−1e20", "post, and a final one", "without bias"))
 
 
 def test_a_system_says_how_large_it_is_and_is_opened_untrained() -> None:
     for preset, system in BY_PRESET.items():
         at = page(preset)
-        count, size = document_systems.size(system)
+        count, size = document_systems.system_size(system)
         assert f"{count:,} parameters." in said(at)
         label = at.button(key="open_system").label
         assert label.endswith(f"{size / 1e6:,.0f} MB are made first")
@@ -118,7 +118,7 @@ def test_what_is_untrained_writes_little() -> None:
 
 def test_the_words_are_as_many_as_the_tokens() -> None:
     for preset, system in BY_PRESET.items():
-        words = document_systems.words_of(preset)
+        words = document_systems.tokenizer_for(preset)
         assert words.vocab_size == system.config.vocab_size
         sentence = words.encode(document_systems.SENTENCES[preset])
         assert words.unk_id not in [token.id for token in sentence]
@@ -159,7 +159,7 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
 def test_a_system_of_93_million_numbers_is_made_opened_and_passed_through(root: Path) -> None:
     """What is read back is what was built, and one sentence goes through it whole."""
     system = BY_PRESET["paper"]
-    opened = opened_model.opened_from(document_systems.make(system, root), "paper")
+    opened = opened_model.opened_from(document_systems.make_system(system, root), "paper")
     assert opened.model.n_parameters == 93_322_496
     of = forward_pass.run_text(opened, opened.example)
     assert [token.label for token in of.source] == [*"the black cat sleeps".split(), "</s>"]

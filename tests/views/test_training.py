@@ -1,4 +1,4 @@
-"""The Train page without a browser: the form, the run it shows, its words, what it refuses."""
+"""The Training page without a browser: the form, the run it shows, its words, what it refuses."""
 
 from __future__ import annotations
 
@@ -110,10 +110,10 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     at.session_state["text"] = "hello"
     at.run()
     assert not at.exception
-    assert "Your sentence is watched." in said(at)
-    assert not [box for box in at.text_input if box.label == "Watch the attention of"]
+    assert "Attention over your sentence." in said(at)
+    assert not [box for box in at.text_input if box.label == "Sentence"]
     at.session_state["text"] = "a" * 300
-    assert "longer than this task's model reads, so another is watched" in said(at.run())
+    assert "longer than this task's model reads, so another one is shown" in said(at.run())
     at.session_state["text"] = "HELLO, *you*"
     assert "Not all of your sentence is in this task's vocabulary" in said(at.run())
     assert "on the pattern" in said(at)
@@ -128,21 +128,21 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
 def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     desk.submit(run)
-    took = live_run._took()
+    took = live_run._cpu_times()
     took.clear()
     waiting = run.status()
-    assert live_run._every(waiting) == live_run.EVERY, "no look yet"
+    assert live_run._seconds_between(waiting) == live_run.EVERY, "no look yet"
     took.extend([9.0, 9.0])
-    assert live_run._every(waiting) == live_run.EVERY, "the first looks are no measure"
+    assert live_run._seconds_between(waiting) == live_run.EVERY, "the first looks are no measure"
     page(run=run.name)
     assert len(took) == 3, "the page counts its look"
     took.extend([live_run.SLOW / 2] * live_run.LAST)
-    assert live_run._every(waiting) == live_run.EVERY
+    assert live_run._seconds_between(waiting) == live_run.EVERY
     took.extend([live_run.SLOW * 2] * live_run.LAST)
-    assert live_run._every(waiting) == live_run.SELDOM
+    assert live_run._seconds_between(waiting) == live_run.SELDOM
     assert not page(run=run.name).exception
     work(run.folder)
-    assert live_run._every(run.status()) is None
+    assert live_run._seconds_between(run.status()) is None
     took.clear()
 
 
@@ -224,7 +224,7 @@ def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_pat
     assert run.spec.task == "characters"
     at.text_area(key="pasted_characters").set_value("x" * 300_000).run()
     assert not at.exception
-    assert "Upload a file instead" in said(at)
+    assert "upload a file instead" in said(at)
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(
@@ -241,10 +241,10 @@ def test_progress_says_where_how_fast_and_how_long() -> None:
     status = Status("training", 120, 400, measure="exact match", value=0.25, steps_per_second=31.24)
     measured = "exact match 0.25 on held-out data"
     at_120 = f"Step 120 of 400 · 31.2 steps/s · 9 s left · {measured}"
-    assert run_words.progress(status) == at_120
-    later = run_words.progress(status.replace(measured_at=100))
+    assert run_words.progress_words(status) == at_120
+    later = run_words.progress_words(status.replace(measured_at=100))
     assert later.endswith(f"{measured} at step 100")
-    assert run_words.progress(Status("done", 400, 400, seconds=12.3)) == (
+    assert run_words.progress_words(Status("done", 400, 400, seconds=12.3)) == (
         "Step 400 of 400 · 12 s of training"
     )
 
@@ -255,16 +255,16 @@ def test_durations() -> None:
 
 
 def test_every_state_has_words() -> None:
-    assert set(run_words.SAID) == set(STATES)
+    assert set(run_words.STATE_WORDS) == set(STATES)
 
 
 def test_a_row_says_what_differs(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    row = run_words.row(run)
+    row = run_words.run_row(run)
     assert row["run"] == "reverse-1"
-    assert "d_model 64 → 16" in str(row["what differs"])
-    assert "weights seed 5" in str(row["what differs"])
+    assert "d_model 64 → 16" in str(row["changed settings"])
+    assert "weights_seed 5" in str(row["changed settings"])
     (run.folder / "spec.json").write_text("nonsense")
-    assert run_words.row(run)["state"] == "cannot be read"
+    assert run_words.run_row(run)["state"] == "cannot be read"
     given = dataclasses.replace(tiny_spec(), task="characters")
-    assert run_words.differs(given) == ""
+    assert run_words.changed_settings(given) == ""

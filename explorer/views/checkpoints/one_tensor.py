@@ -79,7 +79,7 @@ def draw_singular_values(context: PageContext, opened: Opened) -> Callable[[], s
                 opened,
                 ("spectrum", name),
                 lambda: singular_values_of(tensor, report),
-                _values_bytes,
+                _bytes,
             )
     except SingularValuesError as error:
         say(str(error))

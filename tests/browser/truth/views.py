@@ -16,7 +16,7 @@ from tests.source import ROOT
 
 View = tuple[str, str]
 """A page, and what is chosen on it; nothing on a page that shows one thing."""
-FIND = "Find it"
+FIND = "Find the mistake"
 
 
 def table(page: str, name: str) -> list[str]:
@@ -34,7 +34,7 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "attention": ("view", table("attention", "VIEWS")),
     "decoding": ("way", table("decoding", "WAYS")),
     "heads": ("side", table("heads", "SIDES")),
-    "museum": ("room", table("museum", "ROOMS")),
+    "museum": ("room", table("museum", "VIEWS")),
     "interventions": ("look", table("interventions", "CODE")),
     "checkpoints": ("show", tuple(checkpoints.VIEWS)),
     "positions": ("lab", chooser.VIEWS),
