@@ -1,4 +1,4 @@
-"""Opens what a run has written so far, finished or not, as a model to read with."""
+"""The newest weights of a run, finished or not, as an opened model."""
 
 from __future__ import annotations
 

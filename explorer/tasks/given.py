@@ -1,4 +1,4 @@
-"""Tasks that are made of a text the caller gives: nothing is read behind anyone's back."""
+"""Tasks that are made of a text or table which the caller gives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from explorer.text import TextError
 
 @dataclass(frozen=True)
 class Given:
-    """A task in waiting: `wants` is "text" or "table" (CSV with the columns text and label)."""
+    """A task without its text; `wants` is "text" or "table" (CSV with the columns text, label)."""
 
     name: str
     title: str
@@ -33,7 +33,7 @@ GIVEN = {
             characters.EXPLANATION,
             characters.EXPECTATION,
             "text",
-            characters.from_text,
+            characters.characters_from_text,
         ),
         Given(
             shakespeare.NAME,
@@ -41,7 +41,7 @@ GIVEN = {
             shakespeare.EXPLANATION,
             shakespeare.EXPECTATION,
             "text",
-            shakespeare.from_text,
+            shakespeare.shakespeare_from_text,
         ),
         Given(
             reviews.NAME,

@@ -21,7 +21,7 @@ NO_DATA = "No data: every example is made by the program."
 
 @dataclass(frozen=True)
 class Baseline:
-    """What counting alone reaches on the same held-out data."""
+    """The metric of a counting model on the same held-out data."""
 
     name: str
     value: float
@@ -59,7 +59,7 @@ def bigram(text: str) -> Baseline:
 
 
 def naive_bayes(table: str) -> Baseline:
-    training, held_out = reviews.split(reviews.read_table(table)[0])
+    training, held_out = reviews.split_reviews(reviews.read_table(table)[0])
     accuracy = NaiveBayes(training).accuracy(held_out)
     return Baseline("naive Bayes on words and pairs of words", accuracy)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog import ModelError, folders, uploads
+from explorer.catalog import ModelError, folders, hub, uploads
 
 WEIGHTS = {"config.json": b"{}", "model.safetensors": b"12345678"}
 

@@ -112,7 +112,7 @@ def test_a_run_without_a_whole_state_keeps_what_it_has_and_does_not_begin_again(
     for file in (run.folder / "state" / "step-000003").iterdir():
         file.write_bytes(b"cut short")
     before, status = (run.folder / "metrics.jsonl").read_bytes(), run.status()
-    with pytest.raises(RunError, match=r"what it reached is kept, but it cannot go on.* step 3 "):
+    with pytest.raises(RunError, match=r"its state at step 3 is damaged, so it cannot resume"):
         work(run.folder)
     assert (run.folder / "metrics.jsonl").read_bytes() == before
     assert (run.status().state, run.status().step) == ("failed", 3)
@@ -171,7 +171,7 @@ def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(tmp_path: Path) -
     spec = tiny_spec(optimizer="sgd", lr=10.0, clip=0.0, warmup=0, steps=500)
     spec = dataclasses.replace(spec, model=spec.model.replace(norm_position="post"))
     run = create(tmp_path, spec)
-    with pytest.raises(RunError, match="loss is no number any more at step"):
+    with pytest.raises(RunError, match="loss is not finite at step"):
         work(run.folder)
     assert run.status().state == "failed"
     assert run.status().message.endswith("a smaller learning rate may help.")
