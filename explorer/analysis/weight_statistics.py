@@ -66,7 +66,7 @@ class TensorSummary:
         return self.lowest == self.highest and self.not_finite == 0
 
 
-def summary(name: str, tensor: Tensor) -> TensorSummary:
+def tensor_summary(name: str, tensor: Tensor) -> TensorSummary:
     """The statistics of one tensor, summed in float64."""
     total = squares = 0.0
     lowest, highest = math.inf, -math.inf
@@ -93,7 +93,7 @@ def summary(name: str, tensor: Tensor) -> TensorSummary:
 def summarized(model: nn.Module) -> Iterator[TensorSummary]:
     """The statistics of every parameter; a tied one appears once."""
     for name, parameter in model.named_parameters():
-        yield summary(name, parameter)
+        yield tensor_summary(name, parameter)
 
 
 def _slices(tensor: Tensor) -> Iterator[Tensor]:

@@ -33,7 +33,7 @@ def in_short(config: TransformerConfig) -> str:
     return f"{config.kind}, {_layers(config)} × {config.n_heads} heads"
 
 
-def described(config: TransformerConfig) -> str:
+def config_sentences(config: TransformerConfig) -> str:
     """The config in two or three sentences."""
     layers = _layers(config)
     heads = f"{config.n_heads} heads of width {config.head_width}"
@@ -88,6 +88,12 @@ def _windows(config: TransformerConfig) -> str:
 def _scaling(config: TransformerConfig) -> str:
     scaling = config.rope_scaling
     return f"rotations scaled {scaling.factor:g} times ({scaling.kind})" if scaling else ""
+
+
+def short_score(run: Mapping[str, Any]) -> str:
+    """The metric on held-out text, number first, for a narrow column."""
+    found = _numbers(run.get("metrics"))
+    return f"{found[0][1]:.3g} {found[0][0]}" if found else "not measured"
 
 
 def held_out_score(run: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from distributed import Client, Future, SubprocessCluster, fire_and_forget
 
 from explorer.catalog.folders import runs_root
 from explorer.runs.run import Run, RunError, run_named
-from explorer.runs.run_files import Lock, read_json, write_json
+from explorer.runs.run_files import Lock, read_json_object, write_json
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_WITHIN = 5.0
@@ -147,7 +147,7 @@ class Cluster:
 
     def _attach_to_found(self) -> Client | None:
         try:
-            found = read_json(self._file)
+            found = read_json_object(self._file)
             if not LOCAL.fullmatch(str(found["address"])):
                 return None
             client = Client(str(found["address"]), timeout=ANSWER_WITHIN, set_as_default=False)
@@ -252,9 +252,9 @@ def _entry(root: str) -> Callable[[str], str]:
 
         if root not in sys.path:
             sys.path.insert(0, root)
-        from explorer.runs.worker import work
+        from explorer.runs.worker import train_to_end
 
-        return work(folder)
+        return train_to_end(folder)
 
     return train
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from explorer.runs.metrics import Metrics
-from explorer.runs.run_files import Lock, is_held, read_json, write_json, write_text
+from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.runs.spec import INTERRUPTED, TRAINING, RunSpec, Status
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -46,7 +46,7 @@ class Run:
     @property
     def spec(self) -> RunSpec:
         try:
-            return RunSpec.from_dict(read_json(self.folder / "spec.json"))
+            return RunSpec.from_dict(read_json_object(self.folder / "spec.json"))
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.name}.") from error
         except (ValueError, TypeError) as error:
@@ -74,7 +74,7 @@ class Run:
     def status_as_written(self) -> Status:
         """The status that the last worker wrote, living or not."""
         try:
-            return Status.from_dict(read_json(self.folder / "status.json"))
+            return Status.from_dict(read_json_object(self.folder / "status.json"))
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.name}.") from error
         except (ValueError, TypeError) as error:
@@ -97,7 +97,7 @@ class Run:
     def commanded(self) -> str:
         """The last command to the worker."""
         try:
-            word = read_json(self.folder / "control.json").get("command")
+            word = read_json_object(self.folder / "control.json").get("command")
         except (OSError, ValueError):
             return "train"
         return str(word) if word in COMMANDS else "train"

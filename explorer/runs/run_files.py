@@ -32,7 +32,7 @@ def write_json(path: Path, values: object, mode: int = 0o666) -> None:
     write_text(path, json.dumps(values, indent=1) + "\n", mode)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file. OSError when there is none, ValueError when it is no object."""
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path.name} is too large.")

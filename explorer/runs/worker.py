@@ -31,7 +31,7 @@ PATIENCE = 5.0
 ENDINGS = {"pause": PAUSED, "step": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
 
 
-def work(folder: Path | str) -> str:
+def train_to_end(folder: Path | str) -> str:
     """Train the run in `folder` without a report; the state in which it ended."""
     lower_priority()
     run = Run(folder)
@@ -86,7 +86,8 @@ def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progr
                 break
             if not math.isfinite(report.loss):
                 raise ArithmeticError(
-                    f"the loss is not finite at step {report.step}; a smaller learning rate may help."
+                    f"the loss is not finite at step {report.step}; a smaller learning rate "
+                    "may help."
                 )
             yield recorder.record(report)
             if recorder.has_reached_target or report.step >= spec.training.steps:

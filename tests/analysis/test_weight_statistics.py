@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer.analysis import weight_statistics
-from explorer.analysis.weight_statistics import KINDS, by_layer, pooled, summarized, summary
+from explorer.analysis.weight_statistics import KINDS, by_layer, pooled, summarized, tensor_summary
 from models import Transformer, TransformerConfig
 
 sides = some.integers(1, 40)
@@ -24,7 +24,7 @@ def drawn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Ten
 
 
 def test_a_matrix_counted_by_hand() -> None:
-    found = summary("w", torch.tensor([[3.0, -4.0], [0.0, 5.0]]))
+    found = tensor_summary("w", torch.tensor([[3.0, -4.0], [0.0, 5.0]]))
     assert (found.shape, found.count, found.mean) == ((2, 2), 4, 1.0)
     assert found.norm == pytest.approx(math.sqrt(50))
     assert found.rms == pytest.approx(math.sqrt(12.5))
@@ -39,7 +39,7 @@ def test_numbers_agree_with_torch_in_double_precision(monkeypatch: pytest.Monkey
     monkeypatch.setattr(weight_statistics, "SLICE", 100)
     for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
         tensor = drawn(37, 23, dtype=dtype).mT
-        found, exact = summary("w", tensor), tensor.double()
+        found, exact = tensor_summary("w", tensor), tensor.double()
         assert found.mean == pytest.approx(exact.mean().item(), abs=1e-9), dtype
         assert found.std == pytest.approx(exact.std(correction=0).item(), rel=1e-9), dtype
         assert found.norm == pytest.approx(exact.norm().item(), rel=1e-9), dtype
@@ -47,15 +47,15 @@ def test_numbers_agree_with_torch_in_double_precision(monkeypatch: pytest.Monkey
 
 
 def test_what_is_not_finite_is_left_out_and_a_constant_is_told_from_what_is_nearly_one() -> None:
-    found = summary("w", torch.tensor([1.0, math.nan, math.inf, -math.inf, 3.0]))
+    found = tensor_summary("w", torch.tensor([1.0, math.nan, math.inf, -math.inf, 3.0]))
     assert (found.not_finite, found.mean, found.largest) == (3, 2.0, 3.0)
-    assert summary("w", torch.tensor([math.nan])).not_finite == 1
-    assert summary("w", torch.empty(0, 4)).count == 0
+    assert tensor_summary("w", torch.tensor([math.nan])).not_finite == 1
+    assert tensor_summary("w", torch.empty(0, 4)).count == 0
     constant = torch.full((1000,), 0.1)
-    assert summary("w", constant).is_constant
-    assert summary("w", constant).std == 0.0
+    assert tensor_summary("w", constant).is_constant
+    assert tensor_summary("w", constant).std == 0.0
     constant[7] = math.nextafter(0.2, 1.0)
-    assert not summary("w", constant).is_constant
+    assert not tensor_summary("w", constant).is_constant
 
 
 def test_every_parameter_is_met_once_also_when_it_is_tied() -> None:
@@ -79,7 +79,7 @@ def test_norms_stand_by_layer_and_part() -> None:
     inside = sum(int((~table.values.isnan()).sum()) for table in tables)
     assert inside == sum(".blocks." in one.name for one in found)
 
-    ones = [summary(f"decoder.blocks.{n}.mlp.up_proj.bias", torch.ones(3)) for n in (0, 2)]
+    ones = [tensor_summary(f"decoder.blocks.{n}.mlp.up_proj.bias", torch.ones(3)) for n in (0, 2)]
     (table,) = by_layer(ones, "bias")
     assert table.parts == ("mlp.up_proj.bias",)
     assert table.values[:, 0].isnan().tolist() == [False, True, False], "no such part there"

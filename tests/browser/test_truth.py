@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from explorer.runs.worker import work
+from explorer.runs.worker import train_to_end
 from tests.browser.truth import (
     changing,
     deciding,
@@ -163,7 +163,7 @@ def test_every_number_of_cross_attention_and_of_a_classifier_is_the_model_s(
 
 def test_a_training_step_is_the_step_s(visitor: Visitor, server: Server) -> None:
     run = tiny_run(server.runs)
-    work(run.folder)
+    train_to_end(run.folder)
     visitor.open(f"/compare?with={quote_plus(OF_A_RUN[1])}&{changing.asks_step(run)}")
     assert faults(changing.step(visitor, run)) == []
 

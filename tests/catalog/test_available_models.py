@@ -12,7 +12,7 @@ import pytest
 from explorer.app import shelves
 from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
 from explorer.catalog.available_models import ModelEntry
-from explorer.catalog.descriptions import described, held_out_score, in_short
+from explorer.catalog.descriptions import config_sentences, held_out_score, in_short
 from explorer.tasks import TASKS
 from models import TransformerConfig
 from models.config import CHOICES, RopeScaling
@@ -119,14 +119,14 @@ RARE: list[tuple[dict[str, Any], str]] = [
 
 def test_every_config_is_said_in_words_and_what_is_rare_where_it_is() -> None:
     plain = TransformerConfig()
-    assert "Also" not in described(plain)
+    assert "Also" not in config_sentences(plain)
     for field, values in CHOICES.items():
         for value in values:
-            assert described(plain.replace(**{field: value})).endswith(".")
+            assert config_sentences(plain.replace(**{field: value})).endswith(".")
             assert in_short(plain.replace(**{field: value}))
     for changes, words in RARE:
-        assert words in described(plain.replace(**changes))
-        assert words not in described(plain)
+        assert words in config_sentences(plain.replace(**changes))
+        assert words not in config_sentences(plain)
 
 
 def test_named_folders_stand_first_and_open(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from explorer.catalog import ModelError
 from explorer.runs.open_run import open_folder
-from explorer.runs.worker import work
+from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
 from tests.runs.making import tiny_run
 
@@ -17,7 +17,7 @@ def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path
     run, reverse = tiny_run(tmp_path), TASKS["reverse"]
     with pytest.raises(ModelError, match="The run reverse-1 has no weights yet"):
         open_folder(run.folder)
-    work(run.folder)
+    train_to_end(run.folder)
     for folder in (run.folder, run.snapshots()[0][1]):
         opened = open_folder(folder)
         assert opened.task is reverse

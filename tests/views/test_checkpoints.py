@@ -69,7 +69,7 @@ def test_only_the_chosen_view_is_computed_and_once(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[str] = []
-    summary = weight_statistics.summary
+    summary = weight_statistics.tensor_summary
 
     def never(*_: Any) -> None:
         raise AssertionError("nobody asked for this")
@@ -82,7 +82,7 @@ def test_only_the_chosen_view_is_computed_and_once(
         patch.setattr(weight_norms, "summarized", never)
         for view in ("Parameters", "Weights", "Singular values", "Heads"):
             page(model="reverse", show=view)
-    monkeypatch.setattr(weight_statistics, "summary", counting)
+    monkeypatch.setattr(weight_statistics, "tensor_summary", counting)
     (small_models / "letters" / WEIGHTS).touch()  # opened anew
     page(model="letters", show="Norms")
     once = len(counted)

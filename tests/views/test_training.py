@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, all_runs
 from explorer.runs.spec import STATES, Status
-from explorer.runs.worker import work
+from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
 from explorer.views.training import live_run, run_words
 from tests.apps import said
@@ -91,7 +91,7 @@ def test_a_fault_is_said_in_its_own_words_and_nothing_starts(desk: Desk, tmp_pat
 
 def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    work(run.folder)
+    train_to_end(run.folder)
     at = page(run=run.name)
     text = said(at)
     assert "reverse-1** · done" in text
@@ -104,7 +104,7 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     desk: Desk, tmp_path: Path
 ) -> None:
     run = tiny_run(tmp_path)
-    work(run.folder)
+    train_to_end(run.folder)
     at = AppTest.from_file(PAGE, default_timeout=60)
     at.query_params["run"] = run.name
     at.session_state["text"] = "hello"
@@ -141,7 +141,7 @@ def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None
     took.extend([live_run.SLOW * 2] * live_run.LAST)
     assert live_run._seconds_between(waiting) == live_run.SELDOM
     assert not page(run=run.name).exception
-    work(run.folder)
+    train_to_end(run.folder)
     assert live_run._seconds_between(run.status()) is None
     took.clear()
 
@@ -170,7 +170,7 @@ def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_pat
 def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     run.command("step")
-    work(run.folder)
+    train_to_end(run.folder)
     at = page(run=run.name)
     assert "reverse-1** · paused" in said(at)
     assert at.button(key="open_run").label == "Open step 1 of reverse-1 on the Attention page"
@@ -186,7 +186,7 @@ def test_an_address_that_names_no_run_is_one_sentence(desk: Desk) -> None:
 
 def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path: Path) -> None:
     whole = tiny_run(tmp_path)
-    work(whole.folder)
+    train_to_end(whole.folder)
     for file in ["spec.json", "status.json"]:
         run = tiny_run(tmp_path)
         (run.folder / file).write_text("{")
@@ -197,7 +197,7 @@ def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path
 def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Path) -> None:
     run, other = tiny_run(tmp_path), tiny_run(tmp_path)
     for each in (run, other):
-        work(each.folder)
+        train_to_end(each.folder)
     newest = run.latest()
     assert newest is not None
     (newest / "model.safetensors").write_bytes(b"cut")

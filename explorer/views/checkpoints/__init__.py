@@ -30,10 +30,11 @@ class CheckpointView:
 VIEWS = {
     "Parameters": CheckpointView(parameter_tree.draw_parameters, (parameters.parameter_tree,)),
     "Weights": CheckpointView(
-        one_tensor.draw_tensor, (weight_statistics.pooled, weight_statistics.summary)
+        one_tensor.draw_tensor, (weight_statistics.pooled, weight_statistics.tensor_summary)
     ),
     "Norms": CheckpointView(
-        weight_norms.draw_weight_norms, (weight_statistics.summary, weight_statistics.by_layer)
+        weight_norms.draw_weight_norms,
+        (weight_statistics.tensor_summary, weight_statistics.by_layer),
     ),
     "Singular values": CheckpointView(
         one_tensor.draw_singular_values,

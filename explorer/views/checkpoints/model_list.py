@@ -17,12 +17,12 @@ from explorer.text.number_format import megabytes
 from explorer.views.checkpoints.findings import draw_folder_findings
 
 COLUMNS = {
-    "Model": 16,
-    "Kind": 25,
+    "Model": 14,
+    "Kind": 27,
     "Family": 7,
     "Parameters": 10,
     "On disk": 9,
-    "On held-out data": 13,
+    "Held out": 14,
     "": 10,
 }
 NUMBERS = ("Parameters", "On disk")
@@ -68,8 +68,7 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns["Kind"].caption(descriptions.in_short(entry.config), wrap=False)
     columns["Family"].text(entry.family, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
-    score, _, _ = descriptions.held_out_score(entry.run).partition(" (")
-    columns["On held-out data"].caption(literal(score), wrap=False)
+    columns["Held out"].caption(literal(descriptions.short_score(entry.run)), wrap=False)
     columns[""].button(
         "Chosen" if is_chosen else "Open",
         key=f"open_{entry.name}",

@@ -20,7 +20,7 @@ from explorer.analysis.weight_statistics import (
     PooledTensor,
     TensorSummary,
     pooled,
-    summary,
+    tensor_summary,
 )
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -55,7 +55,7 @@ def draw_tensor(context: PageContext, opened: Opened) -> Callable[[], str]:
         cell = one_of_line("Each cell is", "cell", (MEAN, LARGEST))
     way = "mean" if cell == MEAN else "largest"
     picture = kept(opened, ("picture", name, way), lambda: pooled(tensor, way), _bytes)
-    numbers = kept(opened, ("summary", name), lambda: summary(name, tensor), size_of)
+    numbers = kept(opened, ("summary", name), lambda: tensor_summary(name, tensor), size_of)
     drawn, beside = widgets.side_by_side(7, 3)
     with drawn:
         st.markdown(f"`{name}`")

@@ -26,7 +26,7 @@ def draw_parameters(context: PageContext, opened: Opened) -> Callable[[], str]:
         draw_parameter_tree(parameters.parameter_tree(opened.model))
         return lambda: checkpoints_code.parameter_tree_lines(context.folder)
     config = PRESETS[picked]()
-    st.markdown(descriptions.described(config))
+    st.markdown(descriptions.config_sentences(config))
     draw_parameter_tree(parameters.parameter_tree_of(config))
     return lambda: checkpoints_code.preset_tree_lines(picked)
 

@@ -19,7 +19,7 @@ from explorer.snippets import museum_code
 from explorer.views.museum import exhibit_details
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
 from explorer.views.museum.instrument_pictures import InstrumentPicture
-from explorer.views.museum.instruments import INSTRUMENTS, Measured
+from explorer.views.museum.instruments import INSTRUMENTS, InstrumentResult
 from explorer.views.museum.measured_run import HeadPlace, right_run
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import FILLS
@@ -83,7 +83,7 @@ def _draw_runs(
     draw_given_away(exhibit, before[exhibit.sign], after[exhibit.sign])
 
 
-def _draw_maps(wrong: Measured, right: Measured, is_made: bool) -> None:
+def _draw_maps(wrong: InstrumentResult, right: InstrumentResult, is_made: bool) -> None:
     """The chosen head in both models, or that the mistake does not show there."""
     pictures = wrong.picture, right.picture
     if is_made and pictures[0] and pictures[1] and pictures[0].is_like(pictures[1]):
@@ -95,14 +95,14 @@ def _draw_maps(wrong: Measured, right: Measured, is_made: bool) -> None:
             draw_measured(found, f"museum_{side}")
 
 
-def draw_given_away(exhibit: Exhibit, wrong: Measured, right: Measured) -> None:
+def draw_given_away(exhibit: Exhibit, wrong: InstrumentResult, right: InstrumentResult) -> None:
     """The number that gives the mistake away, of both models."""
     with st.container(border=True, key="given_away"):
         numbers = f"{wrong.short} against {right.short}"
         st.markdown(f"**What gives it away: {exhibit.sign}, {numbers}.** {exhibit.telling}")
 
 
-def draw_measured(found: Measured, key: str, right: Measured | None = None) -> None:
+def draw_measured(found: InstrumentResult, key: str, right: InstrumentResult | None = None) -> None:
     """A sentence, its lines and its picture; beside the right model's numbers where given."""
     st.text(_capitalized(found.said))  # may hold the reader's own words
     lines = [*found.lines]
@@ -153,10 +153,10 @@ def measure(
     mistake: str,
     instruments: tuple[str, ...],
     head: HeadPlace,
-) -> dict[str, Measured]:
+) -> dict[str, InstrumentResult]:
     """What these instruments measure of the model with a mistake, or with none; kept."""
 
-    def make() -> dict[str, Measured]:
+    def make() -> dict[str, InstrumentResult]:
         run = right_run(opened, forward, head)
         run = run.with_model(MISTAKES[mistake].make(run.model)) if mistake else run
         return {name: INSTRUMENTS[name](run) for name in instruments}
@@ -205,6 +205,6 @@ def _run_sentence(opened: Opened, text: str, example: str) -> ForwardPass:
     return run_text(opened, example) if forward.notes else forward
 
 
-def _bytes(found: dict[str, Measured]) -> int:
+def _bytes(found: dict[str, InstrumentResult]) -> int:
     pictures = (each.picture for each in found.values())
     return sum(each.values.nbytes for each in pictures if each is not None) + 4096

@@ -29,7 +29,7 @@ POSITIONS_SEEN, OFFSET = 60, 5
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class InstrumentResult:
     """What an instrument found: its number (None where it has none), a sentence, more lines."""
 
     number: float | None
@@ -44,7 +44,7 @@ class Measured:
         return self.named or ("nothing" if self.number is None else three(self.number))
 
 
-def _shapes(run: MeasuredRun) -> Measured:
+def _shapes(run: MeasuredRun) -> InstrumentResult:
     """The shapes of the queries in the first layers, and the number of parameters."""
     parts = ("encoder.0.self_attn", "decoder.0.self_attn", "decoder.0.cross_attn")
     queries = run.recorded({f"{part}.q": _all for part in parts})
@@ -56,43 +56,43 @@ def _shapes(run: MeasuredRun) -> Measured:
     widths = {site.split(".")[0]: q.shape[-1] for site, q in queries.items()}
     heads = ", ".join(f"{stack} heads of width {width}" for stack, width in widths.items())
     said = f"{count:,} parameters; {heads or 'no queries were recorded'}"
-    return Measured(float(count), said, tuple(lines), named=heads or "no queries")
+    return InstrumentResult(float(count), said, tuple(lines), named=heads or "no queries")
 
 
-def _attention_map(run: MeasuredRun) -> Measured:
+def _attention_map(run: MeasuredRun) -> InstrumentResult:
     """The map of the chosen head."""
     part, layer, head = run.head
     weights = run.recorded({f"{site_of(part, layer)}.weights": head_map(head)})
     if not weights:
-        return Measured(None, "no weights were recorded: they were computed and dropped")
+        return InstrumentResult(None, "no weights were recorded: they were computed and dropped")
     (drawn,) = weights.values()
     if not len(drawn):
-        return Measured(None, f"this run has no head {head} there, so there is no picture")
+        return InstrumentResult(None, f"this run has no head {head} there, so there is no picture")
     entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
     spread = float(entropy.exp())
     said = f"{head_title(run)}: a query attends to {three(spread)} tokens on average (e^entropy)"
-    return Measured(spread, said, picture=instrument_pictures.map_picture(run, drawn))
+    return InstrumentResult(spread, said, picture=instrument_pictures.map_picture(run, drawn))
 
 
-def _masked_row(run: MeasuredRun) -> Measured:
+def _masked_row(run: MeasuredRun) -> InstrumentResult:
     """The same sentence with every key masked as padding: the weights of its first row."""
     site = f"{run.first_stack}.0.self_attn.weights"
     nothing = torch.zeros_like(run.ids, dtype=torch.bool)
     recorded = run.recorded({site: _first_head}, keep=nothing)
     if site not in recorded:
-        return Measured(None, "no weights were recorded")
+        return InstrumentResult(None, "no weights were recorded")
     row, picture = recorded[site][0], instrument_pictures.masked_picture(run, recorded[site])
     if row.isnan().any():
         said = "a fully masked row is NaN, and so is its sum"
-        return Measured(float(row.sum()), said, picture=picture, named="NaN")
+        return InstrumentResult(float(row.sum()), said, picture=picture, named="NaN")
     total = float(row.sum())
     first = ", ".join(three(value) for value in row[:4].tolist())
     more = ", …" if len(row) > 4 else ""
     said = f"a fully masked row is {first}{more} and sums to {three(total)}"
-    return Measured(total, said, picture=picture)
+    return InstrumentResult(total, said, picture=picture)
 
 
-def _model_output(run: MeasuredRun) -> Measured:
+def _model_output(run: MeasuredRun) -> InstrumentResult:
     """The output at the last position."""
     output = run.logits(read_at=slice(-instrument_pictures.MOST_PLACES, None))[0]
     last = output[-1] if output.dim() == 2 else output
@@ -101,15 +101,15 @@ def _model_output(run: MeasuredRun) -> Measured:
     lines = ("smallest", low), ("largest", high), ("argmax", str(int(last.argmax())))
     said = f"{last.numel():,} values between {low} and {high}, sum {three(total)}"
     picture = instrument_pictures.output_picture(run, output)
-    return Measured(total, said, lines, picture, f"a sum of {three(total)}")
+    return InstrumentResult(total, said, lines, picture, f"a sum of {three(total)}")
 
 
-def _loss(run: MeasuredRun) -> Measured:
+def _loss(run: MeasuredRun) -> InstrumentResult:
     """The cross-entropy of the output against the answer, and its gradient at the embeddings."""
     if run.labels is None:
-        return Measured(None, "this model has no head, so there is no loss")
+        return InstrumentResult(None, "this model has no head, so there is no loss")
     if bool((run.labels == IGNORE).all()):
-        return Measured(None, "no token follows this one, so there is no loss")
+        return InstrumentResult(None, "no token follows this one, so there is no loss")
     tap = EmbeddingLeaves()
     with torch.enable_grad():
         if run.model.config.head == "classifier":
@@ -127,33 +127,39 @@ def _loss(run: MeasuredRun) -> Measured:
         for site, size in zip(tap.leaves, sizes, strict=True)
     )
     nats = float(value.detach())
-    return Measured(nats, f"the loss is {three(nats)} nats", lines)
+    return InstrumentResult(nats, f"the loss is {three(nats)} nats", lines)
 
 
-def _causality(run: MeasuredRun) -> Measured:
+def _causality(run: MeasuredRun) -> InstrumentResult:
     """Another last token: the change of the logits before it, or of the stream without logits."""
     if run.last_stack != "decoder":
-        return Measured(None, "an encoder attends to later tokens, so there is nothing to check")
+        return InstrumentResult(
+            None, "an encoder attends to later tokens, so there is nothing to check"
+        )
     until = run.last_ids.shape[1] - 1
     if not until:
-        return Measured(None, "there is only one token, so nothing comes before it")
+        return InstrumentResult(None, "there is only one token, so nothing comes before it")
     other = run.replaced_tokens(run.last_ids, slice(-1, None))
     ids, target = (other, None) if run.target is None else (None, other)
     if not run.model.config.head.endswith("language-model"):  # no logits before the last token
         change = run.stream_change(ids, target, until)
         said = f"with another last token, the stream before it changes by {three(change)}"
-        return Measured(change, said)
+        return InstrumentResult(change, said)
     change = run.logit_change(ids, target, until)
-    return Measured(change, f"with another last token, logits before it change by {three(change)}")
+    return InstrumentResult(
+        change, f"with another last token, logits before it change by {three(change)}"
+    )
 
 
-def _replaced_target(run: MeasuredRun) -> Measured:
+def _replaced_target(run: MeasuredRun) -> InstrumentResult:
     """Every target token replaced, with cross-attention ablated and without."""
     if run.target is None:
-        return Measured(None, "this model reads one sequence, so there is no target to replace")
+        return InstrumentResult(
+            None, "this model reads one sequence, so there is no target to replace"
+        )
     other = run.replaced_tokens(run.target, slice(None))
     change, alone = (run.logit_change(target=other, is_ablated=each) for each in (False, True))
-    return Measured(
+    return InstrumentResult(
         alone,
         "with cross-attention ablated, replacing every target token changes the logits by "
         f"{three(alone)}",
@@ -161,24 +167,26 @@ def _replaced_target(run: MeasuredRun) -> Measured:
     )
 
 
-def _padding(run: MeasuredRun) -> Measured:
+def _padding(run: MeasuredRun) -> InstrumentResult:
     """Padding after the sentence: the change of the logits."""
     pad, config = run.opened.config.pad_id, run.opened.config
     pads = PADS if config.positions == "none" else min(PADS, config.max_len - run.ids.shape[1])
     if pad is None or pads < 1:
-        return Measured(None, "there is no padding token, or no room for it after this sentence")
+        return InstrumentResult(
+            None, "there is no padding token, or no room for it after this sentence"
+        )
     longer = torch.nn.functional.pad(run.ids, (0, pads), value=pad)
     change = run.logit_change(longer, until=run.last_ids.shape[1])
     tokens = f"{pads} padding token{'s' if pads > 1 else ''}"
     said = f"with {tokens} after the sentence, the logits change by {three(change)}"
-    return Measured(change, said, picture=instrument_pictures.padded_picture(run, longer))
+    return InstrumentResult(change, said, picture=instrument_pictures.padded_picture(run, longer))
 
 
-def _positions(run: MeasuredRun) -> Measured:
+def _positions(run: MeasuredRun) -> InstrumentResult:
     """The table of positions, and how the dot product of two depends on more than distance."""
     scheme = getattr(run.model, run.first_stack).positions
     if not isinstance(scheme, PositionalEncoding):
-        return Measured(None, "no computed position table is added to the embedding")
+        return InstrumentResult(None, "no computed position table is added to the embedding")
     table = scheme.pe[0, :POSITIONS_SEEN].double()
     offset = min(OFFSET, len(table) // 2)
     start = " ".join(f"{value:.4f}" for value in table[1, :4].tolist())
@@ -192,18 +200,18 @@ def _positions(run: MeasuredRun) -> Measured:
     down, across = (tuple(map(str, range(size))) for size in table.shape)
     picture = InstrumentPicture(table.float(), down, across, ("position", "dimension"), "value")
     said = f"the dot product of positions {offset} apart has a standard deviation of {deviation}"
-    return Measured(spread, said, lines, picture, deviation)
+    return InstrumentResult(spread, said, lines, picture, deviation)
 
 
-def _generation(run: MeasuredRun) -> Measured:
+def _generation(run: MeasuredRun) -> InstrumentResult:
     """What the model generates, always the likeliest token."""
     config = run.model.config
     if config.head != "language-model" or "decoder" not in config.stacks:
-        return Measured(None, "this model does not generate text")
+        return InstrumentResult(None, "this model does not generate text")
     read = 1 if run.target is not None else run.ids.shape[1]
     room = config.max_len - read
     if room < 1:
-        return Measured(None, "there is no room to generate after this sentence")
+        return InstrumentResult(None, "there is no room to generate after this sentence")
     ids = run.model.generate(run.ids, max_length=min(MOST_WRITTEN, room), temperature=0.0)
     new = ids[0, read:].tolist()
     different = len(set(new))
@@ -214,14 +222,14 @@ def _generation(run: MeasuredRun) -> Measured:
     named = f"{different} distinct tokens of {len(new)}"
     said = f"it generates: {run.text_of(new)}"
     picture = instrument_pictures.repeats_picture(run, new)
-    return Measured(float(different), said, lines, picture, named)
+    return InstrumentResult(float(different), said, lines, picture, named)
 
 
-def _swapped_slices(run: MeasuredRun) -> Measured:
+def _swapped_slices(run: MeasuredRun) -> InstrumentResult:
     """Two slices of the input swapped: whether that only swaps two heads."""
     config = run.opened.config
     if config.n_heads < 2 or config.kv_heads * config.head_width != config.d_model:
-        return Measured(None, "the heads of this model do not split the stream into slices")
+        return InstrumentResult(None, "the heads of this model do not split the stream into slices")
     site = f"{run.first_stack}.embed"
     x = run.recorded({site: _all})[site]
     width = config.head_width
@@ -234,10 +242,12 @@ def _swapped_slices(run: MeasuredRun) -> Measured:
             other = project(swapped)[..., :width]
             apart = max(apart, float((one - other).abs().max()))
     swap = "with the first two slices swapped"
-    return Measured(apart, f"{swap}, head 0 differs from the former head 1 by {three(apart)}")
+    return InstrumentResult(
+        apart, f"{swap}, head 0 differs from the former head 1 by {three(apart)}"
+    )
 
 
-def _residual_stream(run: MeasuredRun) -> Measured:
+def _residual_stream(run: MeasuredRun) -> InstrumentResult:
     """The root mean square of the residual stream after every block of the last stack."""
     layers = range(len(getattr(run.model, run.last_stack).blocks))
     after = {f"{run.last_stack}.{layer}.resid_post": _all for layer in layers}
@@ -245,24 +255,24 @@ def _residual_stream(run: MeasuredRun) -> Measured:
     lines = tuple((f"after block {layer}", three(size)) for layer, size in enumerate(sizes))
     lines = (("norm placement in the config", run.model.config.norm_position), *lines)
     said = f"after the last block, the root mean square is {three(sizes[-1])}"
-    return Measured(sizes[-1], said, lines)
+    return InstrumentResult(sizes[-1], said, lines)
 
 
-def _score_scale(run: MeasuredRun) -> Measured:
+def _score_scale(run: MeasuredRun) -> InstrumentResult:
     """The factor between q·k and the scores."""
     base = f"{run.first_stack}.0.self_attn"
     seen = run.recorded({f"{base}.{name}": _first_head for name in ("q", "k", "scores")})
     if f"{base}.scores" not in seen or run.model.config.attention_cap is not None:
-        return Measured(None, "the scores were not recorded")
+        return InstrumentResult(None, "the scores were not recorded")
     q, k, scores = (seen[f"{base}.{name}"] for name in ("q", "k", "scores"))
     products = q @ k.mT
     factor = float((scores * products).sum() / products.square().sum())
     width = q.shape[-1]
     said = f"scores are q·k × {three(factor)}; 1/√d_k would be {three(1 / math.sqrt(width))}"
-    return Measured(factor, said, (("d_k", str(width)),))
+    return InstrumentResult(factor, said, (("d_k", str(width)),))
 
 
-INSTRUMENTS: dict[str, Callable[[MeasuredRun], Measured]] = {
+INSTRUMENTS: dict[str, Callable[[MeasuredRun], InstrumentResult]] = {
     "Shapes": _shapes,
     "Attention map": _attention_map,
     "Fully masked row": _masked_row,

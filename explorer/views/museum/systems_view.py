@@ -44,7 +44,7 @@ def draw_systems(context: PageContext) -> Callable[[], str]:
     picked = one_of("System", "system", list(sizes))
     system = next(each for each in SYSTEMS if each.preset == picked)
     count, size = sizes[picked]
-    st.markdown(f"{descriptions.described(system.config)} **{count:,} parameters.**")
+    st.markdown(f"{descriptions.config_sentences(system.config)} **{count:,} parameters.**")
     with st.container(horizontal=True):
         _draw_open_button(system, size, context.choice.model, context.choice.text)
         _draw_train_button(system)
