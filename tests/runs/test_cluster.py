@@ -90,10 +90,10 @@ SERVER = """
 import sys
 from pathlib import Path
 from explorer.runs.cluster import Cluster
-from explorer.runs.run import named
+from explorer.runs.run import run_named
 root = Path(sys.argv[1])
 cluster = Cluster(root)
-cluster.submit(named(root, sys.argv[2]))
+cluster.submit(run_named(root, sys.argv[2]))
 print(cluster.address, flush=True)
 sys.stdin.read()
 """

@@ -18,12 +18,12 @@ from explorer.views.checkpoints.findings import draw_folder_findings
 
 COLUMNS = {
     "Model": 14,
-    "Kind": 27,
+    "Kind": 26,
     "Family": 7,
     "Parameters": 10,
     "On disk": 9,
     "Held out": 14,
-    "": 10,
+    "": 12,
 }
 NUMBERS = ("Parameters", "On disk")
 HIGHEST, ROW = 320, 49

@@ -211,8 +211,8 @@ def _singular_value_facts(found: SingularValues) -> list[tuple[str, str]]:
         ("random edge", three(found.edge)),
         ("above the edge", f"{found.above_edge:,} of {len(found.values):,}"),
         ("stable rank", three(found.stable_rank)),
-        ("50% of squared norm", f"{found.directions_for(0.5):,} directions"),
-        ("90% of squared norm", f"{found.directions_for(0.9):,} directions"),
+        ("50% of norm²", f"{found.directions_for(0.5):,} directions"),
+        ("90% of norm²", f"{found.directions_for(0.9):,} directions"),
     ]
 
 

@@ -95,8 +95,8 @@ def singular_values(visitor: Visitor) -> list[Claim]:
         "random edge": edge(matrix),
         "above the edge": int((values > edge(matrix)).sum()),
         "stable rank": float(squares.sum() / squares[0]),
-        "50% of squared norm": 1 + int((held < 0.5).sum()),
-        "90% of squared norm": 1 + int((held < 0.9).sum()),
+        "50% of norm²": 1 + int((held < 0.5).sum()),
+        "90% of norm²": 1 + int((held < 0.9).sum()),
     }
     return stated(visitor, true)
 
