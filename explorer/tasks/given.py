@@ -25,32 +25,13 @@ class Given:
 
 
 GIVEN = {
-    given.name: given
-    for given in (
-        Given(
-            characters.NAME,
-            characters.TITLE,
-            characters.EXPLANATION,
-            characters.EXPECTATION,
-            "text",
-            characters.characters_from_text,
-        ),
-        Given(
-            shakespeare.NAME,
-            shakespeare.TITLE,
-            shakespeare.EXPLANATION,
-            shakespeare.EXPECTATION,
-            "text",
-            shakespeare.shakespeare_from_text,
-        ),
-        Given(
-            reviews.NAME,
-            reviews.TITLE,
-            reviews.EXPLANATION,
-            reviews.EXPECTATION,
-            "table",
-            reviews.from_csv,
-        ),
+    module.NAME: Given(
+        module.NAME, module.TITLE, module.EXPLANATION, module.EXPECTATION, wants, build
+    )
+    for module, wants, build in (
+        (characters, "text", characters.characters_from_text),
+        (shakespeare, "text", shakespeare.shakespeare_from_text),
+        (reviews, "table", reviews.from_csv),
     )
 }
 
