@@ -195,7 +195,7 @@ def test_masks_say_what_this_attention_adds_and_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for part in ["Encoder", "Cross"]:
-        assert "**No causal mask here: " in said(apps.page("attention/masks", part=part))
+        assert "**No causal mask: " in said(apps.page("attention/masks", part=part))
     words_model(tmp_path, "far", positions="alibi")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     assert "A bias by the distance" in said(apps.page("attention/masks", model="far"))

@@ -12,6 +12,7 @@ import torch
 
 from explorer.analysis.forward_pass.pass_stages import stages_of
 from explorer.analysis.head_metrics import STATISTICS
+from explorer.app.session import KEY
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.folders import runs_root
 from explorer.inference import continuation
@@ -113,7 +114,7 @@ def writing(page: Panel) -> None:
 
 def training(page: Panel) -> None:
     """The losses of a run that a worker made, as the form asked for it."""
-    run = create(runs_root(), page.at.session_state["_spec_asked_for"])
+    run = create(runs_root(), page.at.session_state[KEY].run_requested)
     for _ in advance(run.folder):
         pass
     found = [loss for _, loss in run.metrics().update().losses()]
@@ -133,7 +134,7 @@ def norms(page: Panel) -> None:
 
 def spectrum(page: Panel) -> None:
     values = page.made["values"]
-    page.says(values[0], values[-1], page.made["end"])
+    page.says(values[0], values[-1], page.made["edge"])
 
 
 def statistics(page: Panel) -> None:

@@ -105,8 +105,8 @@ IN_VAIN: dict[str, list[str]] = {
     "experiments/compare?with=A+training+step": [
         "has no “A training step” here; showing Another head."
     ],
-    "experiments/museum?room=Find+it&order=10000&question=0": [
-        "“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0.",
+    "experiments/museum?room=Find+the+mistake&order=10000&question=0": [
+        "“Order seed” goes from 0 to 9,999, not “10000”; it is 0.",
         "not “0”; it is 1.",
     ],
     "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median": [

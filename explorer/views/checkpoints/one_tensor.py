@@ -112,7 +112,7 @@ def _choose_tensor(
             offered[inside["part"]] = name, parameter
     first = f"{attention}.q_proj.weight"
     picked = one_of(
-        f"Tensor of {stack} layer {context.choice.layer}, or outside the layers",
+        f"Tensor: {stack} layer {context.choice.layer}, or outside the layers",
         "tensor",
         list(offered),
         first if first in offered else next(iter(offered)),
