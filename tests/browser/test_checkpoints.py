@@ -67,7 +67,7 @@ def test_an_upload_opens_for_its_reader_and_by_its_address_and_a_hostile_one_is_
     wait_until(lambda: visitor.query().get("model", "").startswith("upload-"), "the upload")
     name = visitor.query()["model"]
     opens(visitor, name)
-    visitor.follow("Attention")
+    visitor.follow("Attention maps")
     seen = visitor.picture("attention_head")
     stranger = visit()
     stranger.open("/checkpoints")
