@@ -28,7 +28,8 @@ from explorer.views.training.run_list import choose_run_next
 from models.presets import LIKE, PRESETS, kind_of
 
 TASK_SHAPE = "task default"
-BYTES_PER_CHARACTER = 4
+LARGEST_FILE = 4 * MAX_CORPUS_CHARACTERS
+"""Bytes: UTF-8 has at most four for a character."""
 MOST_PASTED = 200_000
 """A pasted text is sent with every click on the page; a file is sent once."""
 
@@ -104,13 +105,18 @@ def _draw_text(given: Given) -> str | None:
         height=140,
         persist_state="session",
     )
-    file = st.file_uploader(f"Or a .{kind} file", type=[kind], key=f"file_{given.name}")
+    file = st.file_uploader(
+        f"Or a .{kind} file",
+        type=[kind],
+        key=f"file_{given.name}",
+        max_upload_size=LARGEST_FILE // 1_000_000,
+    )
     if file is None and len(pasted) > MOST_PASTED:
         say(f"Pasted texts have at most {MOST_PASTED:,} characters: upload a file instead.")
         return None
     if file is None:
         return pasted or None
-    if file.size > BYTES_PER_CHARACTER * MAX_CORPUS_CHARACTERS:
+    if file.size > LARGEST_FILE:
         say(f"The file is too long; {MAX_CORPUS_CHARACTERS:,} characters are read at most.")
         return None
     try:
