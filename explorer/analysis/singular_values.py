@@ -1,8 +1,8 @@
-"""The singular values of a matrix, beside those that noise of the same size would have.
+"""The singular values of a matrix, beside those of a random matrix of the same size.
 
-A matrix of m × n independent numbers of standard deviation s has no singular value
-far above s (√m + √n), the edge of Marchenko and Pastur (1967), and how far is known too
-(Johnstone 2001). What training writes into a matrix stands out above that.
+A matrix of m × n independent numbers of standard deviation s has no singular value far
+above s (√m + √n), the edge of Marchenko and Pastur (1967); how far above it one can be is
+known too (Johnstone 2001). What training has learned stands out above that.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ MULTIPLIED = 500_000_000_000
 """Up to this, multiplying the matrix with itself takes about twenty."""
 WIDEST_PRODUCT = 4_096
 FLUCTUATIONS = 4.0
-"""Widths of the Tracy–Widom law by which noise may pass its edge: about once in 10,000."""
+"""Widths of the Tracy–Widom law by which a random matrix passes the edge once in 10,000."""
 SMALLEST_SIDE = 8
-"""A matrix thinner than this has too few singular values to tell noise by."""
+"""A matrix thinner than this has too few singular values to be called random."""
 BLOCK = 512
-"""The judgement looks at no more rows and columns: a corner of noise is noise."""
+"""Rows and columns that are tested: a corner of a random matrix is random."""
 
 
-class SpectrumError(ValueError):
+class SingularValuesError(ValueError):
     """Why there are no singular values to show, in one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class SingularValues:
     """All singular values of a matrix, the largest first, and how they were found."""
 
     values: Tensor
@@ -42,18 +42,18 @@ class Spectrum:
 
     @property
     def edge(self) -> float:
-        """No singular value of noise with the same root mean square is larger."""
-        return edge(self.shape, self.rms)
+        """The largest singular value of a random matrix with the same root mean square."""
+        return random_edge(self.shape, self.rms)
 
     @property
     def stable_rank(self) -> float:
-        """The squares of all singular values over that of the largest: at most the rank."""
+        """The sum of the squared singular values over the largest squared: at most the rank."""
         largest = float(self.values[0]) if len(self.values) else 0.0
         return float((self.values / largest).square().sum()) if largest else 0.0
 
     @property
     def above_edge(self) -> int:
-        """How many singular values are larger than noise would have them."""
+        """How many singular values are larger than those of a random matrix."""
         return int((self.values > self.edge).sum())
 
     def directions_for(self, share: float) -> int:
@@ -65,40 +65,41 @@ class Spectrum:
         return min(int((held < share).sum()) + 1, len(squares))
 
 
-def spectrum(matrix: Tensor, report: Callable[[float], None] | None = None) -> Spectrum:
-    """The singular values, by the method that its size allows; SpectrumError when none does.
+def singular_values_of(
+    matrix: Tensor, report: Callable[[float], None] | None = None
+) -> SingularValues:
+    """The singular values, by the method that its size allows; SingularValuesError where none does.
 
-    `report` is told the share that is done, where it takes long.
+    `report` is called with the finished share, where it takes long.
     """
     matrix = matrix.detach()
     if matrix.dim() != 2 or not matrix.numel():
-        raise SpectrumError("Only a matrix has singular values: choose one instead of a vector.")
+        raise SingularValuesError("A vector has no singular values: choose a matrix instead.")
     if not all(bool(torch.isfinite(part).all()) for part in matrix.split(BLOCK)):
-        raise SpectrumError(
+        raise SingularValuesError(
             "This matrix holds numbers that are not finite, so it has no singular values: "
-            "see the Doctor."
+            "see Diagnostics."
         )
     rows, columns = matrix.shape
     small = min(rows, columns)
     size = f"{rows:,} × {columns:,}"
     if rows * columns * small <= DECOMPOSED:
         values = torch.linalg.svdvals(matrix.double())
-        method = "Exact: a singular value decomposition in double precision."
+        method = "Exact: a singular value decomposition in float64."
     elif rows * columns * small <= MULTIPLIED and small <= WIDEST_PRODUCT:
         values = _from_product(matrix, report)
         method = (
-            f"{size} is large, so these are the roots of the eigenvalues of the matrix times "
-            "its transpose, in double precision: exact, but for values below a ten-millionth "
-            "of the largest."
+            f"{size} is large, so these are the square roots of the eigenvalues of the matrix "
+            "times its transpose, in float64: exact, except values below 1e-7 of the largest."
         )
     else:
-        raise SpectrumError(
+        raise SingularValuesError(
             f"A matrix of {size} is too large for its singular values to be computed here: "
-            "choose a smaller one, or see its size under Norms."
+            "choose a smaller one, or see its norm under Norms."
         )
     # The squares of the singular values add up to those of the numbers.
     rms = float(torch.linalg.vector_norm(values)) / math.sqrt(rows * columns)
-    return Spectrum(values, (rows, columns), rms, method)
+    return SingularValues(values, (rows, columns), rms, method)
 
 
 def _from_product(matrix: Tensor, report: Callable[[float], None] | None = None) -> Tensor:
@@ -116,10 +117,10 @@ def _from_product(matrix: Tensor, report: Callable[[float], None] | None = None)
     return torch.linalg.eigvalsh(product).clamp_min(0).sqrt().flip(0)
 
 
-def noise(shape: tuple[int, int], rms: float) -> Tensor:
-    """The singular values that noise of this size would have, the largest first.
+def random_singular_values(shape: tuple[int, int], rms: float) -> Tensor:
+    """The singular values of a random matrix of this size, the largest first.
 
-    They are where the law of Marchenko and Pastur has its quantiles.
+    They are the quantiles of the Marchenko–Pastur law.
     """
     small, large = min(shape), max(shape)
     ratio = small / large
@@ -138,17 +139,17 @@ def noise(shape: tuple[int, int], rms: float) -> Tensor:
     return (rms * (large * found).sqrt()).flip(0)
 
 
-def edge(shape: tuple[int, int], rms: float) -> float:
-    """Where the singular values of noise end: the law's edge plus four Tracy–Widom widths."""
+def random_edge(shape: tuple[int, int], rms: float) -> float:
+    """Where the singular values of a random matrix end: the edge plus four Tracy–Widom widths."""
     first, second = math.sqrt(max(shape) - 1 or 1), math.sqrt(min(shape))
     width = (first + second) * (1 / first + 1 / second) ** (1 / 3)
     return rms * math.sqrt((first + second) ** 2 + FLUCTUATIONS * width)
 
 
-def passes_for_noise(matrix: Tensor) -> bool:
-    """Whether the largest singular value is one that noise of the same size could have.
+def looks_random(matrix: Tensor) -> bool:
+    """Whether the largest singular value is one that a random matrix of this size could have.
 
-    Looks at a corner of at most 512 × 512; a matrix thinner than 8 is never called noise.
+    Tests a corner of at most 512 × 512; a matrix thinner than 8 is never called random.
     """
     corner = matrix.detach()[:BLOCK, :BLOCK].double()
     rows, columns = corner.shape
@@ -157,4 +158,4 @@ def passes_for_noise(matrix: Tensor) -> bool:
     rms = float(corner.square().mean().sqrt())
     if rms == 0.0:
         return False
-    return float(torch.linalg.svdvals(corner)[0]) <= edge((rows, columns), rms)
+    return float(torch.linalg.svdvals(corner)[0]) <= random_edge((rows, columns), rms)

@@ -1,7 +1,6 @@
-"""The numbers of a tensor: what they add up to, their norms by layer, a picture of them.
+"""Statistics of weights: of one tensor, of every layer, and a tensor pooled to a picture.
 
-Everything goes through a tensor in slices, so that an embedding of a vocabulary of
-250,000 needs no second copy of itself.
+Tensors are read in slices, so that an embedding of 250,000 tokens needs no second copy.
 """
 
 from __future__ import annotations
@@ -15,21 +14,20 @@ import torch
 from torch import Tensor, nn
 
 SLICE = 1 << 20
-"""Numbers that are looked at together."""
+"""Weights that are read together."""
 MOST_CELLS = 128
 """Cells along one side of a picture."""
 VECTOR_WIDTH = 32
-"""A vector is shown in rows of this many cells, and in at most as many rows."""
+"""A vector is drawn in rows of this many cells, and in at most as many rows."""
 KINDS = ("matrix", "gain", "bias")
 IN_A_LAYER = re.compile(r"(?P<stack>\w+)\.blocks\.(?P<layer>\d+)\.(?P<part>.+)")
 
 
 @dataclass(frozen=True)
-class Summary:
-    """One tensor in numbers. What is not finite is counted and left out of the rest.
+class TensorSummary:
+    """Statistics of one tensor. What is not finite is counted and left out of the rest.
 
-    `std` is that of the numbers themselves (divisor n), `norm` the root of the sum of
-    their squares, `rms` the root of its mean.
+    `std` has the divisor n, `norm` is the root of the sum of squares, `rms` of their mean.
     """
 
     name: str
@@ -45,7 +43,7 @@ class Summary:
 
     @property
     def kind(self) -> str:
-        """One of KINDS: what the tensor is for, by its shape and its name."""
+        """One of KINDS, by the shape and the name."""
         if len(self.shape) > 1:
             return "matrix"
         return "bias" if self.name.endswith("bias") else "gain"
@@ -56,7 +54,7 @@ class Summary:
 
     @property
     def largest(self) -> float:
-        """The largest size, whatever the sign."""
+        """The largest absolute value."""
         return max(abs(self.lowest), abs(self.highest))
 
     @property
@@ -68,8 +66,8 @@ class Summary:
         return self.lowest == self.highest and self.not_finite == 0
 
 
-def summary(name: str, tensor: Tensor) -> Summary:
-    """The numbers of one tensor, added up in double precision."""
+def tensor_summary(name: str, tensor: Tensor) -> TensorSummary:
+    """The statistics of one tensor, summed in float64."""
     total = squares = 0.0
     lowest, highest = math.inf, -math.inf
     zeros = finite = 0
@@ -85,17 +83,17 @@ def summary(name: str, tensor: Tensor) -> Summary:
         finite += known.numel()
     shape, bad = tuple(tensor.shape), tensor.numel() - finite
     if not finite:
-        return Summary(name, shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, bad)
+        return TensorSummary(name, shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, bad)
     mean, power = total / finite, squares / finite
     std = 0.0 if lowest == highest else math.sqrt(max(0.0, power - mean * mean))
     norm, rms = math.sqrt(squares), math.sqrt(power)
-    return Summary(name, shape, mean, std, rms, norm, lowest, highest, zeros, bad)
+    return TensorSummary(name, shape, mean, std, rms, norm, lowest, highest, zeros, bad)
 
 
-def survey(model: nn.Module) -> Iterator[Summary]:
-    """Every parameter of a model, one after another; a tied one is met once."""
+def summarized(model: nn.Module) -> Iterator[TensorSummary]:
+    """The statistics of every parameter; a tied one appears once."""
     for name, parameter in model.named_parameters():
-        yield summary(name, parameter)
+        yield tensor_summary(name, parameter)
 
 
 def _slices(tensor: Tensor) -> Iterator[Tensor]:
@@ -104,7 +102,7 @@ def _slices(tensor: Tensor) -> Iterator[Tensor]:
 
 
 @dataclass(frozen=True, eq=False)
-class Norms:
+class LayerNorms:
     """The root mean square of every part of every layer of one stack.
 
     `values` is (layers, parts); NaN where a layer has no such part.
@@ -115,8 +113,8 @@ class Norms:
     values: Tensor
 
 
-def by_layer(found: Iterable[Summary], kind: str) -> list[Norms]:
-    """Tables of the tensors of a kind that stand inside layers; one for each stack."""
+def by_layer(found: Iterable[TensorSummary], kind: str) -> list[LayerNorms]:
+    """The tensors of one kind inside layers, a table for each stack."""
     tables: dict[str, dict[tuple[int, str], float]] = {}
     for one in found:
         place = IN_A_LAYER.fullmatch(one.name)
@@ -126,21 +124,21 @@ def by_layer(found: Iterable[Summary], kind: str) -> list[Norms]:
     return [_table(stack, cells) for stack, cells in tables.items()]
 
 
-def _table(stack: str, cells: dict[tuple[int, str], float]) -> Norms:
+def _table(stack: str, cells: dict[tuple[int, str], float]) -> LayerNorms:
     parts = tuple(dict.fromkeys(part for _, part in cells))
     layers = 1 + max(layer for layer, _ in cells)
     values = torch.full((layers, len(parts)), math.nan, dtype=torch.float64)
     for (layer, part), rms in cells.items():
         values[layer, parts.index(part)] = rms
-    return Norms(stack, parts, values)
+    return LayerNorms(stack, parts, values)
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class PooledTensor:
     """A tensor in at most 128 × 128 cells, each standing for a block of numbers.
 
-    `values` is NaN where a block holds something that is no number, and behind the
-    end of a vector, which is shown in rows like a text.
+    `values` is NaN where a block is not finite, and after the end of a vector, which is
+    drawn in rows like a text.
     """
 
     values: Tensor
@@ -154,17 +152,18 @@ class Picture:
     def sentence(self) -> str:
         """What one cell stands for."""
         if math.prod(self.block) == 1:
-            said = "Each cell is one weight" if self.how == "mean" else "Each cell is one |weight|"
+            cell = "one weight" if self.how == "mean" else "one |weight|"
         else:
             size = " × ".join(f"{width:,}" for width in self.block)
-            what = "mean" if self.how == "mean" else "largest size |w|"
-            said = f"Each cell is the {what} of {size} weights"
+            what = "mean" if self.how == "mean" else "largest |w|"
+            cell = f"the {what} of {size} weights"
         ragged = ", of fewer at the lower and right edge" if self.is_ragged else ""
-        return said + (f"{ragged}." if len(self.block) > 1 else ", read row by row.")
+        end = f"{ragged}." if len(self.block) > 1 else ", read row by row."
+        return f"Each cell is {cell}{end}"
 
 
-def picture(tensor: Tensor, how: str = "mean", most: int = MOST_CELLS) -> Picture:
-    """A matrix, or a vector in rows, as cells that hold the mean or the largest size."""
+def pooled(tensor: Tensor, how: str = "mean", most: int = MOST_CELLS) -> PooledTensor:
+    """A matrix, or a vector in rows, as cells that hold the mean or the largest |w|."""
     if how not in ("mean", "largest"):
         raise ValueError(f"a cell is the mean or the largest, not {how!r}")
     tensor = tensor.detach()
@@ -176,12 +175,12 @@ def picture(tensor: Tensor, how: str = "mean", most: int = MOST_CELLS) -> Pictur
     rows = [_pooled_row(part, across, how) for part in matrix.split(down)]
     is_ragged = height % down > 0 or width % across > 0
     values = torch.stack(rows) if rows else torch.empty(0, 0)
-    return Picture(
+    return PooledTensor(
         values, _spans(height, down), _spans(width, across), (down, across), how, is_ragged
     )
 
 
-def _of_vector(vector: Tensor, how: str) -> Picture:
+def _of_vector(vector: Tensor, how: str) -> PooledTensor:
     """Neighbours are pooled first, so a row of cells is a run of the vector."""
     count = len(vector)
     size = max(1, -(-count // VECTOR_WIDTH**2))
@@ -192,7 +191,7 @@ def _of_vector(vector: Tensor, how: str) -> Picture:
     values[: len(cells)] = cells
     starts = _spans(count, size * width)
     columns = tuple(f"+{at * size}" for at in range(width))
-    return Picture(values.view(height, width), starts, columns, (size,), how, count % size > 0)
+    return PooledTensor(values.view(height, width), starts, columns, (size,), how, count % size > 0)
 
 
 def _pooled_row(part: Tensor, across: int, how: str) -> Tensor:

@@ -12,9 +12,10 @@ import streamlit as st
 from explorer.app import shelves
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
-from explorer.catalog import entries
+from explorer.catalog import ModelError, opened_model
 from explorer.catalog.attention_parts import Part, parts
-from explorer.catalog.entries import Entry, LibraryError, Opened
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass
@@ -50,16 +51,16 @@ class PageContext:
     """
 
     choice: Choice
-    shelf: Mapping[str, Entry]
+    shelf: Mapping[str, ModelEntry]
 
     @cached_property
     def opened(self) -> Opened:
         """The chosen model with its tokenizer."""
         try:
             if not self.shelf:
-                raise LibraryError(NO_MODEL)
-            return entries.open_entry(self.shelf[self.choice.model])
-        except LibraryError as error:
+                raise ModelError(NO_MODEL)
+            return opened_model.open_entry(self.shelf[self.choice.model])
+        except ModelError as error:
             say(str(error))
             st.stop()
 
@@ -85,7 +86,7 @@ def page_context() -> PageContext:
     return session().context or make_context(shelves.openable())
 
 
-def make_context(shelf: Mapping[str, Entry]) -> PageContext:
+def make_context(shelf: Mapping[str, ModelEntry]) -> PageContext:
     """From what the widgets hold now; defaults where nothing was drawn."""
     state = st.session_state
     if not shelf:
@@ -101,24 +102,24 @@ def make_context(shelf: Mapping[str, Entry]) -> PageContext:
     return PageContext(Choice(text, pair, entry.name, part, layer, head), shelf)
 
 
-def reads_pairs(entry: Entry) -> bool:
+def reads_pairs(entry: ModelEntry) -> bool:
     """Whether its family was made to read one sentence or two."""
     return entry.family != OURS and config_of(entry).kind == "encoder"
 
 
-def config_of(entry: Entry) -> TransformerConfig:
+def config_of(entry: ModelEntry) -> TransformerConfig:
     assert entry.config is not None, "only models that can be opened are on the shelf"
     return entry.config
 
 
-def parts_of(entry: Entry) -> tuple[Part, ...]:
+def parts_of(entry: ModelEntry) -> tuple[Part, ...]:
     """The kinds of attention of a model."""
     return parts(config_of(entry))
 
 
-def first_head(entry: Entry) -> tuple[str, int, int]:
+def first_head(entry: ModelEntry) -> tuple[str, int, int]:
     """The part, layer and head that a new reader sees first."""
     try:
-        return first_look(entries.open_entry(entry))
-    except LibraryError:
+        return first_look(opened_model.open_entry(entry))
+    except ModelError:
         return parts_of(entry)[-1].name, 0, 0

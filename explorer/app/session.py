@@ -72,7 +72,8 @@ class Session:
     branches_note: tuple[str, str] | None = None
     branches_said: str = ""
     found_mistakes: dict[str, Any] = field(default_factory=dict)
-    random_labels: list[Any] = field(default_factory=list)
+    museum_results: dict[str, list[Any]] = field(default_factory=dict)
+    """The numbers and trainings of the museum that were computed after a click, by name."""
     tokenizer_file: Any = None
     """The uploaded training text of a tokenizer, which no address holds."""
     system_reads: tuple[str, str, str] = ("", "", "")

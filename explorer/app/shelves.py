@@ -8,33 +8,33 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.app.session import session
-from explorer.catalog import entries as library
-from explorer.catalog.entries import Entry
+from explorer.catalog import available_models, uploads
+from explorer.catalog.available_models import ModelEntry
 
 FIRST_MODEL = "translation"
 MOST_BROUGHT = 20
 
 
-def entries() -> list[Entry]:
+def entries() -> list[ModelEntry]:
     """All of them, also those that cannot be opened."""
-    return library.entries(brought=_brought())
+    return available_models.list_models(brought=_brought())
 
 
-def openable() -> dict[str, Entry]:
+def openable() -> dict[str, ModelEntry]:
     """Those that can be opened, by name."""
     return _by_name(entries())
 
 
-def everybodys() -> dict[str, Entry]:
+def everybodys() -> dict[str, ModelEntry]:
     """The same before any reader has come."""
-    return _by_name(library.entries(brought=()))
+    return _by_name(available_models.list_models(brought=()))
 
 
-def _by_name(found: Sequence[Entry]) -> dict[str, Entry]:
+def _by_name(found: Sequence[ModelEntry]) -> dict[str, ModelEntry]:
     return {entry.name: entry for entry in found if entry.config is not None}
 
 
-def first(shelf: Mapping[str, Entry]) -> Entry:
+def first(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
     """What a new reader sees: what the app was started for, or the model that is shown first."""
     named = next((entry for entry in shelf.values() if entry.origin == "named"), None)
     return named or shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
@@ -51,7 +51,7 @@ def bring(folder: Path) -> None:
 def _brought() -> list[Path]:
     """Folders that only this reader knows, an upload that the address names among them."""
     brought = session().brought
-    asked = library.uploaded(st.query_params.get("model", ""))
+    asked = uploads.uploaded(st.query_params.get("model", ""))
     if asked is not None and asked not in brought:
         brought.append(asked)
     return brought

@@ -25,9 +25,9 @@ from explorer.app.context import (
 )
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog import places
+from explorer.catalog import folders
+from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import in_short
-from explorer.catalog.entries import Entry
 from explorer.text.literal import literal
 
 
@@ -48,7 +48,7 @@ def draw_sidebar() -> None:
         if before and before not in shelf:
             notes = [*notes, url.gone(before, entry.name)]
         if is_new:
-            notes = [*notes, *map(url.no_model_in, places.empty_places())]
+            notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
         _draw_head_choice(entry)
     with top:
         _draw_text(entry)
@@ -108,7 +108,7 @@ def _open_what_was_brought() -> None:
     reader.choose_next = {}
 
 
-def _draw_model(shelf: dict[str, Entry]) -> Entry:
+def _draw_model(shelf: dict[str, ModelEntry]) -> ModelEntry:
     names = list(shelf)
     first = shelves.first(shelf)
     if st.session_state.get("model", first.name) not in shelf:
@@ -126,7 +126,7 @@ def _draw_model(shelf: dict[str, Entry]) -> Entry:
     return entry
 
 
-def _draw_head_choice(entry: Entry) -> None:
+def _draw_head_choice(entry: ModelEntry) -> None:
     """Which attention, which layer, which head."""
     first_part, first_layer, head = first_head(entry)
     named = {part.name: part for part in parts_of(entry)}
@@ -152,7 +152,7 @@ def _picker(label: str, key: str, options: Sequence[Any], default: Any, name: An
     return default if picked is None else picked  # an empty value in the address picks nothing
 
 
-def _draw_text(entry: Entry) -> None:
+def _draw_text(entry: ModelEntry) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Your sentence",
@@ -208,7 +208,9 @@ def _draw_notes(notes: list[str]) -> None:
         say(sentence)
 
 
-def _notes_on_address(asked: dict[str, str], shelf: dict[str, Entry], entry: Entry) -> list[str]:
+def _notes_on_address(
+    asked: dict[str, str], shelf: dict[str, ModelEntry], entry: ModelEntry
+) -> list[str]:
     damaged = [e for e in shelves.entries() if e.fault] if asked else []
     return [
         *url.text_notes(asked, TEXT_LIMIT),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from explorer.catalog.attention_parts import Part
-from explorer.catalog.entries import Entry
+from explorer.catalog.available_models import ModelEntry
 
 MOST_DIGITS = 9
 """No place and no share is longer; Python refuses to read thousands of digits."""
@@ -29,7 +29,7 @@ def text_notes(asked: Mapping[str, str], limit: int) -> list[str]:
 
 
 def model_notes(
-    asked: Mapping[str, str], names: Iterable[str], damaged: Iterable[Entry], shown: str
+    asked: Mapping[str, str], names: Iterable[str], damaged: Iterable[ModelEntry], shown: str
 ) -> list[str]:
     """`damaged` are the models that stand on the shelf and cannot be opened."""
     name = asked.get("model")

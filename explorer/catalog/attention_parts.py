@@ -1,4 +1,4 @@
-"""The kinds of attention that a model has, and how they are spoken of."""
+"""The kinds of attention that a model has, and the words for each."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from models import TransformerConfig
 
 
 @dataclass(frozen=True)
-class Words:
-    """How one kind of attention is spoken of: its rows and columns, one cell, the whole."""
+class AttentionWords:
+    """The words for one kind of attention: its rows and columns, one cell, the whole map."""
 
     row: str
     column: str
@@ -23,36 +23,36 @@ SELF = {
     "row": "query",
     "column": "key",
     "cell": "{row} attends to {column}: {value}",
-    "opening": "Attention weights of one head over your sentence: the stronger a cell, the more "
-    "the query of that row attends to the key of that column.",
+    "opening": "Each row is a token of your sentence; the stronger a cell, the more that token "
+    "attends to the token above the column.",
 }
 WORDS = {
-    "encoder.self_attn": Words(
+    "encoder.self_attn": AttentionWords(
         **SELF,
-        explanation="Encoder self-attention: every token attends to the whole sentence.",
-        ahead="No causal mask: later tokens are visible",
+        explanation="The encoder attends to the whole sentence, before and after each token.",
+        ahead="No causal mask: every token may attend to later ones",
     ),
-    "decoder.self_attn": Words(
+    "decoder.self_attn": AttentionWords(
         **SELF,
-        explanation="Causal self-attention: a token attends to itself and to earlier tokens.",
-        ahead="Causal mask: later tokens are masked",
+        explanation="In the decoder a token attends to itself and the tokens before it.",
+        ahead="Causal: no token attends to later ones",
     ),
-    "decoder.cross_attn": Words(
-        row="target",
+    "decoder.cross_attn": AttentionWords(
+        row="output",
         column="source",
-        cell="Predicting {row}, the decoder attends to {column}: {value}",
-        opening="Cross-attention weights of one head: the stronger a cell, the more the decoder "
-        "attends to that token of your sentence while it predicts the token of that row.",
-        explanation="Cross-attention: a row is the decoder step that predicts the token on its "
-        "left, a column is a token of the sentence in the encoder.",
-        ahead="No causal mask: the whole source is visible",
+        cell="Generating {row}, the model attends to {column}: {value}",
+        opening="Each row is a word that the model generates; the stronger a cell, the more the "
+        "model attends to that word of your sentence while generating it.",
+        explanation="A row is the step that generates the word on its left, "
+        "and the columns are the sentence that the encoder has read.",
+        ahead="No causal mask: every token may attend to the whole source",
     ),
 }
 
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of attention in a model: who asks, whom it may look at, how many heads."""
+    """One kind of attention in a model, such as `decoder.cross_attn`, with its layers and heads."""
 
     name: str
     title: str
@@ -60,12 +60,12 @@ class Part:
     heads: int
 
     @property
-    def words(self) -> Words:
+    def words(self) -> AttentionWords:
         return WORDS[self.name]
 
 
 def site(part: str, layer: int) -> str:
-    """The name under which the core shows one layer's attention."""
+    """The name of one layer's attention in a trace: `decoder.0.cross_attn`."""
     stack, attention = part.split(".")
     return f"{stack}.{layer}.{attention}"
 

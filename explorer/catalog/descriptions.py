@@ -1,4 +1,4 @@
-"""A model in words: what its config says, and what the record of its training says of it."""
+"""A model in words: from its config, and from the record of its training."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from models import TransformerConfig
 
 KINDS = {
-    "encoder": "an encoder, which sees the whole text at once",
-    "decoder": "a decoder, which sees only what came before",
-    "encoder-decoder": "an encoder that reads and a decoder that writes",
+    "encoder": "An encoder",
+    "decoder": "A decoder",
+    "encoder-decoder": "An encoder-decoder",
 }
 HEADS = {
-    "language-model": "names a token at every position",
-    "masked-language-model": "names the token behind every mask",
-    "classifier": "puts the whole text into a class",
-    "none": "ends in a vector for every token",
+    "language-model": "that predicts the next token at every position",
+    "masked-language-model": "that predicts masked tokens",
+    "classifier": "that classifies the whole text",
+    "none": "without a head, which ends in one vector per token",
 }
 POSITIONS = {
     "sinusoidal": "sinusoidal positions",
@@ -26,70 +26,78 @@ POSITIONS = {
     "alibi": "ALiBi",
     "none": "no positions",
 }
-WHERE = {"pre": "before", "post": "after", "sandwich": "before and after"}
 
 
 def in_short(config: TransformerConfig) -> str:
     """The config in a few words."""
-    layers = str(config.n_layers)
-    if config.kind == "encoder-decoder":
-        layers = f"{config.encoder_layers} + {config.n_layers}"
-    return f"{config.kind}, {layers} × {config.n_heads} heads"
+    return f"{config.kind}, {_layers(config)} × {config.n_heads} heads"
 
 
-def in_words(config: TransformerConfig) -> str:
-    """The config as one sentence."""
-    layers = f"{config.n_layers}"
-    if config.kind == "encoder-decoder":
-        layers = f"{config.encoder_layers} + {config.n_layers}"
-    heads = f"{config.n_heads} heads of {config.head_width}"
+def config_sentences(config: TransformerConfig) -> str:
+    """The config in two or three sentences."""
+    layers = _layers(config)
+    heads = f"{config.n_heads} heads of width {config.head_width}"
     if config.kv_heads != config.n_heads:
-        heads += f" sharing {config.kv_heads} keys and values"
-    feed_forward = f"a feed-forward layer of {config.d_ff:,}" if config.d_ff else "attention only"
-    activation = f" ({'gated ' if config.gated else ''}{config.activation})" if config.d_ff else ""
+        heads += f" sharing {config.kv_heads} key-value heads"
+    feed_forward = "no feed-forward layer"
+    if config.d_ff:
+        gate = "gated " if config.gated else ""
+        feed_forward = f"feed-forward width {config.d_ff:,} ({gate}{config.activation})"
     norm = {"layer": "layer norm", "rms": "RMS norm"}[config.norm]
-    where = WHERE[config.norm_position]
     return (
-        f"It is {KINDS[config.kind]}, and {HEADS[config.head]}: {layers} "
-        f"layer{'' if layers == '1' else 's'} of {heads}, width {config.d_model:,}, {feed_forward}"
-        f"{activation}, {POSITIONS[config.positions]}, {norm} {where} each part. "
-        f"It reads at most {config.max_len:,} tokens.{_besides(config)}"
+        f"{KINDS[config.kind]} {HEADS[config.head]}: {layers} layer{'' if layers == '1' else 's'}, "
+        f"{heads}, d_model {config.d_model:,}, {feed_forward}, {POSITIONS[config.positions]}, "
+        f"{norm} ({config.norm_position}). "
+        f"It reads at most {config.max_len:,} tokens.{_also(config)}"
     )
 
 
-def _besides(config: TransformerConfig) -> str:
+def _layers(config: TransformerConfig) -> str:
+    """`6`, or `6 + 6` for two stacks."""
+    if config.kind == "encoder-decoder":
+        return f"{config.encoder_layers} + {config.n_layers}"
+    return str(config.n_layers)
+
+
+def _also(config: TransformerConfig) -> str:
     """What few models have, as a sentence of its own."""
-    said = {
-        "the head is the token embedding": config.tie_embeddings and "language" in config.head,
-        "both stacks read one embedding": config.share_embeddings,
-        f"{config.n_segments} sentences are told apart": config.n_segments,
-        "the embedding is normed": config.embedding_norm,
-        "attention and feed-forward stand side by side": config.parallel,
-        "queries and keys are normed": config.qk_norm,
-        f"scores stay within ±{config.attention_cap or 0:g}": config.attention_cap,
-        f"logits stay within ±{config.logit_cap or 0:g}": config.logit_cap,
+    known = {
+        "unembedding tied to the token embedding": config.tie_embeddings
+        and "language" in config.head,
+        "one embedding shared by both stacks": config.share_embeddings,
+        f"embeddings of {config.n_segments} segments": config.n_segments,
+        "normed embedding": config.embedding_norm,
+        "parallel attention and feed-forward": config.parallel,
+        "normed queries and keys": config.qk_norm,
+        f"scores capped at ±{config.attention_cap or 0:g}": config.attention_cap,
+        f"logits capped at ±{config.logit_cap or 0:g}": config.logit_cap,
         _windows(config): any(config.windows),
         _scaling(config): config.rope_scaling,
     }
-    found = [words for words, holds in said.items() if holds]
-    return f" Besides, {', '.join(found)}." if found else ""
+    found = [words for words, holds in known.items() if holds]
+    return f" Also: {', '.join(found)}." if found else ""
 
 
 def _windows(config: TransformerConfig) -> str:
-    """How many layers look back only so far."""
-    sizes = sorted({window for window in config.windows if window})
-    some = sum(1 for window in config.windows if window)
-    back = " or ".join(f"{size:,}" for size in sizes)
-    return f"{some} of {len(config.windows)} layers look back at most {back} tokens"
+    """In how many layers a token attends only to so many before it."""
+    windows = [window for window in config.windows if window]
+    sizes = " or ".join(f"{size:,}" for size in sorted(set(windows)))
+    return f"a sliding window of {sizes} tokens in {len(windows)} of {len(config.windows)} layers"
 
 
 def _scaling(config: TransformerConfig) -> str:
     scaling = config.rope_scaling
-    return f"rotations are stretched {scaling.factor:g} times ({scaling.kind})" if scaling else ""
+    return f"rotations scaled {scaling.factor:g} times ({scaling.kind})" if scaling else ""
 
 
-def measured(run: Mapping[str, Any]) -> str:
-    """What the model reaches on text it never saw, beside the baseline, as far as it is known."""
+def short_score(run: Mapping[str, Any]) -> str:
+    """The metric on held-out text, number first, for a narrow column."""
+    found = _numbers(run.get("metrics"))
+    return f"{found[0][1]:.3g} {found[0][0]}" if found else "not measured"
+
+
+def held_out_score(run: Mapping[str, Any]) -> str:
+    """The metric on held-out text, beside the baseline; "not measured" where there is none."""
     found = _numbers(run.get("metrics"))
     if not found:
         return "not measured"
@@ -100,7 +108,7 @@ def measured(run: Mapping[str, Any]) -> str:
     return f"{name} {value:.3g}"
 
 
-def attribution(run: Mapping[str, Any]) -> str:
+def data_attribution(run: Mapping[str, Any]) -> str:
     """Whose data the model was trained on."""
     data = run.get("data")
     return str(data.get("attribution") or "") if isinstance(data, Mapping) else ""

@@ -9,6 +9,8 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 from huggingface_hub.utils import validate_repo_id
 
+from explorer.catalog import ModelError
+
 LARGEST_DOWNLOAD = 16_000_000_000
 READ = [
     "config.json",
@@ -25,12 +27,8 @@ READ = [
 SUBFOLDERS = "*/*"
 
 
-class HubError(ValueError):
-    """Why a model cannot be had, in one sentence."""
-
-
-def is_id(text: str) -> bool:
-    """Whether a text could be the id of a model, such as `openai-community/gpt2`."""
+def is_hub_id(text: str) -> bool:
+    """Whether a text could be the ID of a model, such as `openai-community/gpt2`."""
     try:
         validate_repo_id(text)
     except HFValidationError:
@@ -38,19 +36,19 @@ def is_id(text: str) -> bool:
     return text.isprintable()
 
 
-def fetched(hub_id: str) -> Path:
+def fetch_from_hub(hub_id: str) -> Path:
     """The folder of a model in the hub's cache, filled first when the hub can be reached.
 
     What is there already is not fetched again.
     """
     try:
         return _filled(hub_id)
-    except HubError:
+    except ModelError:
         raise
     except Exception as error:  # of whatever library the hub's own is built on
         if folder := _from_cache(hub_id):
             return folder
-        raise HubError(_why_not(hub_id, error)) from error
+        raise ModelError(_why_not(hub_id, error)) from error
 
 
 def _filled(hub_id: str) -> Path:
@@ -59,7 +57,7 @@ def _filled(hub_id: str) -> Path:
     )
     size = sum(file.file_size or 0 for file in planned)
     if size > LARGEST_DOWNLOAD:
-        raise HubError(
+        raise ModelError(
             f"{hub_id} has {size / 1e9:,.0f} GB, more than the "
             f"{LARGEST_DOWNLOAD / 1e9:,.0f} GB that are fetched from here."
         )

@@ -1,7 +1,7 @@
-"""The parameter ledger: every number of a model once, as a tree whose leaves say how many and why.
+"""The parameter tree: every parameter of a model once, by module, each count with its formula.
 
-A leaf is one matrix or norm with its bias. Layers that are built alike stand once, with how
-many there are of them; what is used twice is counted where it stands first.
+A leaf is one matrix or norm with its bias. Identical layers appear once, with their number;
+shared tensors are counted where they appear first.
 """
 
 from __future__ import annotations
@@ -14,26 +14,56 @@ from itertools import groupby
 import torch
 from torch import nn
 
-from explorer.catalog.part_sizes import Term, called, sides
+from explorer.catalog.descriptions import POSITIONS
 from models import Transformer, TransformerConfig
 
+Term = tuple[tuple[str, int], ...]
+"""Sizes by their names in the config, to be multiplied."""
+
+NAMES = {
+    "embedding": "token embedding",
+    "first": "image token",
+    "segments": "segment embedding",
+    "embedding_norm": "embedding norm",
+    "self_attn": "self-attention",
+    "self_residual": "self-attention norm",
+    "cross_attn": "cross-attention",
+    "cross_residual": "cross-attention norm",
+    "mlp": "feed-forward",
+    "mlp_residual": "feed-forward norm",
+    "q_proj": "query projection",
+    "k_proj": "key projection",
+    "v_proj": "value projection",
+    "o_proj": "output projection",
+    "q_norm": "query norm",
+    "k_norm": "key norm",
+    "gate_proj": "gate projection",
+    "up_proj": "up projection",
+    "down_proj": "down projection",
+    "out_norm": "output norm",
+    "transform": "transform",
+    "proj": "projection",
+    "hidden": "hidden layer",
+    "out": "classes",
+}
+
 COMPUTED = ("sinusoidal", "rotary", "alibi")
-"""Positions that hold nothing learnt."""
+"""Position schemes without parameters."""
 MOST_ADDED = 4
-"""Terms of a sum that are written out."""
+"""A sum of more terms is not written out."""
 
 
 @dataclass(frozen=True)
-class Node:
-    """A part of a model: `times` alike, of `each` numbers; a leaf has terms, others children.
+class ParameterNode:
+    """A part of a model: `times` identical ones of `each` parameters.
 
-    `said` is why nothing is counted here.
+    A leaf has terms, the others have children; `said` is why nothing is counted here.
     """
 
     name: str
     each: int = 0
     terms: tuple[Term, ...] = ()
-    children: tuple[Node, ...] = ()
+    children: tuple[ParameterNode, ...] = ()
     times: int = 1
     said: str = ""
 
@@ -48,7 +78,7 @@ class Node:
 
     @property
     def numbers(self) -> str:
-        """`64 × 256 + 256`; of layers that are alike, how many times how much; else a short sum."""
+        """`64 × 256 + 256`; `4 × 49,984` for identical layers; a short sum of the children."""
         if self.times > 1:
             return f"{self.times:,} × {self.each:,}"
         if self.children:
@@ -56,7 +86,7 @@ class Node:
         return _added([" × ".join(f"{size:,}" for _, size in term) for term in self.terms])
 
     def _sum_of_children(self) -> str:
-        """`4 × 262,656`, or `64 + 128`; nothing where there are too many to be read."""
+        """`4 × 262,656`, or `64 + 128`; empty where there are too many to read."""
         counts = [child.count for child in self.children if child.count]
         if len(counts) > 1 and len(set(counts)) == 1:
             return f"{len(counts)} × {counts[0]:,}"
@@ -69,42 +99,42 @@ def _added(terms: list[str]) -> str:
 
 
 @lru_cache(32)
-def of_config(config: TransformerConfig) -> Node:
-    """The ledger of a model that is not there: built without memory for its numbers."""
+def parameter_tree_of(config: TransformerConfig) -> ParameterNode:
+    """The tree of a model that is not loaded: built on the meta device, without its weights."""
     with torch.device("meta"):
-        return ledger(Transformer(config))
+        return parameter_tree(Transformer(config))
 
 
-def ledger(model: Transformer) -> Node:
-    """The children of every node add up to it, and the first node is the whole model."""
-    book = _Book(model.config)
-    stacks = [book.node((name,), module) for name, module in model.named_children()]
+def parameter_tree(model: Transformer) -> ParameterNode:
+    """The root is the whole model; the children of every node add up to it."""
+    tree = _Builder(model.config)
+    stacks = [tree.node((name,), module) for name, module in model.named_children()]
     return _sum("all parameters", [node for node in stacks if node])
 
 
-def lines(node: Node, depth: int = 0) -> Iterator[tuple[int, Node]]:
-    """Every node with its depth, as one reads them down the page."""
+def tree_lines(node: ParameterNode, depth: int = 0) -> Iterator[tuple[int, ParameterNode]]:
+    """Every node with its depth, parents first."""
     yield depth, node
     for child in node.children:
-        yield from lines(child, depth + 1)
+        yield from tree_lines(child, depth + 1)
 
 
-def _sum(name: str, children: list[Node]) -> Node:
-    return Node(name, sum(child.count for child in children), children=tuple(children))
+def _sum(name: str, children: list[ParameterNode]) -> ParameterNode:
+    return ParameterNode(name, sum(child.count for child in children), children=tuple(children))
 
 
 @dataclass
-class _Book:
-    """What has been counted so far: the name of each tensor by which it is known."""
+class _Builder:
+    """Builds the nodes; `counted` has the part in which each tensor was counted, by its id."""
 
     config: TransformerConfig
     counted: dict[int, str] = field(default_factory=dict)
 
-    def node(self, path: tuple[str, ...], module: nn.Module) -> Node | None:
-        """One module and what is in it; None where it holds nothing."""
-        name = called(path, self.config)
+    def node(self, path: tuple[str, ...], module: nn.Module) -> ParameterNode | None:
+        """One module with its submodules; None where it has no parameters."""
+        name = _part_name(path, self.config)
         if path[-1] == "positions" and self.config.positions in COMPUTED:
-            return Node(name, said="computed, not learnt")
+            return ParameterNode(name, said="computed, not learned")
         if path[-1] == "blocks":
             return self.layers(path, module)
         inside = [self.node((*path, inner), child) for inner, child in module.named_children()]
@@ -113,9 +143,9 @@ class _Book:
             return replace(found[0], name=name)
         return _sum(name, found) if found else None
 
-    def layers(self, path: tuple[str, ...], module: nn.Module) -> Node:
-        """The layers of a stack: those that follow each other and are alike stand once."""
-        made = [self.node((*path, ""), block) or Node("") for block in module.children()]
+    def layers(self, path: tuple[str, ...], module: nn.Module) -> ParameterNode:
+        """The layers of a stack; consecutive identical ones are one node."""
+        made = [self.node((*path, ""), block) or ParameterNode("") for block in module.children()]
         groups, first = [], 0
         for node, same in groupby(made):
             times = len(list(same))
@@ -125,24 +155,98 @@ class _Book:
             first += times
         return groups[0] if len(groups) == 1 else _sum("layers", groups)
 
-    def own(self, path: tuple[str, ...], module: nn.Module) -> list[Node]:
-        """What the module holds itself; what was counted before is said and not counted."""
-        name = "words" if path == ("head",) else called(path, self.config)
+    def own(self, path: tuple[str, ...], module: nn.Module) -> list[ParameterNode]:
+        """The module's own parameters; what was counted before is named and not counted again."""
+        name = "unembedding" if path == ("head",) else _part_name(path, self.config)
         tensors = dict(module.named_parameters(recurse=False))
         if path == ("head",) and self.config.tie_embeddings and self.config.head != "classifier":
-            tied = Node(name, said="tied to the token embedding, which is counted there")
+            tied = ParameterNode(name, said="tied to the token embedding, which is counted there")
             return [tied, *([self.leaf("bias", path, tensors)] if tensors else [])]
         known = {each: self.counted.get(id(tensor)) for each, tensor in tensors.items()}
         there = sorted({whose for whose in known.values() if whose})
         found = [
-            Node(name, said=f"shared with the {each}, which is counted there") for each in there
+            ParameterNode(name, said=f"shared with the {each}, which is counted there")
+            for each in there
         ]
         new = {each: tensor for each, tensor in tensors.items() if not known[each]}
         whose = f"{name} of the {path[0]}" if path[-1] == "embedding" else name
         self.counted.update((id(tensor), whose) for tensor in new.values())
         return [*found, *([self.leaf(name, path, new)] if new else [])]
 
-    def leaf(self, name: str, path: tuple[str, ...], tensors: dict[str, nn.Parameter]) -> Node:
-        before, behind = sides(path, self.config)
-        terms = tuple(behind if each == "bias" else (*before, *behind) for each in tensors)
-        return Node(name, sum(tensor.numel() for tensor in tensors.values()), terms)
+    def leaf(
+        self, name: str, path: tuple[str, ...], tensors: dict[str, nn.Parameter]
+    ) -> ParameterNode:
+        inputs, outputs = _input_and_output(path, self.config)
+        terms = tuple(outputs if each == "bias" else (*inputs, *outputs) for each in tensors)
+        return ParameterNode(name, sum(tensor.numel() for tensor in tensors.values()), terms)
+
+
+def _part_name(path: tuple[str, ...], config: TransformerConfig) -> str:
+    """`("decoder", "blocks", "0", "self_attn", "q_proj")` is "query projection"."""
+    if path[-1] == "positions":
+        return POSITIONS[config.positions]
+    if path[-1] == "norm" and len(path) == 2:
+        return "final norm"
+    return NAMES.get(path[-1], path[-1])
+
+
+def _input_and_output(path: tuple[str, ...], config: TransformerConfig) -> tuple[Term, Term]:
+    """The sizes of a part's input and output, whose product is the size of its matrix.
+
+    A norm has no input size: it has one parameter, or two, for each output.
+    """
+    model, ff, classes = (_size(config, name) for name in ("d_model", "d_ff", "n_classes"))
+    words, hidden = _size(config, "vocab_size"), _size(config, "d_classifier")
+    heads, keys = _heads(config)
+    match path:
+        case ("encoder", "embedding") if config.src_vocab_size:
+            return _size(config, "src_vocab_size"), model
+        case (_, "embedding"):
+            return words, model
+        case (_, "embedding", "proj"):
+            side = _size(config, "patch_size")
+            return (*_size(config, "n_channels"), *side, *side), model
+        case (_, "positions", "table") if config.positions == "relative":
+            return _size(config, "n_buckets"), _size(config, "n_heads")
+        case (_, "positions", "table"):
+            behind = config.position_offset
+            name = f"(max_len + {behind})" if behind else "max_len"
+            return ((name, config.max_len + behind),), model
+        case (_, "segments"):
+            return _size(config, "n_segments"), model
+        case (*_, "q_proj"):
+            return model, heads
+        case (*_, "k_proj" | "v_proj"):
+            return model, keys
+        case (*_, "o_proj"):
+            return heads, model
+        case (*_, "q_norm" | "k_norm"):
+            return (), (("d_head", config.head_width),)
+        case (*_, "up_proj" | "gate_proj"):
+            return model, ff
+        case (*_, "down_proj"):
+            return ff, model
+        case ("head",):
+            return model, words
+        case ("head", "hidden"):
+            return model, hidden
+        case ("head", "out"):
+            return hidden or model, classes
+        case ("head", "transform", "proj"):
+            return model, model
+    return (), model
+
+
+def _heads(config: TransformerConfig) -> tuple[Term, Term]:
+    """The widths of all queries and of all keys of a token: d_model, or heads × head width."""
+    width = ("d_head", config.head_width)
+    heads = (*_size(config, "n_heads"), width)
+    if config.n_heads * config.head_width == config.d_model:
+        heads = _size(config, "d_model")
+    shares = config.kv_heads != config.n_heads
+    return heads, (("n_kv_heads", config.kv_heads), width) if shares else heads
+
+
+def _size(config: TransformerConfig, name: str) -> Term:
+    value = getattr(config, name)
+    return ((name, value),) if value is not None else ()

@@ -23,10 +23,10 @@ from models.training import train
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "checkpoints"
 
 Progress = Callable[[str, int, int, float], None]
-"""Called after every step with the model's name, the step, how many there are, the loss."""
+"""Called after every step with the model's name, the step, the number of steps, the loss."""
 
 
-def make(
+def make_shipped(
     names: Sequence[str] = (),
     data_dir: Path | None = None,
     out_dir: Path = SHIPPED,
@@ -48,7 +48,7 @@ def make(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Sums in one order, so that the same command gives the same weights."""
+    """Torch on one thread adds in one order, so the same command gives the same weights."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -59,7 +59,7 @@ def one_thread() -> Iterator[None]:
 
 def _recipe(name: str) -> Recipe:
     if name not in RECIPES:
-        raise TextError(f"No model called {name!r} ships; there are {', '.join(RECIPES)}.")
+        raise TextError(f"No shipped model is called {name!r}; there are {', '.join(RECIPES)}.")
     return RECIPES[name]
 
 
@@ -67,7 +67,7 @@ def _read(recipe: Recipe, data_dir: Path | None) -> str | None:
     if recipe.file is None:
         return None
     if data_dir is None or not (path := Path(data_dir) / recipe.file).is_file():
-        raise TextError(f"{recipe.name} learns from {recipe.file}; name the folder that has it.")
+        raise TextError(f"{recipe.name} is trained on {recipe.file}; name its folder with --data.")
     return path.read_text(encoding="utf-8")
 
 
@@ -79,14 +79,16 @@ def _make(recipe: Recipe, text: str | None, out_dir: Path, progress: Progress | 
         loss = report.loss
         if progress is not None:
             progress(recipe.name, report.step, task.training.steps, loss)
-    run = how_made(recipe, task, model, text) | {"loss": loss}
+    run = training_record(recipe, task, model, text) | {"loss": loss}
     folder = out_dir / recipe.name
     save_checkpoint(folder, model, tokenizer=task.tokenizer.to_json(), run=run)
     return folder
 
 
-def how_made(recipe: Recipe, task: Task, model: Transformer, text: str | None) -> dict[str, Any]:
-    """What `run.json` says: enough to make the model again and to judge it."""
+def training_record(
+    recipe: Recipe, task: Task, model: Transformer, text: str | None
+) -> dict[str, Any]:
+    """The contents of `run.json`: enough to train the model again and to judge it."""
     measured = task.measure(model)
     baseline = recipe.baseline(text) if recipe.baseline and text is not None else None
     return {

@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 import plotly.graph_objects as go
 
-from explorer.catalog.parameters import Node
+from explorer.catalog.parameters import ParameterNode
 from explorer.charts.plotly_frame import figure_of, plain_label
 from explorer.charts.theme import Palette
 
 HEIGHT = 420
 
 
-def parameter_boxes(node: Node) -> Iterator[tuple[str, str, Node, int]]:
+def parameter_boxes(node: ParameterNode) -> Iterator[tuple[str, str, ParameterNode, int]]:
     """ID, parent's ID, part and its parameters, of every part that has any.
 
     Below layers that are alike, each part counts as often as there are layers.
     """
 
     def below(
-        part: Node, name: str, parent: str, times: int
-    ) -> Iterator[tuple[str, str, Node, int]]:
+        part: ParameterNode, name: str, parent: str, times: int
+    ) -> Iterator[tuple[str, str, ParameterNode, int]]:
         if not part.count:
             return
         yield name, parent, part, part.count * times
@@ -31,7 +31,7 @@ def parameter_boxes(node: Node) -> Iterator[tuple[str, str, Node, int]]:
     yield from below(node, "0", "", 1)
 
 
-def parameter_icicle(node: Node, palette: Palette) -> go.Figure:
+def parameter_icicle(node: ParameterNode, palette: Palette) -> go.Figure:
     """The whole model at the left; the boxes right of a part add up to it."""
     boxes = [*parameter_boxes(node)]
     colours = []

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import class_names
 from explorer.text import Tokenizer
 from models.loading.export import export_checkpoint

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.text import Token
 
 ANSWERS_SHOWN = 8

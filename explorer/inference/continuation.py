@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.sampling_stages import SamplingStages, generator_at
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
 from explorer.inference.generated_text import CANNOT_GENERATE, MAX_GENERATED, can_generate

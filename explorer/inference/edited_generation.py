@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import Answer, longest_answer, written_answer
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass

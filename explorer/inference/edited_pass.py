@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken

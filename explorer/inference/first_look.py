@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from explorer.catalog.attention_parts import Part, parts, site
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
 from explorer.tasks import pattern_of, pattern_score

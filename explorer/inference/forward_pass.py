@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from explorer.catalog.attention_parts import Part, parts, site
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
 from explorer.inference.model_inputs import ids_of, one_stack, shown
 from explorer.inference.results_cache import kept

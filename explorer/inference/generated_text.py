@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import ANSWERS_SHOWN, Guess
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.model_inputs import ids_of

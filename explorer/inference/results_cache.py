@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 
 BYTES_KEPT = 600_000_000
 """Of all models together. What is larger than this alone is made anew each time."""

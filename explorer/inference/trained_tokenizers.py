@@ -12,7 +12,7 @@ from cachetools import LRUCache, cached
 
 from explorer.inference.results_cache import size_of
 from explorer.snippets.source import ROOT
-from explorer.tasks.translation import sentences
+from explorer.tasks.translation import translation_sentences
 from explorer.text.bpe_training import BPE, STATE_EVERY, MergeTraining, train_merges
 from explorer.text.limits import TextError, checked
 from explorer.text.plain_tokenizer import PlainTokenizer, tokenizer_after, unigram_tokenizer
@@ -47,7 +47,7 @@ def shipped_text(name: str) -> str:
     if name == PAPER:
         return " ".join(word for word, times in COUNTS.items() for _ in range(times))
     if name == TRANSLATION:
-        return "\n".join(islice(sentences(held_out=False), 2_000))
+        return "\n".join(islice(translation_sentences(held_out=False), 2_000))
     return (ROOT / "README.md").read_text("utf-8")
 
 

@@ -1,1 +1,1 @@
-"""A training run is a folder; these files write it, read it and find the processes that train."""
+"""Training runs: their folders, the worker that trains, and the cluster that runs workers."""

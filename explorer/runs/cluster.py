@@ -1,13 +1,11 @@
-"""The processes that train: a Dask cluster of this machine's own, or any by its address.
+"""The processes that train: a local Dask cluster, or any Dask cluster by its address.
 
-With `DASK_ADDRESS` set the runs train there; its workers must see the folder of
-the runs under the same path. Otherwise the first server on which somebody sees
-the form to train with starts a local cluster and leaves its address in a file of
-the runs folder, where the next one finds it: a server that was killed takes no
-run with it. The processes are Dask's `SubprocessCluster`, since `LocalCluster`
-would run the app's script again in each of them. They listen
-on 127.0.0.1 only; as Dask has it, whoever has an account on this machine could
-send them work.
+With `DASK_ADDRESS` set the runs train there; its workers must see the folder of runs under
+the same path. Otherwise the first server that shows the training form starts a local
+cluster and leaves its address in a file of the folder of runs, where the next server finds
+it: killing a server stops no run. The processes are Dask's `SubprocessCluster`, since
+`LocalCluster` would run the app's script again in each of them. They listen on 127.0.0.1
+only; anybody with an account on this machine could still send them work.
 """
 
 from __future__ import annotations
@@ -25,9 +23,9 @@ from typing import Any
 
 from distributed import Client, Future, SubprocessCluster, fire_and_forget
 
-from explorer.catalog.entries import runs_root
-from explorer.runs.run import Run, RunError, named
-from explorer.runs.run_files import Lock, read_json, write_json
+from explorer.catalog.folders import runs_root
+from explorer.runs.run import Run, RunError, run_named
+from explorer.runs.run_files import Lock, read_json_object, write_json
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_WITHIN = 5.0
@@ -54,9 +52,9 @@ class Cluster:
         self._sent: dict[str, Future] = {}
 
     def start(self) -> threading.Thread:
-        """Attach or start, and keep nobody waiting; a fault shows when a run is sent.
+        """Attach or start in a thread; a fault is raised when a run is submitted.
 
-        Where it is up, or on its way, nothing is done.
+        Does nothing where it is up or starting.
         """
         with self._starting:
             if self._starter is None or not (self._starter.is_alive() or self.is_up):
@@ -65,17 +63,17 @@ class Cluster:
             return self._starter
 
     def connect(self) -> Client:
-        """The living connection: the one there is, or a new one to a cluster found or started."""
+        """The open connection, or a new one to a cluster that is found or started."""
         with self._guard:
             if self._is_closed:
-                raise RunError("This server is ending, so it trains nothing any more.")
+                raise RunError("This server is shutting down, so it cannot start a training.")
             if self._client is None or self._client.status != "running":
                 self._drop_client()
                 self._client = self._attach_to_given() or self._attach_or_start()
             return self._client
 
     def submit(self, run: Run) -> None:
-        """Queue the run for the next free worker, whoever goes on watching or not."""
+        """Queue the run for the next free worker, whether or not anybody watches it."""
         client = self.connect()
         key = f"train/{run.name}/{uuid.uuid4().hex}"
         future = client.submit(_entry(str(ROOT)), str(run.folder), key=key, pure=False)
@@ -84,16 +82,16 @@ class Cluster:
 
     @property
     def was_left(self) -> bool:
-        """Whether another server, perhaps one that was killed, has left its processes here."""
+        """Whether a server, perhaps one that was killed, has left its processes here."""
         return self._file.exists()
 
     @property
     def is_up(self) -> bool:
-        """Whether asking it something keeps nobody waiting."""
+        """Whether it is connected, so that questions are answered at once."""
         return self._living_client() is not None
 
     def has(self, run: Run) -> bool:
-        """Whether a worker has the run or will have it. A cluster that is not up has none."""
+        """Whether a worker trains the run or will. A cluster that is not up has none."""
         if run.has_worker():
             return True
         sent = self._sent.get(run.name)
@@ -112,8 +110,8 @@ class Cluster:
         return str(self.connect().scheduler_info()["address"])
 
     def close(self) -> None:
-        """Leave in order. The last server that uses a local cluster ends its processes,
-        after its workers have written down where their runs stand.
+        """Disconnect. The last server that uses a local cluster ends its processes, after its
+        workers have saved the state of their runs.
         """
         with self._guard:
             self._is_closed = True
@@ -144,12 +142,12 @@ class Cluster:
 
     def _attach_or_start(self) -> Client:
         self.root.mkdir(parents=True, exist_ok=True)
-        with _held(self.root / ".cluster.lock"):
+        with _locked(self.root / ".cluster.lock"):
             return self._attach_to_found() or self._start()
 
     def _attach_to_found(self) -> Client | None:
         try:
-            found = read_json(self._file)
+            found = read_json_object(self._file)
             if not LOCAL.fullmatch(str(found["address"])):
                 return None
             client = Client(str(found["address"]), timeout=ANSWER_WITHIN, set_as_default=False)
@@ -192,10 +190,10 @@ class Cluster:
             self._started.close(timeout=10)
 
     def _ask_runs_to_leave(self, client: Client) -> None:
-        """Give the workers a moment to write down where their runs stand."""
+        """Give the workers a moment to save the state of their runs."""
         for name in _names(client):
             with contextlib.suppress(RunError, OSError):
-                named(self.root, name).command("leave")
+                run_named(self.root, name).command("leave")
         end = time.monotonic() + LEAVE_WITHIN
         while _names(client) and time.monotonic() < end:
             time.sleep(0.02)
@@ -212,7 +210,7 @@ class Cluster:
 
 
 def cluster() -> Cluster:
-    """The one of this server."""
+    """The cluster of this server."""
     return _cluster_of(runs_root())
 
 
@@ -222,22 +220,24 @@ def _cluster_of(root: Path) -> Cluster:
 
 
 @contextlib.contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """One server at a time looks for the cluster and starts it where there is none."""
+def _locked(path: Path) -> Iterator[None]:
+    """A lock: one server at a time finds the cluster, or starts it."""
     lock = Lock(path)
     if not lock.acquire(patience=60):
-        raise RunError("Another server has been starting the training cluster for a minute.")
+        raise RunError(
+            "Another server has been starting the training cluster for a minute; try again later."
+        )
     with lock:
         yield
 
 
 def _ask(client: Client, question: Callable[[Any], Any]) -> Any:
-    """What `run_on_scheduler` answers; that one would wait for ever where nobody does."""
+    """The answer of `run_on_scheduler`, which would wait for ever without an answer."""
     return client.sync(client._run_on_scheduler, question, callback_timeout=ANSWER_WITHIN)
 
 
 def _names(client: Client) -> set[str]:
-    """The runs that the cluster trains or will train."""
+    """The names of the runs that the cluster trains or will train."""
     keys = (key.split("/") for key in _ask(client, _list_keys()))
     return {parts[1] for parts in keys if len(parts) == 3 and parts[0] == "train"}
 
@@ -252,9 +252,9 @@ def _entry(root: str) -> Callable[[str], str]:
 
         if root not in sys.path:
             sys.path.insert(0, root)
-        from explorer.runs.worker import work
+        from explorer.runs.worker import train_to_end
 
-        return work(folder)
+        return train_to_end(folder)
 
     return train
 

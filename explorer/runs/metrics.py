@@ -1,4 +1,4 @@
-"""The numbers of a run, one JSON line each: appended by its worker, followed by its readers."""
+"""The metrics of a run, one JSON line a step: appended by its worker, read while they grow."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from explorer.runs.run_files import write_text
 
 
 @dataclass(frozen=True)
-class Row:
-    """What one step showed. `value` is set where held-out data was measured too."""
+class MetricsRow:
+    """The metrics of one step; `value` is set where held-out data was measured too."""
 
     step: int
     loss: float | None = None
@@ -25,12 +25,12 @@ class Row:
 
 
 class MetricsWriter:
-    """Appends rows; what was added is on disk after `flush`."""
+    """Appends rows; they are on disk after `flush`."""
 
     def __init__(self, path: Path) -> None:
         self._file: TextIO = path.open("a", encoding="utf-8")
 
-    def add(self, row: Row) -> None:
+    def add(self, row: MetricsRow) -> None:
         values = {name: value for name, value in asdict(row).items() if value is not None}
         self._file.write(json.dumps(values) + "\n")
 
@@ -44,14 +44,13 @@ class MetricsWriter:
 class Metrics:
     """The rows of a metrics file that is still growing.
 
-    `update` reads only what was added since the last time, so following a long
-    run costs the same every second. A line that is not whole yet waits for the
-    next time, a damaged one is passed over.
+    `update` reads only what was added since the last call, so following a long run costs
+    the same every second. An incomplete last line is read later, a damaged one is skipped.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows: list[Row] = []
+        self.rows: list[MetricsRow] = []
         self._file_id = 0
         self._read = 0
 
@@ -94,14 +93,14 @@ def _is_upto(line: bytes, step: int) -> bool:
     return line.endswith(b"\n") and any(row.step <= step for row in _rows(line))
 
 
-def _rows(lines: bytes) -> Iterator[Row]:
+def _rows(lines: bytes) -> Iterator[MetricsRow]:
     for line in lines.splitlines():
         try:
             values = json.loads(line)
         except (ValueError, RecursionError):
             continue
         if isinstance(values, dict) and isinstance(values.get("step"), int):
-            yield Row(
+            yield MetricsRow(
                 values["step"],
                 *(_number(values.get(name)) for name in ("loss", "lr", "grad_norm", "value")),
             )

@@ -1,17 +1,18 @@
-"""Opens what a run has written so far, finished or not, as a model to read with."""
+"""The newest weights of a run, finished or not, as an opened model."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.catalog.entries import LibraryError, Opened, opened_from
+from explorer.catalog import ModelError
+from explorer.catalog.opened_model import Opened, opened_from
 from explorer.runs.run import Run
 
 
 def open_folder(folder: Path) -> Opened:
     """The model in a checkpoint folder, or the newest one in a run's folder.
 
-    It is read anew: weights of a running training are soon replaced. LibraryError
+    It is read anew: weights of a running training are soon replaced. ModelError
     says in a sentence why there is nothing to open.
     """
     folder = Path(folder).absolute()
@@ -20,6 +21,6 @@ def open_folder(folder: Path) -> Opened:
         run = Run(folder)
         newest = run.checkpoint() or run.latest()
         if newest is None:
-            raise LibraryError(f"The run {name} has no weights yet.")
+            raise ModelError(f"The run {name} has no weights yet.")
         folder = newest
     return opened_from(folder, name)

@@ -1,4 +1,4 @@
-"""How often something beside the training is worth its time."""
+"""How often work beside the training is due, so that it costs a bounded share of the time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 
 class Pace:
-    """Says when a thing is due again: never within `every` seconds of the last time,
-    and never so often that it takes more than `share` of the time that passes.
+    """Says when some work is due again: at least `every` seconds after the last time, and so
+    that it takes at most `share` of the time.
     """
 
     def __init__(self, every: float, share: float = 1.0) -> None:
@@ -22,7 +22,7 @@ class Pace:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Around the thing itself, so that its cost is known."""
+        """Around the work itself, to measure its cost."""
         began = time.monotonic()
         try:
             yield
@@ -32,7 +32,7 @@ class Pace:
 
 
 class Speed:
-    """Steps per second: what the last seconds say, a little smoothed."""
+    """Steps per second over the last seconds, smoothed."""
 
     def __init__(self, step: int) -> None:
         self._step = step

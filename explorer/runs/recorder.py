@@ -1,4 +1,4 @@
-"""Writes what a run's folder shows while it trains, each thing as often as it is worth."""
+"""Writes a run's folder while it trains: metrics, status, snapshots, states."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from explorer.runs.metrics import MetricsWriter, Row, cut_after
+from explorer.runs.metrics import MetricsRow, MetricsWriter, cut_after
 from explorer.runs.pace import Pace, Speed, is_snapshot_step
 from explorer.runs.run import Run, step_folder, step_folders
 from explorer.runs.run_files import write_json
@@ -21,14 +21,14 @@ from models.training import Report, TrainState
 
 @dataclass(frozen=True)
 class Progress:
-    """One update as the one who drives the run sees it."""
+    """One update: its report, and the status of the run after it."""
 
     report: Report
     status: Status
 
 
-class Recorder:
-    """The pen of one worker, which alone writes this run."""
+class RunRecorder:
+    """Writes one run, for the one worker that trains it."""
 
     def __init__(
         self, run: Run, spec: RunSpec, task: Task, model: Transformer, state: TrainState
@@ -39,7 +39,9 @@ class Recorder:
         self.status = _former_status(run).replace(
             state=TRAINING, step=state.step, steps=spec.training.steps, message=""
         )
-        if (self.status.measured_at or 0) > state.step:  # of steps that a kill has undone
+        if (
+            self.status.measured_at or 0
+        ) > state.step:  # after a kill, steps later than the saved state are undone
             self.status = self.status.replace(value=None, measured_at=None)
         cut_after(run.folder / "metrics.jsonl", state.step)
         self.metrics = MetricsWriter(run.folder / "metrics.jsonl")
@@ -52,16 +54,16 @@ class Recorder:
         self.keeping = Pace(every=5.0, share=0.03)
 
     def begin(self) -> None:
-        """Show that a worker has the run, and the model as it is before the first update."""
+        """Write the status, and the model before the first update."""
         self._show()
         if self.state.step == 0:
             self._measure()
-            self.metrics.add(Row(0, value=self.status.value))
+            self.metrics.add(MetricsRow(0, value=self.status.value))
             self._snapshot()
         self._show()
 
     def record(self, report: Report) -> Progress:
-        """Note one update; measure, show and keep what is due."""
+        """Record one update; measure and save what is due."""
         self.status = self.status.replace(step=report.step, loss=report.loss)
         is_last = report.step >= self.spec.training.steps
         is_landmark = is_snapshot_step(report.step) or is_last
@@ -69,7 +71,7 @@ class Recorder:
         if is_measured:
             self._measure()
         self.metrics.add(
-            Row(
+            MetricsRow(
                 report.step,
                 report.loss,
                 report.lr,
@@ -98,7 +100,7 @@ class Recorder:
         return value >= target if self.task.higher_is_better else value <= target
 
     def end(self, state: str, message: str = "") -> Status:
-        """Keep what a resume needs, the model as it is now, and say how the run stands."""
+        """Save the state for a resume and the current model, and write the final status."""
         self._measure()
         self.keep()
         self._refresh()
@@ -108,13 +110,13 @@ class Recorder:
         return self.status
 
     def keep(self) -> None:
-        """Write what a resume starts from; the one before stays until this one is whole."""
+        """Save the state for a resume; the one before stays until this one is complete."""
         folder = step_folder(self.run.folder / "state", self.state.step)
         self._save(folder, state=self.state)
         _drop_all_but(self.run.folder / "state", 1)
 
     def abandon(self) -> None:
-        """Close the files and leave the folder as it is."""
+        """Close the files without writing."""
         self.metrics.close()
 
     def _measure(self) -> None:
@@ -154,10 +156,10 @@ class Recorder:
         write_json(self.run.folder / "status.json", self.status.to_dict())
 
     def _how_made(self, is_finished: bool) -> dict[str, Any]:
-        """What `run.json` beside the weights says; enough to make them again.
+        """The contents of `run.json` beside the weights, enough to train them again.
 
-        Weights of a run that is not done are called by their step, and a measurement
-        that is older than they are says of which step it is.
+        Weights of an unfinished run have their step in the title; `measured_at` is the step
+        of the metric.
         """
         name = self.run.name
         return {

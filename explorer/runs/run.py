@@ -1,15 +1,15 @@
 """A training run is a folder: one worker writes it, any number of pages read it.
 
-    spec.json        what was asked for          status.json      how far it has come
-    text             the reader's own text       control.json     what the worker should do
-    metrics.jsonl    one line each step          lock             held by the living worker
+    spec.json        the settings                status.json      step, speed, metric
+    text             the reader's own text       control.json     the command to the worker
+    metrics.jsonl    one line each step          lock             locked by the living worker
     snapshots/       weights at steps 0, 1, 2, 5, 10, 20, 50, …
     latest/          the newest weights          state/           what a resume starts from
     checkpoint/      the finished model, like any other
 
-Every file and folder appears whole, under its name, so a reader never meets a
-half-written one. The folder is all that is shared: a page that is reloaded, a
-server that is started again and a second machine find everything here.
+Every file and folder is written under another name and renamed, so nobody reads a
+half-written one. The folder is all that is shared: a reloaded page, a restarted server and
+a second machine find everything here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from explorer.runs.metrics import Metrics
-from explorer.runs.run_files import Lock, is_held, read_json, write_json, write_text
+from explorer.runs.run_files import Lock, is_held, read_json_object, write_json, write_text
 from explorer.runs.spec import INTERRUPTED, TRAINING, RunSpec, Status
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -30,11 +30,11 @@ COMMANDS = ("train", "pause", "resume", "step", "stop", "leave")
 
 
 class RunError(ValueError):
-    """A run cannot be made or read; the message is one sentence for the reader."""
+    """A run cannot be made or read; the message is one sentence."""
 
 
 class Run:
-    """One run folder. Holds nothing but its path; every answer is read from the disk."""
+    """One run folder: only its path, everything else is read from disk."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder).absolute()
@@ -46,7 +46,7 @@ class Run:
     @property
     def spec(self) -> RunSpec:
         try:
-            return RunSpec.from_dict(read_json(self.folder / "spec.json"))
+            return RunSpec.from_dict(read_json_object(self.folder / "spec.json"))
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.name}.") from error
         except (ValueError, TypeError) as error:
@@ -62,19 +62,19 @@ class Run:
             raise RunError(f"The text of the run {self.name} cannot be read.") from error
 
     def status(self) -> Status:
-        """How far the run has come. Training without a living worker is interrupted."""
+        """The status of the run; interrupted where it trains without a living worker."""
         status = self.status_as_written()
         if status.state == TRAINING and not self.has_worker():
-            # Read once more: the worker may have said its last word before it let go.
+            # Read once more: the worker may have written its last status before it unlocked.
             status = self.status_as_written()
             if status.state == TRAINING and not self.has_worker():
                 return status.replace(state=INTERRUPTED, steps_per_second=0.0)
         return status
 
     def status_as_written(self) -> Status:
-        """What the last worker wrote, whether it still lives or not."""
+        """The status that the last worker wrote, living or not."""
         try:
-            return Status.from_dict(read_json(self.folder / "status.json"))
+            return Status.from_dict(read_json_object(self.folder / "status.json"))
         except OSError as error:
             raise RunError(f"There is no run in the folder {self.name}.") from error
         except (ValueError, TypeError) as error:
@@ -85,25 +85,25 @@ class Run:
         return is_held(self.folder / "lock")
 
     def metrics(self) -> Metrics:
-        """The numbers so far; keep it and `update` it to follow the run."""
+        """The metrics so far; `update` it to follow the run."""
         return Metrics(self.folder / "metrics.jsonl").update()
 
     def command(self, word: str) -> None:
-        """Tell the worker: pause, resume, step (one update, then pause), stop."""
+        """Send a command to the worker: pause, resume, step (one update, then pause), stop."""
         if word not in COMMANDS:
-            raise RunError(f"A run knows no command {word!r}.")
+            raise RunError(f"A run has no command {word!r}.")
         write_json(self.folder / "control.json", {"command": "train" if word == "resume" else word})
 
     def commanded(self) -> str:
-        """What the worker was told last."""
+        """The last command to the worker."""
         try:
-            word = read_json(self.folder / "control.json").get("command")
+            word = read_json_object(self.folder / "control.json").get("command")
         except (OSError, ValueError):
             return "train"
         return str(word) if word in COMMANDS else "train"
 
     def mark(self, state: str) -> None:
-        """Set the state between two workers; what a living one says is left alone."""
+        """Set the state between two workers; the status of a living one is not touched."""
         with Lock(self.folder / "lock") as lock:
             if lock.acquire(patience=2.0):
                 status = self.status_as_written().replace(state=state, message="")
@@ -158,15 +158,15 @@ def create_in(folder: Path, spec: RunSpec, text: str | None = None) -> Run:
     return Run(folder)
 
 
-def named(root: Path, name: str) -> Run:
-    """The run called `name`. RunError for anything that is no name, a path above all."""
+def run_named(root: Path, name: str) -> Run:
+    """The run called `name`. RunError for anything else, such as a path."""
     if not NAME.fullmatch(name) or not (Path(root) / name / "spec.json").is_file():
         raise RunError(f"There is no run called {name[:60]!r}.")
     return Run(Path(root) / name)
 
 
 def all_runs(root: Path) -> list[Run]:
-    """Every run under `root`, the newest first; damaged ones say so when they are read."""
+    """Every run under `root`, the newest first; a damaged one raises when it is read."""
     return sorted(_runs_in(Path(root)), key=_began, reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""Small files that a reader never meets half-written, and a lock that dies with its holder."""
+"""Small files that are replaced as a whole, and a lock that ends with its process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Any
 
 LARGEST_JSON = 8_000_000
-"""No status or spec is longer; what is longer was not written here."""
+"""Bytes; no status or spec is longer."""
 
 
 def write_text(path: Path, text: str, mode: int = 0o666) -> None:
-    """Put `text` in the file at once: a reader meets the old text or the new one."""
+    """Replace the file: a reader gets the old text or the new one."""
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
@@ -32,7 +32,7 @@ def write_json(path: Path, values: object, mode: int = 0o666) -> None:
     write_text(path, json.dumps(values, indent=1) + "\n", mode)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file. OSError when there is none, ValueError when it is no object."""
     if path.stat().st_size > LARGEST_JSON:
         raise ValueError(f"{path.name} is too large.")
@@ -46,14 +46,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 class Lock:
-    """A file that one process holds. The kernel lets go of it when the holder dies, however."""
+    """A lock file; the kernel unlocks it when its process ends in any way."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: int | None = None
 
     def acquire(self, patience: float = 0.0) -> bool:
-        """Take the lock, waiting at most `patience` seconds for whoever holds it."""
+        """Take the lock, waiting at most `patience` seconds."""
         end = time.monotonic() + patience
         while not self._take():
             if time.monotonic() >= end:
@@ -89,7 +89,7 @@ class Lock:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a living process holds the lock; asking takes it from nobody."""
+    """Whether a living process holds the lock, which is not taken."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a run is asked to do, and how far it has come: plain data, one JSON file each."""
+"""The settings of a run and its status: plain data, one JSON file each."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
 STATES = (WAITING, TRAINING, PAUSED, STOPPED, DONE, FAILED, INTERRUPTED)
 
 ACTIVE = (WAITING, TRAINING)
-"""States in which a worker has the run or will have it without being asked again."""
+"""States in which a worker trains the run, or will without another command."""
 
 RESUMABLE = (PAUSED, STOPPED, FAILED, INTERRUPTED)
 
 LARGEST_SEED = 2**31 - 1
 
 MEASURE = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}|")
-"""What a measurement may be called: it stands where Markdown would be drawn."""
+"""The name of a metric, which is drawn as Markdown."""
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything a training run follows from, a text of the reader's own aside.
+    """Everything that determines a training run, except a text of the reader's own.
 
-    `training.seed` draws the data, `weights_seed` the first weights, so that one
-    can be kept while the other changes. `stop_at` ends the run early, at the
-    first measurement that is as good.
+    `training.seed` is the seed of the data, `weights_seed` that of the initial weights.
+    `stop_at` ends the run at the first held-out metric that is as good.
     """
 
     task: str
@@ -73,8 +72,8 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run has come. `value` is the newest measurement on held-out data, which
-    was taken of the weights of step `measured_at`.
+    """The status of a run. `value` is the newest held-out metric, of the weights at step
+    `measured_at`.
     """
 
     state: str = WAITING
@@ -98,12 +97,12 @@ class Status:
 
     @property
     def share(self) -> float:
-        """How much of the run is behind it, from 0 to 1."""
+        """The finished share of the steps, from 0 to 1."""
         return min(1.0, self.step / self.steps) if self.steps > 0 else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """At the present pace; None while there is none."""
+        """Seconds left at the current speed; None without one."""
         if self.state != TRAINING or self.steps_per_second <= 0:
             return None
         return max(0, self.steps - self.step) / self.steps_per_second
@@ -120,16 +119,16 @@ class Status:
         known = {field.name for field in dataclasses.fields(cls)}
         status = cls(**{name: value for name, value in values.items() if name in known})
         if status.state not in STATES:
-            raise ValueError("The status is none that a run can have.")
+            raise ValueError("The status has an unknown state.")
         numbers = (status.step, status.steps, status.steps_per_second, status.seconds)
         optional = (status.loss, status.value, status.measured_at)
         known_numbers = [*numbers, *(number for number in optional if number is not None)]
         if not all(_is_number(number) for number in known_numbers):
-            raise ValueError("The status has something else where a number belongs.")
+            raise ValueError("The status has something else in place of a number.")
         if not isinstance(status.message, str) or not isinstance(status.measure, str):
-            raise ValueError("The status has something else where a text belongs.")
+            raise ValueError("The status has something else in place of a text.")
         if not MEASURE.fullmatch(status.measure):
-            raise ValueError("The status names a measurement as none is called.")
+            raise ValueError("The status has an invalid name of a metric.")
         return status
 
 

@@ -1,8 +1,8 @@
 """The one training loop behind the page, the command line and the cluster.
 
-`advance` is a generator: who drives it shows progress or not, and stops it by
-stopping. It obeys what the folder's control file says, keeps what a resume
-needs, and goes on from there to the bit.
+`advance` is a generator: the caller may show its progress, and stops it by not asking on.
+It follows the commands in the folder's control file, saves its state, and resumes from it
+bit by bit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from explorer.runs.recorder import Progress, Recorder
+from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError, step_folders
 from explorer.runs.run_files import Lock, write_json
 from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec, Status
@@ -26,14 +26,14 @@ from models.training import TrainState, train
 
 NICENESS = 1
 PATIENCE = 5.0
-"""Seconds to wait for another worker to let go of the run."""
+"""Seconds to wait for another worker to unlock the run."""
 
 ENDINGS = {"pause": PAUSED, "step": PAUSED, "stop": STOPPED, "leave": INTERRUPTED}
 
 
-def work(folder: Path | str) -> str:
-    """Train the run in `folder` to its end, silently; the state it ended in."""
-    yield_the_machine()
+def train_to_end(folder: Path | str) -> str:
+    """Train the run in `folder` without a report; the state in which it ended."""
+    lower_priority()
     run = Run(folder)
     for _ in advance(run.folder):
         pass
@@ -41,11 +41,11 @@ def work(folder: Path | str) -> str:
 
 
 def advance(folder: Path | str, leave: Callable[[], bool] = lambda: False) -> Iterator[Progress]:
-    """Train the run in `folder` from where it stands, one report after each update.
+    """Train the run in `folder` from its saved state, with a report after each update.
 
-    Ends when the run is done, when it is told to pause or stop, and soon after
-    `leave()` says so. A run that another living worker has is left alone. What
-    goes wrong is written in the run's status and raised as RunError.
+    Ends when the run is done, at the commands pause and stop, and when `leave()` is true. A
+    run that another living worker trains is left alone. An error is written in the run's
+    status and raised as RunError.
     """
     run = Run(folder)
     spec = run.spec
@@ -63,8 +63,8 @@ def advance(folder: Path | str, leave: Callable[[], bool] = lambda: False) -> It
             raise RunError(message) from error
 
 
-def yield_the_machine() -> None:
-    """One thread for torch, and the page before the training when both want a core."""
+def lower_priority() -> None:
+    """One torch thread, and a lower priority than the server."""
     torch.set_num_threads(1)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
@@ -72,8 +72,8 @@ def yield_the_machine() -> None:
 
 def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progress]:
     task = task_of(spec.task, run.text())
-    model, state = _where_it_stands(run, spec, task)
-    recorder = Recorder(run, spec, task, model, state)
+    model, state = _saved_or_untrained(run, spec, task)
+    recorder = RunRecorder(run, spec, task, model, state)
     command = _Command(run)
     try:
         recorder.begin()
@@ -86,8 +86,8 @@ def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progr
                 break
             if not math.isfinite(report.loss):
                 raise ArithmeticError(
-                    f"the loss is no number any more at step {report.step}; "
-                    "a smaller learning rate may help."
+                    f"the loss is not finite at step {report.step}; a smaller learning rate "
+                    "may help."
                 )
             yield recorder.record(report)
             if recorder.has_reached_target or report.step >= spec.training.steps:
@@ -103,11 +103,10 @@ def _train(run: Run, spec: RunSpec, leave: Callable[[], bool]) -> Iterator[Progr
     recorder.end(ending, _words_for_target(recorder) if ending == DONE else "")
 
 
-def _where_it_stands(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
-    """The newest whole state of the run, or a fresh model where there is none.
+def _saved_or_untrained(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, TrainState]:
+    """The newest complete state of the run, or an untrained model where there is none.
 
-    A run whose states are all damaged is not begun again: that would write over what
-    it has shown so far.
+    A run whose states are all damaged does not start again, which would overwrite it.
     """
     states = step_folders(run.folder / "state")
     for _, folder in reversed(states):
@@ -118,8 +117,8 @@ def _where_it_stands(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, 
             continue
     if states:
         raise RunError(
-            "what it reached is kept, but it cannot go on, "
-            f"since its state at step {states[-1][0]:,} is damaged."
+            f"its state at step {states[-1][0]:,} is damaged, so it cannot resume; its weights and "
+            "metrics are kept."
         )
     needed = task.model.vocab_size
     if spec.model.vocab_size < needed:
@@ -129,7 +128,7 @@ def _where_it_stands(run: Run, spec: RunSpec, task: Task) -> tuple[Transformer, 
 
 
 class _Command:
-    """The newest word of the control file, read again only when the file changed."""
+    """The last command of the control file, read again only when the file changed."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -151,7 +150,7 @@ class _Command:
         return found.st_ino, found.st_mtime_ns
 
 
-def _words_for_target(recorder: Recorder) -> str:
+def _words_for_target(recorder: RunRecorder) -> str:
     if not recorder.has_reached_target:
         return ""
     status = recorder.status

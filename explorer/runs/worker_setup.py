@@ -1,4 +1,4 @@
-"""Run by every local worker at its start: what the first run would wait for is loaded now."""
+"""Loaded by every local worker at its start, so that the first run waits for no import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explorer.runs import worker as _worker  # noqa: F401
 
 
 def dask_setup(worker: Any) -> None:
-    """Called by Dask. The first optimizer of a process takes as long as torch itself."""
+    """Called by Dask. The first optimizer of a process takes as long as importing torch."""
     torch.set_num_threads(1)
     parameter = torch.nn.Parameter(torch.zeros(1))
     parameter.grad = torch.zeros(1)

@@ -28,7 +28,7 @@ def tokens_script(folder: Path, text: str, query_key_script: str) -> str:
     imports = [
         "from pathlib import Path",
         "",
-        "from explorer.catalog.entries import opened_from",
+        "from explorer.catalog.opened_model import opened_from",
         "",
     ]
     return "\n".join([*imports, *lines]) + "\n"
@@ -102,7 +102,7 @@ def logit_lens_script(forward: ForwardPass, folder: Path, place: int, option: in
         ],
         "from pathlib import Path",
         "from models import trace",
-        "from explorer.catalog.entries import opened_from",
+        "from explorer.catalog.opened_model import opened_from",
         "from explorer.inference.forward_pass import run_text",
         "from explorer.analysis.logit_attribution import contributions",
     )

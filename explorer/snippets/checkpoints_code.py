@@ -7,82 +7,75 @@ from pathlib import Path
 from explorer.snippets.pass_code import model_lines, pasted
 
 LOAD = "from models import load_checkpoint"
-TOLD = (
-    'for depth, part in lines(node):\n    print("  " * depth + part.name, part.symbols, part.count)'
+PRINT_TREE = (
+    "for depth, part in tree_lines(node):\n"
+    '    print("  " * depth + part.name, part.symbols, part.count)'
 )
 
 
-def ledger(folder: Path) -> str:
+def parameter_tree_lines(folder: Path) -> str:
     """Every part of the model with its formula and its count."""
-    ends = ["node = ledger(model)", "print(node.count, model.n_parameters)", TOLD]
-    imports = LOAD, "from explorer.catalog.parameters import ledger, lines"
-    return pasted([*model_lines(folder), *ends], *imports)
+    lines = ["node = parameter_tree(model)", "print(node.count, model.n_parameters)", PRINT_TREE]
+    imports = LOAD, "from explorer.catalog.parameters import parameter_tree, tree_lines"
+    return pasted([*model_lines(folder), *lines], *imports)
 
 
-def ledger_of_preset(name: str) -> str:
+def preset_tree_lines(name: str) -> str:
     """The same of a document's configuration."""
     return pasted(
-        [f"node = of_config(PRESETS[{name!r}]())", "print(node.count)", TOLD],
+        [f"node = parameter_tree_of(PRESETS[{name!r}]())", "print(node.count)", PRINT_TREE],
         "from models.presets import PRESETS",
-        "from explorer.catalog.parameters import lines, of_config",
+        "from explorer.catalog.parameters import parameter_tree_of, tree_lines",
     )
 
 
-def tensor(folder: Path, name: str) -> str:
+def tensor_lines(folder: Path, name: str) -> str:
     """One tensor in numbers."""
-    return pasted(
-        [
-            *model_lines(folder),
-            f"weight = model.get_parameter({name!r}).detach()",
-            "rms = weight.square().mean().sqrt()",
-            "print(weight.shape, weight.mean(), weight.std(correction=0), rms, weight.norm())",
-            "print(weight.min(), weight.max(), weight.abs().max())",
-        ],
-        LOAD,
-    )
+    lines = [
+        f"weight = model.get_parameter({name!r}).detach()",
+        "rms = weight.square().mean().sqrt()",
+        "print(weight.shape, weight.mean(), weight.std(correction=0), rms, weight.norm())",
+        "print(weight.min(), weight.max(), weight.abs().max())",
+    ]
+    return pasted([*model_lines(folder), *lines], LOAD)
 
 
-def norms(folder: Path) -> str:
+def norm_lines(folder: Path) -> str:
     """The root mean square of every tensor."""
+    lines = [
+        "with torch.no_grad():",
+        "    named = dict(model.named_parameters())",
+        "    rms = {name: float(w.square().mean().sqrt()) for name, w in named.items()}",
+        "print(rms)",
+    ]
+    return pasted([*model_lines(folder), *lines], LOAD)
+
+
+def singular_value_lines(folder: Path, name: str) -> str:
+    """The singular values of one matrix, and the edge of those of a random one."""
+    lines = [
+        f"weight = model.get_parameter({name!r}).detach().double()",
+        "values = torch.linalg.svdvals(weight)",
+        "edge = random_edge(tuple(weight.shape), float(weight.square().mean().sqrt()))",
+        "print(values, edge, int((values > edge).sum()))",
+    ]
+    imports = LOAD, "from explorer.analysis.singular_values import random_edge"
+    return pasted([*model_lines(folder), *lines], *imports)
+
+
+def diagnostics_lines(folder: Path) -> str:
+    """The findings about the weights of a model."""
+    lines = [
+        "found = tuple(summarized(model))",
+        "findings = diagnostics.value_findings(found)",
+        "findings += diagnostics.training_findings(model, found)",
+        "findings += diagnostics.dead_head_findings(model)",
+        "for finding in diagnostics.most_severe_first(findings):",
+        "    print(finding.level, finding.title, finding.sentence)",
+    ]
     return pasted(
-        [
-            *model_lines(folder),
-            "with torch.no_grad():",
-            "    named = dict(model.named_parameters())",
-            "    rms = {name: float(w.square().mean().sqrt()) for name, w in named.items()}",
-            "print(rms)",
-        ],
-        LOAD,
-    )
-
-
-def spectrum(folder: Path, name: str) -> str:
-    """The singular values of one matrix, and where those of noise would end."""
-    return pasted(
-        [
-            *model_lines(folder),
-            f"weight = model.get_parameter({name!r}).detach().double()",
-            "values = torch.linalg.svdvals(weight)",
-            "end = edge(tuple(weight.shape), float(weight.square().mean().sqrt()))",
-            "print(values, end, int((values > end).sum()))",
-        ],
-        LOAD,
-        "from explorer.analysis.singular_values import edge",
-    )
-
-
-def doctor(folder: Path) -> str:
-    """What the doctor finds in the numbers of a model."""
-    return pasted(
-        [
-            *model_lines(folder),
-            "found = tuple(survey(model))",
-            "findings = diagnostics.of_numbers(found) + diagnostics.of_training(model, found)",
-            "findings += diagnostics.of_heads(model)",
-            "for finding in diagnostics.in_order(findings):",
-            "    print(finding.level, finding.title, finding.sentence)",
-        ],
+        [*model_lines(folder), *lines],
         LOAD,
         "from explorer.analysis import diagnostics",
-        "from explorer.analysis.weight_statistics import survey",
+        "from explorer.analysis.weight_statistics import summarized",
     )

@@ -39,7 +39,7 @@ def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, t
         "from pathlib import Path",
         "",
         "from explorer.analysis.forward_pass.pass_values import PassValues, recorded",
-        "from explorer.catalog.entries import opened_from",
+        "from explorer.catalog.opened_model import opened_from",
         "from explorer.inference.forward_pass import run_text",
         "",
         f"folder = Path({path(folder)!r}){hint(folder)}",

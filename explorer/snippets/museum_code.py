@@ -1,4 +1,4 @@
-"""The lines that make a mistake in a model and hold the instrument to both runs."""
+"""The lines that make a mistake in a model and measure the wrong and the right one."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from pathlib import Path
 
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import hint, path
-from explorer.views.museum.exhibits import Exhibit
 
 RUNS = """from pathlib import Path
 
-from explorer.catalog.entries import opened_from
-from explorer.views.museum.case import case_of
+from explorer.catalog.opened_model import opened_from
+from explorer.views.museum.measured_run import right_run
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.inference.forward_pass import run_text
 from explorer.views.museum.mistakes import MISTAKES
 
 folder = {folder!r}{hint}
 opened = opened_from(Path(folder), "model")
-right = case_of(opened, run_text(opened, {text!r}, {pair!r}), {look!r})
+right = right_run(opened, run_text(opened, {text!r}, {pair!r}), {head!r})
 {made}for run in {runs}:
     print(INSTRUMENTS[{sign!r}](run).said)
 """
-MADE = "wrong = right.of(MISTAKES[{mistake!r}].make(opened.model))\n"
-NUMBERS = """from explorer.views.museum.document_numbers import FIGURES
+MADE = "wrong = right.with_model(MISTAKES[{mistake!r}].make(opened.model))\n"
+NUMBERS = """from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS
 
-for line in FIGURES[{mistake!r}]():
+for line in DOCUMENT_NUMBERS[{mistake!r}]():
     print(*line)
 """
-LEARNT = """from explorer.views.museum.paired_training import random_labels
+LEARNED = """from explorer.views.museum.paired_training import train_on_random_labels
 
-for point in random_labels():
+for point in train_on_random_labels():
     print(point.step, point.curve, point.value)
 """
 PRESET = """from models import Transformer
@@ -41,27 +40,27 @@ print(model.n_parameters)
 """
 
 
-def both_runs(
-    sign: str, mistake: str, forward: ForwardPass, folder: Path, look: tuple[str, int, int]
+def instrument_lines(
+    sign: str, mistake: str, forward: ForwardPass, folder: Path, head: tuple[str, int, int]
 ) -> str:
-    """What the instrument says of the run with a mistake, if one is made, and of the right one."""
+    """What the instrument says of the model with a mistake, if one is made, and the right one."""
     return RUNS.format(
         folder=path(folder),
         hint=hint(folder),
         text=forward.text,
         pair=forward.pair,
-        look=look,
+        head=head,
         made=MADE.format(mistake=mistake) if mistake else "",
         runs="(wrong, right)" if mistake else "(right,)",
         sign=sign,
     )
 
 
-def of_the_document(exhibit: Exhibit) -> str:
-    """The document's own numbers, or the two trainings of one that has none."""
-    return LEARNT if exhibit.name == "random-labels" else NUMBERS.format(mistake=exhibit.name)
+def document_lines(exhibit: str) -> str:
+    """The document's own numbers, or the two trainings of the exhibit that has none."""
+    return LEARNED if exhibit == "random-labels" else NUMBERS.format(mistake=exhibit)
 
 
-def preset(name: str) -> str:
-    """A document's system, and how large it is."""
+def preset_lines(name: str) -> str:
+    """A document's system, and its number of parameters."""
     return PRESET.format(preset=name)

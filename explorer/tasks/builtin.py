@@ -1,4 +1,4 @@
-"""The tasks that need nothing from outside, each built when it is first asked for."""
+"""The tasks whose data the program generates, each built when it is first used."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from explorer.tasks import copy, induction, negation, reverse, sort, translation
 from explorer.tasks.task import Task
 
 _BUILDERS: dict[str, Callable[[], Task]] = {
-    "reverse": reverse.build,
-    "copy": copy.build,
-    "sort": sort.build,
-    "induction": induction.build,
-    "induction-control": induction.build_control,
-    "negation": negation.build,
-    "translation": translation.build,
+    "reverse": reverse.build_reverse,
+    "copy": copy.build_copy,
+    "sort": sort.build_sort,
+    "induction": induction.build_induction,
+    "induction-control": induction.build_induction_control,
+    "negation": negation.build_negation,
+    "translation": translation.build_translation,
 }
 
 
 class _Tasks(Mapping[str, Task]):
-    """Name to task, in the order in which they are best met."""
+    """Name to task, in a good order to learn from."""
 
     def __getitem__(self, name: str) -> Task:
         return _task(name)

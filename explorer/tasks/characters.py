@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from explorer.tasks.language import LanguageTask, as_ids, split
+from explorer.tasks.language import LanguageTask, split_text, training_and_held_out_ids
 from explorer.text import TextError, character_tokenizer
 from explorer.text.limits import MAX_CORPUS_CHARACTERS, checked
 from models.config import TransformerConfig
@@ -17,8 +17,8 @@ EXPLANATION = (
     "text is kept aside to see how well it does on letters it has not read."
 )
 EXPECTATION = (
-    "Early heads look at the letter just before; later ones at the beginning of the word or at "
-    "the last time the same letters came."
+    "Early heads attend to the previous letter; later ones to the beginning of the word or to "
+    "the last occurrence of the same letters."
 )
 
 CONTEXT = 64
@@ -27,23 +27,23 @@ MAX_ALPHABET = 400
 """Rarer characters than this many are read as `<unk>`."""
 
 
-def from_text(text: str) -> LanguageTask:
-    """The task of this text. TextError, in one sentence, where it cannot be learnt from."""
+def characters_from_text(text: str) -> LanguageTask:
+    """The task of this text. TextError, in one sentence, where it is too short."""
     text = checked(text, MAX_CORPUS_CHARACTERS)
     if len(text) < MIN_CHARACTERS:
         raise TextError(
             f"The text has {len(text):,} characters; give at least {MIN_CHARACTERS} to learn from."
         )
-    parts = split(text)
+    parts = split_text(text)
     alphabet = [letter for letter, _ in Counter(parts[0]).most_common(MAX_ALPHABET)]
     tokenizer = character_tokenizer(alphabet)
-    training, held_out = as_ids(tokenizer, parts, CONTEXT)
+    training, held_out = training_and_held_out_ids(tokenizer, parts, CONTEXT)
     return LanguageTask(
         name=NAME,
         title=TITLE,
         explanation=EXPLANATION,
         expectation=EXPECTATION,
-        examples=(beginning(parts[0]),),
+        examples=(first_words(parts[0]),),
         tokenizer=tokenizer,
         model=TransformerConfig(
             kind="decoder",
@@ -66,8 +66,8 @@ def from_text(text: str) -> LanguageTask:
     )
 
 
-def beginning(text: str) -> str:
-    """The first words of the text: an example that is sure to be known."""
+def first_words(text: str) -> str:
+    """The first words of the text: an example in its own alphabet."""
     words = text[: CONTEXT // 2 + 20].split()
     start = ""
     for word in words:

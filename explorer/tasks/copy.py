@@ -1,4 +1,4 @@
-"""Write a word again: the simplest thing cross-attention can do."""
+"""Write a word again: the simplest use of cross-attention."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Copy(LetterTask):
         return expected
 
 
-def build() -> Copy:
+def build_copy() -> Copy:
     tokenizer = letter_tokenizer()
     return Copy(
         name="copy",
         title="Copy a word",
         explanation="The model reads up to eight letters and writes the same letters again.",
         expectation=(
-            "Cross-attention runs down the diagonal: each letter written looks at the letter in "
-            "the same place."
+            "Cross-attention is on the diagonal: each output letter attends to the letter at the "
+            "same position."
         ),
         examples=("copy", "mirror", "abcdefgh", "hello"),
         tokenizer=tokenizer,

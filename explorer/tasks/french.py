@@ -1,7 +1,7 @@
 """A small grammar: English sentences, their French, and which word comes from which.
 
-French puts these adjectives after the noun, bends article and adjective to the
-noun's gender, wraps a negated verb in `ne … pas` and writes `de` for a negated
+French puts these adjectives after the noun, inflects article and adjective for the
+noun's gender, puts a negated verb between `ne` and `pas`, and has `de` for a negated
 `a`. No word begins with a vowel after `le`, `la` or `ne`, so none is elided.
 """
 
@@ -57,8 +57,8 @@ class Translation:
     pairs: tuple[Pair, ...]
 
 
-def is_held_out(pair: Pair) -> bool:
-    """One pair in eight is never trained on, though its two words are, in other company."""
+def is_held_out_pair(pair: Pair) -> bool:
+    """One pair in eight is never trained on, though both of its words are, in other pairs."""
     adjective, noun = pair
     return (3 * list(ADJECTIVES).index(adjective) + list(NOUNS).index(noun)) % 8 == 4
 

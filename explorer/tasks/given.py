@@ -1,4 +1,4 @@
-"""Tasks that are made of a text the caller gives: nothing is read behind anyone's back."""
+"""Tasks that are made of a text or table which the caller gives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from explorer.text import TextError
 
 @dataclass(frozen=True)
 class Given:
-    """A task in waiting: `wants` is "text" or "table" (CSV with the columns text and label)."""
+    """A task without its text; `wants` is "text" or "table" (CSV with the columns text, label)."""
 
     name: str
     title: str
@@ -25,32 +25,13 @@ class Given:
 
 
 GIVEN = {
-    given.name: given
-    for given in (
-        Given(
-            characters.NAME,
-            characters.TITLE,
-            characters.EXPLANATION,
-            characters.EXPECTATION,
-            "text",
-            characters.from_text,
-        ),
-        Given(
-            shakespeare.NAME,
-            shakespeare.TITLE,
-            shakespeare.EXPLANATION,
-            shakespeare.EXPECTATION,
-            "text",
-            shakespeare.from_text,
-        ),
-        Given(
-            reviews.NAME,
-            reviews.TITLE,
-            reviews.EXPLANATION,
-            reviews.EXPECTATION,
-            "table",
-            reviews.from_csv,
-        ),
+    module.NAME: Given(
+        module.NAME, module.TITLE, module.EXPLANATION, module.EXPECTATION, wants, build
+    )
+    for module, wants, build in (
+        (characters, "text", characters.characters_from_text),
+        (shakespeare, "text", shakespeare.shakespeare_from_text),
+        (reviews, "table", reviews.from_csv),
     )
 }
 

@@ -1,7 +1,7 @@
-"""Which examples training never sees: those whose hash says so.
+"""Which examples are never trained on: chosen by a hash of their token IDs.
 
-A hash needs no list, so it also splits sets that are far too large to write down,
-and the same example falls on the same side for every seed and every run.
+A hash needs no list, so it also splits sets that are too large to enumerate, and an
+example is on the same side for every seed and every run.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Rows = Int[Tensor, "b t"]
 
 
 def is_held_out(rows: Rows, one_in: int = ONE_IN) -> Bool[Tensor, "b"]:
-    """Whether each row of numbers is held out; zeros at the end change nothing."""
+    """Whether each row of token IDs is held out; zeros at the end change nothing."""
     places = torch.arange(1, rows.shape[1] + 1)
     mixed = (rows * (places * 0x9E3779B1 + 0x7F4A7C15) % 0x7FFFFFFF).sum(-1)
     mixed = (mixed ^ (mixed >> 13)) * 0x5BD1E995 % 0x7FFFFFFF

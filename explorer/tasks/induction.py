@@ -1,7 +1,7 @@
-"""Go on with a repeated pattern: needs two layers, and a control with one shows why.
+"""Continue a repeated block: needs two layers, and a control with one shows why.
 
-The period differs from row to row. With a fixed one a single layer could look a
-constant number of tokens back and would seem to have learnt the same.
+The period differs from row to row. With a fixed one a single layer could attend to a
+constant offset and would seem to have learned the same.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Induction(Task):
         return blocks.masked_fill(torch.arange(LONGEST) >= periods, 0)
 
     def repeated(self, blocks: Rows) -> Batch:
-        """`<s>` and the block again and again. The first repeated letter cannot be known."""
+        """`<s>` and the block again and again. The first repeated letter is unpredictable."""
         periods = (blocks != 0).sum(-1, keepdim=True)
         places = torch.arange(LENGTH).expand(len(blocks), LENGTH)
         letters = blocks.gather(1, places % periods)
@@ -70,7 +70,7 @@ class Induction(Task):
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()
     ) -> Float[Tensor, "q k"] | None:
-        """Each letter that was there before looks at what came after its previous copies."""
+        """Each repeated letter attends to what came after its previous copies."""
         expected = torch.zeros(len(source), len(source))
         for place, token in enumerate(source):
             copies = [before for before in range(place) if source[before].id == token.id]
@@ -90,23 +90,23 @@ def canonical(blocks: Rows) -> Rows:
     return blocks.gather(1, (places + first) % periods).masked_fill(places >= periods, 0)
 
 
-def build(n_layers: int = 2) -> Induction:
+def build_induction(n_layers: int = 2) -> Induction:
     tokenizer = character_tokenizer(string.ascii_lowercase, lowercase=True)
     control = n_layers == 1
     return Induction(
         name="induction-control" if control else "induction",
         title="Continue a repeat, one layer" if control else "Continue a repeat",
         explanation=(
-            "The same task with a single layer. It cannot first find out what stood before each "
-            "letter and then search for it, so it stays well below a model of two layers."
+            "The same task with a single layer. It cannot first find out what came before each "
+            "letter and then search for it, so it stays well below a model with two layers."
             if control
             else "A block of letters repeats, with another length each time, and the model says "
-            "what comes next. It must find the previous copy of a letter and see what followed."
+            "what comes next. It must find the previous copy of a letter and what followed it."
         ),
         expectation=(
-            "No head looks at the letter after the previous copy: one layer cannot search for it."
+            "No head attends to the letter after the previous copy: one layer cannot search for it."
             if control
-            else "Layer 0 looks at the previous letter; layer 1 looks at the letter after the "
+            else "Layer 0 attends to the previous letter; layer 1 attends to the letter after the "
             "previous copy of the current one. Together they are called an induction head."
         ),
         examples=("abcdeabcdeab", "kitchenkitchenkit", "qzxqzxqzx", "wordplaywordplay"),
@@ -131,5 +131,5 @@ def build(n_layers: int = 2) -> Induction:
     )
 
 
-def build_control() -> Induction:
-    return build(n_layers=1)
+def build_induction_control() -> Induction:
+    return build_induction(n_layers=1)

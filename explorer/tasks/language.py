@@ -1,4 +1,4 @@
-"""Say what comes next in a text: the last tenth of it is held out."""
+"""Language modelling of a text whose last tenth is held out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Ids = Int[Tensor, "t"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LanguageTask(Task):
-    """A decoder reads windows of a text, each opened by `<s>`."""
+    """A decoder reads windows of a text, each after `<s>`."""
 
     training_ids: Ids
     held_out_ids: Ids
@@ -34,7 +34,7 @@ class LanguageTask(Task):
 
     @property
     def context(self) -> int:
-        """Tokens in a window, as many as the default model takes in at once."""
+        """Tokens in a window: the max_len of the default model."""
         return self.model.max_len
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
@@ -50,7 +50,7 @@ class LanguageTask(Task):
         return Measurement("nats per token", nats_per_token(model, batch))
 
     def measuring_everything(self) -> LanguageTask:
-        """The same task, whose measure reads the whole of the held-out text."""
+        """The same task, measured on the whole held-out text."""
         return replace(self, measured_windows=len(self.held_out_windows))
 
     @property
@@ -64,7 +64,7 @@ class LanguageTask(Task):
         return Batch((torch.cat([start, windows[:, :-1]], dim=1),), windows)
 
 
-def split(text: str) -> tuple[str, str]:
+def split_text(text: str) -> tuple[str, str]:
     """The first nine tenths and the rest, cut at the start of a line where one is near."""
     cut = len(text) * 9 // 10
     line = text.find("\n", cut - 1, cut + len(text) // 50)
@@ -72,11 +72,13 @@ def split(text: str) -> tuple[str, str]:
     return text[:cut], text[cut:]
 
 
-def as_ids(tokenizer: Tokenizer, parts: Sequence[str], context: int) -> tuple[Ids, Ids]:
-    """Both parts as numbers; TextError when either is too short to fill a window."""
+def training_and_held_out_ids(
+    tokenizer: Tokenizer, parts: Sequence[str], context: int
+) -> tuple[Ids, Ids]:
+    """Both parts as token IDs; TextError where either is too short to fill a window."""
     training, held_out = (torch.tensor(tokenizer.corpus_ids(part)) for part in parts)
     if min(len(training), len(held_out)) < context:
         raise TextError(
-            f"The text is too short to learn from: a tenth of it must fill {context} tokens."
+            f"The text is too short to train on: a tenth of it must fill {context} tokens."
         )
     return training, held_out

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from explorer.tasks.batches import pair_batch
 from explorer.tasks.held_out import draw_held_out, draw_training
-from explorer.tasks.pairs import pair_batch
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import exact_match
 from explorer.text import SOURCE, Tokenizer, character_tokenizer
@@ -29,7 +29,7 @@ Words = Int[Tensor, "b t"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LetterTask(Task):
-    """Words of one to eight letters; what happens to them is `rewritten`."""
+    """Words of one to eight letters; `rewritten` gives the answers."""
 
     held_out: str = "one word in eight, chosen by a hash of its letters"
     pattern_site: str = "decoder.0.cross_attn"
@@ -67,7 +67,7 @@ def letter_tokenizer() -> Tokenizer:
 def letter_model(tokenizer: Tokenizer) -> TransformerConfig:
     """One encoder and one decoder layer: the smallest model with cross-attention.
 
-    Embeddings are not scaled up, so that positions stand out from the letters.
+    Embeddings are not scaled up, so that positions weigh as much as letters.
     """
     return TransformerConfig(
         kind="encoder-decoder",

@@ -1,7 +1,7 @@
-"""Is the sentence positive? One adjective says so, and one small word turns it around.
+"""Is the sentence positive? An adjective decides, and a negation reverses it.
 
-The neutral class makes the model look: with two classes it could call positive
-whatever shows no negative word.
+With two classes a model could call positive whatever has no negative word; the neutral
+class prevents that.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from explorer.tasks.batches import sample_rows, sentence_rows, trimmed
 from explorer.tasks.held_out import is_held_out
-from explorer.tasks.sentences import pick, rows_of, trimmed
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.text import CLASSIFIER, Token, word_tokenizer
@@ -49,8 +49,8 @@ class Negation(Task):
             SUBJECTS, VERBS, NEGATORS, DEGREES, ADJECTIVES
         ):
             texts.append(f"the {subject} {verb} {negator} {degree} {adjective}")
-            labels.append(label_of(adjective, bool(negator)))
-        return Batch((rows_of(self.tokenizer, texts),), torch.tensor(labels))
+            labels.append(class_of(adjective, bool(negator)))
+        return Batch((sentence_rows(self.tokenizer, texts),), torch.tensor(labels))
 
     @cached_property
     def training_rows(self) -> Batch:
@@ -62,7 +62,7 @@ class Negation(Task):
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
         rows, labels = self.training_rows.inputs[0], self.training_rows.labels
-        chosen = pick(training.batch_size, len(rows), generator(training.seed, step))
+        chosen = sample_rows(training.batch_size, len(rows), generator(training.seed, step))
         return Batch((trimmed(rows[chosen]),), labels[chosen])
 
     def measure(self, model: Transformer) -> Measurement:
@@ -71,7 +71,7 @@ class Negation(Task):
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()
     ) -> Float[Tensor, "q k"] | None:
-        """`<cls>` looks at the adjective and at the negator, all heads together."""
+        """`<cls>` attends to the adjective and to the negator, all heads together."""
         telling = {*ADJECTIVES, *NEGATORS}
         expected = torch.zeros(len(source), len(source))
         expected[0] = torch.tensor([float(token.label in telling) for token in source])
@@ -81,13 +81,13 @@ class Negation(Task):
         return Batch((self.sentences.inputs[0][chosen],), self.sentences.labels[chosen])
 
 
-def label_of(adjective: str, negated: bool) -> int:
-    """The number of the class: negation swaps positive and negative and leaves neutral alone."""
+def class_of(adjective: str, negated: bool) -> int:
+    """The index of the class: negation swaps positive and negative and keeps neutral."""
     mood = (adjective in POSITIVE) - (adjective in NEGATIVE)
     return 1 - mood if negated else 1 + mood
 
 
-def build() -> Negation:
+def build_negation() -> Negation:
     tokenizer = word_tokenizer([word for word in WORDS if word], CLASSIFIER, lowercase=True)
     return Negation(
         name="negation",
@@ -98,7 +98,7 @@ def build() -> Negation:
             "positions: in these sentences the order of the words says nothing."
         ),
         expectation=(
-            "The first token, <cls>, looks at the adjective and at not or never, often with one "
+            "The first token, <cls>, attends to the adjective and to not or never, often with one "
             "head for each."
         ),
         examples=(

@@ -1,4 +1,4 @@
-"""Write a word backwards: the attention has to run against the text."""
+"""Write a word backwards: attention has to run against the text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Reverse(LetterTask):
         return expected
 
 
-def build() -> Reverse:
+def build_reverse() -> Reverse:
     tokenizer = letter_tokenizer()
     return Reverse(
         name="reverse",
@@ -44,8 +44,8 @@ def build() -> Reverse:
             "reversing is built in: it has to find the right letter at every step."
         ),
         expectation=(
-            "Cross-attention runs down the anti-diagonal: the first letter written looks at the "
-            "last letter read."
+            "Cross-attention is on the anti-diagonal: the first output letter attends to the last "
+            "letter of the word."
         ),
         examples=("reverse", "stressed", "abcdefgh", "hello", "level"),
         tokenizer=tokenizer,

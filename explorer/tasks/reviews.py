@@ -1,4 +1,4 @@
-"""Real review sentences, positive or negative, from a table of the reader's or the shipped one."""
+"""Real review sentences, positive or negative, from a table with the columns text and label."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from explorer.tasks.sentences import Rows, pick, rows_of, trimmed
+from explorer.tasks.batches import Rows, sample_rows, sentence_rows, trimmed
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import accuracy
 from explorer.text import CLASSIFIER, TextError, Tokenizer, word_tokenizer, words_of
@@ -23,12 +23,11 @@ from models.transformer import Transformer
 NAME = "reviews"
 TITLE = "Sentiment of real reviews"
 EXPLANATION = (
-    "The model says whether a sentence of a review is positive. It learnt from some two thousand "
-    "real sentences and reads any sentence; words it has never seen count as unknown."
+    "The model says whether a sentence of a review is positive. It was trained on about two "
+    "thousand real sentences and reads any sentence; words outside its vocabulary are unknown."
 )
 EXPECTATION = (
-    "The words that carry the judgement are looked at from everywhere, while articles and names "
-    "are passed over."
+    "Every token attends to the words that express a judgement, and little to articles and names."
 )
 EXAMPLES = (
     "The food was delicious and the staff friendly",
@@ -50,7 +49,7 @@ Labelled = list[tuple[str, int]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReviewTask(Task):
-    """Sentences with a class each; some words are hidden while training."""
+    """Sentences with a class each; in training some words are replaced by padding."""
 
     training_rows: Batch
     held_out_batch: Batch
@@ -59,14 +58,14 @@ class ReviewTask(Task):
     def batch(self, step: int, training: TrainConfig) -> Batch:
         random = generator(training.seed, step)
         rows, labels = self.training_rows.inputs[0], self.training_rows.labels
-        chosen = pick(training.batch_size, len(rows), random)
+        chosen = sample_rows(training.batch_size, len(rows), random)
         return Batch((self._hidden(trimmed(rows[chosen]), random),), labels[chosen])
 
     def measure(self, model: Transformer) -> Measurement:
         return Measurement("accuracy", accuracy(model, self.held_out_batch))
 
     def _hidden(self, rows: Rows, random: torch.Generator) -> Rows:
-        """Some tokens become padding, which nothing looks at; `<cls>` stays."""
+        """Some tokens become padding, which is masked; `<cls>` stays."""
         hidden = torch.rand(rows.shape, generator=random) < self.word_dropout
         hidden[:, 0] = False
         return rows.masked_fill(hidden, self.tokenizer.id_of(PAD))
@@ -75,12 +74,12 @@ class ReviewTask(Task):
 def from_csv(table: str) -> ReviewTask:
     """The task of a table with the columns `text` and `label`; 500 rows or a fifth are held out."""
     labelled, classes = read_table(table)
-    training, held_out = split(labelled)
+    training, held_out = split_reviews(labelled)
     return from_labelled(training, held_out, classes)
 
 
 def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
-    """The different sentences with the number of their class, and the classes' names."""
+    """The distinct sentences with the index of their class, and the names of the classes."""
     reader = csv.DictReader(io.StringIO(checked(table, MAX_CORPUS_CHARACTERS), newline=""))
     if not {"text", "label"} <= set(reader.fieldnames or ()):
         raise TextError("The table needs a first line that names the columns text and label.")
@@ -100,8 +99,8 @@ def read_table(table: str) -> tuple[Labelled, tuple[str, ...]]:
     return [(text, classes.index(label)) for text, label in rows.items()], classes
 
 
-def split(labelled: Labelled) -> tuple[Labelled, Labelled]:
-    """Training and held-out sentences, always the same ones, each class in its share of both."""
+def split_reviews(labelled: Labelled) -> tuple[Labelled, Labelled]:
+    """Training and held-out sentences, always the same, with the same share of each class."""
     order = sorted(labelled)
     random.Random(0).shuffle(order)
     order.sort(key=lambda item: item[1])
@@ -111,10 +110,10 @@ def split(labelled: Labelled) -> tuple[Labelled, Labelled]:
 
 
 def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ...]) -> ReviewTask:
-    """The vocabulary is that of the training part only.
+    """The task with the vocabulary of the training part only.
 
-    Two thousand sentences are few: narrow heads, no feed-forward layer and no
-    positions leave little room to learn them by heart.
+    Two thousand sentences are few: with narrow heads, no feed-forward layer and no
+    positions the model can hardly memorize them.
     """
     words = Counter(words_of("\n".join(text for text, _ in training).lower()))
     common = [word for word, _ in words.most_common(MAX_WORDS)]
@@ -155,13 +154,13 @@ def from_labelled(training: Labelled, held_out: Labelled, classes: tuple[str, ..
         ),
         goal=0.82,
         held_out=f"{len(held_out)} sentences, each class in its share",
-        training_rows=as_batch(tokenizer, training),
-        held_out_batch=as_batch(tokenizer, held_out),
+        training_rows=labelled_batch(tokenizer, training),
+        held_out_batch=labelled_batch(tokenizer, held_out),
         classes=classes,
     )
 
 
-def as_batch(tokenizer: Tokenizer, labelled: Labelled) -> Batch:
-    """One row for each sentence; what is too long for the model is cut at its end."""
-    rows = rows_of(tokenizer, [text for text, _ in labelled])[:, :MAX_TOKENS]
+def labelled_batch(tokenizer: Tokenizer, labelled: Labelled) -> Batch:
+    """One row for each sentence, truncated where it is too long for the model."""
+    rows = sentence_rows(tokenizer, [text for text, _ in labelled])[:, :MAX_TOKENS]
     return Batch((rows,), torch.tensor([label for _, label in labelled]))

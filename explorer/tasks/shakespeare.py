@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from explorer.tasks.language import LanguageTask, as_ids, split
+from explorer.tasks.language import LanguageTask, split_text, training_and_held_out_ids
 from explorer.text import TextError, byte_tokenizer
 from explorer.text.limits import MAX_CORPUS_CHARACTERS, checked
 from models.config import TransformerConfig
 from models.training import TrainConfig
 
 NAME = "shakespeare"
-TITLE = "Shakespeare, word part by word part"
+TITLE = "Shakespeare, subword by subword"
 EXPLANATION = (
-    "The model reads Shakespeare's plays in word parts of its own vocabulary of 1,024 and learns "
-    "what comes next. It can read any text, since a character it does not know is read as bytes."
+    "The model reads Shakespeare's plays in subwords of its own vocabulary of 1,024 tokens and "
+    "learns what comes next. It can read any text, since unknown characters are read as bytes."
 )
 EXPECTATION = (
-    "Some heads look at the token just before, some at the start of the line, some at the name "
-    "of the one who speaks or at an earlier copy of the same word."
+    "Some heads attend to the previous token, some to the start of the line, some to the "
+    "speaker's name or to an earlier copy of the same word."
 )
 EXAMPLES = (
     "To be, or not to be: that is the question",
@@ -30,17 +30,17 @@ CONTEXT = 64
 MIN_CHARACTERS = 20_000
 
 
-def from_text(text: str) -> LanguageTask:
-    """The task of this text. The vocabulary is learnt from its training part only."""
+def shakespeare_from_text(text: str) -> LanguageTask:
+    """The task of this text. The tokenizer is trained on its training part only."""
     text = checked(text, MAX_CORPUS_CHARACTERS)
     if len(text) < MIN_CHARACTERS:
         raise TextError(
             f"The text has {len(text):,} characters; a language model of words needs at least "
             f"{MIN_CHARACTERS:,}."
         )
-    parts = split(text)
+    parts = split_text(text)
     tokenizer = byte_tokenizer(parts[0], VOCABULARY)
-    training, held_out = as_ids(tokenizer, parts, CONTEXT)
+    training, held_out = training_and_held_out_ids(tokenizer, parts, CONTEXT)
     return LanguageTask(
         name=NAME,
         title=TITLE,

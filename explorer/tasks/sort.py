@@ -1,4 +1,4 @@
-"""Write the letters of a word in alphabetical order: attention by content, not by place."""
+"""Write the letters of a word in alphabetical order: attention by content, not by position."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sort(LetterTask):
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()
     ) -> Float[Tensor, "q k"] | None:
-        """Each letter written looks at that letter, wherever it stands; twins share."""
+        """Each output letter attends to the same letter, wherever it is; equal letters share."""
         letters = [token.id for token in source if not token.special]
         expected = torch.zeros(len(target), len(source))
         for row, letter in enumerate(sorted(letters)[: len(target)]):
@@ -35,18 +35,18 @@ class Sort(LetterTask):
         return expected
 
 
-def build() -> Sort:
+def build_sort() -> Sort:
     tokenizer = letter_tokenizer()
     return Sort(
         name="sort",
         title="Sort the letters",
         explanation=(
             "The model reads up to eight letters and writes them in alphabetical order. It has to "
-            "know the alphabet and to find the next letter wherever it stands."
+            "know the alphabet and to find the next letter wherever it is."
         ),
         expectation=(
-            "Cross-attention follows the content: each letter written looks at the same letter in "
-            "the word, and no diagonal appears."
+            "Cross-attention follows the content: each output letter attends to the same letter in "
+            "the word, and there is no diagonal."
         ),
         examples=("sorting", "zebra", "hgfedcba", "banana"),
         tokenizer=tokenizer,

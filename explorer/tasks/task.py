@@ -1,8 +1,7 @@
-"""What a small task is: data without end, a held-out set, and what to look for.
+"""What a task is: batches without end, a held-out set, and the attention to expect.
 
-A task is plain and unchanging: batches follow from a seed and a step, so a
-training can be stopped, resumed or repeated, and the held-out set is the same
-for every model that is ever trained on it.
+A batch follows from a seed and a step, so a training can be stopped, resumed or repeated,
+and the held-out set is the same for every model.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from models.transformer import Transformer
 
 @dataclass(frozen=True)
 class Measurement:
-    """A number about a model, on data that training never sees."""
+    """A metric of a model on held-out data."""
 
     name: str
     value: float
@@ -32,11 +31,11 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task(ABC):
-    """One task: what it shows, what it is made of, and the defaults that learn it.
+    """One task: its words, its data, and the default model and training.
 
     `goal` is the held-out value that the default model and training reach.
-    `held_out` says in words what training never sees. `pattern_site` names the
-    attention that `pattern` describes; `classes` names what a classifier tells apart.
+    `held_out` says in words what is never trained on. `pattern_site` names the
+    attention that `pattern` describes; `classes` are the names of a classifier's classes.
     """
 
     name: str
@@ -60,7 +59,7 @@ class Task(ABC):
 
     @property
     def measured_between(self) -> tuple[float, float]:
-        """A share, or the nats of each token from none to those of a blind guess."""
+        """The range of its metric: a share, or nats per token up to those of a uniform guess."""
         return (0.0, 1.0) if self.higher_is_better else (0.0, math.log(self.model.vocab_size))
 
     @abstractmethod
@@ -74,11 +73,11 @@ class Task(ABC):
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()
     ) -> Float[Tensor, "q k"] | None:
-        """The attention one expects at `pattern_site`, or None where nothing is expected.
+        """The expected attention at `pattern_site`, or None where there is no expectation.
 
         `target` is what the decoder of an encoder-decoder reads, `<s>` first; row i
-        belongs to the query that writes token i + 1. Rows sum to 1 or, where
-        anything may happen, to 0.
+        belongs to the query that predicts token i + 1. Rows sum to 1, or to 0 without
+        an expectation.
         """
         return None
 
@@ -98,7 +97,7 @@ def pattern_of(
 
 
 def pattern_score(weights: Float[Tensor, "q k"], pattern: Float[Tensor, "q k"]) -> float:
-    """How much of the attention lies where it was expected, averaged over the expecting rows."""
+    """The attention on the expected keys, averaged over the rows with an expectation."""
     expecting = pattern.sum(-1) > 0
     on_pattern = (weights * (pattern > 0)).sum(-1)
     return on_pattern[expecting].mean().item()

@@ -1,4 +1,4 @@
-"""The numbers that say how good a model is, each in one forward pass."""
+"""The metrics of the tasks, each in one forward pass."""
 
 import torch
 
@@ -10,8 +10,8 @@ from models.transformer import Transformer, evaluating
 def exact_match(model: Transformer, batch: Batch) -> float:
     """The share of rows in which every label comes first.
 
-    For a model that writes one token after another this equals the share of answers
-    that greedy writing gets right: up to the first mistake both read the same tokens.
+    For an autoregressive model this equals the share of answers
+    that greedy decoding gets right: up to the first mistake both read the same tokens.
     """
     right, counted = _right(model, batch)
     return (right | ~counted).all(-1).float().mean().item()

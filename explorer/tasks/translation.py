@@ -1,4 +1,4 @@
-"""Toy English to French: word order and gender make the attention cross."""
+"""A small grammar of English to French: word order and gender make the attention cross."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from explorer.tasks import french
-from explorer.tasks.pairs import pair_batch
-from explorer.tasks.sentences import Rows, pick, rows_of, trimmed
+from explorer.tasks.batches import Rows, pair_batch, sample_rows, sentence_rows, trimmed
 from explorer.tasks.task import Measurement, Task, generator
 from explorer.tasks.task_metrics import exact_match
 from explorer.text import SOURCE, Token, word_tokenizer
@@ -33,15 +32,17 @@ class TranslationTask(Task):
 
     @cached_property
     def training_rows(self) -> tuple[Rows, Rows]:
-        return self._rows(islice(sentences(held_out=False), TRAINING_SENTENCES))
+        return self._rows(islice(translation_sentences(held_out=False), TRAINING_SENTENCES))
 
     @cached_property
     def held_out_batch(self) -> Batch:
-        return pair_batch(self.tokenizer, *self._rows(islice(sentences(held_out=True), HELD_OUT)))
+        return pair_batch(
+            self.tokenizer, *self._rows(islice(translation_sentences(held_out=True), HELD_OUT))
+        )
 
     def batch(self, step: int, training: TrainConfig) -> Batch:
         source, target = self.training_rows
-        chosen = pick(training.batch_size, len(source), generator(training.seed, step))
+        chosen = sample_rows(training.batch_size, len(source), generator(training.seed, step))
         return pair_batch(self.tokenizer, trimmed(source[chosen]), trimmed(target[chosen]))
 
     def measure(self, model: Transformer) -> Measurement:
@@ -50,7 +51,7 @@ class TranslationTask(Task):
     def pattern(
         self, source: Sequence[Token], target: Sequence[Token] = ()
     ) -> Float[Tensor, "q k"] | None:
-        """Each French word looks at its English words, as long as the rules are followed."""
+        """Each French word attends to its English words, while the output follows the rules."""
         translation = french.translate([token.label for token in source if not token.special])
         if translation is None:
             return None
@@ -65,24 +66,24 @@ class TranslationTask(Task):
         english = list(texts)
         answers = [" ".join(_translated(text).french) for text in english]
         return (
-            rows_of(self.tokenizer, english, special=False),
-            rows_of(self.tokenizer, answers, special=False),
+            sentence_rows(self.tokenizer, english, special=False),
+            sentence_rows(self.tokenizer, answers, special=False),
         )
 
 
-def sentences(held_out: bool) -> Iterator[str]:
-    """Different sentences without end, in a fixed order, from one side of the split."""
+def translation_sentences(held_out: bool) -> Iterator[str]:
+    """Different sentences without end, in a fixed order, held out or not."""
     rng = random.Random(0)
     seen: set[str] = set()
     while True:
         text = french.random_sentence(rng)
-        if text not in seen and is_held_out(text) == held_out:
+        if text not in seen and is_held_out_sentence(text) == held_out:
             seen.add(text)
             yield text
 
 
-def is_held_out(text: str) -> bool:
-    return any(map(french.is_held_out, _translated(text).pairs))
+def is_held_out_sentence(text: str) -> bool:
+    return any(map(french.is_held_out_pair, _translated(text).pairs))
 
 
 def _translated(text: str) -> french.Translation:
@@ -91,7 +92,7 @@ def _translated(text: str) -> french.Translation:
     return translation
 
 
-def build() -> TranslationTask:
+def build_translation() -> TranslationTask:
     words = french.english_words() | french.french_words()
     tokenizer = word_tokenizer(words, SOURCE, lowercase=True)
     return TranslationTask(
@@ -103,8 +104,8 @@ def build() -> TranslationTask:
             "verb. Some pairs of adjective and noun never occur in training."
         ),
         expectation=(
-            "Cross-attention follows the meaning, so it crosses where the word order does: most "
-            "adjectives stand behind their noun in French and before it in English."
+            "Cross-attention follows the meaning, so it crosses where the word order does: the "
+            "adjectives come after their noun in French and before it in English."
         ),
         examples=(
             "the black cat does not see the white house",

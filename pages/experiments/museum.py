@@ -1,35 +1,39 @@
-"""The tutorials' mistakes as exhibits, a hunt for one, and the systems they come from."""
+"""The tutorials' mistakes as exhibits, a quiz to find one, and the systems they come from."""
 
-from explorer.analysis.position_experiments import doubled_sinusoids
+from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.views.museum import exhibit_view, find_it, systems_view
+from explorer.views.museum.exhibit_view import draw_exhibit
+from explorer.views.museum.find_mistake import draw_find_mistake
 from explorer.views.museum.mistakes import (
     attention_mistakes,
     output_mistakes,
+    position_mistakes,
     stack_mistakes,
 )
+from explorer.views.museum.systems_view import draw_systems
 from explorer.views.shared import widgets
 
-ROOMS = {
-    "Exhibits": exhibit_view.show,
-    "Find it": find_it.show,
-    "The systems": systems_view.show,
+VIEWS = {
+    "Exhibits": draw_exhibit,
+    "Find the mistake": draw_find_mistake,
+    "Systems": draw_systems,
 }
 
 widgets.opening(
     "Museum",
-    "Fourteen mistakes of four teaching texts on the Transformer: a lecture handout, a notebook "
-    "tutorial, a web tutorial and a repository's README. A model that really runs makes each: what "
-    "it breaks, and what gives it away.",
+    "Fourteen mistakes from four teaching texts on the Transformer: a lecture handout, a notebook "
+    "tutorial, a web tutorial and a repository's README. Each is made in a real model beside the "
+    "right one: what it breaks, and which measurement gives it away.",
 )
-pasted = ROOMS[one_of("Room", "room", tuple(ROOMS))]()
+context = page_context()
+pasted = VIEWS[one_of("View", "room", tuple(VIEWS))](context)
 widgets.code(
-    doubled_sinusoids,
+    position_mistakes.doubled_sinusoids,
     output_mistakes.SoftmaxBatch,
     stack_mistakes.LosesTarget,
     stack_mistakes.NeverAppends,
     attention_mistakes.OneForAllHeads,
     attention_mistakes.filled_weights,
     pasted=pasted,
-    label="The code of the mistakes",
+    label="Code of the mistakes",
 )

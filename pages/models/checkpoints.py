@@ -1,34 +1,25 @@
-"""What can be opened and how big it is; then the chosen model, down to single weights."""
+"""The models that can be opened and how big they are; then the chosen one, down to its weights."""
 
 import streamlit as st
 
-from explorer.analysis import diagnostics, head_metrics, singular_values, weight_statistics
-from explorer.catalog import parameters
-from explorer.views import checkpoints
+from explorer.app import shelves
+from explorer.app.context import page_context
+from explorer.views.checkpoints import VIEWS, chosen_model, model_list, one_tensor, own_model
 from explorer.views.shared import widgets
-
-CODE = {
-    "Ledger": (parameters.ledger,),
-    "Weights": (weight_statistics.picture, weight_statistics.summary),
-    "Norms": (weight_statistics.summary, weight_statistics.by_layer),
-    "Spectra": (singular_values.spectrum, singular_values.noise),
-    "Heads": (head_metrics.metrics_of_heads,),
-    "Doctor": (diagnostics.of_training, singular_values.passes_for_noise, diagnostics.of_attention),
-}
 
 widgets.opening(
     "Checkpoints",
-    "Every model that can be opened here and how big it is, before it is read; and what the "
-    "chosen one is made of.",
+    "Every model that can be opened here, with its size; then the parameters, weights and "
+    "diagnostics of the chosen one.",
 )
-checkpoints.shelf()
-checkpoints.bring()
-opened = checkpoints.opened()
-checkpoints.described(opened)
-checkpoints.take_away(opened)
-view = checkpoints.choose_view()
-checkpoints.show(view, opened)
-pasted = checkpoints.pasted(view, opened)
-widgets.code(*CODE[view], pasted=pasted)
+context, entries = page_context(), shelves.entries()
+model_list.draw_model_list(entries, context.choice.model)
+own_model.draw_own_model()
+opened = chosen_model.open_or_examine(context, entries)
+chosen_model.draw_description(opened)
+chosen_model.draw_model_export(opened)
+view = VIEWS[one_tensor.one_of_line("View", "show", tuple(VIEWS))]
+pasted = view.draw(context, opened)
+widgets.code(*view.code, pasted=pasted)
 st.space("small")
 widgets.page_links("overview", "attention")

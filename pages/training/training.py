@@ -1,30 +1,32 @@
-"""Train a model here, and watch its attention form."""
+"""Train a model here, and see its attention form."""
 
 from functools import partial
 
 import streamlit as st
 
+from explorer.app.context import page_context
 from explorer.snippets import forward_pass_code
-from explorer.views import training
 from explorer.views.shared import widgets
+from explorer.views.training import live_attention, live_run, run_form, run_list
 from models.training import learning_rate, train
 
 widgets.opening(
-    "Train",
-    "A small model learns a task in front of you; its attention is drawn as it forms.",
+    "Training",
+    "A small model learns a task while its attention is drawn as it forms.",
 )
-asked, seen = st.columns([2, 5], gap="large")
-with asked:
-    task = training.form()
-with seen:
-    run = training.choose_run()
+text = page_context().choice.text
+left, right = st.columns([2, 5], gap="large")
+with left:
+    task = run_form.draw_form()
+with right:
+    run = run_list.choose_run()
     if run is not None:
-        training.show(run)
-        training.open_elsewhere(run)
+        live_run.draw_run(run, text)
+        run_list.draw_open_button(run)
     elif task is not None:
-        training.preview(task)
-training.earlier_runs()
-spec = training.asked_for(run)
+        live_attention.draw_preview(task, text)
+run_list.draw_run_list()
+spec = run_form.requested_spec(run)
 widgets.code(
     train, learning_rate, pasted=partial(forward_pass_code.training, spec) if spec else None
 )

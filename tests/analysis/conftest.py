@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
@@ -54,7 +54,7 @@ def read(folder: Path, name: str) -> ForwardPass:
     """The reading of the text by a model of this kind, which is put into this folder."""
     special = SOURCE if MODELS[name]["kind"] == "encoder-decoder" else DECODER
     put(folder, name, word_tokenizer(WORDS, special), "the cat", **MODELS[name])
-    opened = entries.opened_from(folder / name, name)
+    opened = opened_model.opened_from(folder / name, name)
     shake(opened.model.double(), by=0.4)
     return forward_pass.run_batch_uncached(opened, (TEXT,))[0]
 

@@ -25,7 +25,7 @@ from explorer.analysis.adjusted_weights import (
 from explorer.analysis.adjusted_weights import (
     DisplayOptions as Options,
 )
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.text import word_tokenizer
@@ -118,7 +118,9 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ForwardPass]
     put(folder, "grouped", word_tokenizer(WORDS, DECODER), "the cat", kind="decoder", **grouped)
     texts = {"letters": "the hat", "reverse": "31415"}
     return {
-        name: run_text(entries.opened_from(folder / name, name), texts.get(name, "the black cat"))
+        name: run_text(
+            opened_model.opened_from(folder / name, name), texts.get(name, "the black cat")
+        )
         for name in (*NAMES, "grouped")
     }
 
@@ -222,7 +224,7 @@ def test_rows_add_up_to_one_only_where_they_do(
 
 
 def test_one_token_is_enough(small_models: Path) -> None:
-    forward = run_text(entries.opened_from(small_models / "reverse", "reverse"), "3")
+    forward = run_text(opened_model.opened_from(small_models / "reverse", "reverse"), "3")
     for options in (
         Options(mass=50),
         Options(heads="mean", words=True),
@@ -250,7 +252,7 @@ def test_what_is_no_number_is_counted_and_breaks_nothing(
 def test_a_pair_is_taken_apart_without_losing_a_cell_and_its_words_are_merged(
     published: Path,
 ) -> None:
-    opened = entries.opened_from(published / "bert", "bert")
+    opened = opened_model.opened_from(published / "bert", "bert")
     pair, whole = run_text(opened, "the capital", "a dog opened"), 0.0
     for name in ("A→A", "A→B", "B→A", "B→B"):
         made = adjust_head(pair, SELF, 0, 0, Options(sentences=name))

@@ -15,7 +15,7 @@ from explorer.analysis.comparison import (
     map_difference,
     map_divergence,
 )
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.snippets import Head
 from explorer.views.compare.compared_maps import alignment
@@ -25,7 +25,7 @@ PART = "encoder.self_attn"
 
 
 def passed(text: str) -> ForwardPass:
-    return run_text(entries.open_model("negation"), text)
+    return run_text(opened_model.open_model("negation"), text)
 
 
 def weights(text: str, head: int = 0) -> Tensor:

@@ -1,4 +1,4 @@
-"""The doctor finds what was planted, and nothing in what is sound."""
+"""Diagnostics find what was planted, and nothing in what is sound."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import torch
 from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import LEVELS, Finding
 from explorer.analysis.head_metrics import METRICS, HeadMetrics, join_layers, metrics_by_layer
-from explorer.analysis.weight_statistics import survey
-from explorer.catalog import entries
-from explorer.catalog.entries import Opened
+from explorer.analysis.weight_statistics import summarized
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import run_text
 from models import Transformer, TransformerConfig
 from tests.served import ROOT
@@ -60,17 +60,17 @@ def shaken(config: TransformerConfig = TINY) -> Transformer:
 
 
 def of_model(model: Transformer) -> list[Finding]:
-    found = list(survey(model))
+    found = list(summarized(model))
     return [
-        *diagnostics.of_numbers(found),
-        *diagnostics.of_training(model, found),
-        *diagnostics.of_heads(model),
+        *diagnostics.value_findings(found),
+        *diagnostics.training_findings(model, found),
+        *diagnostics.dead_head_findings(model),
     ]
 
 
 def of_attention(opened: Opened) -> list[Finding]:
     forward = run_text(opened, opened.example)
-    return diagnostics.of_attention(
+    return diagnostics.attention_findings(
         [join_layers(list(metrics_by_layer(forward, each.name))) for each in forward.parts]
     )
 
@@ -80,9 +80,9 @@ def test_a_shipped_model_is_sound_and_a_fresh_one_of_its_config_is_not(
 ) -> None:
     for folder in sorted(CHECKPOINTS.iterdir()):
         with subtests.test(folder=folder.name):
-            trained = entries.opened_from(folder, folder.name)
+            trained = opened_model.opened_from(folder, folder.name)
             assert titles(of_model(trained.model), "error", "warning", "note") == []
-            assert titles(of_attention(trained)) == ["Attention chooses"]
+            assert titles(of_attention(trained)) == ["Selective attention"]
             fresh = Transformer(trained.config, seed=1)
             assert titles(of_model(fresh), "warning") == ["Looks untrained"]
 
@@ -109,8 +109,8 @@ def test_every_kind_of_fresh_model_looks_untrained(subtests: pytest.Subtests) ->
 
     assert titles(of_model(changed(as_the_reference)), "warning") == ["Looks untrained"]
     bare = Transformer(TINY.replace(norm="rms", bias=False, qkv_bias=False))
-    (finding,) = diagnostics.of_training(bare, list(survey(bare)))
-    assert finding.sentence.startswith("Every norm gain is exactly 1, and the spectra")
+    (finding,) = diagnostics.training_findings(bare, list(summarized(bare)))
+    assert finding.sentence.startswith("Every norm gain is exactly 1, and the singular values")
 
 
 def test_norms_and_matrices_are_judged_apart() -> None:
@@ -120,15 +120,15 @@ def test_norms_and_matrices_are_judged_apart() -> None:
         for name, parameter in lost.named_parameters():
             if parameter.dim() == 1:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)
-    assert titles(of_model(moved), "warning") == ["Matrices like noise"]
-    assert titles(of_model(lost), "warning", "note") == ["Norms and biases as fresh"]
+    assert titles(of_model(moved), "warning") == ["Random matrices"]
+    assert titles(of_model(lost), "warning", "note") == ["Initial norms and biases"]
 
 
 PLANTED: dict[str, tuple[str, Any, float]] = {
     "Not finite": ("decoder.norm.weight", slice(0, 1), math.inf),
     "All zero": ("decoder.blocks.1.mlp.up_proj.weight", slice(None), 0.0),
     "Constant": ("decoder.blocks.0.self_attn.k_proj.weight", slice(None), 0.02),
-    "A norm that is shut": ("decoder.norm.weight", slice(None), 0.0),
+    "Zero norm gain": ("decoder.norm.weight", slice(None), 0.0),
     "Dead heads": (
         "decoder.blocks.1.self_attn.o_proj.weight",
         (slice(None), slice(8, 16)),
@@ -144,58 +144,60 @@ def test_what_was_planted_is_found_and_named() -> None:
         with torch.no_grad():
             model.get_parameter(name)[place] = value
         assert title in titles(of_model(model), "error", "warning")
-    (found,) = diagnostics.of_heads(model)
-    assert "decoder.blocks.1.self_attn, head 1 is all zero" in found.sentence
+    (found,) = diagnostics.dead_head_findings(model)
+    assert "all zero in decoder.blocks.1.self_attn, head 1" in found.sentence
 
 
 def test_files_that_do_not_fit_are_errors_and_surplus_is_a_note() -> None:
-    found = diagnostics.of_files(headers(missing=("a.b",), misshapen=("c",), unused=("d", "e")))
+    found = diagnostics.file_findings(
+        headers(missing=("a.b",), misshapen=("c",), unused=("d", "e"))
+    )
     assert titles(found, "error") == ["Missing tensors", "Shapes that disagree"]
     assert titles(found, "note") == ["Unexpected tensors"]
     assert "a.b" in found[0].sentence
-    sound = diagnostics.of_files(headers(tied=True))
+    sound = diagnostics.file_findings(headers(tied=True))
     assert titles(sound) == ["Nothing missing", "Nothing unexpected", "Tied embeddings"]
     assert {finding.level for finding in sound} == {"fine"}
     assert "stored once" in sound[-1].sentence
-    twice = diagnostics.of_files(headers(tied=True, copies=("lm_head.weight",)))
+    twice = diagnostics.file_findings(headers(tied=True, copies=("lm_head.weight",)))
     assert "stored again as lm_head.weight" in twice[-1].sentence
-    found = diagnostics.of_files(headers(unfollowed=("num_beams", "repetition_penalty")))
+    found = diagnostics.file_findings(headers(unfollowed=("num_beams", "repetition_penalty")))
     (note,) = (finding for finding in found if finding.level == "note")
     assert note.title == "Settings not followed"
     assert "num_beams, repetition_penalty" in note.sentence
     many = tuple(f"decoder.blocks.{n}.{'x' * 500}" for n in range(900))
-    (finding, *_) = diagnostics.of_files(headers(missing=many))
+    (finding, *_) = diagnostics.file_findings(headers(missing=many))
     assert "and 896 more" in finding.sentence
     assert len(finding.sentence) < 500
 
 
 def test_mixed_types_are_noted() -> None:
-    assert titles(diagnostics.of_types({"a": "F32", "b": "F32"}), "note") == []
-    (finding,) = diagnostics.of_types({"a": "F32", "b": "BF16", "c": "BF16"})
+    assert titles(diagnostics.type_findings({"a": "F32", "b": "F32"}), "note") == []
+    (finding,) = diagnostics.type_findings({"a": "F32", "b": "BF16", "c": "BF16"})
     assert finding.level == "note"
     assert "2 as BF16, 1 as F32" in finding.sentence
 
 
 def test_uniform_attention_is_found() -> None:
     for spread, rows, title, level in [
-        ([[0.999, 1.0], [0.995, 0.999]], 12, "Attention uniform", "warning"),
-        ([[0.999, 1.0], [0.995, 0.5]], 12, "A layer that does not choose", "note"),
-        ([[0.999, 0.2], [0.995, 0.5]], 12, "Attention chooses", "fine"),
-        ([[math.nan, math.nan]], 12, "Attention not judged", "note"),
-        ([[1.0]], 2, "Attention not judged", "note"),
+        ([[0.999, 1.0], [0.995, 0.999]], 12, "Uniform attention", "warning"),
+        ([[0.999, 1.0], [0.995, 0.5]], 12, "A uniform layer", "note"),
+        ([[0.999, 0.2], [0.995, 0.5]], 12, "Selective attention", "fine"),
+        ([[math.nan, math.nan]], 12, "Attention not checked", "note"),
+        ([[1.0]], 2, "Attention not checked", "note"),
     ]:
         values = {name: torch.tensor(spread, dtype=torch.float64) for name in METRICS}
         heads = HeadMetrics("decoder.self_attn", values, rows, 0)
-        (finding,) = diagnostics.of_attention([heads])
+        (finding,) = diagnostics.attention_findings([heads])
         assert (finding.title, finding.level) == (title, level)
-    lost = entries.opened_from(CHECKPOINTS / "shakespeare", "lost")
+    lost = opened_model.opened_from(CHECKPOINTS / "shakespeare", "lost")
     with torch.no_grad():
         for name, parameter in lost.model.named_parameters():
             if "q_proj" in name:
                 parameter.zero_()
-    assert titles(of_attention(lost), "warning") == ["Attention uniform"]
+    assert titles(of_attention(lost), "warning") == ["Uniform attention"]
 
 
 def test_the_worst_comes_first() -> None:
     mixed = [Finding(level, level, "") for level in ("fine", "note", "error", "warning")]
-    assert tuple(finding.level for finding in diagnostics.in_order(mixed)) == LEVELS
+    assert tuple(finding.level for finding in diagnostics.most_severe_first(mixed)) == LEVELS

@@ -18,8 +18,8 @@ from explorer.analysis.forward_pass.pass_values import PassValues, recorded
 from explorer.analysis.forward_pass.stage_cut import cut, row_stack, tokens_of
 from explorer.analysis.forward_pass.stage_kind import ALL, Some, Stage
 from explorer.analysis.forward_pass.stages import sizes, stages_of
-from explorer.catalog import entries
-from explorer.catalog.entries import Opened
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import word_tokenizer
@@ -98,7 +98,7 @@ def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
 def test_of_two_stacks_with_segments_of_their_own_too(tmp_path: Path) -> None:
     words = word_tokenizer(WORDS, SOURCE)
     put(tmp_path, "two", words, "the cat", kind="encoder-decoder", n_segments=2)
-    opened = entries.opened_from(tmp_path / "two", "two")
+    opened = opened_model.opened_from(tmp_path / "two", "two")
     shake(opened.model.double(), by=0.4)
     of = forward_pass.run_batch_uncached(opened, ("the black cat",))[0]
     assert len(of.source) != len(of.target)
@@ -109,13 +109,13 @@ def test_of_two_stacks_with_segments_of_their_own_too(tmp_path: Path) -> None:
 def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: Path) -> None:
     zoo.classifier(tmp_path / "classifier")
     for folder in (published / "bert", published / "gpt2", published / "t5", *tmp_path.iterdir()):
-        opened = entries.opened_from(folder, folder.name)
+        opened = opened_model.opened_from(folder, folder.name)
         opened.model.double()
         text = "5 17 3" if folder.name == "gpt2" else "the cat was good"
         of = forward_pass.run_batch_uncached(opened, (text,))[0]
         assert worst(of) <= EXACT, folder.name
         every_cell_is_opened(values_of(of))
-    opened = entries.opened_from(published / "bert", "bert")
+    opened = opened_model.opened_from(published / "bert", "bert")
     pair = forward_pass.run_text(opened, "the cat was good", "the dog")
     assert set(values_of(pair).segments("encoder").tolist()) == {0, 1}
     assert worst(pair) <= EXACT
@@ -125,7 +125,7 @@ def test_of_published_models_and_a_pair_of_texts_too(published: Path, tmp_path: 
 def test_of_trained_models_as_they_are() -> None:
     """In float32, as on the screen."""
     for name in TRAINED:
-        opened = entries.open_model(name)
+        opened = opened_model.open_model(name)
         assert worst(forward_pass.run_text(opened, opened.example)) <= EXACT, name
 
 
@@ -218,7 +218,7 @@ class Largest(TorchDispatchMode):
 
 @pytest.fixture
 def shakespeare() -> Opened:
-    return entries.open_model("shakespeare")
+    return opened_model.open_model("shakespeare")
 
 
 def test_the_check_of_one_row_never_holds_the_vocabulary_matrix(shakespeare: Opened) -> None:
@@ -312,7 +312,7 @@ def test_a_mistake_in_the_models_positions_is_seen(
             with monkeypatch.context() as patch:
                 if planted:
                     patch.setattr(whose, name, mistaken(getattr(whose, name)))
-                opened = entries.opened_from(tmp_path / scheme, scheme)
+                opened = opened_model.opened_from(tmp_path / scheme, scheme)
                 values = values_of(forward_pass.run_batch_uncached(opened, (TEXT,))[0])
                 found = from_formula(values, values.stages[f"encoder.{stage}"])
             assert found > 1e-3 if planted else found <= EXACT, scheme
@@ -459,7 +459,7 @@ def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
 
 
 def test_every_row_of_the_answers_has_its_own_best_among_the_columns() -> None:
-    opened = entries.open_model("translation")
+    opened = opened_model.open_model("translation")
     of = values_of(forward_pass.run_text(opened, opened.example))
     values = of["probabilities"]
     for row in range(len(values)):

@@ -19,7 +19,7 @@ from explorer.analysis.head_metrics import (
     pattern_cells,
     ranking,
 )
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass as passes
 from explorer.inference.forward_pass import ForwardPass, run_text
 from models.masking import causal_mask
@@ -162,7 +162,7 @@ def test_rows_that_see_nothing_are_left_out_and_a_single_key_leaves_no_choice() 
 
 @pytest.fixture
 def forward(small_models: Path) -> ForwardPass:
-    opened = entries.opened_from(small_models / "translation", "translation")
+    opened = opened_model.opened_from(small_models / "translation", "translation")
     return run_text(opened, "the black cat sleeps")
 
 

@@ -20,8 +20,8 @@ from explorer.analysis.head_similarity import (
     rows_of_heads,
     similarity_order,
 )
-from explorer.catalog import entries
-from explorer.catalog.entries import Opened
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import run_text
 
 
@@ -74,7 +74,7 @@ def test_what_is_no_number_stays_none() -> None:
 
 @pytest.fixture
 def opened(small_models: Path) -> Opened:
-    return entries.opened_from(small_models / "letters", "letters")
+    return opened_model.opened_from(small_models / "letters", "letters")
 
 
 def test_of_a_long_text_some_rows_and_of_many_heads_some_layers_are_compared(

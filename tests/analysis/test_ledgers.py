@@ -17,7 +17,7 @@ from explorer.analysis.head_stages import Stages, stages
 from explorer.analysis.query_key import by_distance, pair, strongest
 from explorer.analysis.residual_writes import block_writes
 from explorer.analysis.value_contribution import Onward, onward
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
@@ -52,7 +52,7 @@ def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> Stage
 
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
     for model in SHIPPED:
-        opened = entries.open_model(model)
+        opened = opened_model.open_model(model)
         found = forward_pass.run_text(opened, opened.example)
         for part, layer, head in every_head(found):
             assert whole(found, part, layer, head).difference <= 1e-6, model

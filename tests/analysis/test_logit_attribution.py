@@ -10,7 +10,7 @@ import torch
 
 from explorer.analysis.logit_attribution import Contributions, contributions
 from explorer.analysis.output_change import logits_at
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
@@ -59,8 +59,8 @@ def test_the_logit_is_the_one_that_the_pass_gave(found: ForwardPass) -> None:
 
 
 def test_of_published_and_trained_models_too(published: Path) -> None:
-    opened = [entries.open_model(name) for name in ("translation", "reviews", "induction")]
-    opened += [entries.opened_from(published / name, name) for name in ("gpt2", "t5")]
+    opened = [opened_model.open_model(name) for name in ("translation", "reviews", "induction")]
+    opened += [opened_model.opened_from(published / name, name) for name in ("gpt2", "t5")]
     texts = {"gpt2": "5 17 3", "t5": "the cat was good"}
     for each in opened:
         for one in all_of(forward_pass.run_text(each, texts.get(each.name, each.example))):
@@ -71,7 +71,7 @@ def test_a_head_that_is_cut_is_missed_by_what_it_gave(tmp_path: Path) -> None:
     """In a model without norms, nothing else changes when a head of the last layer is silent."""
     changes: dict[str, Any] = {"kind": "decoder", "n_layers": 1, "d_ff": 0, "norm_position": "pre"}
     put(tmp_path, "bare", word_tokenizer(WORDS, DECODER), "the cat", final_norm=False, **changes)
-    opened = entries.opened_from(tmp_path / "bare", "bare")
+    opened = opened_model.opened_from(tmp_path / "bare", "bare")
     shake(opened.model.double(), by=0.4)
     found = forward_pass.run_batch_uncached(opened, (TEXT,))[0]
     one = contributions(found, 3, 2)

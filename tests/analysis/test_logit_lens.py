@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from explorer.analysis.logit_lens import lens_logits, ranks_by_layer
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference.answers import first_place
 from explorer.inference.forward_pass import run_text
 from explorer.inference.output_tokens import last_stack_tokens
@@ -24,9 +24,9 @@ def test_the_last_row_is_the_answer(published: Path, subtests: pytest.Subtests) 
     for name in (*SHIPPED, *PUBLISHED):
         with subtests.test(name=name):
             if name in PUBLISHED:
-                opened = entries.opened_from(published / name, name)
+                opened = opened_model.opened_from(published / name, name)
             else:
-                opened = entries.open_model(name)
+                opened = opened_model.open_model(name)
             forward = run_text(opened, texts.get(name, opened.example))
             place = first_place(opened, last_stack_tokens(forward))
             found = lens_logits(forward.trace, place)

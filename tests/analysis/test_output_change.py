@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from explorer.analysis import output_change
-from explorer.catalog import entries
-from explorer.catalog.entries import Opened
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import first_place
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass, run_text
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def opened(name: str) -> tuple[Opened, ForwardPass]:
-    found = entries.open_model(name)
+    found = opened_model.open_model(name)
     return found, run_text(found, found.example)
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from explorer.analysis import thumbnails
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from tests.components.samples import heads
 
@@ -31,7 +31,7 @@ def test_pooling_keeps_the_largest() -> None:
 def test_head_by_head_is_all_at_once_and_kept_as_long_as_the_reading(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = entries.opened_from(small_models / "translation", "translation")
+    opened = opened_model.opened_from(small_models / "translation", "translation")
     read = dataclasses.replace(forward_pass.run_text(opened, opened.example))  # kept by nobody else
     monkeypatch.setattr(forward_pass, "WEIGHTS_HELD", 1)
     for part in read.parts:

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 from explorer.analysis import weight_statistics
-from explorer.analysis.weight_statistics import KINDS, by_layer, picture, summary, survey
+from explorer.analysis.weight_statistics import KINDS, by_layer, pooled, summarized, tensor_summary
 from models import Transformer, TransformerConfig
 
 sides = some.integers(1, 40)
@@ -24,7 +24,7 @@ def drawn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Ten
 
 
 def test_a_matrix_counted_by_hand() -> None:
-    found = summary("w", torch.tensor([[3.0, -4.0], [0.0, 5.0]]))
+    found = tensor_summary("w", torch.tensor([[3.0, -4.0], [0.0, 5.0]]))
     assert (found.shape, found.count, found.mean) == ((2, 2), 4, 1.0)
     assert found.norm == pytest.approx(math.sqrt(50))
     assert found.rms == pytest.approx(math.sqrt(12.5))
@@ -39,7 +39,7 @@ def test_numbers_agree_with_torch_in_double_precision(monkeypatch: pytest.Monkey
     monkeypatch.setattr(weight_statistics, "SLICE", 100)
     for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
         tensor = drawn(37, 23, dtype=dtype).mT
-        found, exact = summary("w", tensor), tensor.double()
+        found, exact = tensor_summary("w", tensor), tensor.double()
         assert found.mean == pytest.approx(exact.mean().item(), abs=1e-9), dtype
         assert found.std == pytest.approx(exact.std(correction=0).item(), rel=1e-9), dtype
         assert found.norm == pytest.approx(exact.norm().item(), rel=1e-9), dtype
@@ -47,20 +47,20 @@ def test_numbers_agree_with_torch_in_double_precision(monkeypatch: pytest.Monkey
 
 
 def test_what_is_not_finite_is_left_out_and_a_constant_is_told_from_what_is_nearly_one() -> None:
-    found = summary("w", torch.tensor([1.0, math.nan, math.inf, -math.inf, 3.0]))
+    found = tensor_summary("w", torch.tensor([1.0, math.nan, math.inf, -math.inf, 3.0]))
     assert (found.not_finite, found.mean, found.largest) == (3, 2.0, 3.0)
-    assert summary("w", torch.tensor([math.nan])).not_finite == 1
-    assert summary("w", torch.empty(0, 4)).count == 0
+    assert tensor_summary("w", torch.tensor([math.nan])).not_finite == 1
+    assert tensor_summary("w", torch.empty(0, 4)).count == 0
     constant = torch.full((1000,), 0.1)
-    assert summary("w", constant).is_constant
-    assert summary("w", constant).std == 0.0
+    assert tensor_summary("w", constant).is_constant
+    assert tensor_summary("w", constant).std == 0.0
     constant[7] = math.nextafter(0.2, 1.0)
-    assert not summary("w", constant).is_constant
+    assert not tensor_summary("w", constant).is_constant
 
 
 def test_every_parameter_is_met_once_also_when_it_is_tied() -> None:
     model = Transformer(TransformerConfig(d_model=16, n_heads=2, d_ff=24, tie_embeddings=True))
-    found = list(survey(model))
+    found = list(summarized(model))
     assert [one.name for one in found] == [name for name, _ in model.named_parameters()]
     assert sum(one.count for one in found) == model.n_parameters
 
@@ -70,7 +70,7 @@ def test_norms_stand_by_layer_and_part() -> None:
     model = Transformer(config.replace(n_encoder_layers=2))
     with torch.no_grad():
         model.get_parameter("decoder.blocks.2.cross_attn.k_proj.weight").fill_(0.5)
-    found = list(survey(model))
+    found = list(summarized(model))
     encoder, decoder = by_layer(found, "matrix")
     assert (encoder.stack, decoder.stack) == ("encoder", "decoder")
     assert (len(encoder.values), len(decoder.values)) == (2, 3)
@@ -79,7 +79,7 @@ def test_norms_stand_by_layer_and_part() -> None:
     inside = sum(int((~table.values.isnan()).sum()) for table in tables)
     assert inside == sum(".blocks." in one.name for one in found)
 
-    ones = [summary(f"decoder.blocks.{n}.mlp.up_proj.bias", torch.ones(3)) for n in (0, 2)]
+    ones = [tensor_summary(f"decoder.blocks.{n}.mlp.up_proj.bias", torch.ones(3)) for n in (0, 2)]
     (table,) = by_layer(ones, "bias")
     assert table.parts == ("mlp.up_proj.bias",)
     assert table.values[:, 0].isnan().tolist() == [False, True, False], "no such part there"
@@ -89,7 +89,7 @@ def test_norms_stand_by_layer_and_part() -> None:
 @given(sides, sides, some.integers(1, 12))
 def test_every_cell_is_the_mean_of_its_block(height: int, width: int, most: int) -> None:
     tensor = drawn(height, width)
-    shown, largest = picture(tensor, "mean", most), picture(tensor, "largest", most)
+    shown, largest = pooled(tensor, "mean", most), pooled(tensor, "largest", most)
     down, across = shown.block
     assert shown.values.shape == (len(shown.rows), len(shown.columns))
     assert max(shown.values.shape) <= most
@@ -104,7 +104,7 @@ def test_every_cell_is_the_mean_of_its_block(height: int, width: int, most: int)
 @given(some.integers(1, 5000))
 def test_a_vector_is_shown_in_rows_and_nothing_is_lost(count: int) -> None:
     vector = drawn(count)
-    shown = picture(vector, "largest")
+    shown = pooled(vector, "largest")
     (size,) = shown.block
     cells, filled = shown.values.flatten(), -(-count // size)
     assert max(shown.values.shape) <= 32
@@ -114,39 +114,38 @@ def test_a_vector_is_shown_in_rows_and_nothing_is_lost(count: int) -> None:
 
 def test_the_words_say_what_a_cell_a_row_and_a_column_are() -> None:
     for shown, sentence in [
-        (picture(drawn(768, 3072)), "Each cell is the mean of 6 × 24 weights."),
-        (picture(drawn(8, 8), "largest"), "Each cell is one |weight|."),
+        (pooled(drawn(768, 3072)), "Each cell is the mean of 6 × 24 weights."),
+        (pooled(drawn(8, 8), "largest"), "Each cell is one |weight|."),
         (
-            picture(drawn(301, 64), "largest"),
-            "Each cell is the largest size |w| of 3 × 1 weights, of fewer at the lower and right "
-            "edge.",
+            pooled(drawn(301, 64), "largest"),
+            "Each cell is the largest |w| of 3 × 1 weights, of fewer at the lower and right edge.",
         ),
-        (picture(drawn(3000)), "Each cell is the mean of 3 weights, read row by row."),
+        (pooled(drawn(3000)), "Each cell is the mean of 3 weights, read row by row."),
     ]:
         assert shown.sentence == sentence
-    shown = picture(drawn(5, 4), most=2)
+    shown = pooled(drawn(5, 4), most=2)
     assert (shown.rows, shown.columns) == (("0–2", "3–4"), ("0–1", "2–3"))
-    assert picture(drawn(2, 1)).rows == ("0", "1")
+    assert pooled(drawn(2, 1)).rows == ("0", "1")
     with pytest.raises(ValueError, match="median"):
-        picture(drawn(2, 2), "median")
+        pooled(drawn(2, 2), "median")
 
 
 def test_what_is_no_number_stays_visible() -> None:
     tensor = torch.zeros(256, 256)
     tensor[3, 200] = math.nan
     for how in ("mean", "largest"):
-        assert int(picture(tensor, how).values.isnan().sum()) == 1
+        assert int(pooled(tensor, how).values.isnan().sum()) == 1
 
 
 def test_a_large_matrix_needs_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    pooled = weight_statistics._pooled_row
+    pooled_row = weight_statistics._pooled_row
 
     def watched(part: Tensor, *rest: Any) -> Tensor:
         seen.append(part.numel())
-        return pooled(part, *rest)
+        return pooled_row(part, *rest)
 
     monkeypatch.setattr(weight_statistics, "_pooled_row", watched)
     tensor = torch.zeros(1).expand(25_088, 1024)
-    assert picture(tensor).values.shape == (128, 128)
+    assert pooled(tensor).values.shape == (128, 128)
     assert max(seen) <= 196 * 1024

@@ -33,12 +33,12 @@ def opens(visitor: Visitor, name: str) -> None:
 
 def test_a_view_of_a_model_is_chosen_by_the_keyboard(visitor: Visitor) -> None:
     page = visitor.open("/checkpoints?model=shakespeare")
-    ledger = page.get_by_role("radio", name="Ledger", exact=True)
-    ledger.focus()
+    parameters = page.get_by_role("radio", name="Parameters", exact=True)
+    parameters.focus()
     page.keyboard.press("Tab")
     chosen: str = page.evaluate("document.activeElement.innerText")
     if chosen.strip() != "Weights":  # a group of radio buttons may be one stop: arrows walk in it
-        ledger.focus()
+        parameters.focus()
         page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     visitor.asks(show="Weights")
@@ -67,7 +67,7 @@ def test_an_upload_opens_for_its_reader_and_by_its_address_and_a_hostile_one_is_
     wait_until(lambda: visitor.query().get("model", "").startswith("upload-"), "the upload")
     name = visitor.query()["model"]
     opens(visitor, name)
-    visitor.follow("Attention")
+    visitor.follow("Attention maps")
     seen = visitor.picture("attention_head")
     stranger = visit()
     stranger.open("/checkpoints")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference.forward_pass import run_text
 from tests.browser.visiting import Visitor
 
@@ -30,7 +30,9 @@ def test_a_view_is_saved_as_pictures_numbers_and_an_offline_page(
         files[ending] = tmp_path / download.value.suggested_filename
         download.value.save_as(files[ending])
         assert files[ending].suffix == f".{ending}"
-    weights = run_text(entries.open_model("translation"), TEXT).weights("decoder.cross_attn", 0, 1)
+    weights = run_text(opened_model.open_model("translation"), TEXT).weights(
+        "decoder.cross_attn", 0, 1
+    )
     table = list(csv.reader(io.StringIO(files["csv"].read_text("utf-8-sig"))))
     assert [[float(cell) for cell in row[1:]] for row in table[1:]] == weights.tolist()
     assert json.loads(files["json"].read_text())["sentence"] == TEXT

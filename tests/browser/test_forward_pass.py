@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Locator, expect
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from tests.browser.visiting import Visitor
 
 TEXT = "the white cat does not see the black house"
@@ -54,7 +54,7 @@ def test_many_quick_steps_end_where_they_lead(visitor: Visitor) -> None:
     visitor.drawn("stage_list")
     for _ in range(12):
         page.keyboard.press(" ")
-    names = list(stages_of(entries.open_model("translation").config))
+    names = list(stages_of(opened_model.open_model("translation").config))
     stands_at(visitor, names[12].title, names[12].name)
     page.get_by_label("Your sentence", exact=True).press("End")
     page.keyboard.press(" ")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from explorer.analysis.head_stages import Stages, stages
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.text.number_format import three
 from tests.browser.visiting import Visitor
@@ -36,7 +36,7 @@ def says(visitor: Visitor, **numbers: float | str) -> None:
 
 @pytest.fixture(scope="module")
 def one() -> Stages:
-    found = forward_pass.run_text(entries.open_model("shakespeare"), TEXT)
+    found = forward_pass.run_text(opened_model.open_model("shakespeare"), TEXT)
     count = len(found.target)
     return stages(found, "decoder.self_attn", 1, 1, range(count), range(count))
 

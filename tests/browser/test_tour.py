@@ -77,7 +77,7 @@ def test_every_page_is_drawn_within_its_edges_and_asks_no_other_host(visit: Visi
         visitor.follow(title)
         visitor.no_traceback()
         fits(visitor, title)
-    for name in ("Weights", "Norms", "Spectra", "Heads", "Doctor"):
+    for name in ("Weights", "Norms", "Singular values", "Heads", "Diagnostics"):
         visitor.turn_to(name)
         visitor.asks(show=name)
         visitor.rest()

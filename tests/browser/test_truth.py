@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from explorer.runs.worker import work
+from explorer.runs.worker import train_to_end
 from tests.browser.truth import (
     changing,
     deciding,
@@ -83,18 +83,18 @@ TRUTHS: dict[View, tuple[Truth, str]] = {
     ("compare", "Another model"): (changing.another_model, changing.ASKS_MODEL),
     ("compare", "Your interventions"): (changing.edits, changing.ASKS_EDITS),
     ("museum", "Exhibits"): (finding.exhibits, ""),
-    ("museum", "The systems"): (finding.systems, ""),
+    ("museum", "Systems"): (finding.systems, ""),
     **{
         ("museum", f"{views.FIND}: {name}"): (partial(finding.instrument, name), HUNT)
         for name in measured.INSTRUMENTS
     },
     ("training", ""): (train, ""),
-    ("checkpoints", "Ledger"): (weighing.ledger, ""),
+    ("checkpoints", "Parameters"): (weighing.parameter_tree, ""),
     ("checkpoints", "Weights"): (weighing.weights, ""),
     ("checkpoints", "Norms"): (weighing.norms, ""),
-    ("checkpoints", "Spectra"): (weighing.spectra, ""),
+    ("checkpoints", "Singular values"): (weighing.singular_values, ""),
     ("checkpoints", "Heads"): (weighing.heads, ""),
-    ("checkpoints", "Doctor"): (weighing.doctor, ""),
+    ("checkpoints", "Diagnostics"): (weighing.diagnostics, ""),
 }
 """What each view claims, and what its address asks for. Views that ask for the same are read in
 one load of their page, one after the other."""
@@ -169,7 +169,7 @@ def test_every_number_of_cross_attention_and_of_a_classifier_is_the_model_s(
 
 def test_a_training_step_is_the_step_s(visitor: Visitor, server: Server) -> None:
     run = tiny_run(server.runs)
-    work(run.folder)
+    train_to_end(run.folder)
     visitor.open(f"/compare?with={quote_plus(OF_A_RUN[1])}&{changing.asks_step(run)}")
     assert faults(changing.step(visitor, run)) == []
 

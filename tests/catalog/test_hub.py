@@ -11,8 +11,7 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.errors import DryRunError, RepositoryNotFoundError
 
-from explorer.catalog import entries, hub, places
-from explorer.catalog.hub import HubError
+from explorer.catalog import ModelError, available_models, folders, hub, opened_model
 
 ID = "someone/tiny-gpt2"
 COMMIT = "0123456789abcdef" * 2 + "01234567"
@@ -23,7 +22,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache of a machine that is offline."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setenv(places.FREE, "1")
+    monkeypatch.setenv(folders.ALLOW_PATHS, "1")
     return tmp_path
 
 
@@ -61,31 +60,33 @@ def answer(
 
 def test_only_what_may_be_an_id_is_asked_for() -> None:
     for text in ["gpt2", "openai-community/gpt2", "a/b.c-d_e", "x" * 96]:
-        assert hub.is_id(text), text
+        assert hub.is_hub_id(text), text
     for text in [
         *["", ".", "..", "../x", "a..b", "-x", "x--y", "a/b/c", "x.git", "a b", "a/", "/a"],
         *["x" * 97, "a/b\n", "ü/ü", "a\0", "https://x.org/y", "a/b@main", "a?b", "%2e%2e/x"],
     ]:
-        assert not hub.is_id(text), text
+        assert not hub.is_hub_id(text), text
 
 
 def test_offline_the_cache_gives_a_model_that_opens(cache: Path, published: Path) -> None:
     made = (published / "gpt2").iterdir()
     kept = put_in(cache, {file.name: file.read_bytes() for file in made})
-    assert hub.fetched(ID) == places.typed(ID) == kept
-    entry = entries.look_at(kept)
+    assert hub.fetch_from_hub(ID) == folders.find_model(ID) == kept
+    entry = available_models.brought_model(kept)
     assert (entry.fault, entry.name) == (None, ID)
-    assert entries.open_entry(entry).family == "gpt2"
+    assert opened_model.open_entry(entry).family == "gpt2"
     put_in(cache, {}, "someone/empty")
     put_in(cache, {"README.md": b""}, "someone/else")
     for missing in ("someone/new", "someone/empty", "someone/else"):
-        with pytest.raises(HubError, match=rf"^There is no folder {missing}, the hub cannot .*\.$"):
-            hub.fetched(missing)
+        with pytest.raises(
+            ModelError, match=rf"^There is no folder {missing}, the hub cannot .*\.$"
+        ):
+            hub.fetch_from_hub(missing)
 
 
 def test_what_is_fetched_is_planned_first_and_is_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answer(monkeypatch, 10, None)
-    assert hub.fetched(ID) == Path("/cache/there")
+    assert hub.fetch_from_hub(ID) == Path("/cache/there")
     plan, fetch = asked
     assert plan.pop("dry_run")
     assert plan == fetch
@@ -101,8 +102,8 @@ def test_what_is_fetched_is_planned_first_and_is_no_code(monkeypatch: pytest.Mon
 
 def test_what_is_too_large_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answer(monkeypatch, 10**10, 10**10)
-    with pytest.raises(HubError, match=rf"^{ID} has 20 GB, more than the 16 GB .*\.$"):
-        hub.fetched(ID)
+    with pytest.raises(ModelError, match=rf"^{ID} has 20 GB, more than the 16 GB .*\.$"):
+        hub.fetch_from_hub(ID)
     assert len(asked) == 1
 
 
@@ -136,7 +137,7 @@ def test_every_failure_is_one_sentence(
     ]:
         with subtests.test(error=error):
             answer(monkeypatch, fails=error)
-            with pytest.raises(HubError, match=sentence) as caught:
-                hub.fetched(ID)
+            with pytest.raises(ModelError, match=sentence) as caught:
+                hub.fetch_from_hub(ID)
             assert str(caught.value).count(". ") == 0
             assert "\n" not in str(caught.value)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from explorer.catalog import part_sizes
-from explorer.catalog.parameters import Node, ledger, lines, of_config
+from explorer.catalog import parameters
+from explorer.catalog.parameters import ParameterNode, parameter_tree, parameter_tree_of, tree_lines
 from models import Transformer, TransformerConfig
 from models.presets import PRESETS
 
@@ -36,11 +36,11 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
-def leaves(node: Node) -> Iterator[Node]:
-    return (part for _, part in lines(node) if not part.children)
+def leaves(node: ParameterNode) -> Iterator[ParameterNode]:
+    return (part for _, part in tree_lines(node) if not part.children)
 
 
-def named(root: Node, *path: str) -> Node:
+def named(root: ParameterNode, *path: str) -> ParameterNode:
     for name in path:
         root = next(child for child in root.children if child.name == name)
     return root
@@ -48,21 +48,27 @@ def named(root: Node, *path: str) -> Node:
 
 def test_the_sums_that_the_documents_print() -> None:
     for name, count in PROMISED.items():
-        assert of_config(PRESETS[name]()).count == count, name
-    encoder = named(of_config(PRESETS["web tutorial, encoder"]()), "encoder")
+        assert parameter_tree_of(PRESETS[name]()).count == count, name
+    encoder = named(parameter_tree_of(PRESETS["web tutorial, encoder"]()), "encoder")
     words = named(encoder, "token embedding")
-    layers, norm = named(encoder, "4 layers, each"), named(encoder, "last norm")
+    layers, norm = named(encoder, "4 layers, each"), named(encoder, "final norm")
     assert (words.count, layers.times, layers.each, norm.count) == (320_000, 4, 49_984, 128)
-    handout = named(of_config(PRESETS["lecture handout"]()), "encoder", "6 layers, each")
+    handout = named(parameter_tree_of(PRESETS["lecture handout"]()), "encoder", "6 layers, each")
     assert named(handout, "self-attention").numbers == "4 × 262,656"
     assert named(handout, "feed-forward").numbers == "1,050,624 + 1,049,088"
-    up = named(of_config(PRESETS["paper"]()), "encoder", "6 layers, each", "feed-forward", "up")
+    up = named(
+        parameter_tree_of(PRESETS["paper"]()),
+        "encoder",
+        "6 layers, each",
+        "feed-forward",
+        "up projection",
+    )
     assert (up.symbols, up.numbers) == ("d_model × d_ff + d_ff", "512 × 2,048 + 2,048")
 
 
 def test_a_model_that_is_not_there_takes_no_memory() -> None:
     config = TransformerConfig(vocab_size=1_000_000, d_model=100_000, d_ff=400_000, max_len=8)
-    assert of_config(config).count > 400e9
+    assert parameter_tree_of(config).count > 400e9
 
 
 def test_every_parameter_is_counted_once_by_a_formula_of_sizes_of_the_config(
@@ -71,9 +77,9 @@ def test_every_parameter_is_counted_once_by_a_formula_of_sizes_of_the_config(
     for changes in CHANGES:
         with subtests.test(changes=changes):
             model = Transformer(PLAIN.replace(**changes))
-            found = ledger(model)
-            assert found.count == model.n_parameters == of_config(model.config).count
-            for _, part in lines(found):
+            found = parameter_tree(model)
+            assert found.count == model.n_parameters == parameter_tree_of(model.config).count
+            for _, part in tree_lines(found):
                 if part.children:
                     assert part.each == sum(child.count for child in part.children)
                 else:
@@ -83,7 +89,7 @@ def test_every_parameter_is_counted_once_by_a_formula_of_sizes_of_the_config(
                     )
                     assert bool(part.each) != bool(part.said)
             words = {word for part in leaves(found) for word in part.name.split()}
-            assert not words & {name for name in part_sizes.NAMES if "_" in name}, (
+            assert not words & {name for name in parameters.NAMES if "_" in name}, (
                 "words, not names"
             )
 
@@ -100,16 +106,16 @@ def worth(symbols: str, config: TransformerConfig) -> int:
 
 def test_what_is_used_twice_is_said_and_counted_once() -> None:
     config = PLAIN.replace(kind="encoder-decoder", share_embeddings=True, tie_embeddings=True)
-    found = of_config(config)
+    found = parameter_tree_of(config)
     assert named(found, "decoder", "token embedding").said == (
         "shared with the token embedding of the encoder, which is counted there"
     )
-    assert named(found, "head", "words").said.startswith("tied to the token embedding")
+    assert named(found, "head", "unembedding").said.startswith("tied to the token embedding")
     model = Transformer(PLAIN.replace(n_layers=2))
     first, second = (model.get_submodule(f"decoder.blocks.{i}.mlp.up_proj") for i in (0, 1))
     second.weight = first.weight
-    assert ledger(model).count == model.n_parameters
-    layer = named(ledger(model), "decoder", "layers", "layer 1")
+    assert parameter_tree(model).count == model.n_parameters
+    layer = named(parameter_tree(model), "decoder", "layers", "layer 1")
     said = [(part.count, bool(part.said)) for part in leaves(layer) if "up" in part.name]
     assert said == [(0, True), (PLAIN.d_ff, False)]
 
@@ -117,6 +123,6 @@ def test_what_is_used_twice_is_said_and_counted_once() -> None:
 def test_layers_that_differ_stand_apart() -> None:
     model = Transformer(PLAIN.replace(n_layers=4))
     model.last_stack.blocks[2].mlp.up_proj.bias = None  # type: ignore[union-attr]
-    found = named(ledger(model), "decoder", "layers")
+    found = named(parameter_tree(model), "decoder", "layers")
     assert [part.name for part in found.children] == ["layers 0 to 1, each", "layer 2", "layer 3"]
-    assert ledger(model).count == model.n_parameters
+    assert parameter_tree(model).count == model.n_parameters

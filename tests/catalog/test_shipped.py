@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog.shipped import make
+from explorer.catalog.shipped import make_shipped
 from explorer.tasks import TASKS
 from explorer.tasks.recipes import RECIPES
 from explorer.text import TextError
@@ -20,7 +20,7 @@ def test_the_same_command_gives_the_same_weights(
     heard: list[tuple[str, int, int]] = []
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
-        make(["reverse"], out_dir=folder, progress=lambda *report: heard.append(report[:3]))
+        make_shipped(["reverse"], out_dir=folder, progress=lambda *report: heard.append(report[:3]))
     for file in ("model.safetensors", "config.json", "tokenizer.json", "run.json"):
         assert (one / "reverse" / file).read_bytes() == (two / "reverse" / file).read_bytes(), file
     assert heard[:3] == [("reverse", 1, 3), ("reverse", 2, 3), ("reverse", 3, 3)]
@@ -30,12 +30,12 @@ def test_what_is_missing_is_said_before_anything_is_trained(tmp_path: Path) -> N
     def never(*report: object) -> None:
         raise AssertionError("training began")
 
-    with pytest.raises(TextError, match="No model called 'poetry' ships; there are reverse"):
-        make(["reverse", "poetry"], out_dir=tmp_path, progress=never)
-    with pytest.raises(TextError, match=r"learns from shakespeare\.txt; name the folder"):
-        make(["reverse", "shakespeare"], out_dir=tmp_path, progress=never)
-    with pytest.raises(TextError, match=r"reviews learns from sentiment\.csv"):
-        make(["reviews"], data_dir=tmp_path, out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match="No shipped model is called 'poetry'; there are reverse"):
+        make_shipped(["reverse", "poetry"], out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match=r"is trained on shakespeare\.txt; name its folder"):
+        make_shipped(["reverse", "shakespeare"], out_dir=tmp_path, progress=never)
+    with pytest.raises(TextError, match=r"reviews is trained on sentiment\.csv"):
+        make_shipped(["reviews"], data_dir=tmp_path, out_dir=tmp_path, progress=never)
     assert not list(tmp_path.iterdir())
 
 

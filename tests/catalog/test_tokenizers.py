@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog.examples import examples_for
+from explorer.catalog.example_texts import examples_for
 from explorer.catalog.tokenizers import TOKENIZER_FILES, tokenizer_of
 from explorer.text import TextError, Tokenizer
 from explorer.text.token_ids import TypedTokenIds

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 import torch
 
-from explorer.catalog.parameters import Node, ledger, lines
+from explorer.catalog.parameters import ParameterNode, parameter_tree, tree_lines
 from explorer.charts import sankey
 from explorer.charts.icicle import parameter_boxes, parameter_icicle
 from explorer.charts.parallel_coordinates import parallel_axis, parallel_runs
@@ -36,7 +36,7 @@ def test_a_label_is_never_markup() -> None:
     shown = [
         scatter.data[1].customdata,
         rollout_sankey([FlowEdge(0, 0, 0, 1.0)], [LINK], 1, LIGHT).data[0].node.label,
-        parameter_icicle(Node(LINK, 3), LIGHT).data[0].labels,
+        parameter_icicle(ParameterNode(LINK, 3), LIGHT).data[0].labels,
         parallel_runs([LINK], {LINK: [LINK]}, [1.0], LIGHT).data[0].customdata[0],
         parallel_runs(["a"], {LINK: [LINK]}, [1.0], LIGHT).layout.xaxis.ticktext,
         [each.text for each in parallel_runs(["a"], {"b": [LINK]}, [1], LIGHT).layout.annotations],
@@ -78,14 +78,14 @@ def test_a_surface_is_even_around_zero_where_it_has_both_signs() -> None:
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
 def test_the_boxes_of_an_icicle_add_up_to_the_model(kind: str) -> None:
     model = Transformer(TransformerConfig(kind=kind, n_layers=3))
-    node = ledger(model)
+    node = parameter_tree(model)
     boxes = [*parameter_boxes(node)]
     counts = {name: count for name, _, _, count in boxes}
     assert counts["0"] == sum(each.numel() for each in model.parameters())
     for name, _, part, count in boxes:
         inside = [counts[child] for child, parent, _, _ in boxes if parent == name]
         assert not part.children or sum(inside) == count, name
-    assert len(boxes) == sum(part.count > 0 for _, part in lines(node))
+    assert len(boxes) == sum(part.count > 0 for _, part in tree_lines(node))
     (drawn,) = plain(parameter_icicle(node, LIGHT))["data"]
     assert drawn["values"] == [*counts.values()]
     assert drawn["branchvalues"] == "total"

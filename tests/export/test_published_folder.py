@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from explorer.__main__ import main
-from explorer.catalog import entries
-from explorer.catalog.entries import Opened
+from explorer.catalog import folders, opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.export import published_folder
 from explorer.inference.forward_pass import run_text
-from explorer.runs.request import Wishes, spec_of
 from explorer.runs.run import RunError
+from explorer.runs.settings import spec_of
 from explorer.tasks import TASKS
 from models.loading.checkpoint import save_checkpoint
 from models.transformer import Transformer
@@ -26,11 +26,11 @@ TASK_OF = {"gpt2": "induction", "llama": "induction", "bert": "negation"}
 def trained(family: str, root: Path) -> Opened:
     """A model of a task in this shape, as a run leaves it (its weights are fresh ones)."""
     task = TASKS[TASK_OF[family]]
-    spec = spec_of(task, Wishes(like=family, heads=2, d_model=32))
+    spec = spec_of(task, {"like": family, "heads": 2, "d_model": 32})
     model = Transformer(spec.model, seed=3)
     run = {"task": task.name, "classes": ["bad", "mixed", "good"]} if family == "bert" else {}
     save_checkpoint(root / family, model, tokenizer=task.tokenizer.to_json(), run=run)
-    return entries.opened_from(root / family, family)
+    return opened_model.opened_from(root / family, family)
 
 
 def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Path) -> None:
@@ -41,7 +41,9 @@ def test_the_download_answers_as_the_model_and_its_name_is_no_path(tmp_path: Pat
                 published_folder.MODEL
             }
             archive.extractall(tmp_path / "out" / family)
-        again = entries.opened_from(tmp_path / "out" / family / published_folder.MODEL, "again")
+        again = opened_model.opened_from(
+            tmp_path / "out" / family / published_folder.MODEL, "again"
+        )
         text = TASKS[TASK_OF[family]].example
         assert again.family == family
         assert again.tokenizer.ids(text) == ours.tokenizer.ids(text)
@@ -52,8 +54,8 @@ def test_a_shape_that_no_family_has_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(RunError, match="Models like gpt2 are of kind decoder; this task needs"):
-        spec_of(TASKS["reverse"], Wishes(like="gpt2"))
-    shipped = entries.shipped_root() / "translation"
+        spec_of(TASKS["reverse"], {"like": "gpt2"})
+    shipped = folders.shipped_root() / "translation"
     assert main(["export", str(shipped), str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.startswith("No published family has this shape; ")
     assert not (tmp_path / "out").exists()

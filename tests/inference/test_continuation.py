@@ -10,9 +10,9 @@ import torch
 
 import explorer.inference.continuation
 from explorer.analysis.sampling_stages import sample_token, sampling_stages
-from explorer.catalog import entries
+from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import (
     continue_from,
@@ -26,8 +26,8 @@ from explorer.inference.continuation import (
 )
 from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import forget
-from explorer.tasks.reference_answer import right_answer, target_of
 from models.generation import generate
 from models.sampling import Sampling, allowed
 from tests.grids import grid
@@ -61,7 +61,7 @@ def by_itself(opened: Opened, text: str, sampling: Sampling, seed: int, most: in
 def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
     name: str, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = entries.open_model(name)
+    opened = opened_model.open_model(name)
     path = by_itself(opened, opened.example, sampling, 3, 10)
     assert written(opened, opened.example, sampling, 3, 10) == path
     monkeypatch.setattr(
@@ -75,14 +75,14 @@ def test_a_branch_that_is_only_drawn_is_what_the_model_writes(
 def test_a_published_model_writes_the_same(published: Path) -> None:
     sampling = Sampling(temperature=1.3, top_k=12)
     for name, text in {"gpt2": "5 17 3", "t5": "the cat"}.items():
-        opened = entries.open_entry(entries.look_at(published / name))
+        opened = opened_model.open_entry(available_models.brought_model(published / name))
         expected = by_itself(opened, text, sampling, 5, 6)
         assert written(opened, text, sampling, 5, 6) == expected
 
 
 def test_the_places_of_a_model_are_filled_to_the_last() -> None:
     for name in SHIPPED:
-        opened = entries.open_model(name)
+        opened = opened_model.open_model(name)
         sampling = Sampling(temperature=0.0)
         start = prompt_of(opened, opened.example)
         path = by_itself(opened, opened.example, sampling, 0, start.room)
@@ -109,7 +109,7 @@ def tree(opened: Opened) -> Branches:
 
 def test_chances_of_what_was_written_are_those_of_each_step() -> None:
     for name in SHIPPED[:2]:
-        opened = entries.open_model(name)
+        opened = opened_model.open_model(name)
         text, found = opened.example, tree(opened)
         expected = [0.0]
         for node in range(1, len(found.nodes)):
@@ -125,7 +125,7 @@ def test_chances_of_what_was_written_are_those_of_each_step() -> None:
 def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    opened, text = entries.open_model("shakespeare"), "To be"
+    opened, text = opened_model.open_model("shakespeare"), "To be"
     stem = Branches().append([5] * 10, forced=True)
     for token in range(1, 31):
         stem = stem.go_to(10).append([token + 5], forced=True)
@@ -146,7 +146,7 @@ def test_a_link_with_many_leaves_reads_each_token_once_and_records_one_pass(
 
 def test_the_map_up_to_here_is_that_of_a_pass_over_what_stands_there() -> None:
     for name in SHIPPED[:2]:
-        opened = entries.open_model(name)
+        opened = opened_model.open_model(name)
         path = written(opened, opened.example, Sampling(temperature=0.0), 0, 3)
         standing = continue_from(opened, opened.example, path)
         start = prompt_of(opened, opened.example)
@@ -172,7 +172,7 @@ def test_rows_hold_the_likeliest_and_those_that_are_asked_for() -> None:
 
 def test_a_model_that_only_reads_says_so() -> None:
     with pytest.raises(ForwardPassError, match="choose one with a decoder"):
-        prompt_of(entries.open_model("reviews"), "good")
+        prompt_of(opened_model.open_model("reviews"), "good")
 
 
 def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
@@ -182,9 +182,9 @@ def test_the_right_answer_is_known_by_the_rules_and_a_target_fits() -> None:
         ("reverse", "abc", "cba"),
         ("shakespeare", "to be", ""),
     ]:
-        opened = entries.open_model(name)
+        opened = opened_model.open_model(name)
         assert right_answer(opened.task, opened.tokenizer.encode(text)) == answer
-    opened = entries.open_model("reverse")
+    opened = opened_model.open_model("reverse")
     ids = target_of(opened, "abc", "cba")
     assert (ids[0], ids[-1]) == (opened.config.bos_id, opened.config.generation.eos_ids[0])
     assert opened.tokenizer.decode(ids) == "cba"

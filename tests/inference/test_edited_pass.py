@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from explorer.analysis import output_change
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference import edited_pass
 from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
@@ -51,7 +51,7 @@ pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def opened(name: str) -> tuple[Opened, ForwardPass]:
-    found = entries.open_model(name)
+    found = opened_model.open_model(name)
     return found, run_text(found, found.example)
 
 
@@ -185,8 +185,8 @@ def test_patches_into_a_model_that_writes_keep_its_answer_and_pass_their_text_on
 def test_what_a_head_gives_is_what_the_pass_gave(tmp_path: Path) -> None:
     letters = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
     put(tmp_path, "grouped", letters, "the cat", kind="decoder", n_heads=4, n_kv_heads=2)
-    grouped = entries.opened_from(tmp_path / "grouped", "grouped")
-    models = [*(entries.open_model(name) for name in ("translation", "reviews")), grouped]
+    grouped = opened_model.opened_from(tmp_path / "grouped", "grouped")
+    models = [*(opened_model.open_model(name) for name in ("translation", "reviews")), grouped]
     for found in models:
         forward = run_text(found, found.example)
         given = [ids_of([tokens]) for tokens in (forward.source, forward.target) if tokens]

@@ -11,9 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.catalog import entries
+from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference import mask_parts
 from explorer.inference.answers import ANSWERS_SHOWN
 from explorer.inference.first_look import first_look
@@ -33,19 +33,19 @@ TEXTS = st.text(alphabet="the catnd😀é\n", min_size=1, max_size=60).filter(st
 @pytest.fixture(params=[*NAMES, "far"])
 def opened(request: pytest.FixtureRequest, small_models: Path, tmp_path: Path) -> Opened:
     if request.param != "far":
-        return entries.open_model(request.param)
+        return opened_model.open_model(request.param)
     put(tmp_path, "far", PIECES, "the cat", kind="decoder", n_heads=4, positions="alibi")
-    return entries.opened_from(tmp_path / "far", "far")
+    return opened_model.opened_from(tmp_path / "far", "far")
 
 
 @pytest.fixture(scope="module")
 def bert(published: Path) -> Opened:
-    return entries.open_entry(entries.look_at(published / "bert"))
+    return opened_model.open_entry(available_models.brought_model(published / "bert"))
 
 
 @pytest.fixture(scope="module")
 def gpt2(published: Path) -> Opened:
-    return entries.open_entry(entries.look_at(published / "gpt2"))
+    return opened_model.open_entry(available_models.brought_model(published / "gpt2"))
 
 
 def test_every_head_is_a_distribution_that_follows_from_its_scores_and_mask(
@@ -90,11 +90,14 @@ def test_the_first_look_is_a_head_of_the_pass(opened: Opened) -> None:
 
 
 def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
-    found = run_text(entries.open_model("translation"), "the black cat sleeps")
+    found = run_text(opened_model.open_model("translation"), "the black cat sleeps")
     assert found.target[0].label == "<s>"
     assert [token.label for token in found.source] == ["the", "black", "cat", "sleeps", "</s>"]
     assert found.rows("decoder.cross_attn") == found.written
-    t5 = run_text(entries.open_entry(entries.look_at(published / "t5")), "the cat sat on the mat")
+    t5 = run_text(
+        opened_model.open_entry(available_models.brought_model(published / "t5")),
+        "the cat sat on the mat",
+    )
     assert t5.answer.kind == "text"
     for each in (found, t5):
         assert each.target[1:] == each.written[:-1]
@@ -103,7 +106,7 @@ def test_what_was_written_stands_beside_what_wrote_it(published: Path) -> None:
 
 
 def test_an_unknown_word_is_named(bert: Opened) -> None:
-    (note,) = run_text(entries.open_model("translation"), "the purple cat").notes
+    (note,) = run_text(opened_model.open_model("translation"), "the purple cat").notes
     assert "“purple”" in note
     (note,) = run_text(bert, "The cat", "a  DOG? zz").notes
     assert "“zz”" in note
@@ -125,7 +128,7 @@ def test_any_characters_are_read_or_refused(opened: Opened) -> None:
 
 
 def test_a_text_that_just_fits_is_read() -> None:
-    model = entries.open_model("translation")
+    model = opened_model.open_model("translation")
     assert len(run_text(model, "cat " * 23).source) == model.config.max_len
     with pytest.raises(ForwardPassError, match="at most 24"):
         run_text(model, "cat " * 24)
@@ -180,7 +183,9 @@ def test_a_pair_is_not_one_text_and_its_tokens_are_found_in_what_was_typed(bert:
 
 
 def test_classes_are_called_as_the_config_calls_them(tmp_path: Path) -> None:
-    opened = entries.open_entry(entries.look_at(zoo.classifier(tmp_path / "moods")))
+    opened = opened_model.open_entry(
+        available_models.brought_model(zoo.classifier(tmp_path / "moods"))
+    )
     answer = run_text(opened, "she is good").answer
     chances = torch.softmax(whole(opened, "she is good"), -1)
     assert answer.kind == "classes"

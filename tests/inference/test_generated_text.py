@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.catalog import entries
+from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference import edited_generation
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPassError, run_text
@@ -35,12 +35,12 @@ E, D, C = "encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"
 
 
 def published_one(published: Path, name: str) -> Opened:
-    return entries.open_entry(entries.look_at(published / name))
+    return opened_model.open_entry(available_models.brought_model(published / name))
 
 
 def test_every_step_is_a_pass_of_its_own_and_writes_the_likeliest() -> None:
     for name in ("translation", "shakespeare"):
-        opened = entries.open_model(name)
+        opened = opened_model.open_model(name)
         assert can_generate(opened)
         grown = generate_text(opened, opened.example, 6)
         forward = grown.forward
@@ -76,7 +76,7 @@ def test_who_only_reads_says_so_and_who_is_full_writes_no_more(published: Path) 
 @pytest.mark.usefixtures("small_models")
 def test_what_may_not_be_written_is_not_considered() -> None:
     for name in ("letters", "translation"):
-        opened = entries.open_model(name)
+        opened = opened_model.open_model(name)
         likeliest = int(generate_text(opened, opened.example, 3).ids[-1, 0])
         config = opened.config.replace(banned_ids=(likeliest,), first_id=5)
         model = copy.deepcopy(opened.model)
@@ -115,7 +115,7 @@ def test_what_is_written_with_edits_is_what_the_pass_over_it_expects(
     name: str, published: Path, subtests: pytest.Subtests
 ) -> None:
     """Passed whole over what it wrote, with the same edits, every step expects what it wrote."""
-    model = published_one(published, name) if name == "t5" else entries.open_model(name)
+    model = published_one(published, name) if name == "t5" else opened_model.open_model(name)
     forward = run_text(model, "hello world" if name == "t5" else model.example)
     for edit in (*NOTHING, *SOMETHING):
         with subtests.test(edit=edit):

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explorer.analysis.position_experiments import right_and_doubled
-from explorer.catalog import entries
-from explorer.catalog.entries import Opened
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference import forward_pass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import (
@@ -47,7 +47,7 @@ def make(tmp_path: Path) -> Make:
         name = f"{kind}-{positions}"
         tokenizer = word_tokenizer(WORDS, SPECIAL[kind])
         put(tmp_path, name, tokenizer, "the cat", kind=kind, positions=positions, **more)
-        opened = entries.opened_from(tmp_path / name, name)
+        opened = opened_model.opened_from(tmp_path / name, name)
         shake(opened.model, by=0.4)
         return opened, forward_pass.run_text(opened, TEXT)
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 from cachetools import LRUCache
 
-from explorer.catalog import entries
-from explorer.catalog.entries import Opened
+from explorer.catalog import opened_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference import edited_generation
 from explorer.inference import results_cache as store
 from explorer.inference.answers import Answer, Guess
@@ -25,7 +25,7 @@ from explorer.interventions.edits import Patch
 
 def own(folder: Path) -> Opened:
     """A model that nobody else has opened."""
-    return entries.opened_from(folder, folder.name)
+    return opened_model.opened_from(folder, folder.name)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import torch
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
-from explorer.catalog import entries
-from explorer.catalog.entries import runs_root
+from explorer.catalog import available_models, opened_model
+from explorer.catalog.folders import runs_root
 from explorer.inference import continuation
 from explorer.runs.run import create
 from explorer.runs.worker import advance
@@ -192,7 +192,7 @@ def longer(page: Panel) -> None:
     """Before and after the trained length, half of the tokens each."""
     values = page.made["effective_keys"]
     half = len(values) // 2
-    assert half == entries.open_model(page.at.session_state["model"]).config.max_len
+    assert half == opened_model.open_model(page.at.session_state["model"]).config.max_len
     page.says(values[:half].mean(), values[half:].mean())
 
 
@@ -321,7 +321,10 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
     shelf: dict[str, Path], subtests: pytest.Subtests
 ) -> None:
     """Of each kind the last stage of the first model that has it."""
-    configs, seen = {entry.name: entry.config for entry in entries.entries()}, set[str]()
+    configs, seen = (
+        {entry.name: entry.config for entry in available_models.list_models()},
+        set[str](),
+    )
     for model in ALL:
         config = configs[model]
         assert config is not None
@@ -372,7 +375,7 @@ def test_the_lines_begin_with_the_token_that_must_be(
     page = panel("generation/decoding", tmp_path / "shelf", model="begins", way="Teacher forcing")
     assert page.made["probabilities"][0] == 1
     forced(page)
-    label = entries.open_model("begins").tokenizer.label
+    label = opened_model.open_model("begins").tokenizer.label
     assert page.board("forcing")[2] == [label(int(each)) for each in page.made["predicted"]]
 
 
@@ -387,7 +390,7 @@ def test_what_fills_up_a_prompt_is_not_looked_at(
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(folder))
     page = panel("generation/decoding", folder, model="filled", branches=f"0d9.1f{cat}")
     keep = page.made["keep"][0].tolist()
-    opened = entries.open_model("filled")
+    opened = opened_model.open_model("filled")
     begun = [token.id for token in continuation.prompt_of(opened, "the cat dog").tokens]
     assert keep[: len(begun)] == [token != cat for token in begun]
     assert not all(keep[: len(begun)])

@@ -16,7 +16,7 @@ import pytest
 from explorer.runs import cluster as cluster_module
 from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, RunError
-from explorer.runs.run_files import read_json, write_json
+from explorer.runs.run_files import read_json_object, write_json
 from tests.runs.making import tiny_run
 from tests.served import ROOT, processes_of, wait_until, worker_of
 
@@ -53,7 +53,7 @@ def test_servers_that_start_at_once_share_one_cluster_and_the_last_ends_it(
     for thread in [cluster.start() for cluster in (first, second, last)]:
         thread.join()
     assert first.address == second.address == last.address != NOBODY
-    assert read_json(file)["address"] == first.address
+    assert read_json_object(file)["address"] == first.address
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     reached = {process: listening(process) for process in processes_of(root)}
     assert all(at.startswith("tcp://127.0.0.1:") for each in reached.values() for at in each)
@@ -90,10 +90,10 @@ SERVER = """
 import sys
 from pathlib import Path
 from explorer.runs.cluster import Cluster
-from explorer.runs.run import named
+from explorer.runs.run import run_named
 root = Path(sys.argv[1])
 cluster = Cluster(root)
-cluster.submit(named(root, sys.argv[2]))
+cluster.submit(run_named(root, sys.argv[2]))
 print(cluster.address, flush=True)
 sys.stdin.read()
 """
@@ -103,7 +103,7 @@ def test_a_killed_server_or_worker_takes_no_run_with_it(root: Path) -> None:
     """And when nobody needs the cluster any more, it ends itself."""
 
     def at_once() -> None:  # in the scheduler's process, which waits ten minutes
-        sys.modules["scheduler_setup"].LONELY_SECONDS = 0.0  # type: ignore[attr-defined]
+        sys.modules["scheduler_setup"].UNUSED_SECONDS = 0.0  # type: ignore[attr-defined]
 
     run = tiny_run(root, steps=ENDLESS)
     server = subprocess.Popen(
@@ -159,7 +159,7 @@ def somebody_elses(root: Path, tmp_path: Path) -> Iterator[str]:
             subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, env=os.environ)
         )
         wait_until(address_file.exists, "the scheduler's file")
-    yield str(read_json(address_file)["address"])
+    yield str(read_json_object(address_file)["address"])
     for process in reversed(started):
         process.terminate()
     for process in started:

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog.entries import LibraryError
+from explorer.catalog import ModelError
 from explorer.runs.open_run import open_folder
-from explorer.runs.worker import work
+from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
 from tests.runs.making import tiny_run
 
 
 def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path) -> None:
     run, reverse = tiny_run(tmp_path), TASKS["reverse"]
-    with pytest.raises(LibraryError, match="The run reverse-1 has no weights yet"):
+    with pytest.raises(ModelError, match="The run reverse-1 has no weights yet"):
         open_folder(run.folder)
-    work(run.folder)
+    train_to_end(run.folder)
     for folder in (run.folder, run.snapshots()[0][1]):
         opened = open_folder(folder)
         assert opened.task is reverse
@@ -27,5 +27,5 @@ def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path
     assert checkpoint is not None
     assert other.vocab_size > run.spec.model.vocab_size
     (checkpoint / "tokenizer.json").write_text(other.to_json())
-    with pytest.raises(LibraryError, match="knows more tokens than it reads"):
+    with pytest.raises(ModelError, match="knows more tokens than it reads"):
         open_folder(run.folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.runs.run import Run, RunError, all_runs, create, create_in, named
+from explorer.runs.run import Run, RunError, all_runs, create, create_in, run_named
 from explorer.runs.run_files import Lock, write_json
 from explorer.runs.spec import RunSpec, Status
 from explorer.tasks import TASKS
@@ -46,8 +46,8 @@ def test_no_name_leads_out_of_the_folder_of_runs(tmp_path: Path, subtests: pytes
         (folder / "spec.json").write_text("{}")
     for name in ("..", "../secret", "/etc", "a/b", "", ".hidden", "reverse-1/..", "a\0b", "é"):
         with subtests.test(name=name), pytest.raises(RunError, match="There is no run called"):
-            named(root, name)
-    assert named(root, "reverse-1").spec == tiny_spec()
+            run_named(root, name)
+    assert run_named(root, "reverse-1").spec == tiny_spec()
 
 
 def test_a_run_in_a_folder_of_ones_own(tmp_path: Path) -> None:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from explorer.runs.run_files import LARGEST_JSON, Lock, is_held, read_json, write_json, write_text
+from explorer.runs.run_files import (
+    LARGEST_JSON,
+    Lock,
+    is_held,
+    read_json_object,
+    write_json,
+    write_text,
+)
 
 
 def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
@@ -22,7 +29,7 @@ def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
     writer = threading.Thread(target=keep_writing)
     writer.start()
     while writer.is_alive():
-        assert read_json(path) == long
+        assert read_json_object(path) == long
     writer.join()
     assert [file.name for file in tmp_path.iterdir()] == ["status.json"]
 
@@ -39,7 +46,7 @@ def test_what_is_no_object_is_a_value_error(tmp_path: Path, subtests: pytest.Sub
     for content in ("", "[1]", "{", "[" * 100_000, " " * (LARGEST_JSON + 1)):
         (tmp_path / "a.json").write_text(content)
         with subtests.test(content=content[:9]), pytest.raises(ValueError):
-            read_json(tmp_path / "a.json")
+            read_json_object(tmp_path / "a.json")
 
 
 def test_a_lock_has_one_holder_and_asking_takes_it_from_nobody(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.runs.run import Run, RunError, create
 from explorer.runs.run_files import Lock
-from explorer.runs.worker import advance, work
+from explorer.runs.worker import advance, train_to_end
 from models import load_checkpoint
 from tests.runs.making import tiny_run, tiny_spec
 from tests.served import ROOT, wait_until
@@ -72,7 +72,7 @@ def test_a_run_leaves_everything_a_reader_looks_for_and_nothing_to_do(tmp_path: 
 
 def test_a_killed_process_leaves_what_it_reached_and_resumes_to_the_bit(tmp_path: Path) -> None:
     run = tiny_run(tmp_path, steps=100_000)
-    code = "import sys; from explorer.runs.worker import work; work(sys.argv[1])"
+    code = "import sys; from explorer.runs.worker import train_to_end; train_to_end(sys.argv[1])"
     worker = subprocess.Popen([sys.executable, "-c", code, str(run.folder)], cwd=ROOT)
     wait_until(lambda: run.status().step > 20, "the twentieth step")
     assert run.status().state == "training"
@@ -112,8 +112,8 @@ def test_a_run_without_a_whole_state_keeps_what_it_has_and_does_not_begin_again(
     for file in (run.folder / "state" / "step-000003").iterdir():
         file.write_bytes(b"cut short")
     before, status = (run.folder / "metrics.jsonl").read_bytes(), run.status()
-    with pytest.raises(RunError, match=r"what it reached is kept, but it cannot go on.* step 3 "):
-        work(run.folder)
+    with pytest.raises(RunError, match=r"its state at step 3 is damaged, so it cannot resume"):
+        train_to_end(run.folder)
     assert (run.folder / "metrics.jsonl").read_bytes() == before
     assert (run.status().state, run.status().step) == ("failed", 3)
     assert run.status().value == status.value
@@ -130,28 +130,28 @@ def test_pause_and_stop_are_obeyed_at_the_next_update(tmp_path: Path) -> None:
         checkpoint = run.checkpoint()
         assert checkpoint is not None
         assert load_checkpoint(checkpoint).run["title"] == f"{run.name} at step 3"
-        assert work(run.folder) == state
+        assert train_to_end(run.folder) == state
         assert run.status().step == 3
         run.command("resume")
-        assert work(run.folder) == "done"
+        assert train_to_end(run.folder) == "done"
 
 
 def test_a_step_is_one_update(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     for expected in (1, 2, 3):
         run.command("step")
-        assert work(run.folder) == "paused"
+        assert train_to_end(run.folder) == "paused"
         assert run.status().step == expected
     whole = tiny_run(tmp_path)
     drive(whole)
     run.command("resume")
-    work(run.folder)
+    train_to_end(run.folder)
     assert same(weights(whole.checkpoint()), weights(run.checkpoint()))
 
 
 def test_the_target_ends_the_run_early(tmp_path: Path) -> None:
     run = tiny_run(tmp_path, stop_at=0.0)
-    assert work(run.folder) == "done"
+    assert train_to_end(run.folder) == "done"
     assert run.status().step == 1
     assert run.status().message.startswith("Reached exact match")
 
@@ -171,8 +171,8 @@ def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(tmp_path: Path) -
     spec = tiny_spec(optimizer="sgd", lr=10.0, clip=0.0, warmup=0, steps=500)
     spec = dataclasses.replace(spec, model=spec.model.replace(norm_position="post"))
     run = create(tmp_path, spec)
-    with pytest.raises(RunError, match="loss is no number any more at step"):
-        work(run.folder)
+    with pytest.raises(RunError, match="loss is not finite at step"):
+        train_to_end(run.folder)
     assert run.status().state == "failed"
     assert run.status().message.endswith("a smaller learning rate may help.")
     assert "\n" not in run.status().message
@@ -188,5 +188,5 @@ def test_what_cannot_be_begun_says_why(tmp_path: Path) -> None:
     ):
         run = create(tmp_path, refused)
         with pytest.raises(RunError, match=sentence):
-            work(run.folder)
+            train_to_end(run.folder)
         assert run.status().state == "failed"

@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file
 
 from explorer import snippets
-from explorer.catalog import entries
-from explorer.catalog.entries import ROOT
+from explorer.catalog import opened_model
+from explorer.catalog.folders import ROOT
 from explorer.inference.edited_pass import run_edited
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.interventions.edits import (
@@ -92,7 +92,7 @@ def test_what_is_pasted_makes_what_is_seen(
         (published / "bert", ("the cat sat", "he sold the dog")),
     ]
     for folder, texts in shown:
-        forward = run_text(entries.opened_from(folder, folder.name), *texts)
+        forward = run_text(opened_model.opened_from(folder, folder.name), *texts)
         for part in forward.parts:
             last = part.name, part.layers - 1, part.heads - 1
             code = snippets.head_script(forward, folder, *last)
@@ -101,7 +101,7 @@ def test_what_is_pasted_makes_what_is_seen(
             pasted.append((code, folder))
             seen.append(forward.weights(*last))
     for name, edits in EDITS.items():
-        opened, folder = entries.open_model(name), small_models / name
+        opened, folder = opened_model.open_model(name), small_models / name
         forward = run_text(opened, opened.example)
         passed = run_edited(opened, forward, edits)
         assert not passed.not_applicable
@@ -115,7 +115,7 @@ def test_what_is_pasted_makes_what_is_seen(
 
 
 def test_what_the_lines_leave_out_is_said(small_models: Path) -> None:
-    opened, folder = entries.open_model("letters"), small_models / "letters"
+    opened, folder = opened_model.open_model("letters"), small_models / "letters"
     forward = run_text(opened, "the cat")
     said = "# The raw weights of layer 1, head 2, without the display options."
     assert snippets.head_script(forward, folder, D, 1, 2, adjusted=True).splitlines()[0] == said
@@ -127,7 +127,7 @@ def test_what_the_lines_leave_out_is_said(small_models: Path) -> None:
 
 
 def test_heads_of_two_models_over_other_tokens_have_no_difference(small_models: Path) -> None:
-    first, second = (entries.open_model(name) for name in ("letters", "reviews"))
+    first, second = (opened_model.open_model(name) for name in ("letters", "reviews"))
     other = run_text(second, "not a white cat eats")
     code = snippets.two_heads_script(
         snippets.Head(run_text(first, "the cat"), small_models / "letters", D, 0, 1),

@@ -5,7 +5,7 @@ import torch
 
 from explorer.tasks import task_of
 from explorer.tasks.language import LanguageTask
-from explorer.tasks.reviews import ReviewTask, read_table, split
+from explorer.tasks.reviews import ReviewTask, read_table, split_reviews
 from explorer.text import TextError
 from models import Transformer
 from models.training import train
@@ -85,10 +85,10 @@ def test_classes_and_shares(reviews: ReviewTask) -> None:
 
 def test_no_held_out_sentence_is_trained_on_even_when_it_comes_twice() -> None:
     labelled, _ = read_table(TABLE + "\n" + "\n".join(ROWS[:40]))
-    training, held_out = split(labelled)
+    training, held_out = split_reviews(labelled)
     assert len(labelled) == 120
     assert not {text for text, _ in training} & {text for text, _ in held_out}
-    assert split(list(reversed(labelled))) == (training, held_out)
+    assert split_reviews(list(reversed(labelled))) == (training, held_out)
 
 
 def test_batches_hide_words_but_never_the_first_token(reviews: ReviewTask) -> None:

@@ -11,8 +11,7 @@ from explorer.tasks.held_out import ONE_IN, is_held_out
 from explorer.tasks.induction import LENGTH, LONGEST, SHORTEST, Induction, canonical
 from explorer.tasks.letters import LetterTask
 from explorer.tasks.negation import CLASSES, Negation
-from explorer.tasks.translation import TranslationTask
-from explorer.tasks.translation import is_held_out as is_held_out_sentence
+from explorer.tasks.translation import TranslationTask, is_held_out_sentence
 from explorer.text import TextError, Token
 from models import Transformer
 from models.losses import IGNORE
@@ -258,7 +257,7 @@ def test_the_alignment_crosses_and_the_article_depends_on_its_noun() -> None:
 
 def test_every_word_is_trained_and_nine_pairs_never_are() -> None:
     pairs = [(adjective, noun) for adjective in french.ADJECTIVES for noun in french.NOUNS]
-    assert sum(map(french.is_held_out, pairs)) == 9
+    assert sum(map(french.is_held_out_pair, pairs)) == 9
     task = TASKS["translation"]
     assert isinstance(task, TranslationTask)
     source, target = task.training_rows

@@ -11,7 +11,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.text import character_tokenizer, word_tokenizer
 from explorer.text.special import DECODER
@@ -118,5 +118,5 @@ def long_model(folder: Path, name: str, **more: Any) -> None:
 
 def without_numbers(name: str) -> None:
     """From now on the first queries of this model, as it is opened, are no numbers."""
-    named = dict(entries.open_model(name).model.named_parameters())
+    named = dict(opened_model.open_model(name).model.named_parameters())
     named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))

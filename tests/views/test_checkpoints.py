@@ -1,4 +1,4 @@
-"""The Checkpoints page without a browser: its tensors, its shelf, and folders that are damaged."""
+"""The Checkpoints page without a browser: its tensors, its list of models, damaged folders."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import weight_statistics
 from explorer.text.number_format import megabytes, three
-from explorer.views.checkpoints import weight_norms
-from explorer.views.checkpoints.view_choice import VIEWS
-from explorer.views.checkpoints.weight_norms import short
+from explorer.views.checkpoints import VIEWS, weight_norms
+from explorer.views.checkpoints.weight_norms import short_part
 from models import Transformer, TransformerConfig
 from tests import apps
 from tests.apps import said, views
@@ -58,7 +57,7 @@ def test_the_views_follow_the_sidebar() -> None:
         ("Decoder", "decoder.blocks.0.self_attn"),
         ("Cross", "decoder.blocks.0.cross_attn"),
     ]:
-        for view in ("Weights", "Spectra"):
+        for view in ("Weights", "Singular values"):
             at = page(model="translation", show=view, part=part)
             assert f"`{attention}.q_proj.weight`" in said(at)
         at = page(model="translation", show="Heads", part=part)
@@ -70,30 +69,30 @@ def test_only_the_chosen_view_is_computed_and_once(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[str] = []
-    summary = weight_statistics.summary
+    summary = weight_statistics.tensor_summary
 
     def never(*_: Any) -> None:
         raise AssertionError("nobody asked for this")
 
-    def counting(name: str, tensor: torch.Tensor) -> weight_statistics.Summary:
+    def counting(name: str, tensor: torch.Tensor) -> weight_statistics.TensorSummary:
         counted.append(name)
         return summary(name, tensor)
 
     with monkeypatch.context() as patch:
-        patch.setattr(weight_norms, "survey", never)
-        for view in ("Ledger", "Weights", "Spectra", "Heads"):
+        patch.setattr(weight_norms, "summarized", never)
+        for view in ("Parameters", "Weights", "Singular values", "Heads"):
             page(model="reverse", show=view)
-    monkeypatch.setattr(weight_statistics, "summary", counting)
+    monkeypatch.setattr(weight_statistics, "tensor_summary", counting)
     (small_models / "letters" / WEIGHTS).touch()  # opened anew
     page(model="letters", show="Norms")
     once = len(counted)
     assert once == len(set(counted)) > 0
-    page(model="letters", show="Doctor")
+    page(model="letters", show="Diagnostics")
     page(model="letters", show="Norms", tensors="Biases")
     assert len(counted) == once
 
 
-def test_the_shelf_says_what_a_model_is_and_how_big(small_models: Path) -> None:
+def test_the_list_says_what_a_model_is_and_how_big(small_models: Path) -> None:
     at = page(model="letters")
     size = (small_models / "letters" / WEIGHTS).stat().st_size
     assert {megabytes(size), "ours", "letters"} <= {text.value for text in at.text}
@@ -102,9 +101,9 @@ def test_the_shelf_says_what_a_model_is_and_how_big(small_models: Path) -> None:
     assert any(caption.startswith("decoder, 2 × 4 heads") for caption in captions)
 
 
-def test_the_ledger_says_how_it_adds_up_and_why_nothing_is_exported() -> None:
+def test_the_parameter_tree_says_how_it_adds_up_and_why_nothing_is_exported() -> None:
     at = page(model="translation", ledger="paper")
-    assert "what is below adds up to one layer" in said(at)
+    assert "the parts below add up to one layer" in said(at)
     fault = next(each for each in at.caption if "cannot be exported" in each.value)
     assert fault.value == "It cannot be exported: no published family has this shape."
     nearest = fault.help.replace("\\", "").replace("\u2060", "")
@@ -131,11 +130,11 @@ def test_the_picture_says_what_a_cell_is_and_whose_rows_they_are() -> None:
     assert "Each cell is one weight. Rows 8–11 are head 2." in said(at)
     embedding = {"tensor": "decoder.embedding.weight", "cell": "Largest |w|"}
     at = page(model="letters", show="Weights", **embedding)
-    assert "Each cell is the largest size |w| of 3 × 1 weights" in said(at)
+    assert "Each cell is the largest |w| of 3 × 1 weights" in said(at)
 
 
 def test_a_vector_has_no_spectrum_and_each_kind_has_norms() -> None:
-    at = page(model="letters", show="Spectra")
+    at = page(model="letters", show="Singular values")
     options = at.selectbox(key="tensor").options
     assert options
     assert not any(option.endswith("bias") for option in options)
@@ -150,13 +149,13 @@ def test_parts_of_a_layer_have_names_of_their_own() -> None:
     model = Transformer(TransformerConfig(kind="encoder-decoder", norm_position="sandwich"))
     assert model.decoder is not None
     names = [name for name, _ in model.decoder.blocks[0].named_parameters()]
-    assert len({short(name) for name in names}) == len(names) > 20
-    assert short("cross_attn.q_proj.bias") == "cross.q_proj.bias"
-    assert short("self_residual.norm.weight") == "attn.norm"
+    assert len({short_part(name) for name in names}) == len(names) > 20
+    assert short_part("cross_attn.q_proj.bias") == "cross.q_proj.bias"
+    assert short_part("self_residual.norm.weight") == "attn.norm"
 
 
-def test_heads_need_a_text_and_the_doctor_does_without() -> None:
-    for view in ("Heads", "Doctor"):
+def test_heads_need_a_text_and_diagnostics_do_without() -> None:
+    for view in ("Heads", "Diagnostics"):
         at = page(model="reverse", show=view)
         at.text_input(key="text").set_value(" ").run()
         assert not at.exception
@@ -164,16 +163,16 @@ def test_heads_need_a_text_and_the_doctor_does_without() -> None:
     assert "**Looks untrained**" in said(at)
 
 
-def test_the_doctor_names_what_is_wrong_with_a_model_that_opens(spoiled: Path) -> None:
+def test_diagnostics_name_what_is_wrong_with_a_model_that_opens(spoiled: Path) -> None:
     name = "decoder.blocks.0.self_attn.k_proj.weight"
     planted = {name: torch.zeros(16, 16), "**b** <b> $x$": torch.zeros(2)}
     change(spoiled / "letters", **planted)
-    at = page(model="letters", show="Doctor")
+    at = page(model="letters", show="Diagnostics")
     assert "**All zero**" in said(at)
-    assert f"Only zeros stand in {name}" in said(at)
+    assert f"All weights are zero in {name}" in said(at)
     assert "**Unexpected tensors**" in said(at)
     assert not any("<b>" in prose.value for prose in [*at.markdown, *at.caption])
-    for view in ("Weights", "Spectra", "Norms", "Heads"):
+    for view in ("Weights", "Singular values", "Norms", "Heads"):
         page(model="letters", show=view, tensor="self_attn.k_proj.weight")
 
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
-from explorer.runs.worker import work
+from explorer.runs.worker import train_to_end
 from explorer.text.literal import literal
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from tests import apps, zoo
@@ -60,7 +60,7 @@ def test_steps_are_offered_where_they_lie_beside_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tiny_run(tmp_path / "runs")
-    work(run.folder)
+    train_to_end(run.folder)
     at = page(STEP, model=run.name, text="cab", part="Cross")
     assert "map_difference" in views(at), "the answer may be another one, but the rows are the same"
     steps = at.selectbox(key="other_step")

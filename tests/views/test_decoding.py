@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.sampling_stages import sampling_stages
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference.continuation import end_ids
 from explorer.text import word_tokenizer
 from explorer.text.special import SOURCE
@@ -42,7 +42,7 @@ def branches(at: AppTest) -> str:
 def test_a_model_that_only_reads_leads_to_its_last_stage() -> None:
     for model in ["reviews", "reverse"]:
         at = press(page(model=model), "to_last_stage")
-        last = stages_of(entries.open_model(model).config)[-1].name
+        last = stages_of(opened_model.open_model(model).config)[-1].name
         assert "".join(at.query_params["stage"]) == last
 
 
@@ -77,7 +77,7 @@ def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:
 
 
 def test_what_is_cut_is_said_and_marked() -> None:
-    count = entries.open_model("letters").config.vocab_size
+    count = opened_model.open_model("letters").config.vocab_size
     assert f"Nothing is cut: {count:,} tokens can be sampled." in said(page(top_p="1.0"))
     at = page(top_k="4", top_p="0.6")
     shown = cells(at, "stages")
@@ -134,7 +134,7 @@ def test_generation_stops_and_says_why() -> None:
         at = press(page(model=model, length="64"), "write_on")
         assert "Stopped: " in said(at)
         assert at.button(key="draw").disabled
-        opened = entries.open_model(model)
+        opened = opened_model.open_model(model)
         last = int(branches(at).rsplit("-", 1)[-1].rsplit("d", 1)[-1])
         if last in end_ids(opened):
             assert "ends the text" in said(at)
@@ -160,7 +160,7 @@ def test_a_typed_target_is_fed_and_the_shifted_row_is_drawn() -> None:
 def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
     at = page(model="translation")
     at.text_input(key="typed").set_value("le chat").run()
-    tokenizer = entries.open_model("translation").tokenizer
+    tokenizer = opened_model.open_model("translation").tokenizer
     forced = f"0f{tokenizer.id_of('le')}-{tokenizer.id_of('chat')}"
     assert branches(at) == forced
     assert not at.text_input(key="typed").value

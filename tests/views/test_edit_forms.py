@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.position_passes import permuted, swapped_order
 from explorer.text.number_format import three
@@ -17,7 +17,7 @@ from tests.apps import page, said
 def test_another_order_is_chosen_and_its_largest_change_is_said(small_models: Path) -> None:
     text = "the cat and the hat"
     at = page("input/positions", model="letters", text=text, lab="Permutation", scheme="None")
-    opened = entries.open_model("letters")
+    opened = opened_model.open_model("letters")
     found = forward_pass.run_text(opened, text)
 
     def says_the_change_of(order: list[int]) -> None:

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.forward_pass.stage_cut import BETWEEN
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.query_key import strongest
-from explorer.catalog import entries
+from explorer.catalog import available_models, opened_model
 from explorer.inference import forward_pass
 from explorer.text.labels import readable
 from explorer.views.forward_pass import screen
@@ -43,7 +43,7 @@ def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
 ) -> None:
     folders = [published / "gpt2", published / "t5", zoo.classifier(tmp_path / "classifier")]
     monkeypatch.setenv("EXPLORER_MODELS", os.pathsep.join(map(str, folders)))
-    configs = {entry.name: entry.config for entry in entries.entries()}
+    configs = {entry.name: entry.config for entry in available_models.list_models()}
     for model, text in [
         ("translation", "the black cat"),
         ("classifier", "the cat was good"),
@@ -116,7 +116,7 @@ def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None
 
 
 def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> None:
-    opened = entries.open_model("letters")
+    opened = opened_model.open_model("letters")
     tokens = forward_pass.run_text(opened, opened.example).target
     (table,) = page().dataframe
     assert list(table.value["token ID"]) == [f"{token.id:,}" for token in tokens]
@@ -127,7 +127,7 @@ def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> Non
 
 def test_a_step_of_an_answer_is_called_by_what_it_reads_and_what_it_writes() -> None:
     at = page("decoder.0.cross_attn.weights", model="translation")
-    opened = entries.open_model("translation")
+    opened = opened_model.open_model("translation")
     of = forward_pass.run_text(opened, opened.example)
     both = [f"{a.label}{BETWEEN}{b.label}" for a, b in zip(of.target, of.written, strict=True)]
     assert picture(at)["rows"] == both
@@ -152,7 +152,7 @@ def test_without_a_choice_the_key_is_the_one_attended_to_most(
 ) -> None:
     drawn: dict[str, Any] = {}
     monkeypatch.setattr(screen, "matrix", lambda *_, **how: drawn.update(how))
-    opened = entries.open_model("letters")
+    opened = opened_model.open_model("letters")
     of = forward_pass.run_text(opened, opened.example)
     page(WEIGHTS, head="0")
     last = len(of.target) - 1

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.head_stages import Stages, stages
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.components.stages import encode
 from explorer.inference import forward_pass
@@ -39,7 +39,7 @@ def page(**address: str) -> AppTest:
 
 
 def one(model: str, text: str = "the cat", part: str = "decoder.self_attn") -> Stages:
-    found = forward_pass.run_text(entries.open_model(model), text)
+    found = forward_pass.run_text(opened_model.open_model(model), text)
     rows, columns = range(len(found.rows(part))), range(len(found.columns(part)))
     return stages(found, part, 0, 0, rows, columns)
 

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import ablation
 from explorer.app.session import KEY, session
-from explorer.catalog.entries import Opened, open_model
+from explorer.catalog.opened_model import Opened, open_model
 from explorer.inference import edited_pass
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.interventions.address_text import (

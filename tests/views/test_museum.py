@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.first_look import first_look
 from explorer.text.number_format import three
-from explorer.views.museum import document_numbers, find_it, paired_training
-from explorer.views.museum.case import Case, case_of
+from explorer.views.museum import document_numbers, find_mistake, paired_training
 from explorer.views.museum.exhibits import EXHIBITS, FINDABLE
 from explorer.views.museum.instruments import INSTRUMENTS
+from explorer.views.museum.measured_run import MeasuredRun, right_run
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import FILLS
 from tests import apps
@@ -41,10 +41,10 @@ def tables(at: AppTest) -> str:
     return "\n".join(table.value.to_string() for table in at.table)
 
 
-def case(name: str) -> Case:
-    model = entries.open_model(name)
+def case(name: str) -> MeasuredRun:
+    model = opened_model.open_model(name)
     seen = forward_pass.run_text(model, model.example)
-    return case_of(model, seen, (seen.parts[-1].name, 0, 0))
+    return right_run(model, seen, (seen.parts[-1].name, 0, 0))
 
 
 @pytest.fixture(scope="module")
@@ -76,39 +76,39 @@ def test_the_number_is_that_of_both_runs(shown: dict[str, AppTest]) -> None:
     for exhibit in FINDABLE:
         mistake, instrument = MISTAKES[exhibit.name], INSTRUMENTS[exhibit.sign]
         assert mistake.misfit(right.opened.config) is None, "this model can have all of them"
-        wrong = instrument(right.of(mistake.make(right.model)))
+        wrong = instrument(right.with_model(mistake.make(right.model)))
         both = f"{exhibit.sign}, {wrong.short} against {instrument(right).short}."
         assert both in said(shown[exhibit.name])
     config = right.model.config
     wide, narrow = (three(1 / math.sqrt(d)) for d in (config.d_model, config.head_width))
-    assert f"The scale, {wide} against {narrow}." in said(shown[EXHIBITS[13].name])
+    assert f"Score scale, {wide} against {narrow}." in said(shown[EXHIBITS[13].name])
 
 
 def test_the_document_s_own_numbers(shown: dict[str, AppTest]) -> None:
     for number, figures in [
         (0, ("0.8415 0.5697 0.8020 0.6234", "0.8415 0.5403 0.8219 0.5697", "307", "102", "1.36")),
         (4, ("30,193,163", "44,127,755")),
-        (5, ("4 of 128", "8 of 64", "feed-forward layer", "2,048", "1,024")),
+        (5, ("4 of width 128", "8 of width 64", "feed-forward layer", "2,048", "1,024")),
         (6, ("(-0.042, -0.194)", "(-0.012, -0.150)")),
-        (8, ("0.333 0.333 0.333", "NaN NaN NaN", "does not fit: an error", "0.000 0.000 0.000")),
+        (8, ("0.333 0.333 0.333", "NaN NaN NaN", "out of range: an error", "0.000 0.000 0.000")),
         (9, ("1,050,624",)),
         (10, ("398,272", "520,064", "49,984")),
     ]:
         page_of = tables(shown[EXHIBITS[number].name])
         assert [figure for figure in figures if figure not in page_of] == []
     for name in ["fixed-heads", "no-padding-mask", "printed-count"]:
-        assert document_numbers.FIGURES[name]() is document_numbers.FIGURES[name](), (
-            "they are made once"
-        )
+        assert (
+            document_numbers.DOCUMENT_NUMBERS[name]() is document_numbers.DOCUMENT_NUMBERS[name]()
+        ), "they are made once"
 
 
 def test_the_picture_is_one_that_shows_the_mistake(shown: dict[str, AppTest]) -> None:
     """Of these the map of the head is the same in both runs."""
     right = case("translation")
-    right = replace(right, look=first_look(right.opened))
+    right = replace(right, head=first_look(right.opened))
     for number in [2, 4, 7, 8, 9]:
         exhibit = EXHIBITS[number - 1]
-        wrong = right.of(MISTAKES[exhibit.name].make(right.model))
+        wrong = right.with_model(MISTAKES[exhibit.name].make(right.model))
         drawn, should = (INSTRUMENTS[exhibit.sign](each).picture for each in (wrong, right))
         assert drawn is not None
         assert should is not None
@@ -137,14 +137,14 @@ def test_two_trainings_side_by_side(
 ) -> None:
     """Of random labels the lines print the last points of the curves."""
     monkeypatch.setattr(paired_training, "STEPS", 4)
-    monkeypatch.setattr(paired_training.random_labels, "__defaults__", (4,))
+    monkeypatch.setattr(paired_training.train_on_random_labels, "__defaults__", (4,))
     (exhibit,) = (each for each in EXHIBITS if each.name == name)
     at = page(exhibit=exhibit.label)
     lines = pasted(at)
     press(at, "train_both")
     assert "at step" in said(at)
     if name == "random-labels":
-        away = r"away: an accuracy of \S+ on the batch just learned, of \S+ on"
+        away = r"away: an accuracy of \S+ on the training batch, of \S+ on"
         assert re.search(away, said(at))
         _, printed = run(lines, small_models)
         points = [line.split(" ", 1)[1].rpartition(" ") for line in printed[-3:]]
@@ -159,10 +159,10 @@ def test_switched_off_both_runs_are_alike() -> None:
     assert found[1] == found[2]
     at.toggle(key="mistake").set_value(True).run()
     assert "Swapped slices, 0 against" in said(at)
-    look = {"part": "Encoder", "exhibit": EXHIBITS[2].label}
-    alike = "in both runs: the mistake does not show there."
-    assert alike in said(page(**look)), "the encoder's first head knows no target"
-    assert "in both runs" not in said(page(mistake="false", **look))
+    place = {"part": "Encoder", "exhibit": EXHIBITS[2].label}
+    alike = "in both models: the mistake does not show there."
+    assert alike in said(page(**place)), "the encoder's first head knows no target"
+    assert "in both models" not in said(page(mistake="false", **place))
 
 
 def test_the_fill_can_be_switched() -> None:
@@ -171,8 +171,8 @@ def test_the_fill_can_be_switched() -> None:
     for fill in FILLS:
         at = page(exhibit=EXHIBITS[8].label, fill=fill)
         wrong = MISTAKES[f"filled-row {fill}"].make(right.model)
-        found = INSTRUMENTS["An empty row"](right.of(wrong))
-        assert f"An empty row, {found.short} against 0." in said(at)
+        found = INSTRUMENTS["Fully masked row"](right.with_model(wrong))
+        assert f"Fully masked row, {found.short} against 0." in said(at)
         assert (found.short == "NaN") is (fill == "−∞")
         assert f"MISTAKES['filled-row {fill}']" in pasted(at)
 
@@ -180,33 +180,35 @@ def test_the_fill_can_be_switched() -> None:
 def test_what_needs_another_model_is_made_when_asked_or_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(document_numbers.FIGURES, "lost-target", lambda: [("moved", "3e-7", "2.5")])
+    monkeypatch.setitem(
+        document_numbers.DOCUMENT_NUMBERS, "lost-target", lambda: [("moved", "3e-7", "2.5")]
+    )
     at = page(exhibit=EXHIBITS[2].label)
     assert "44,127,755 parameters, 177 MB" in said(at)
     assert "3e-7" in tables(press(at, "compute"))
     at = page(model="reviews", exhibit=EXHIBITS[2].label)
     assert "reviews cannot have this mistake: it has no decoder beside an encoder." in said(at)
-    assert "So translation makes it here" in said(at)
+    assert "So it is made in translation" in said(at)
 
 
 def test_every_instrument_in_the_hunt() -> None:
     for instrument, model in zip(INSTRUMENTS, cycle(["letters", "reviews"]), strict=False):
         for name in ("translation", model):
-            at = page(model=name, room="Find it", instrument=instrument)
+            at = page(model=name, room="Find the mistake", instrument=instrument)
             assert GIVES_AWAY not in said(at)
             assert "As it should be: " in said(at) or name != "translation"
 
 
 def test_the_order_follows_from_the_seed() -> None:
-    some = [find_it.order(list(FINDABLE), seed) for seed in (0, 0, 1)]
+    some = [find_mistake.mistakes_in_order(list(FINDABLE), seed) for seed in (0, 0, 1)]
     assert some[0] == some[1] != some[2]
     assert set(some[0]) == set(FINDABLE)
 
 
 def test_find_it_and_the_score() -> None:
     """The right answer at once; then a wrong one, a second try, and the end of it."""
-    hidden = find_it.order(list(FINDABLE), 3)
-    at = page(room="Find it", order="3")
+    hidden = find_mistake.mistakes_in_order(list(FINDABLE), 3)
+    at = page(room="Find the mistake", order="3")
 
     def guess(question: int, answer: int) -> str:
         key = f"guess_translation_3_{question}"
@@ -228,6 +230,6 @@ def test_find_it_and_the_score() -> None:
     at.selectbox(key="guess_translation_3_1").set_value(hidden[1].label).run()
     assert at.button(key="answer").disabled, "there is no third try"
 
-    at = page(room="Find it", order="3")
+    at = page(room="Find the mistake", order="3")
     guess(0, 5)
     assert "Found so far: 1 of 1." in guess(0, 0), "a second try counts"

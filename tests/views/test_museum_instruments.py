@@ -11,15 +11,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from explorer.catalog.entries import Opened, opened_from
+from explorer.catalog.opened_model import Opened, opened_from
 from explorer.inference import forward_pass, model_inputs
 from explorer.text import byte_tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, DECODER, SOURCE
-from explorer.views.museum import perturbation
-from explorer.views.museum.case import Case, case_of
+from explorer.views.museum import measured_run
 from explorer.views.museum.instruments import INSTRUMENTS
+from explorer.views.museum.measured_run import EmbeddingLeaves, MeasuredRun, right_run
 from explorer.views.museum.mistakes import MISTAKES
-from explorer.views.museum.museum_taps import Felt
 from models.losses import IGNORE, cross_entropy
 from tests.browser.truth import measured
 from tests.models.building import shake
@@ -29,10 +28,10 @@ from tests.source import ROOT
 LETTERS = byte_tokenizer("the cat and the hat " * 20, 280, DECODER)
 
 
-def case(opened: Opened, text: str = "") -> Case:
+def case(opened: Opened, text: str = "") -> MeasuredRun:
     """A text, read and looked at in the first head of the last attention."""
     seen = forward_pass.run_text(opened, text or opened.example)
-    return case_of(opened, seen, (seen.parts[-1].name, 0, 0))
+    return right_run(opened, seen, (seen.parts[-1].name, 0, 0))
 
 
 def made(folder: Path, tokenizer: Any = LETTERS, **config: Any) -> Opened:
@@ -50,17 +49,18 @@ def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
     assert set(measured.INSTRUMENTS) == set(INSTRUMENTS)
     look = ("decoder.cross_attn", 0, 1)
     opened = opened_from(ROOT / "models" / "checkpoints" / "translation", "translation")
-    right = case_of(
-        opened, forward_pass.run_text(opened, "the black cat sees the white house"), look
-    )
+    forward = forward_pass.run_text(opened, "the black cat sees the white house")
+    right = right_run(opened, forward, look)
     ids = torch.tensor([[token.id for token in right.forward.tokens]])
     written = opened.model.generate(ids, max_length=opened.config.max_len, greedy=True)
     for name, instrument in INSTRUMENTS.items():
-        wrong = right.of(MISTAKES[measured.INSTRUMENTS[name].mistake].make(right.model))
+        wrong = right.with_model(MISTAKES[measured.INSTRUMENTS[name].mistake].make(right.model))
         with subtests.test(name=name):
             for each in (right, wrong):
                 found = instrument(each)
-                said = dict(found.lines)["different ones"] if name == "Writing" else found.said
+                said = found.said
+                if name == "Generation":
+                    said = dict(found.lines)["distinct tokens"]
                 run = measured.Run(each.model, ids, written[:, :-1], written[:, 1:], look[2])
                 claims = measured.INSTRUMENTS[name].claims(name, said, run)
                 assert claims
@@ -74,15 +74,15 @@ def test_its_numbers_are_those_of_plain_torch_and_its_mistake_gives_others(
 def test_the_loss_in_parts_is_the_loss(
     small_models: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    monkeypatch.setattr(perturbation, "AT_ONCE", 2)
+    monkeypatch.setattr(measured_run, "AT_ONCE", 2)
     for name in NAMES:
         with subtests.test(name=name):
             right = case(opened_from(small_models / name, name))
-            found, felt = INSTRUMENTS["Loss and gradients"](right), Felt()
+            found, tap = INSTRUMENTS["Loss and gradients"](right), EmbeddingLeaves()
             assert right.labels is not None
             with torch.enable_grad():
-                whole = cross_entropy(right.passed(tap=felt), right.labels)
-                grads = torch.autograd.grad(whole, list(felt.leaves.values()))
+                whole = cross_entropy(right.output(tap=tap), right.labels)
+                grads = torch.autograd.grad(whole, list(tap.leaves.values()))
             assert found.number == pytest.approx(float(whole.detach()), rel=1e-5)
             shown = [float(size.replace(",", "")) for _, size in found.lines]
             assert shown == pytest.approx([float(grad.norm()) for grad in grads], rel=6e-3)
@@ -108,8 +108,8 @@ def test_no_instrument_scores_every_word_at_every_place(tmp_path: Path) -> None:
     """A decoder with many more words than width, over a long text."""
     wide = case(made(tmp_path, kind="decoder", max_len=400), "the cat " * 97)
     places, words = wide.ids.shape[1], wide.opened.config.vocab_size
-    assert places > 3 * perturbation.AT_ONCE
-    for name in ("Causality check", "Filler", "Loss and gradients", "Shapes"):
+    assert places > 3 * measured_run.AT_ONCE
+    for name in ("Causality check", "Padding", "Loss and gradients", "Shapes"):
         with Largest() as largest:
             INSTRUMENTS[name](wide)
         heads = wide.opened.config.n_heads
@@ -118,16 +118,16 @@ def test_no_instrument_scores_every_word_at_every_place(tmp_path: Path) -> None:
 
 def test_what_is_kept_is_one_head(small_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[torch.Tensor] = []
-    seen = Case.seen
+    seen = MeasuredRun.recorded
 
-    def spied(self: Case, *how: Any, **more: Any) -> dict[str, torch.Tensor]:
+    def spied(self: MeasuredRun, *how: Any, **more: Any) -> dict[str, torch.Tensor]:
         found = seen(self, *how, **more)
         kept.extend(found.values())
         return found
 
-    monkeypatch.setattr(Case, "seen", spied)
+    monkeypatch.setattr(MeasuredRun, "recorded", spied)
     right = case(opened_from(small_models / "translation", "translation"))
-    for name in ("A map", "An empty row", "The scale"):
+    for name in ("Attention map", "Fully masked row", "Score scale"):
         kept.clear()
         INSTRUMENTS[name](right)
         assert kept, name
@@ -147,7 +147,7 @@ def test_one_token_has_no_answer_before_it_and_no_loss(small_models: Path) -> No
     assert "encoder" not in causality.said
     loss = INSTRUMENTS["Loss and gradients"](alone)
     assert loss.number is None
-    assert loss.said == "nothing comes after this one token, so there is no loss"
+    assert loss.said == "no token follows this one, so there is no loss"
 
 
 def test_a_decoder_without_a_head_has_no_loss(tmp_path: Path) -> None:
@@ -166,10 +166,10 @@ def test_a_pair_of_texts_is_read_as_a_pair(tmp_path: Path) -> None:
     one = forward_pass.run_text(opened, "the black cat a dog eats")
     tokens = tuple(replace(token, segment=int(i > 3)) for i, token in enumerate(one.tokens))
     shown = model_inputs.one_stack(opened, [tokens], slice(None)).output
-    pair = case_of(opened, replace(one, source=tokens), ("encoder.self_attn", 0, 0))
+    pair = right_run(opened, replace(one, source=tokens), ("encoder.self_attn", 0, 0))
     assert torch.equal(pair.logits(), shown)
     assert not torch.equal(shown, one.trace.output)
-    assert INSTRUMENTS["Filler"](pair).number == pytest.approx(0, abs=1e-5)
+    assert INSTRUMENTS["Padding"](pair).number == pytest.approx(0, abs=1e-5)
 
 
 def test_a_head_that_the_run_has_no_more_is_said(tmp_path: Path) -> None:
@@ -177,27 +177,27 @@ def test_a_head_that_the_run_has_no_more_is_said(tmp_path: Path) -> None:
     words = word_tokenizer(WORDS, SOURCE)
     twelve = case(made(tmp_path, words, kind="encoder-decoder", d_model=48, n_heads=12))
     for part in ("decoder.self_attn", "decoder.cross_attn"):
-        right = replace(twelve, look=(part, 0, 11))
-        wrong = right.of(MISTAKES["fixed-heads"].make(right.model))
+        right = replace(twelve, head=(part, 0, 11))
+        wrong = right.with_model(MISTAKES["fixed-heads"].make(right.model))
         found = {name: instrument(wrong) for name, instrument in INSTRUMENTS.items()}
-        assert (found["A map"].number, found["A map"].picture) == (None, None)
-        assert "this run has no head 11" in found["A map"].said
-        assert INSTRUMENTS["A map"](right).picture is not None
-    assert found["Filler"].picture is None
-    last = replace(wrong, look=("decoder.cross_attn", 0, 7))
-    assert INSTRUMENTS["A map"](last).picture is not None
+        assert (found["Attention map"].number, found["Attention map"].picture) == (None, None)
+        assert "this run has no head 11" in found["Attention map"].said
+        assert INSTRUMENTS["Attention map"](right).picture is not None
+    assert found["Padding"].picture is None
+    last = replace(wrong, head=("decoder.cross_attn", 0, 7))
+    assert INSTRUMENTS["Attention map"](last).picture is not None
 
 
 def test_a_decoder_that_classifies_by_its_last_token_looks_back_only(tmp_path: Path) -> None:
     """Its class comes from the last token and moves with it; what stands before does not."""
     right = case(made(tmp_path, kind="decoder", head="classifier", pooling="last"))
     shake(right.model, by=0.4)
-    other = perturbation.other_tokens(right, right.ids, slice(-1, None))
-    assert perturbation.moved_by(right, other) > 0.01
-    wrong = right.of(MISTAKES["dropped-weights"].make(right.model))
+    other = right.replaced_tokens(right.ids, slice(-1, None))
+    assert right.logit_change(other) > 0.01
+    wrong = right.with_model(MISTAKES["dropped-weights"].make(right.model))
     found = INSTRUMENTS["Causality check"](right)
     assert found.number == pytest.approx(0, abs=1e-5)
-    assert "the streams of those before it" in found.said
+    assert "the stream before it" in found.said
     assert (INSTRUMENTS["Causality check"](wrong).number or 0) > 0.01
 
 
@@ -208,7 +208,7 @@ def test_another_token_is_another(small_models: Path) -> None:
         config = right.opened.config.replace(vocab_size=words, pad_id=pad)
         few = replace(right, opened=replace(right.opened, config=config))
         ids = torch.tensor([[i for i in range(words) if i != pad]])
-        others = perturbation.other_tokens(few, ids, slice(1, None))
+        others = few.replaced_tokens(ids, slice(1, None))
         assert others[0, 0] == ids[0, 0], (pad, words)
         assert others[0, 1:].ne(ids[0, 1:]).all(), (pad, words)
         assert others.lt(words).all(), (pad, words)

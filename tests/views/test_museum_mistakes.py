@@ -147,7 +147,7 @@ def test_1_the_doubled_exponent() -> None:
 
 def test_2_softmax_over_the_batch(notebook: Transformer) -> None:
     mistakes = ("doubled-exponent", "shared-projection", "lost-target", "batch-softmax")
-    as_written = document_numbers.wrong(notebook, *mistakes)
+    as_written = document_numbers.with_mistakes(notebook, *mistakes)
     with evaluating(as_written):
         one = as_written(SOURCE[:1], TARGET[:1])
         printed = MISTAKES["never-appends"].make(as_written).generate(SOURCE[:1], max_length=12)
@@ -162,7 +162,9 @@ def test_3_the_lost_target(notebook: Transformer) -> None:
         with evaluating(model):
             return float((model(SOURCE, other) - model(SOURCE, TARGET)).abs().max())
 
-    lost = document_numbers.wrong(notebook, "doubled-exponent", "shared-projection", "lost-target")
+    lost = document_numbers.with_mistakes(
+        notebook, "doubled-exponent", "shared-projection", "lost-target"
+    )
     for other in (TARGET.flip(0), torch.zeros_like(TARGET)):
         assert moved(lost, other) < 1e-6
         assert moved(notebook, other) > 1
@@ -170,7 +172,7 @@ def test_3_the_lost_target(notebook: Transformer) -> None:
 
 
 def test_4_writing_that_never_appends(notebook: Transformer) -> None:
-    lost = document_numbers.wrong(notebook, "lost-target", "never-appends")
+    lost = document_numbers.with_mistakes(notebook, "lost-target", "never-appends")
     ids = lost.generate(SOURCE[:1], max_length=12)[0, 1:].tolist()
     assert ids == [ids[0]] * 12, "the repeated token"
     with pytest.raises(RuntimeError, match="2 elements cannot be converted to Scalar"):
@@ -188,7 +190,7 @@ def test_5_one_projection_for_all_heads() -> None:
     """With the first head's bias: to lose it would be another mistake."""
     with torch.device("meta"):
         whole = Transformer(notebook_tutorial())
-    assert document_numbers.count_of(MISTAKES["shared-projection"].make(whole)) == 30_193_163
+    assert document_numbers.parameter_count(MISTAKES["shared-projection"].make(whole)) == 30_193_163
     right, bad, _ = wrong(config_of("encoder"), "shared-projection")
     x = torch.randn(1, 5, 12, generator=torch.Generator().manual_seed(0))
     for name in ("q_proj", "k_proj", "v_proj"):
@@ -227,9 +229,9 @@ def test_9_a_number_in_place_of_a_mask() -> None:
 
 def test_12_learning_noise() -> None:
     """On the batch just learned it is right; on texts it never saw, a coin does as well."""
-    last = {point.curve: point.value for point in paired_training.random_labels(40)}
-    assert last["noise, on the batch just learned"] == 1
-    assert 0.4 < last["noise, held out"] < 0.6
+    last = {point.curve: point.value for point in paired_training.train_on_random_labels(40)}
+    assert last["random labels, training batch"] == 1
+    assert 0.4 < last["random labels, held out"] < 0.6
     assert last["real labels, held out"] > 0.6
 
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.catalog import entries
+from explorer.catalog import folders, opened_model, uploads
 from explorer.inference import answers, forward_pass
-from explorer.runs.request import Wishes, spec_of
 from explorer.runs.run import RunError
+from explorer.runs.settings import spec_of
 from explorer.tasks import TASKS
 from explorer.views.museum import document_systems
 from explorer.views.museum.document_systems import SYSTEMS
@@ -45,19 +45,19 @@ pytestmark = pytest.mark.usefixtures("small_models")
 
 
 def page(system: str, **address: str) -> AppTest:
-    return apps.page("experiments/museum", room="The systems", system=system, **address)
+    return apps.page("experiments/museum", room="Systems", system=system, **address)
 
 
 @pytest.fixture
 def root(small_models: Path) -> Iterator[Path]:
     """Where systems are made; hundreds of megabytes do not stay behind a test."""
-    yield entries.systems_root()
-    shutil.rmtree(entries.systems_root(), ignore_errors=True)
+    yield folders.systems_root()
+    shutil.rmtree(folders.systems_root(), ignore_errors=True)
 
 
 def test_the_documents_disagree() -> None:
     """As SEEDS has it, from the configs that are opened and trained."""
-    web = ("yes", "−∞", "post, and a last one", "0.1", "with bias", "512")
+    web = ("yes", "−∞", "post, and a final one", "0.1", "with bias", "512")
     assert {
         system.preset: tuple(document_systems.choices(system).values()) for system in SYSTEMS
     } == {
@@ -68,27 +68,27 @@ def test_the_documents_disagree() -> None:
         "paper": ("yes", "−∞", "post", "0.1", "with bias", "5,000"),
     }
     shown = "\n".join(table.value.to_string() for table in page("paper").table)
-    assert all(value in shown for value in ("−1e20", "post, and a last one", "without bias"))
+    assert all(value in shown for value in ("−1e20", "post, and a final one", "without bias"))
 
 
 def test_a_system_says_how_large_it_is_and_is_opened_untrained() -> None:
     for preset, system in BY_PRESET.items():
         at = page(preset)
-        count, size = document_systems.size(system)
+        count, size = document_systems.system_size(system)
         assert f"{count:,} parameters." in said(at)
         label = at.button(key="open_system").label
         assert label.endswith(f"{size / 1e6:,.0f} MB are made first")
         if not preset.startswith("web tutorial"):  # the others are opened below
             continue
         press(at, "open_system")
-        folder = document_systems.folder_of(system, entries.systems_root())
+        folder = document_systems.folder_of(system, folders.systems_root())
         assert at.selectbox(key="model").value == folder.name
-        assert not entries.uploads_root().exists(), "it takes no room from uploads"
-        assert entries.uploaded(folder.name) == folder, "a link finds it"
+        assert not folders.uploads_root().exists(), "it takes no room from uploads"
+        assert uploads.uploaded(folder.name) == folder, "a link finds it"
         assert f"{folder.name} is open and reads" in said(at)
         assert at.button(key="open_system").label == "It is open"
-        assert document_systems.is_made(system, entries.systems_root()), "it is not made again"
-        assert entries.opened_from(folder, preset).model.n_parameters == count
+        assert document_systems.is_made(system, folders.systems_root()), "it is not made again"
+        assert opened_model.opened_from(folder, preset).model.n_parameters == count
         for path in (
             "attention/attention",
             "input/tokens",
@@ -111,7 +111,7 @@ def test_the_sentence_stays_where_its_words_are_known() -> None:
 
 
 def test_what_is_untrained_writes_little() -> None:
-    model = entries.open_model("translation")
+    model = opened_model.open_model("translation")
     assert answers.longest_answer(model) == min(64, model.config.max_len)
     untrained = replace(model, run={"untrained": True}, config=model.config.replace(max_len=500))
     assert answers.longest_answer(untrained) == 12
@@ -119,7 +119,7 @@ def test_what_is_untrained_writes_little() -> None:
 
 def test_the_words_are_as_many_as_the_tokens() -> None:
     for preset, system in BY_PRESET.items():
-        words = document_systems.words_of(preset)
+        words = document_systems.tokenizer_for(preset)
         assert words.vocab_size == system.config.vocab_size
         sentence = words.encode(document_systems.SENTENCES[preset])
         assert words.unk_id not in [token.id for token in sentence]
@@ -129,7 +129,7 @@ def test_a_system_can_be_trained_on_its_task() -> None:
     """Its choices, a task of this app; at the document's own size it is refused with its count."""
     for system in SYSTEMS:
         task, theirs = TASKS[system.task], PRESETS[system.preset]()
-        spec = spec_of(task, Wishes(like=system.preset, lr=system.lr, steps=2, batch_size=4))
+        spec = spec_of(task, {"like": system.preset, "lr": system.lr, "steps": 2, "batch_size": 4})
         for field in CHOSEN:
             assert getattr(spec.model, field) == getattr(theirs, field)
         assert spec.model.vocab_size == task.model.vocab_size
@@ -137,10 +137,10 @@ def test_a_system_can_be_trained_on_its_task() -> None:
         reports = train(Transformer(spec.model), batches.__getitem__, spec.training)
         assert [report.step for report in reports] == [1, 2]
         if theirs.d_model == 512:
-            large = Wishes(like=system.preset, d_model=512, layers=6, heads=8, d_ff=2048)
+            size = {"d_model": 512, "layers": 6, "heads": 8, "d_ff": 2048}
             many = r"has 44,\d{3},\d{3} parameters; at most 20,000,000"
             with pytest.raises(RunError, match=many):
-                spec_of(task, large)
+                spec_of(task, {"like": system.preset, **size})
 
 
 def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
 def test_a_system_of_93_million_numbers_is_made_opened_and_passed_through(root: Path) -> None:
     """What is read back is what was built, and one sentence goes through it whole."""
     system = BY_PRESET["paper"]
-    opened = entries.opened_from(document_systems.make(system, root), "paper")
+    opened = opened_model.opened_from(document_systems.make_system(system, root), "paper")
     assert opened.model.n_parameters == 93_322_496
     of = forward_pass.run_text(opened, opened.example)
     assert [token.label for token in of.source] == [*"the black cat sleeps".split(), "</s>"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.runs.run import Run
 from explorer.runs.spec import Status
 from explorer.views.training.run_comparison import comparison_columns, measured_runs
@@ -85,7 +85,7 @@ def test_an_embedding_that_is_not_finite_has_no_space(
 ) -> None:
     words_model(tmp_path, "broken")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
-    weights = dict(entries.open_model("broken").model.named_parameters())
+    weights = dict(opened_model.open_model("broken").model.named_parameters())
     weights["decoder.embedding.weight"].data[0, 0] = torch.nan
     at = apps.page("input/tokens", model="broken")
     at.session_state["embedding_space"] = True

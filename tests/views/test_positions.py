@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.position_experiments import right_and_doubled
 from explorer.analysis.position_schemes import SCHEMES
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.inference.position_passes import Permuted
 from explorer.text.literal import literal
@@ -148,7 +148,7 @@ def test_the_exponents_in_the_titles_make_the_tables_under_them() -> None:
 
 
 def test_where_every_token_of_another_order_stands() -> None:
-    found = forward_pass.run_text(entries.open_model("letters"), "the cat")
+    found = forward_pass.run_text(opened_model.open_model("letters"), "the cat")
     order = torch.randperm(50_000, generator=torch.Generator().manual_seed(0)).tolist()
     places = Permuted(found, found, tuple(order), torch.empty(0)).places
     assert [order[place] for place in places] == list(range(50_000))

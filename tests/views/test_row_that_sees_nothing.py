@@ -11,7 +11,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import forward_pass, mask_parts
 from explorer.text import character_tokenizer
 from explorer.text.special import DECODER
@@ -71,7 +71,7 @@ def test_pages_say_that_a_row_sees_nothing() -> None:
 
 
 def test_the_padding_that_is_drawn_is_what_the_pass_used() -> None:
-    of = forward_pass.run_text(entries.open_model("blind"), "abc")
+    of = forward_pass.run_text(opened_model.open_model("blind"), "abc")
     assert of.mask(SITE, 0).any(-1).tolist() == [False, True, True, True]
     shown = mask_parts.of(of, SITE)
     assert not shown.padding[:, 0].any()
@@ -82,7 +82,7 @@ def test_every_stage_of_the_forward_pass() -> None:
     """Zeros from the weights to W_O; what is recomputed is what the pass had."""
     blind_row = {"masked": -torch.inf, "weights": 0.0, "head out": 0.0, "concat": 0.0}
     at = apps.page("forward_pass/forward_pass", model="blind")
-    for stage in stages_of(entries.open_model("blind").config):
+    for stage in stages_of(opened_model.open_model("blind").config):
         wish = {"stage": stage.name, "decoder_token": "0", "key_token": "0"}
         put_persistent(at, "walk", **wish)
         if stage.kind == "tokens":

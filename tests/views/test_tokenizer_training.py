@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
-from explorer.catalog import entries
+from explorer.catalog import opened_model
 from explorer.inference import trained_tokenizers
 from explorer.snippets import tokenizer_code as lines
 from explorer.text.bpe_training import BPE, WORDPIECE
@@ -112,14 +112,14 @@ def test_others_are_made_only_while_they_are_looked_at(monkeypatch: pytest.Monke
 
 
 def test_of_another_model_only_the_tokenizer_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    really, names = entries.opened_from, []
+    really, names = opened_model.opened_from, []
 
-    def opened_from(folder: Path, name: str, *more: str) -> entries.Opened:
+    def opened_from(folder: Path, name: str, *more: str) -> opened_model.Opened:
         names.append(name)
         return really(folder, name, *more)
 
-    monkeypatch.setattr(entries, "opened_from", opened_from)
-    entries._open.cache_clear()
+    monkeypatch.setattr(opened_model, "opened_from", opened_from)
+    opened_model._open.cache_clear()
     assert "reverse · " in said(tokens_page(model="letters", beside="reverse"))
     assert names == ["letters"]
 

@@ -1,4 +1,4 @@
-"""The Train page without a browser: the form, the run it shows, its words, what it refuses."""
+"""The Training page without a browser: the form, the run it shows, its words, what it refuses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.runs.cluster import Cluster
 from explorer.runs.run import Run, all_runs
 from explorer.runs.spec import STATES, Status
-from explorer.runs.worker import work
+from explorer.runs.worker import train_to_end
 from explorer.tasks import TASKS
 from explorer.views.training import live_run, run_words
 from tests.apps import said
@@ -91,7 +91,7 @@ def test_a_fault_is_said_in_its_own_words_and_nothing_starts(desk: Desk, tmp_pat
 
 def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    work(run.folder)
+    train_to_end(run.folder)
     at = page(run=run.name)
     text = said(at)
     assert "reverse-1** · done" in text
@@ -104,16 +104,16 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     desk: Desk, tmp_path: Path
 ) -> None:
     run = tiny_run(tmp_path)
-    work(run.folder)
+    train_to_end(run.folder)
     at = AppTest.from_file(PAGE, default_timeout=60)
     at.query_params["run"] = run.name
     at.session_state["text"] = "hello"
     at.run()
     assert not at.exception
-    assert "Your sentence is watched." in said(at)
-    assert not [box for box in at.text_input if box.label == "Watch the attention of"]
+    assert "Attention over your sentence." in said(at)
+    assert not [box for box in at.text_input if box.label == "Sentence"]
     at.session_state["text"] = "a" * 300
-    assert "longer than this task's model reads, so another is watched" in said(at.run())
+    assert "longer than this task's model reads, so another one is shown" in said(at.run())
     at.session_state["text"] = "HELLO, *you*"
     assert "Not all of your sentence is in this task's vocabulary" in said(at.run())
     assert "on the pattern" in said(at)
@@ -128,21 +128,21 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
 def test_where_looks_are_slow_they_are_fewer(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     desk.submit(run)
-    took = live_run._took()
+    took = live_run._cpu_times()
     took.clear()
     waiting = run.status()
-    assert live_run._every(waiting) == live_run.EVERY, "no look yet"
+    assert live_run._seconds_between(waiting) == live_run.EVERY, "no look yet"
     took.extend([9.0, 9.0])
-    assert live_run._every(waiting) == live_run.EVERY, "the first looks are no measure"
+    assert live_run._seconds_between(waiting) == live_run.EVERY, "the first looks are no measure"
     page(run=run.name)
     assert len(took) == 3, "the page counts its look"
     took.extend([live_run.SLOW / 2] * live_run.LAST)
-    assert live_run._every(waiting) == live_run.EVERY
+    assert live_run._seconds_between(waiting) == live_run.EVERY
     took.extend([live_run.SLOW * 2] * live_run.LAST)
-    assert live_run._every(waiting) == live_run.SELDOM
+    assert live_run._seconds_between(waiting) == live_run.SELDOM
     assert not page(run=run.name).exception
-    work(run.folder)
-    assert live_run._every(run.status()) is None
+    train_to_end(run.folder)
+    assert live_run._seconds_between(run.status()) is None
     took.clear()
 
 
@@ -170,7 +170,7 @@ def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_pat
 def test_a_paused_run_goes_on_or_takes_one_step(desk: Desk, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     run.command("step")
-    work(run.folder)
+    train_to_end(run.folder)
     at = page(run=run.name)
     assert "reverse-1** · paused" in said(at)
     assert at.button(key="open_run").label == "Open step 1 of reverse-1 on the Attention page"
@@ -186,7 +186,7 @@ def test_an_address_that_names_no_run_is_one_sentence(desk: Desk) -> None:
 
 def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path: Path) -> None:
     whole = tiny_run(tmp_path)
-    work(whole.folder)
+    train_to_end(whole.folder)
     for file in ["spec.json", "status.json"]:
         run = tiny_run(tmp_path)
         (run.folder / file).write_text("{")
@@ -197,7 +197,7 @@ def test_a_damaged_run_is_one_sentence_and_the_rest_goes_on(desk: Desk, tmp_path
 def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Path) -> None:
     run, other = tiny_run(tmp_path), tiny_run(tmp_path)
     for each in (run, other):
-        work(each.folder)
+        train_to_end(each.folder)
     newest = run.latest()
     assert newest is not None
     (newest / "model.safetensors").write_bytes(b"cut")
@@ -224,7 +224,7 @@ def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_pat
     assert run.spec.task == "characters"
     at.text_area(key="pasted_characters").set_value("x" * 300_000).run()
     assert not at.exception
-    assert "Upload a file instead" in said(at)
+    assert "upload a file instead" in said(at)
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(
@@ -241,10 +241,10 @@ def test_progress_says_where_how_fast_and_how_long() -> None:
     status = Status("training", 120, 400, measure="exact match", value=0.25, steps_per_second=31.24)
     measured = "exact match 0.25 on held-out data"
     at_120 = f"Step 120 of 400 · 31.2 steps/s · 9 s left · {measured}"
-    assert run_words.progress(status) == at_120
-    later = run_words.progress(status.replace(measured_at=100))
+    assert run_words.progress_words(status) == at_120
+    later = run_words.progress_words(status.replace(measured_at=100))
     assert later.endswith(f"{measured} at step 100")
-    assert run_words.progress(Status("done", 400, 400, seconds=12.3)) == (
+    assert run_words.progress_words(Status("done", 400, 400, seconds=12.3)) == (
         "Step 400 of 400 · 12 s of training"
     )
 
@@ -255,16 +255,16 @@ def test_durations() -> None:
 
 
 def test_every_state_has_words() -> None:
-    assert set(run_words.SAID) == set(STATES)
+    assert set(run_words.STATE_WORDS) == set(STATES)
 
 
 def test_a_row_says_what_differs(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    row = run_words.row(run)
+    row = run_words.run_row(run)
     assert row["run"] == "reverse-1"
-    assert "d_model 64 → 16" in str(row["what differs"])
-    assert "weights seed 5" in str(row["what differs"])
+    assert "d_model 64 → 16" in str(row["changed settings"])
+    assert "weights_seed 5" in str(row["changed settings"])
     (run.folder / "spec.json").write_text("nonsense")
-    assert run_words.row(run)["state"] == "cannot be read"
+    assert run_words.run_row(run)["state"] == "cannot be read"
     given = dataclasses.replace(tiny_spec(), task="characters")
-    assert run_words.differs(given) == ""
+    assert run_words.changed_settings(given) == ""

@@ -1,10 +1,53 @@
-"""The parts of the Checkpoints page: the shelf, and the views of the chosen model."""
+"""The Checkpoints page: the list of models, forms to open another, six views of one model."""
 
-from explorer.views.checkpoints.checkpoint_lines import pasted
-from explorer.views.checkpoints.export_model import take_away
-from explorer.views.checkpoints.model_view import described, opened, show
-from explorer.views.checkpoints.shelf import shelf
-from explorer.views.checkpoints.upload import bring
-from explorer.views.checkpoints.view_choice import choose_view
+from __future__ import annotations
 
-__all__ = ["bring", "choose_view", "described", "opened", "pasted", "shelf", "show", "take_away"]
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from explorer.analysis import diagnostics, head_metrics, singular_values, weight_statistics
+from explorer.app.context import PageContext
+from explorer.catalog import parameters
+from explorer.catalog.opened_model import Opened
+from explorer.views.checkpoints import (
+    findings,
+    head_metrics_view,
+    one_tensor,
+    parameter_tree,
+    weight_norms,
+)
+
+
+@dataclass(frozen=True)
+class CheckpointView:
+    """What draws it and returns its pasted lines, and the functions shown in its code panel."""
+
+    draw: Callable[[PageContext, Opened], Callable[[], str]]
+    code: tuple[Any, ...]
+
+
+VIEWS = {
+    "Parameters": CheckpointView(parameter_tree.draw_parameters, (parameters.parameter_tree,)),
+    "Weights": CheckpointView(
+        one_tensor.draw_tensor, (weight_statistics.pooled, weight_statistics.tensor_summary)
+    ),
+    "Norms": CheckpointView(
+        weight_norms.draw_weight_norms,
+        (weight_statistics.tensor_summary, weight_statistics.by_layer),
+    ),
+    "Singular values": CheckpointView(
+        one_tensor.draw_singular_values,
+        (singular_values.singular_values_of, singular_values.random_singular_values),
+    ),
+    "Heads": CheckpointView(head_metrics_view.draw_head_metrics, (head_metrics.metrics_of_heads,)),
+    "Diagnostics": CheckpointView(
+        findings.draw_diagnostics,
+        (
+            diagnostics.training_findings,
+            singular_values.looks_random,
+            diagnostics.attention_findings,
+        ),
+    ),
+}
+"""By their names on screen; only the chosen one is computed."""

@@ -1,93 +1,84 @@
-"""The checkpoint doctor's findings: the files, the numbers, the heads over the reader's text."""
+"""Diagnostics on screen: findings about the files, the weights and the heads over the text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import streamlit as st
 
 from explorer.analysis import diagnostics
 from explorer.analysis.diagnostics import Finding
-from explorer.app import shelves
-from explorer.app.context import page_context
-from explorer.catalog.entries import Opened
+from explorer.app.context import PageContext
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
-from explorer.views.checkpoints.weight_norms import surveyed
+from explorer.snippets import checkpoints_code
+from explorer.views.checkpoints.weight_norms import summaries
 from explorer.views.shared.head_table import measured_heads
-from models.loading.checkpoint import CheckpointError
-from models.loading.inspection import inspect_folder
+from models.loading.inspection import CheckpointError, inspect_folder
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue", "fine": "green"}
-SAID = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "Fine"}
+LABELS = {"error": "Error", "warning": "Warning", "note": "Note", "fine": "OK"}
 
 
-def show(opened: Opened) -> None:
-    """Everything the doctor looked at, the worst first."""
-    st.markdown("**What the doctor looked at** · the worst first")
-    folder = next((e.folder for e in shelves.entries() if e.name == opened.name), None)
-    of_files = of_folder(folder) if folder else []
-    found = [*of_files, *_of_model(opened), *_of_text(opened)]
-    findings(diagnostics.in_order(found))
+def draw_diagnostics(context: PageContext, opened: Opened) -> Callable[[], str]:
+    """Every check of the model, the most severe finding first."""
+    st.markdown("**Diagnostics** · the most severe first")
+    files = _of_files(context.folder)
+    _draw_findings([*files, *_of_weights(opened), *_of_text(context, opened)])
+    return lambda: checkpoints_code.diagnostics_lines(context.folder)
 
 
-def show_files(folder: Path) -> None:
-    """What can be said of a model that cannot be opened."""
-    findings(diagnostics.in_order(of_folder(folder)))
+def draw_folder_findings(entry: ModelEntry, *, heading: bool = False) -> None:
+    """What the files say about a model that cannot be opened."""
+    found = _of_files(entry.folder)
+    if heading:
+        is_among = any(finding.sentence == entry.fault for finding in found)
+        st.text(f"{entry.name}: {'cannot be opened.' if is_among else entry.fault}")
+    _draw_findings(found)
 
 
-def examine() -> None:
-    """The findings of a folder on the shelf that cannot be opened and was asked about."""
-    name = st.session_state.get("examined")
-    for entry in shelves.entries():
-        if entry.name == name and entry.fault:
-            with st.container(border=True, key="examined_findings"):
-                found = diagnostics.in_order(of_folder(entry.folder))
-                is_said = any(finding.sentence == entry.fault for finding in found)
-                st.text(f"{entry.name}: {'cannot be opened.' if is_said else entry.fault}")
-                findings(found)
-
-
-def findings(found: Sequence[Finding]) -> None:
-    """One row each: how bad it is in a word, what it is, and a sentence."""
+def _draw_findings(found: Iterable[Finding]) -> None:
+    """A row each: its level, its title, and a sentence."""
     with st.container(key="findings", gap="small"):
-        for finding in found:
-            level, title, said = st.columns([2, 5, 16], vertical_alignment="top")
-            level.badge(SAID[finding.level], color=COLOURS[finding.level])  # type: ignore[arg-type]
+        for finding in diagnostics.most_severe_first(found):
+            level, title, sentence = st.columns([2, 5, 16], vertical_alignment="top")
+            level.badge(LABELS[finding.level], color=COLOURS[finding.level])  # type: ignore[arg-type]
             title.markdown(f"**{finding.title}**")
-            said.text(finding.sentence)  # it may hold names out of a stranger's file
+            sentence.text(finding.sentence)  # may hold names from a file of somebody else
 
 
-def of_folder(folder: Path) -> list[Finding]:
-    """What the headers of the files tell."""
+def _of_files(folder: Path) -> list[Finding]:
+    """Findings from the headers of the files alone."""
     try:
         disk = inspect_folder(folder)
         types = {name: disk.weights.dtype(name) for name in disk.layouts}
-        return [*diagnostics.of_files(disk), *diagnostics.of_types(types)]
+        return [*diagnostics.file_findings(disk), *diagnostics.type_findings(types)]
     except (CheckpointError, OSError) as error:
         return [Finding("error", "Files that cannot be read", str(error))]
 
 
-def _of_model(opened: Opened) -> list[Finding]:
-    """Every finding that needs the numbers; kept, since they do not change."""
-    found = surveyed(opened)
+def _of_weights(opened: Opened) -> list[Finding]:
+    """Every finding that needs the weights; kept, since they do not change."""
+    found = summaries(opened)
 
     def make() -> list[Finding]:
         return [
-            *diagnostics.of_numbers(found),
-            *diagnostics.of_training(opened.model, found),
-            *diagnostics.of_heads(opened.model),
+            *diagnostics.value_findings(found),
+            *diagnostics.training_findings(opened.model, found),
+            *diagnostics.dead_head_findings(opened.model),
         ]
 
-    return kept(opened, "doctor", make, size_of)
+    return kept(opened, "diagnostics", make, size_of)
 
 
-def _of_text(opened: Opened) -> list[Finding]:
-    """Whether the heads choose, over the reader's text."""
-    context = page_context()
+def _of_text(context: PageContext, opened: Opened) -> list[Finding]:
+    """Whether the heads attend selectively over the reader's text."""
     try:
         forward = run_text(opened, context.choice.text, context.choice.pair)
     except ForwardPassError as error:
-        return [Finding("note", "Attention not judged", str(error))]
-    return diagnostics.of_attention([measured_heads(context, part.name) for part in forward.parts])
+        return [Finding("note", "Attention not checked", str(error))]
+    parts = [measured_heads(context, part.name) for part in forward.parts]
+    return diagnostics.attention_findings(parts)

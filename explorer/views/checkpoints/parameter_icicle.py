@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.catalog.parameters import Node
+from explorer.catalog.parameters import ParameterNode
 from explorer.charts.icicle import parameter_icicle
 from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.theme import palette
@@ -16,7 +16,7 @@ CAPTION = (
 )
 
 
-def draw_parameter_icicle(node: Node) -> None:
+def draw_parameter_icicle(node: ParameterNode) -> None:
     """An expander; nothing is sent while it is closed."""
     with st.expander("Shares as an icicle", key="parameter_icicle", on_change="rerun") as panel:
         if not panel.open:

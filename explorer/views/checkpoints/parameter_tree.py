@@ -1,47 +1,42 @@
-"""The parameter ledger on the screen: of the chosen model, or of a document's configuration."""
+"""The parameter tree on screen: of the chosen model, or of a document's configuration."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
+from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog import descriptions, parameters
-from explorer.catalog.entries import Opened
-from explorer.catalog.parameters import Node
-from explorer.views.checkpoints.parameter_icicle import draw_parameter_icicle
+from explorer.catalog.opened_model import Opened
+from explorer.catalog.parameters import ParameterNode
+from explorer.snippets import checkpoints_code
 from explorer.views.shared import tables, widgets
-from models import TransformerConfig
 from models.presets import PRESETS
 
-CHOSEN = "the chosen model"
-ALIKE = "Layers that are built alike stand once, as “each”: what is below adds up to one layer."
+CHOSEN = "Chosen model"
+IDENTICAL = "Identical layers appear once, as “each”: the parts below add up to one layer."
 
 
-def show(opened: Opened) -> None:
-    """A line for each part; the lines under one add up to it, and the first is the total."""
-    picked = one_of("Ledger of", "ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
+def draw_parameters(context: PageContext, opened: Opened) -> Callable[[], str]:
+    """A line for each module: the lines below one add up to it, and the first is the total."""
+    picked = one_of("Parameters of", "ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
     if picked == CHOSEN:
-        node = parameters.ledger(opened.model)
-        tree(node)
-        draw_parameter_icicle(node)
-        return
+        draw_parameter_tree(parameters.parameter_tree(opened.model))
+        return lambda: checkpoints_code.parameter_tree_lines(context.folder)
     config = PRESETS[picked]()
-    st.markdown(descriptions.in_words(config))
-    of_config(config)
-    draw_parameter_icicle(parameters.of_config(config))
+    st.markdown(descriptions.config_sentences(config))
+    draw_parameter_tree(parameters.parameter_tree_of(config))
+    return lambda: checkpoints_code.preset_tree_lines(picked)
 
 
-def of_config(config: TransformerConfig) -> None:
-    """The ledger of a model that need not be there."""
-    tree(parameters.of_config(config))
-
-
-def tree(node: Node) -> None:
-    """Every part under the one it belongs to, its formula in the names of the config's sizes."""
-    lines = [*parameters.lines(node)]
-    st.markdown(f"**{node.count:,} parameters** · what stands under a part adds up to it")
+def draw_parameter_tree(node: ParameterNode) -> None:
+    """Every part below its module, its formula in the config's names."""
+    lines = [*parameters.tree_lines(node)]
+    st.markdown(f"**{node.count:,} parameters** · the lines below a part add up to it")
     if any(part.times > 1 for _, part in lines):
-        st.caption(ALIKE)
+        st.caption(IDENTICAL)
     rows = [
         (depth, part.name, part.symbols or part.said, part.numbers, part.count)
         for depth, part in lines
@@ -50,5 +45,5 @@ def tree(node: Node) -> None:
         tables.indented_table(
             rows,
             ("part", "formula", "in numbers", "parameters"),
-            "Every part of the model, how many numbers it holds, and why so many",
+            "Every part of the model, its number of parameters, and the formula of that number",
         )

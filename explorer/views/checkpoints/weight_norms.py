@@ -1,18 +1,20 @@
-"""How large the weights are: one number for every part of every layer."""
+"""The root mean square of the weights: one number for every part of every layer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from explorer.analysis.weight_statistics import Norms, Summary, by_layer, survey
+from explorer.analysis.weight_statistics import LayerNorms, TensorSummary, by_layer, summarized
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
 from explorer.app.progress import with_bar
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.inference.results_cache import kept, size_of
+from explorer.snippets import checkpoints_code
 from explorer.text.number_format import shape
-from explorer.views.checkpoints.view_choice import pick
 
 ROW, AROUND, HIGHEST = 46, 150, 700
 TITLES = {"Matrices": "matrix", "Norm gains": "gain", "Biases": "bias"}
@@ -25,62 +27,65 @@ SHORTER = (
     ("cross_residual.", "cross."),
     ("mlp_residual.", "mlp."),
 )
-EXPLAINED = (
-    "The root mean square of the weights of every part, √(mean of w²). A layer that stands out "
-    "in its column was trained otherwise than the others, or read wrongly."
+EXPLANATION = (
+    "The root mean square of the weights of every part, √(mean of w²). A layer that differs from "
+    "the others in its column was trained differently, or read incorrectly."
 )
 
 
-def surveyed(opened: Opened) -> tuple[Summary, ...]:
-    """Every tensor in numbers, counted once for a model."""
+def summaries(opened: Opened) -> tuple[TensorSummary, ...]:
+    """Every tensor in numbers, computed once for a model."""
     total = opened.model.n_parameters
 
-    def make() -> tuple[Summary, ...]:
+    def make() -> tuple[TensorSummary, ...]:
         doing = f"Reading {total:,} parameters"
-        return tuple(with_bar(survey(opened.model), total, doing, lambda one: one.count))
+        return tuple(with_bar(summarized(opened.model), total, doing, lambda one: one.count))
 
     return kept(opened, "survey", make, size_of)
 
 
-def show(opened: Opened) -> None:
+def draw_weight_norms(context: PageContext, opened: Opened) -> Callable[[], str]:
     """One kind at a time, since norm gains are far larger than weights; then every tensor."""
-    found = surveyed(opened)
+    found = summaries(opened)
     known = {title: by_layer(found, kind) for title, kind in TITLES.items()}
     known = {title: tables for title, tables in known.items() if tables}
-    title = pick("Tensors", "tensors", list(known), next(iter(known)))
+    title = one_of(
+        "Tensors", "tensors", list(known), next(iter(known)), label_visibility="collapsed"
+    )
     st.markdown(f"**{title}: root mean square** · layers down, parts across")
     for place, table in zip(st.columns(len(known[title])), known[title], strict=True):
         with place:
-            _draw(table)
-    st.caption(EXPLAINED)
+            _draw_norms(table)
+    st.caption(EXPLANATION)
     st.markdown("**Every tensor**")
-    _list(found)
+    _draw_tensor_list(found)
+    return lambda: checkpoints_code.norm_lines(context.folder)
 
 
-def _draw(table: Norms) -> None:
+def _draw_norms(table: LayerNorms) -> None:
     layers = len(table.values)
     matrix(
         table.values,
         [str(layer) for layer in range(layers)],
-        [short(part) for part in table.parts],
+        [short_part(part) for part in table.parts],
         key=f"norms_{table.stack}",
         row_name=f"{table.stack} layer",
         column_name="part",
         sentence="Layer {row}, {column}: root mean square {value}",
         unit="root mean square",
-        absent="no such part",
+        absent="not in this layer",
         height=min(HIGHEST, ROW * layers + AROUND),
     )
 
 
-def short(part: str) -> str:
-    """A name that fits over a column: `self_attn.q_proj.bias` is "q_proj.bias"."""
+def short_part(part: str) -> str:
+    """A name that fits above a column: `self_attn.q_proj.bias` is "q_proj.bias"."""
     for long, said in SHORTER:
         part = part.replace(long, said)
     return part
 
 
-def _list(found: Sequence[Summary]) -> None:
+def _draw_tensor_list(found: Sequence[TensorSummary]) -> None:
     st.dataframe(
         {
             "tensor": [one.name for one in found],

@@ -13,9 +13,10 @@ from explorer.app.context import TEXT_LIMIT, PageContext, reads_pairs
 from explorer.app.controls import follow, one_of
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
-from explorer.catalog import entries
+from explorer.catalog import ModelError, opened_model
 from explorer.catalog.attention_parts import parts
-from explorer.catalog.entries import Entry, Opened
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import rerun, run_text
 from explorer.inference.results_cache import kept
@@ -89,7 +90,7 @@ def _another_sentence(context: PageContext, first: Head) -> MapSide:
 def _another_model(context: PageContext, first: Head) -> MapSide:
     mine = context.opened.config
 
-    def is_other_kind(entry: Entry) -> bool:
+    def is_other_kind(entry: ModelEntry) -> bool:
         config = entry.config
         return config is None or (config.kind, config.head) != (mine.kind, mine.head)
 
@@ -100,7 +101,7 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
         st.stop()
     name = one_of("Other model", "other_model", names, as_list=True, width=LIST_WIDTH)
     entry = context.shelf[name]
-    other = _open_or_stop(lambda: entries.open_entry(entry))
+    other = _open_or_stop(lambda: opened_model.open_entry(entry))
     return MapSide(name, _same_head_in(context, first, other, entry))
 
 
@@ -149,7 +150,7 @@ def _about_edits(context: PageContext, edited: EditedPass) -> dict[str, str]:
     }
 
 
-def _same_head_in(context: PageContext, first: Head, other: Opened, entry: Entry) -> Head:
+def _same_head_in(context: PageContext, first: Head, other: Opened, entry: ModelEntry) -> Head:
     """The same sentence and head in another model; the nearest where it has no such head."""
     at = context.choice
     named = {part.name: part for part in parts(other.config)}
@@ -169,7 +170,7 @@ def _open_or_stop(open_model: Callable[[], Opened]) -> Opened:
     """The opened model; where it cannot be opened the page says why and ends."""
     try:
         return open_model()
-    except entries.LibraryError as error:
+    except ModelError as error:
         say(str(error))
         st.stop()
 

@@ -11,7 +11,7 @@ from explorer.app import number_controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.tree import Node, tree
 from explorer.inference.continuation import Prompt, prompt_of
 from explorer.inference.generated_text import MAX_GENERATED

@@ -12,7 +12,7 @@ from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
 from explorer.app.progress import bar
 from explorer.app.session import session
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches, parse_branches
 from explorer.inference.continuation import Continuation, Prompt, end_ids, log_probabilities

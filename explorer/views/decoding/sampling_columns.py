@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.sampling_stages import SamplingStages
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import likeliest_and, rank

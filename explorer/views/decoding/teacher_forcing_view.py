@@ -16,9 +16,9 @@ from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.continuation import prompt_of, unknown_in
 from explorer.inference.generated_text import MAX_GENERATED
 from explorer.inference.model_inputs import ids_of
+from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import decoding_code
-from explorer.tasks.reference_answer import right_answer, target_of
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.shared import widgets

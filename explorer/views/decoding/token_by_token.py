@@ -13,7 +13,7 @@ from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import bar
 from explorer.app.session import session
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import chips, matrix
 from explorer.inference.branches import NO_ROOM, Branches
 from explorer.inference.continuation import (

@@ -24,7 +24,7 @@ from explorer.analysis.forward_pass.stages import sizes
 from explorer.analysis.query_key import strongest
 from explorer.app.context import page_context
 from explorer.app.controls import token_names
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.inference.answers import option_name

@@ -12,7 +12,7 @@ from explorer.app.controls import one_of, token
 from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
 from explorer.app.url import whole
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.components import chips
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.address_text import MAX_PATCH_TEXT

@@ -9,7 +9,7 @@ from explorer.analysis import output_change
 from explorer.analysis.output_change import ChangeOverText, last_stream, logits_at
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.before_after import before_after_bars
 from explorer.inference.answers import option_name
 from explorer.inference.edited_pass import EditedPass, run_edited

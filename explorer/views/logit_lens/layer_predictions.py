@@ -6,7 +6,7 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.logit_lens import ranks_by_layer
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.bars import probability_bars
 from explorer.inference.answers import option_name
 from explorer.text.literal import literal

@@ -1,4 +1,4 @@
-"""What the documents' own configurations give, wrong and right, in the digits one can quote."""
+"""Numbers of the documents' own configurations, with each mistake and without it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PRINTED = 398_272
 PADS = 10
 
 
-def positions() -> list[Line]:
+def _position_numbers() -> list[Line]:
     """Exhibit 1, at the notebook's width of 512."""
     where = torch.arange(POSITIONS)
     tables = doubled_sinusoids(where, WIDTH), sinusoids(where, WIDTH)
@@ -45,21 +45,21 @@ def positions() -> list[Line]:
     return [
         ("PE(1)[0:4]", *both(lambda table: " ".join(f"{x:.4f}" for x in table[1, :4].tolist()))),
         (
-            f"of {WIDTH} dimensions, so many move less than 0.01 over {POSITIONS} positions",
+            f"dimensions, of {WIDTH}, that change by less than 0.01 over {POSITIONS} positions",
             *both(lambda table: str(barely_moving(table))),
         ),
         (
-            f"std of the product of two positions {OFFSET} apart",
+            f"standard deviation of the dot product of positions {OFFSET} apart",
             *both(lambda table: spread(spread_at(table, OFFSET))),
         ),
     ]
 
 
-def batch_softmax() -> list[Line]:
+def _batch_softmax_numbers() -> list[Line]:
     """Exhibit 2, with the notebook's own model and its own call."""
     model = notebook()
-    as_written = wrong(model, "doubled-exponent", "shared-projection", "lost-target")
-    as_written = wrong(as_written, "batch-softmax", "never-appends")
+    as_written = with_mistakes(model, "doubled-exponent", "shared-projection", "lost-target")
+    as_written = with_mistakes(as_written, "batch-softmax", "never-appends")
     source = torch.tensor(SOURCE[:1])
     with evaluating(as_written):
         written = as_written.generate(source, max_length=12)[0, 1:].tolist()
@@ -67,23 +67,27 @@ def batch_softmax() -> list[Line]:
         first = as_written(source, source)[0, -1]
         first_right = model(source, source)[0, -1].softmax(-1)
     return [
-        ("the twelve tokens it prints, untrained", _listed(written), _listed(right)),
+        ("the twelve token IDs it prints, untrained", _listed(written), _listed(right)),
         ("largest probability, batch of 1", _top(first), _top(first_right)),
         ("smallest probability, batch of 1", _low(first), _low(first_right)),
     ]
 
 
-def lost_target() -> list[Line]:
+def _lost_target_numbers() -> list[Line]:
     """Exhibit 3, at six layers."""
     model = notebook()
-    lost = wrong(model, "doubled-exponent", "shared-projection", "lost-target")
-    return [("the whole target replaced: the logits move by", *map(_target_moves, (lost, model)))]
+    lost = with_mistakes(model, "doubled-exponent", "shared-projection", "lost-target")
+    changes = (three(target_change(each)) for each in (lost, model))
+    return [("the whole target replaced: largest change of a logit", *changes)]
 
 
-def never_appends() -> list[Line]:
+def _never_appends_numbers() -> list[Line]:
     """Exhibit 4, with and without the lost target."""
     model = notebook()
-    writes, lost = wrong(model, "never-appends"), wrong(model, "lost-target", "never-appends")
+    writes, lost = (
+        with_mistakes(model, "never-appends"),
+        with_mistakes(model, "lost-target", "never-appends"),
+    )
     source = torch.tensor(SOURCE[:1])
     with evaluating(model):
         right = _listed(model.generate(source, max_length=12, temperature=0.0)[0, 1:].tolist())
@@ -94,30 +98,30 @@ def never_appends() -> list[Line]:
     except RuntimeError as error:
         two = str(error)
     return [
-        ("twelve tokens, untrained", alone, right),
-        ("twelve tokens, the target lost as well", both, right),
+        ("twelve token IDs, untrained", alone, right),
+        ("twelve token IDs, the target lost as well", both, right),
         ("a batch of two", two, "two answers"),
     ]
 
 
-def shared_projection() -> list[Line]:
-    """Exhibit 5: what the notebook's model weighs."""
+def _shared_projection_numbers() -> list[Line]:
+    """Exhibit 5: the parameters of the notebook's model."""
     with torch.device("meta"):
         model = Transformer(notebook_tutorial())
-    counts = wrong(model, "shared-projection"), model
-    return [("parameters", *(f"{count_of(each):,}" for each in counts))]
+    counts = with_mistakes(model, "shared-projection"), model
+    return [("parameters", *(f"{parameter_count(each):,}" for each in counts))]
 
 
-def fixed_heads() -> list[Line]:
-    """Exhibit 6: four heads are asked for, and a feed-forward layer twice as wide as the stream."""
+def _fixed_heads_numbers() -> list[Line]:
+    """Exhibit 6: with n_heads=4 and expansion_factor=2 as arguments."""
     model = Transformer(notebook_tutorial(embed_dim=WIDTH, num_layers=1, n_heads=4))
     ids = torch.tensor(SOURCE[:1])
 
     def widths(each: Transformer, stack: str) -> str:
         q = trace(each, ids, ids, sites=("*.self_attn.q",))[f"{stack}.0.self_attn.q"]
-        return f"{q.shape[1]} of {q.shape[3]}"
+        return f"{q.shape[1]} of width {q.shape[3]}"
 
-    both = wrong(model, "fixed-heads"), model
+    both = with_mistakes(model, "fixed-heads"), model
     inner = [notebook_tutorial(expansion_factor=by).d_ff for by in (HARD_CODED_EXPANSION, 2)]
     asked = "expansion_factor=2, width inside the decoder's feed-forward layer"
     lines: list[Line] = [
@@ -127,24 +131,27 @@ def fixed_heads() -> list[Line]:
     return [*lines, (asked, *(f"{width:,}" for width in inner))]
 
 
-def no_padding_mask() -> list[Line]:
+def _no_padding_mask_numbers() -> list[Line]:
     """Exhibit 7: the web tutorial's classifier, untrained, weights and text from seed 0.
 
-    The document prints no logits; those that are quoted of it come from no named seed.
+    The document prints no logits; quoted ones name no seed.
     """
     model = Transformer(web_tutorial_classifier().replace(pad_id=0)).eval()
     ids = torch.randint(1, 5000, (1, 20), generator=torch.Generator().manual_seed(0))
     longer = torch.nn.functional.pad(ids, (0, PADS))
-    blind = wrong(model, "no-padding-mask")
+    blind = with_mistakes(model, "no-padding-mask")
     with evaluating(model):
         return [
             (name, *(_pair(each(read)[0]) for each in (blind, model)))
-            for name, read in (("logits", ids), (f"logits with {PADS} pads behind", longer))
+            for name, read in (
+                ("logits", ids),
+                (f"logits with {PADS} padding tokens after it", longer),
+            )
         ]
 
 
-def softmax_twice() -> list[Line]:
-    """Exhibit 8: what the loss cannot fall below, at the notebook's eleven tokens."""
+def _softmax_twice_numbers() -> list[Line]:
+    """Exhibit 8: the lowest possible loss at the notebook's eleven tokens."""
     sure = torch.zeros(1, 11)
     sure[0, 3] = 100.0
     losses = [
@@ -153,18 +160,18 @@ def softmax_twice() -> list[Line]:
     ]
     return [
         ("loss of a model that is certain and right", *(three(float(each)) for each in losses)),
-        ("the lowest loss there is", three(lowest_loss(11)), "0"),
+        ("lowest possible loss", three(lowest_loss(11)), "0"),
     ]
 
 
-def fills() -> list[Line]:
-    """Exhibit 9: a row of three that may see nothing; in float32, and in half precision."""
+def _fill_numbers() -> list[Line]:
+    """Exhibit 9: a fully masked row of three keys, in float32 and in float16."""
     scores = torch.tensor([0.3, -1.2, 0.8])
     single, half = (four_fills(scores, dtype) for dtype in (torch.float32, torch.float16))
     return [(name, _row(single[name]), _row(half[name])) for name in single]
 
 
-def dropped_weights() -> list[Line]:
+def _dropped_weights_numbers() -> list[Line]:
     """Exhibit 10: the handout's attention, whose count is right."""
     with torch.device("meta"):
         model = Transformer(lecture_handout())
@@ -173,59 +180,55 @@ def dropped_weights() -> list[Line]:
     count = f"{sum(p.numel() for p in attention.parameters()):,}"
     return [
         ("parameters of one attention at d_model 512", count, count),
-        ("attention maps that a caller gets", "0", "one per head"),
+        ("attention maps returned", "0", "one per head"),
     ]
 
 
-def printed_count() -> list[Line]:
+def _printed_count_numbers() -> list[Line]:
     """Exhibit 11: the encoder, part by part."""
     with torch.device("meta"):
         model = Transformer(web_tutorial_encoder())
     stack = model.encoder
     assert stack is not None
-    embedding, norm = count_of(stack.embedding), count_of(stack.norm)
-    layer, total = count_of(stack.blocks[0]), count_of(model)
+    embedding, norm = parameter_count(stack.embedding), parameter_count(stack.norm)
+    layer, total = parameter_count(stack.blocks[0]), parameter_count(model)
     left = (PRINTED - embedding - norm) // 4
     return [
         ("total parameters", f"{PRINTED:,}", f"{total:,}"),
         ("embedding, 5,000 × 64", f"{embedding:,}", f"{embedding:,}"),
         ("each of four layers", f"{left:,} would be left", f"{layer:,}"),
-        ("last norm, 2 × 64", f"{norm:,}", f"{norm:,}"),
+        ("final norm, 2 × 64", f"{norm:,}", f"{norm:,}"),
     ]
 
 
-def wrong_scale() -> list[Line]:
+def _wrong_scale_numbers() -> list[Line]:
     """Exhibit 14: the frequencies of the handout's table at its width."""
     table = sinusoids(torch.arange(2), WIDTH)
     angles = torch.atan2(table[1, 0::2], table[1, 1::2])
     return [
-        ("different frequencies in 512 dimensions", "“each dimension”: 512", _different(angles)),
+        ("distinct frequencies in 512 dimensions", "“each dimension”: 512", _different(angles)),
         ("scale at d_model 512, 8 heads", three(WIDTH**-0.5), three(64**-0.5)),
     ]
 
 
 def notebook() -> Transformer:
-    """The notebook's model as it was meant, fresh from seed 0: 177 MB."""
+    """The notebook's model without its mistakes, untrained, from seed 0: 177 MB."""
     return Transformer(notebook_tutorial()).eval()
 
 
-def wrong(model: Transformer, *names: str) -> Transformer:
+def with_mistakes(model: Transformer, *names: str) -> Transformer:
     """The model with these mistakes, one after another."""
     for name in names:
         model = MISTAKES[name].make(model)
     return model
 
 
-def count_of(module: torch.nn.Module) -> int:
+def parameter_count(module: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def _target_moves(model: Transformer) -> str:
-    return three(target_moves(model))
-
-
-def target_moves(model: Transformer) -> float:
-    """How far the logits move when every token of the notebook's target is replaced."""
+def target_change(model: Transformer) -> float:
+    """The largest change of a logit when every token of the notebook's target is replaced."""
     source, target = torch.tensor(SOURCE), torch.tensor(TARGET)
     with evaluating(model):
         return float((model(source, (target + 3) % 11) - model(source, target)).abs().max())
@@ -253,32 +256,32 @@ def _pair(values: Tensor) -> str:
 
 def _row(weights: Tensor | None) -> str:
     if weights is None:
-        return "does not fit: an error"
+        return "out of range: an error"
     return " ".join("NaN" if x != x else f"{x:.3f}" for x in weights.tolist())
 
 
-FIGURES: dict[str, Callable[[], list[Line]]] = {
-    "doubled-exponent": cache(positions),
-    "batch-softmax": cache(batch_softmax),
-    "lost-target": cache(lost_target),
-    "never-appends": cache(never_appends),
-    "shared-projection": cache(shared_projection),
-    "fixed-heads": cache(fixed_heads),
-    "no-padding-mask": cache(no_padding_mask),
-    "softmax-twice": cache(softmax_twice),
-    "filled-row": cache(fills),
-    "dropped-weights": cache(dropped_weights),
-    "printed-count": cache(printed_count),
-    "wrong-scale": cache(wrong_scale),
+DOCUMENT_NUMBERS: dict[str, Callable[[], list[Line]]] = {
+    "doubled-exponent": cache(_position_numbers),
+    "batch-softmax": cache(_batch_softmax_numbers),
+    "lost-target": cache(_lost_target_numbers),
+    "never-appends": cache(_never_appends_numbers),
+    "shared-projection": cache(_shared_projection_numbers),
+    "fixed-heads": cache(_fixed_heads_numbers),
+    "no-padding-mask": cache(_no_padding_mask_numbers),
+    "softmax-twice": cache(_softmax_twice_numbers),
+    "filled-row": cache(_fill_numbers),
+    "dropped-weights": cache(_dropped_weights_numbers),
+    "printed-count": cache(_printed_count_numbers),
+    "wrong-scale": cache(_wrong_scale_numbers),
 }
-"""By the name of the mistake; each is made once."""
+"""By the name of the mistake; each is computed once."""
 LARGE = ("batch-softmax", "lost-target", "never-appends")
-"""These make the notebook's whole model."""
+"""These build the notebook's whole model."""
 
 
 @cache
-def size_of(config: TransformerConfig) -> tuple[int, int]:
-    """Parameters of a model that need not be made, and the bytes they would take."""
+def parameters_and_bytes(config: TransformerConfig) -> tuple[int, int]:
+    """The number of parameters and their bytes, without building the model."""
     with torch.device("meta"):
         count = Transformer(config).n_parameters
     return count, 4 * count

@@ -1,4 +1,4 @@
-"""The documents' systems as models to open: untrained, with words of their own, made when asked."""
+"""The documents' systems as models to open: untrained, made on request."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 
 from explorer.text import Tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, SOURCE
-from explorer.views.museum.document_numbers import size_of
+from explorer.views.museum.document_numbers import parameters_and_bytes
 from models import Transformer, TransformerConfig, save_checkpoint
-from models.config import GenerationConfig
 from models.presets import PRESETS
 
 SENTENCES = {
@@ -27,12 +26,12 @@ WORDS = (
     "hotel very good bad really pleasant boring never awful great place service"
 ).split()
 FEW_WORDS = "I am a student street kitchen dog".split()
-"""The notebook has eleven tokens, four of which are special."""
+"""The notebook has eleven tokens, four of them special."""
 
 
 @dataclass(frozen=True)
 class System:
-    """One document's model, the task that it can learn here in minutes, and at what rate."""
+    """One document's model, the task that it learns here in minutes, and the learning rate."""
 
     preset: str
     document: str
@@ -41,7 +40,7 @@ class System:
 
     @property
     def config(self) -> TransformerConfig:
-        """As the document has it; the ids of special tokens are those of `words_of`."""
+        """As the document has it; the ids of special tokens are those of `tokenizer_for`."""
         return _config_of(self.preset)
 
 
@@ -54,22 +53,22 @@ SYSTEMS = (
 )
 
 
-FILLS = {
+MASK_FILLS = {
     "lecture handout": "−1e9",
     "notebook tutorial": "−1e20",
     "web tutorial": "−∞",
     "repository's README": "−∞",
 }
-"""What each document puts where a mask forbids."""
+"""The score that each document gives to masked keys."""
 
 
 def choices(system: System) -> dict[str, str]:
-    """What this document chooses where the documents do not agree; as its model here has it."""
+    """The settings on which the documents disagree, as the model here has them."""
     config = system.config
-    last = ", and a last one" if config.final_norm else ""
+    last = ", and a final one" if config.final_norm else ""
     return {
         "embedding × √d_model": "yes" if config.scale_embedding else "no",
-        "mask fill, as written": FILLS[system.document],
+        "mask fill, as written": MASK_FILLS[system.document],
         "norm": config.norm_position + last,
         "dropout": f"{config.dropout:g}",
         "Q, K, V": "with bias" if config.qkv_bias else "without bias",
@@ -77,7 +76,7 @@ def choices(system: System) -> dict[str, str]:
     }
 
 
-def words_of(preset: str) -> Tokenizer:
+def tokenizer_for(preset: str) -> Tokenizer:
     """As many words as the preset has tokens; those beyond a few are called t100, t101, …"""
     config = PRESETS[preset]()
     reads = SOURCE if config.kind == "encoder-decoder" else CLASSIFIER
@@ -89,39 +88,37 @@ def words_of(preset: str) -> Tokenizer:
 
 @cache
 def _config_of(preset: str) -> TransformerConfig:
-    """Its words are made for their special ids, and given up again: 32,000 of some."""
-    words = words_of(preset)
-    generation = GenerationConfig.ending_with(words.eos_id)
-    return PRESETS[preset]().replace(
-        pad_id=words.pad_id, bos_id=words.bos_id, generation=generation
-    )
+    """The tokenizer is made for its special ids and dropped: some have 32,000 tokens."""
+    words = tokenizer_for(preset)
+    ids = {"pad_id": words.pad_id, "bos_id": words.bos_id, "eos_id": words.eos_id}
+    return PRESETS[preset]().replace(**ids)
 
 
-def size(system: System) -> tuple[int, int]:
-    """Its parameters and bytes, known before it is made."""
-    return size_of(system.config)
+def system_size(system: System) -> tuple[int, int]:
+    """Its number of parameters and their bytes, known before it is made."""
+    return parameters_and_bytes(system.config)
 
 
 def folder_of(system: System, root: Path) -> Path:
-    """Where it lies, or would: everybody who makes it gets the same, by its own name."""
+    """Its folder, made or not: the same for every reader."""
     return root / re.sub("[^a-z]+", "-", system.preset)
 
 
 def is_made(system: System, root: Path) -> bool:
-    """Whether it lies there already, and as this version of the app would make it."""
+    """Whether it is made already, as this version of the app would make it."""
     config = folder_of(system, root) / "config.json"
     return config.is_file() and config.read_text() == system.config.to_json()
 
 
-def make(system: System, root: Path) -> Path:
+def make_system(system: System, root: Path) -> Path:
     """The untrained model as a checkpoint, weights from seed 0. OSError where there is no room.
 
-    Made once for everybody: no upload has to make room for it.
+    Made once for all readers, and not counted as an upload.
     """
     folder = folder_of(system, root)
     if not is_made(system, root):
         example = SENTENCES[system.preset]
         run = {"title": f"{system.preset}, untrained", "example": example, "untrained": True}
-        words = words_of(system.preset).to_json()
+        words = tokenizer_for(system.preset).to_json()
         save_checkpoint(folder, Transformer(system.config), tokenizer=words, run=run)
     return folder

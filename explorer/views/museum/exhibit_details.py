@@ -1,4 +1,4 @@
-"""What an exhibit has besides its two runs: the document's numbers, a training, fills, a ledger."""
+"""What an exhibit has besides two models: the document's numbers, trainings, counts."""
 
 from __future__ import annotations
 
@@ -7,195 +7,178 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app.context import page_context
-from explorer.catalog.entries import Opened
+from explorer.app.context import PageContext
+from explorer.app.session import session
+from explorer.catalog.opened_model import Opened
 from explorer.charts.training_curves import HEIGHT, held_out_curves, loss_curves
-from explorer.tasks import TASKS, Task
+from explorer.tasks import TASKS
 from explorer.text.number_format import three
 from explorer.views.museum import document_numbers, paired_training
 from explorer.views.museum.exhibits import Exhibit
 from explorer.views.museum.mistakes.output_mistakes import lowest_loss
-from explorer.views.museum.paired_training import Point
+from explorer.views.museum.paired_training import CURVES, TrainingPoint
 
-USUAL = ("what", "with the mistake", "right")
-HEADS = {
-    "filled-row": ("a row of three that may see nothing, filled with", "float32", "half precision")
-}
+COLUMNS = ("measurement", "with the mistake", "right")
+FILL_COLUMNS = ("a fully masked row of three, filled with", "float32", "float16")
 LARGE = (
     "The notebook's own model has {count:,} parameters, {size:,.0f} MB, while this is computed; "
     "it takes some seconds."
 )
 TASK_OF_ALL = "negation"
 SHORT = (
-    "Both runs are short and belong to this page: leaving or reloading it ends them. What was "
-    "measured before a stop stays."
+    "Both trainings are short and belong to this page: leaving or reloading it ends them. Points "
+    "measured before a stop stay."
 )
 ASIDES = {
     "lost-target": "The document's code needs a target as long as its source. Where the source "
-    "is shorter here, its last row stands in for the rows that are missing.",
-    "fixed-heads": "Both runs have the same weights, so only the heads are cut anew there: another "
-    "expansion factor needs other weights, and is counted below.",
-    "norm-order": "Both runs have the same weights and the same config. The right run norms where "
-    "the config says: pre is what a part reads, post the sum of stream and part. The other run "
-    "does the opposite.",
-    "no-padding-mask": "The document prints no logits. A run of its code that is quoted, "
-    "(−0.387, 0.396) moved to (−0.373, 0.486), names no seed, so its digits cannot be had again. "
-    "These are ours: fresh weights and twenty tokens, both from seed 0.",
+    "is shorter here, its last row is repeated for the missing ones.",
+    "fixed-heads": "Both models have the same weights, so only the split into heads differs: "
+    "another expansion factor needs other weights, and is counted below.",
+    "norm-order": "Both models have the same weights and the same config. In the right one the "
+    "norms are placed as the config says: pre normalizes the input of a sublayer, post the sum "
+    "after it. In the other they are placed the opposite way.",
+    "no-padding-mask": "The document prints no logits. A quoted output of its code, "
+    "(−0.387, 0.396) changed to (−0.373, 0.486), names no seed, so its digits cannot be "
+    "reproduced. These are ours: untrained weights and twenty tokens, both from seed 0.",
 }
-"""What must be known to read the numbers rightly."""
+"""What one must know to read the numbers correctly."""
 
 
-def numbers(exhibit: Exhibit) -> str:
-    """The number that gives an exhibit away which is no run of a model."""
+def telling_number(exhibit: Exhibit) -> str:
+    """The number that gives an exhibit away which has no models to compare."""
     if exhibit.name == "printed-count":
-        _, printed, counted = document_numbers.FIGURES[exhibit.name]()[0]
+        _, printed, counted = document_numbers.DOCUMENT_NUMBERS[exhibit.name]()[0]
         return f"What gives it away: {printed} printed, {counted} counted."
-    points: list[Point] = st.session_state.get("_museum_random_labels", [])
+    points: list[TrainingPoint] = session().museum_results.get("random_labels", [])
     last = {point.curve: three(point.value) for point in points}
-    if len(last) < len(paired_training.CURVES):
+    if len(last) < len(CURVES):
         return "What gives it away: two accuracies. Train both, below, to see them."
-    learned, never_seen, _ = (last[curve] for curve in paired_training.CURVES)
+    learned, unseen, _ = (last[curve] for curve in CURVES)
     return (
-        f"What gives it away: an accuracy of {learned} on the batch just learned, of "
-        f"{never_seen} on texts never seen."
+        f"What gives it away: an accuracy of {learned} on the training batch, of {unseen} on "
+        "texts that were not trained on."
     )
 
 
-def show(exhibit: Exhibit) -> None:
+def draw_details(exhibit: Exhibit, context: PageContext) -> None:
     """The document's own numbers, and what only this exhibit has."""
     if aside := ASIDES.get(exhibit.name):
         st.text(aside)
-    if exhibit.name in document_numbers.FIGURES:
+    if exhibit.name in document_numbers.DOCUMENT_NUMBERS:
         st.markdown("**In the document's own configuration**")
-        _figures(exhibit.name)
+        _draw_document_numbers(exhibit.name)
     if exhibit.name == "softmax-twice":
-        _softmax_twice()
+        _draw_softmax_trainings(context.opened)
     if exhibit.name == "random-labels":
-        _random_labels()
+        _draw_random_label_trainings()
     if exhibit.name == "printed-count":
-        _ledger_of_chosen()
+        _draw_parameter_counts(context.opened)
 
 
-def _figures(name: str) -> None:
-    place = f"_museum_{name}"
-    if name in document_numbers.LARGE and place not in st.session_state:
-        count, size = document_numbers.size_of(document_numbers.notebook_tutorial())
+def _draw_document_numbers(name: str) -> None:
+    compute = document_numbers.DOCUMENT_NUMBERS[name]
+    results = session().museum_results
+    if name in document_numbers.LARGE and name not in results:
+        notebook = document_numbers.notebook_tutorial()
+        count, size = document_numbers.parameters_and_bytes(notebook)
         st.text(LARGE.format(count=count, size=size / 1e6))
         if not st.button("Compute them", key="compute"):
             return
-        with st.spinner("Making the notebook's model"):
-            st.session_state[place] = document_numbers.FIGURES[name]()
-    found = st.session_state.get(place) or document_numbers.FIGURES[name]()
-    heads = HEADS.get(name, USUAL)
+        with st.spinner("Building the notebook's model"):
+            results[name] = compute()
+    lines = results.get(name) or compute()
+    columns = FILL_COLUMNS if name == "filled-row" else COLUMNS
     st.table(
-        {head: [line[i] for line in found] for i, head in enumerate(heads)},
+        {column: [line[i] for line in lines] for i, column in enumerate(columns)},
         border="horizontal",
         hide_index=True,
         alt="Numbers of the document's own configuration, with the mistake and right",
     )
 
 
-def _softmax_twice() -> None:
-    task = _task(page_context().opened)
-    low = lowest_loss(
-        task.model.vocab_size if task.model.head != "classifier" else len(task.classes)
-    )
+def _draw_softmax_trainings(opened: Opened) -> None:
+    task = opened.task or TASKS[TASK_OF_ALL]
+    outputs = len(task.classes) if task.model.head == "classifier" else task.model.vocab_size
     st.markdown("**Two trainings from the same weights**")
     st.text(
         f"Task {task.name}, {paired_training.STEPS} steps of 32. With the softmax inside, the loss "
-        f"cannot fall below {three(low)}."
+        f"cannot fall below {three(lowest_loss(outputs))}."
     )
-    points = _trained(
-        f"softmax_{task.name}", lambda: paired_training.softmax_twice(task, paired_training.STEPS)
+    points = _draw_training_buttons(
+        f"softmax_{task.name}",
+        lambda: paired_training.train_softmax_twice(task, paired_training.STEPS),
     )
     if points:
         top = max(point.value for point in points)
-        st.vega_lite_chart(
-            _table(points, "loss"),
-            loss_curves(paired_training.STEPS, top, run="run"),
-            height=HEIGHT,
-            key="museum_curves",
-        )
-        _last(points, "loss")
+        chart = loss_curves(paired_training.STEPS, top, run="run")
+        _draw_curves(points, "loss", "loss", chart, HEIGHT)
 
 
-def _random_labels() -> None:
-    st.markdown("**Learning noise beside learning a task**")
+def _draw_random_label_trainings() -> None:
+    st.markdown("**Training on random labels, and on a task**")
     st.text(
         f"The web tutorial's classifier, 389,218 parameters, on 16 × 20 random tokens, "
         f"{paired_training.STEPS} steps; beside it the small classifier of the task negation. "
         "The document measures with dropout on; here it is off."
     )
-    points = _trained("random_labels", lambda: paired_training.random_labels(paired_training.STEPS))
+    points = _draw_training_buttons(
+        "random_labels", lambda: paired_training.train_on_random_labels(paired_training.STEPS)
+    )
     if points:
-        st.vega_lite_chart(
-            _table(points, "value"),
-            held_out_curves("accuracy", paired_training.STEPS, run="run"),
-            height=HEIGHT + 60,
-            key="museum_curves",
-        )
-        _last(points, "accuracy")
+        chart = held_out_curves("accuracy", paired_training.STEPS, run="run")
+        _draw_curves(points, "value", "accuracy", chart, HEIGHT + 60)
 
 
-def _trained(name: str, begin: Callable[[], Iterator[Point]]) -> list[Point]:
-    """What was trained so far; a click trains, another one stops, and what came stays."""
-    place = f"_museum_{name}"
-    before: list[Point] = st.session_state.get(place, [])
+def _draw_training_buttons(
+    name: str, begin: Callable[[], Iterator[TrainingPoint]]
+) -> list[TrainingPoint]:
+    """The points so far; a click trains, another one stops, and the points stay."""
+    results = session().museum_results
+    before: list[TrainingPoint] = results.get(name, [])
     st.text(SHORT)
     button, bar = st.empty(), st.empty()
     if not button.button("Train both" if not before else "Train both again", key="train_both"):
         return before
     button.button("Stop", key="stop_both")
-    points: list[Point] = []
-    st.session_state[place] = points
+    points = results[name] = []
     for point in begin():
         points.append(point)
-        bar.progress(
-            point.step / paired_training.STEPS, f"Step {point.step} of {paired_training.STEPS}"
-        )
+        share = point.step / paired_training.STEPS
+        bar.progress(share, f"Step {point.step} of {paired_training.STEPS}")
     bar.empty()
     st.rerun()
 
 
-def _table(points: list[Point], value: str) -> dict[str, list[Any]]:
-    return {
+def _draw_curves(
+    points: list[TrainingPoint], column: str, what: str, chart: dict[str, Any], height: int
+) -> None:
+    """The curves, and the last value of each in words."""
+    table = {
         "step": [point.step for point in points],
-        value: [point.value for point in points],
+        column: [point.value for point in points],
         "run": [point.curve for point in points],
     }
-
-
-def _last(points: list[Point], what: str) -> None:
-    """The last value of every curve, in words."""
+    st.vega_lite_chart(table, chart, height=height, key="museum_curves")
     last = {point.curve: point for point in points}
-    said = "; ".join(f"{name}: {three(point.value)}" for name, point in last.items())
+    values = "; ".join(f"{name}: {three(point.value)}" for name, point in last.items())
     step = next(iter(last.values())).step
-    st.text(f"{what.capitalize()} at step {step}: {said}.")
+    st.text(f"{what.capitalize()} at step {step}: {values}.")
 
 
-def _task(opened: Opened) -> Task:
-    """The chosen model's own task where it is one of the small ones."""
-    return opened.task if opened.task is not None else TASKS[TASK_OF_ALL]
-
-
-def _ledger_of_chosen() -> None:
-    opened = page_context().opened
-    parts = {
-        name: document_numbers.count_of(module)
+def _draw_parameter_counts(opened: Opened) -> None:
+    counts = {
+        name: document_numbers.parameter_count(module)
         for name, module in opened.model.named_children()
-        if document_numbers.count_of(module)
     }
-    total = document_numbers.count_of(opened.model)
-    shared = sum(parts.values()) - total
+    counts = {name: count for name, count in counts.items() if count}
+    total = document_numbers.parameter_count(opened.model)
+    if shared := sum(counts.values()) - total:
+        counts["counted twice, since shared"] = -shared
+    counts["total"] = total
     st.markdown("**The chosen model, part by part**")
     st.table(
-        {
-            "part": [*parts, *(["counted twice, since shared"] if shared else []), "total"],
-            "parameters": [
-                f"{count:,}" for count in (*parts.values(), *([-shared] if shared else []), total)
-            ],
-        },
+        {"part": list(counts), "parameters": [f"{count:,}" for count in counts.values()]},
         border="horizontal",
         hide_index=True,
-        alt="The parts of the chosen model and how many parameters each has",
+        alt="The parts of the chosen model and their numbers of parameters",
     )

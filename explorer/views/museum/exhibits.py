@@ -1,4 +1,4 @@
-"""The fourteen mistakes of the documents: where each stands, what is right, what gives it away."""
+"""The fourteen mistakes of the documents: where each is, what is right, what gives it away."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ README = "repository's README"
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One mistake. `name` is its key in `MISTAKES`, by which a model can be given it.
-
-    `sign` names the instrument that gives it away, `telling` says in a sentence how.
-    """
+    """One mistake; `name` is its key in `MISTAKES`, `sign` the instrument that gives it away."""
 
     number: int
     name: str
@@ -35,12 +32,12 @@ EXHIBITS = (
         "doubled-exponent",
         "The exponent is doubled",
         NOTEBOOK,
-        "The loop over the dimensions already steps by two, and the code writes 2i/d for the "
-        "sine and 2(i + 1)/d for the cosine.",
+        "The loop over the dimensions already steps by two, and the code has 2i/d for the sine "
+        "and 2(i + 1)/d for the cosine.",
         "i/d for both of a pair: a sine and its cosine share one frequency.",
         "Positions",
-        "The product of two positions no longer depends on their distance alone, and far more "
-        "dimensions stand still.",
+        "The dot product of two positions no longer depends on their distance alone, and far more "
+        "dimensions hardly change.",
     ),
     Exhibit(
         2,
@@ -50,9 +47,9 @@ EXHIBITS = (
         "F.softmax is called without a dimension; on three dimensions it takes the first, which "
         "is the batch.",
         "Over the vocabulary, and only where probabilities are wanted.",
-        "What leaves the model",
+        "Model output",
         "With one sentence in the batch every probability is 1, the likeliest token is always "
-        "number 0, and no gradient comes back.",
+        "ID 0, and the gradient is zero.",
     ),
     Exhibit(
         3,
@@ -62,28 +59,28 @@ EXHIBITS = (
         "The decoder attends to the encoder's output where it should attend to itself, and the "
         "residual adds that instead of the target's stream.",
         "Self-attention and residual run over the target's own stream.",
-        "Another target",
-        "The target reaches the logits only through the questions of cross-attention: silence "
-        "that, and the target does not matter at all.",
+        "Replaced target",
+        "The target reaches the logits only through the queries of cross-attention: with that "
+        "ablated, the target has no effect at all.",
     ),
     Exhibit(
         4,
         "never-appends",
-        "Writing that never appends",
+        "Generation that never appends",
         NOTEBOOK,
         "Each step feeds back one token, always at position 0. It never stops at the end token, "
         "fails at a batch of two, and leaves dropout on.",
         "Append every token, stop at the end token, any batch, dropout off.",
-        "Writing",
-        "What it writes goes round in a circle: each token follows from the last one alone.",
+        "Generation",
+        "The output repeats in a cycle: each token depends on the last one alone.",
     ),
     Exhibit(
         5,
         "shared-projection",
         "One projection for all heads",
         NOTEBOOK,
-        "The stream is cut into slices first, and the same small matrix projects every slice.",
-        "Every head has its own projection of the whole stream.",
+        "The residual stream is split into slices first, and one small matrix projects them all.",
+        "Every head has its own projection of the whole residual stream.",
         "Swapped slices",
         "Swapping two slices of the input only swaps two heads, and the model is much smaller.",
     ),
@@ -92,9 +89,9 @@ EXHIBITS = (
         "fixed-heads",
         "The decoder always has eight heads",
         NOTEBOOK,
-        "The number of heads and the expansion factor stand as 8 and 4 in the decoder, whatever "
-        "is asked for.",
-        "Both are passed through.",
+        "The number of heads and the expansion factor are fixed at 8 and 4 in the decoder, "
+        "whatever the arguments are.",
+        "Both arguments are used.",
         "Shapes",
         "The heads of the decoder have another width than those of the encoder.",
     ),
@@ -103,10 +100,10 @@ EXHIBITS = (
         "no-padding-mask",
         "No padding mask",
         f"{NOTEBOOK} and {WEB}",
-        "Filler tokens are looked at like any other: in the source, the target and the memory.",
-        "A mask that hides filler, wherever keys come from.",
-        "Filler",
-        "Filler behind the sentence moves the logits; under a mask it moves nothing.",
+        "Padding tokens are attended to like any other: in the source, the target and the memory.",
+        "A padding mask, wherever keys come from.",
+        "Padding",
+        "Padding after the sentence changes the logits; under a mask it changes nothing.",
     ),
     Exhibit(
         8,
@@ -115,64 +112,62 @@ EXHIBITS = (
         NOTEBOOK,
         "The model ends in a softmax, and cross-entropy takes another one.",
         "The model returns logits.",
-        "What leaves the model",
-        "What leaves the model lies between 0 and 1 and sums to 1, so the loss cannot come near "
-        "0 however sure the model is.",
+        "Model output",
+        "The output is between 0 and 1 and sums to 1, so the loss stays far from 0 however "
+        "certain the model is.",
     ),
     Exhibit(
         9,
         "filled-row",
         "A number in place of a mask",
         f"{HANDOUT}, {NOTEBOOK} and {WEB}",
-        "Forbidden scores become −1e9 or −1e20. A row that may see nothing then looks at "
-        "everything alike; −∞ gives no number at all; in half precision −1e9 does not exist.",
+        "Masked scores become −1e9 or −1e20. A fully masked row then attends to every key "
+        "equally; with −∞ it is NaN; in float16 −1e9 is out of range.",
         "The lowest finite number of the dtype, then zeros for the row.",
-        "An empty row",
-        "A row that may see nothing should sum to 0: under a number it sums to 1, under −∞ it is "
-        "NaN.",
+        "Fully masked row",
+        "A fully masked row should sum to 0: with a number it sums to 1, with −∞ it is NaN.",
     ),
     Exhibit(
         10,
         "dropped-weights",
         "Weights computed and dropped",
         HANDOUT,
-        "The heads throw their weights away, and no mask ever reaches them.",
-        "Weights are shown, and the mask arrives.",
+        "The heads do not return their weights, and no mask ever reaches them.",
+        "The weights are returned, and the mask is applied.",
         "Causality check",
-        "There is nothing to draw, and a token later in the sentence moves what the model makes of "
-        "those before it.",
+        "There is no map to draw, and a later token changes the predictions before it.",
     ),
     Exhibit(
         11,
         "printed-count",
-        "A count that is not the model's",
+        "Wrong parameter count",
         WEB,
-        "Total parameters: 398,272 stands under the code of the encoder.",
+        "“Total parameters: 398,272” is printed below the code of the encoder.",
         "520,064 = 320,000 + 4 × 49,984 + 128.",
         "",
-        "The ledger of the parts adds up to another number.",
+        "The parameters of the parts add up to another number.",
     ),
     Exhibit(
         12,
         "random-labels",
-        "Learning noise, measured on itself",
+        "Random labels, measured on the training batch",
         WEB,
-        "Labels are drawn at random, accuracy is measured on the batch just learned, with "
-        "dropout on, from no fixed seed, and the first token is no [CLS].",
+        "Labels are random, accuracy is measured on the training batch, with dropout on and "
+        "without a fixed seed, and the first token is not [CLS].",
         "Real labels, a held-out set, dropout off, fixed seeds, a <cls> token in front.",
         "",
-        "Accuracy on the training batch rises while held-out accuracy stays at a coin's.",
+        "Accuracy on the training batch rises while held-out accuracy stays at chance.",
     ),
     Exhibit(
         13,
         "norm-order",
         "Post-norm in words, pre-norm in code",
         README,
-        "The equations norm the sum of stream and part; the code norms what the part reads.",
-        "Say which one runs: the same weights mean something else under the other.",
-        "The stream",
-        "After a norm of the sum, the stream leaves every block with the size of the norm's own "
-        "weights; before it, the stream grows from block to block.",
+        "The equations normalize the sum after a sublayer; the code normalizes its input.",
+        "Say which one is used: with the other one the same weights give another model.",
+        "Residual stream",
+        "With post-norm the stream leaves every block with the size of the norm's own weights; "
+        "with pre-norm it grows from block to block.",
     ),
     Exhibit(
         14,
@@ -180,10 +175,10 @@ EXHIBITS = (
         "Scaled by 1/√d_x",
         HANDOUT,
         "“Scaled by 1/√d_x”, where d_x is not defined, and “each dimension is scaled uniquely”. "
-        "Read as the width of the stream, the scale is too small.",
+        "If d_x is d_model, the scale is too small.",
         "1/√d_k, the width of a head; and each pair of sine and cosine shares one frequency.",
-        "The scale",
-        "The scores are q·k times another number, and the weights are flatter.",
+        "Score scale",
+        "The scores are q·k times a smaller number, and the weights are more uniform.",
     ),
 )
 BY_LABEL = {exhibit.label: exhibit for exhibit in EXHIBITS}

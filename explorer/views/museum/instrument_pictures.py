@@ -1,4 +1,4 @@
-"""What an instrument draws: numbers with a name for every row and column, and what they are."""
+"""The pictures of the instruments: a matrix with labels, and a sentence that says what it is."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.catalog.attention_parts import site as named_site
+from explorer.catalog.attention_parts import site as site_of
 from explorer.inference.answers import class_names
-from explorer.views.museum.case import Case
-from explorer.views.museum.museum_taps import one_head
+from explorer.views.museum.measured_run import MeasuredRun, head_map
 
 MOST_PLACES = MOST_OUTPUTS = 12
-MOST_WITH_FILLER = 128
-"""A sentence longer than this is measured with filler behind it, but not drawn."""
+MOST_WITH_PADDING = 128
+"""A longer sentence is measured with padding, but not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
-    """Numbers (rows, columns); `shows` says what they are where nothing else does."""
+class InstrumentPicture:
+    """Values (rows, columns); `shows` says what they are where nothing else does."""
 
     values: Tensor
     down: tuple[str, ...]
@@ -29,83 +28,87 @@ class Picture:
     unit: str = "weight"
     shows: str = ""
 
-    def is_like(self, other: Picture) -> bool:
-        """Whether no eye could tell the two apart."""
+    def is_like(self, other: InstrumentPicture) -> bool:
+        """Whether the two look the same."""
         names = self.down, self.across, other.down, other.across
         return names[:2] == names[2:] and torch.allclose(
             self.values, other.values, atol=1e-6, equal_nan=True
         )
 
 
-def named_look(case: Case) -> str:
-    """The attention that is drawn, by the names of the sidebar."""
-    part, layer, head = case.look
-    return f"layer {layer}, head {head} · {case.forward.part(part).title}"
+def head_title(run: MeasuredRun) -> str:
+    """The head whose map is drawn, in the words of the sidebar."""
+    part, layer, head = run.head
+    return f"layer {layer}, head {head} · {run.forward.part(part).title}"
 
 
-def looks(case: Case, weights: Tensor) -> Picture:
-    """The map of the chosen head; a decoder that looks at the source instead is labelled so."""
-    part = case.look[0]
-    rows, columns = case.forward.rows(part), case.forward.columns(part)
+def map_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
+    """The map of the chosen head; its labels are the source's where a mistake attends to it."""
+    part = run.head[0]
+    rows, columns = run.forward.rows(part), run.forward.columns(part)
     if weights.shape != (len(rows), len(columns)):
-        rows = columns = case.forward.source
+        rows = columns = run.forward.source
     down, across = (tuple(token.label for token in each) for each in (rows, columns))
-    return Picture(weights, down, across)
+    return InstrumentPicture(weights, down, across)
 
 
-def of_nothing(case: Case, weights: Tensor) -> Picture:
-    """What the first head makes of a sentence of which nothing may be seen."""
-    names = _names(case, case.ids[0])
-    part = case.forward.parts[0].title
-    shows = f"Layer 0, head 0 · {part}, where nothing of the sentence may be seen."
-    return Picture(weights, names, names, shows=shows)
+def masked_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
+    """The map of the first head where every key is masked."""
+    names = _names(run, run.ids[0])
+    part = run.forward.parts[0].title
+    shows = f"Layer 0, head 0 · {part}, with every key masked."
+    return InstrumentPicture(weights, names, names, shows=shows)
 
 
-def last_outputs(case: Case, given: Tensor) -> Picture:
-    """The largest of the outputs (places, numbers) at the last place, and those before them."""
-    rows = given[None] if given.dim() == 1 else given[-MOST_PLACES:]
+def output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
+    """The largest outputs at the last position, and the same at the positions before it."""
+    rows = output[None] if output.dim() == 1 else output[-MOST_PLACES:]
     largest = rows[-1].sort(descending=True, stable=True).indices[:MOST_OUTPUTS]
-    head = case.model.config.head
+    head = run.model.config.head
     if head == "classifier":
-        across = tuple(class_names(case.opened)[i] for i in largest.tolist())
+        across = tuple(class_names(run.opened)[i] for i in largest.tolist())
     elif head == "none":
         across = tuple(map(str, largest.tolist()))
     else:
-        across = _names(case, largest)
-    down = ("text",) if given.dim() == 1 else _names(case, case.written[0, -len(rows) :])
-    shows = f"Last row: the {len(across)} largest at the last place. Above: the same ones before."
+        across = _names(run, largest)
+    down = ("text",) if output.dim() == 1 else _names(run, run.last_ids[0, -len(rows) :])
+    shows = f"Last row: the {len(across)} largest at the last position. Above: the same earlier."
     if len(rows) == 1:
         shows = f"The {len(across)} largest."
-    return Picture(rows[:, largest], down, across, ("place", "output"), "output", shows)
+    return InstrumentPicture(
+        rows[:, largest], down, across, ("position", "output"), "output", shows
+    )
 
 
-def repeats(case: Case, written: Sequence[int]) -> Picture:
-    """Which of the tokens that were written are the same."""
-    ids = torch.tensor(written)
-    names = _names(case, ids)
-    shows = "Filled where two of the tokens that it writes are the same."
-    return Picture((ids[:, None] == ids).float(), names, names, ("token", "token"), "same", shows)
+def repeats_picture(run: MeasuredRun, generated: Sequence[int]) -> InstrumentPicture:
+    """Which of the generated tokens are the same."""
+    ids = torch.tensor(generated)
+    names = _names(run, ids)
+    shows = "Filled where two of the generated tokens are the same."
+    return InstrumentPicture(
+        (ids[:, None] == ids).float(), names, names, ("token", "token"), "same", shows
+    )
 
 
-def with_filler(case: Case, longer: Tensor) -> Picture | None:
-    """What the chosen head looks at with filler behind the sentence; None where it is not shown."""
-    part, layer, head = case.look
-    if case.ids.shape[1] > MOST_WITH_FILLER:
+def padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | None:
+    """The map of the chosen head with padding after the sentence; None where it is not drawn."""
+    part, layer, head = run.head
+    if run.ids.shape[1] > MOST_WITH_PADDING:
         return None
-    if part == "decoder.self_attn" and case.target is not None:  # it never meets the source
-        part, layer, head = case.forward.parts[0].name, 0, 0
-    site = f"{named_site(part, layer)}.weights"
-    weights = case.seen({site: one_head(head)}, ids=longer).get(site)
+    if part == "decoder.self_attn" and run.target is not None:  # it does not read the source
+        part, layer, head = run.forward.parts[0].name, 0, 0
+    site = f"{site_of(part, layer)}.weights"
+    weights = run.recorded({site: head_map(head)}, ids=longer).get(site)
     if weights is None:
         return None
-    rows = tuple(token.label for token in case.forward.rows(part))
-    across = _names(case, longer[0])
+    rows = tuple(token.label for token in run.forward.rows(part))
+    across = _names(run, longer[0])
     if weights.shape[0] < len(rows) or weights.shape[1] != len(across):
         return None
-    title = case.forward.part(part).title
-    shows = f"Layer {layer}, head {head} · {title}, with filler behind the sentence."
-    return Picture(weights[: len(rows)], rows, across, shows=shows)
+    title = run.forward.part(part).title
+    shows = f"Layer {layer}, head {head} · {title}, with padding after the sentence."
+    return InstrumentPicture(weights[: len(rows)], rows, across, shows=shows)
 
 
-def _names(case: Case, ids: Tensor) -> tuple[str, ...]:
-    return tuple(case.opened.tokenizer.token(i).label for i in ids.tolist())
+def _names(run: MeasuredRun, ids: Tensor) -> tuple[str, ...]:
+    return tuple(run.opened.tokenizer.token(i).label for i in ids.tolist())

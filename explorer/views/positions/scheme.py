@@ -10,7 +10,7 @@ from torch import Tensor
 from explorer.analysis.position_schemes import PositionScheme, position_scheme
 from explorer.app.context import PageContext
 from explorer.app.controls import number, one_of
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.components import matrix
 from explorer.snippets import positions_code

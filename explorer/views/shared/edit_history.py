@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import EditedPass, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.address_text import (

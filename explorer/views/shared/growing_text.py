@@ -10,7 +10,7 @@ from explorer.app.messages import or_stop, say
 from explorer.app.number_controls import slider
 from explorer.app.session import session
 from explorer.app.sidebar import switch_page
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix
 from explorer.inference.generated_text import (

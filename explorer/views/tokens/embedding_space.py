@@ -9,7 +9,7 @@ from torch import nn
 from torch.linalg import LinAlgError
 
 from explorer.analysis.embedding_pca import MOST_CHOSEN, EmbeddingSpace, embedding_space
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.space_scatter import embedding_scatter
 from explorer.charts.theme import palette

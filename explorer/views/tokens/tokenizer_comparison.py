@@ -10,7 +10,8 @@ from explorer.app.context import PageContext
 from explorer.app.controls import say_invalid
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.catalog.entries import Entry, LibraryError
+from explorer.catalog import ModelError
+from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.tokenizers import tokenizer_in
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
@@ -79,7 +80,7 @@ def _draw_tokenizers(context: PageContext) -> None:
     for place, name in enumerate((mine, *chosen)):
         try:
             _draw_tokens(_tokenizer(name, context.shelf), name, text, place)
-        except (TextError, LibraryError) as error:
+        except (TextError, ModelError) as error:
             st.text(name)
             say(str(error))
 
@@ -140,14 +141,14 @@ def decoding_note(decode: Callable[[list[int]], str], tokens: Sequence[Token], t
     return difference or "The token IDs decode to exactly this text."
 
 
-def _tokenizer(name: str, shelf: Mapping[str, Entry]) -> AnyTokenizer | PlainTokenizer:
+def _tokenizer(name: str, shelf: Mapping[str, ModelEntry]) -> AnyTokenizer | PlainTokenizer:
     if name.startswith(TRAINED_HERE):
         text, most = tokenizer_source.chosen_training()
         return trained_tokenizers.trained_tokenizer(text, name.removeprefix(TRAINED_HERE), most)
     entry = shelf[name]
     if entry.config is None:
-        raise LibraryError(f"The model {name} cannot be opened: {entry.fault}")
+        raise ModelError(f"The model {name} cannot be opened: {entry.fault}")
     try:
         return tokenizer_in(entry.folder, entry.family, entry.config)
     except (CheckpointError, OSError) as error:
-        raise LibraryError(f"The model {name} cannot be opened: {error}") from error
+        raise ModelError(f"The model {name} cannot be opened: {error}") from error

@@ -1,4 +1,4 @@
-"""The attention of the reader's own sentence, through the newest weights of a run."""
+"""The attention over the reader's sentence, with the newest weights of a run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.app.context import page_context
 from explorer.app.messages import say
-from explorer.catalog import entries
-from explorer.catalog.entries import LibraryError, Opened
+from explorer.app.session import session
+from explorer.catalog import ModelError
+from explorer.catalog.opened_model import Opened, open_model
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
 from explorer.runs.open_run import open_folder
@@ -27,7 +27,7 @@ BEST = "the best"
 
 
 @dataclass(frozen=True)
-class Look:
+class LiveAttention:
     """One sentence through one set of weights, kept until either changes."""
 
     folder: Path
@@ -36,36 +36,38 @@ class Look:
     fault: str
 
 
-def watch(run: Run, task: Task) -> None:
-    """The sentence, one head's attention, and what one expects to see beside it."""
-    _view(task, lambda text: _look(run, text))
+def draw_live_attention(run: Run, task: Task, own_text: str) -> None:
+    """The sentence, one head's attention, and beside it the expected pattern."""
+    _draw_sentence_and_head(task, own_text, lambda text: _newest_pass(run, text))
 
 
-def preview(task: Task) -> None:
-    """The same through the finished model of this task that ships with the app."""
+def draw_preview(task: Task, own_text: str) -> None:
+    """The same with the finished model of this task that ships with the app."""
     try:
-        opened = entries.open_model(task.name)
-    except LibraryError:
+        opened = open_model(task.name)
+    except ModelError:
         st.markdown(f"Press **Start training**. {task.expectation}")
         return
-    st.markdown("No run is shown yet. This is what a finished model of this task does.")
-    _view(task, lambda text: _read(Path(opened.name), text, opened))
+    st.markdown("No run is shown yet. This is the attention of a finished model of this task.")
+    _draw_sentence_and_head(task, own_text, lambda text: _run(Path(opened.name), text, opened))
 
 
-def _view(task: Task, look: Callable[[str], Look | None]) -> None:
-    sentence, head = st.columns(2, vertical_alignment="bottom")
-    with sentence:
-        text = _sentence(task)
-    at = look(text)
-    if at is None:
+def _draw_sentence_and_head(
+    task: Task, own_text: str, run: Callable[[str], LiveAttention | None]
+) -> None:
+    left, right = st.columns(2, vertical_alignment="bottom")
+    with left:
+        text = _draw_sentence(task, own_text)
+    found = run(text)
+    if found is None:
         st.caption("The attention appears with the first weights.")
         return
-    if at.forward is None:
-        say(at.fault)
+    if found.forward is None:
+        say(found.fault)
         return
-    part, layer = _site(task, at.forward)
-    heads = [BEST, *map(str, range(at.forward.part(part).heads))]
-    chosen = head.segmented_control(
+    part, layer = _pattern_place(task, found.forward)
+    heads = [BEST, *map(str, range(found.forward.part(part).heads))]
+    chosen = right.segmented_control(
         f"Head of layer {layer}",
         heads,
         default=BEST,
@@ -74,20 +76,19 @@ def _view(task: Task, look: Callable[[str], Look | None]) -> None:
         key=f"watched_head_{len(heads)}",
         persist_state="session",
     )
-    _draw(task, at.forward, part, layer, str(chosen or BEST))
+    _draw_head(task, found.forward, part, layer, str(chosen or BEST))
 
 
-def _sentence(task: Task) -> str:
+def _draw_sentence(task: Task, own_text: str) -> str:
     """The reader's own sentence, chosen once for every page; another where it cannot be read."""
-    own = page_context().choice.text
-    why_not = _why_not(task, own)
-    if own and not why_not:
-        st.caption("Your sentence is watched.")
-        return own
-    if own:
-        st.caption(f"{why_not}, so another is watched.")
+    why_not = _why_not(task, own_text)
+    if own_text and not why_not:
+        st.caption("Attention over your sentence.")
+        return own_text
+    if own_text:
+        st.caption(f"{why_not}, so another one is shown.")
     text = st.text_input(
-        "Watch the attention of",
+        "Sentence",
         value=task.example,
         max_chars=LIMIT,
         key=f"watched_{task.name}",
@@ -97,7 +98,7 @@ def _sentence(task: Task) -> str:
 
 
 def _why_not(task: Task, text: str) -> str:
-    """Why the model of this task cannot read the sentence; nothing where it can."""
+    """Why the model of this task cannot read the sentence; empty where it can."""
     too_long = "Your sentence is longer than this task's model reads"
     if len(text) > LIMIT:
         return too_long
@@ -110,35 +111,35 @@ def _why_not(task: Task, text: str) -> str:
     return too_long if len(ids) > task.model.max_len else ""
 
 
-def _look(run: Run, text: str) -> Look | None:
-    """Read anew only when the weights or the sentence changed."""
-    kept = st.session_state.get("_look")
-    look: Look | None = None
+def _newest_pass(run: Run, text: str) -> LiveAttention | None:
+    """Run again only when the weights or the sentence changed; None before the first weights."""
+    kept = session().run_attention
+    found: LiveAttention | None = None
     for _ in range(2):  # the newest weights may be replaced between the two lines
         folder = run.latest()
         if folder is None:
             return None
-        if isinstance(kept, Look) and (kept.folder, kept.text) == (folder, text):
+        if isinstance(kept, LiveAttention) and (kept.folder, kept.text) == (folder, text):
             return kept
         try:
             opened = open_folder(folder)
-        except LibraryError as error:
-            look = Look(folder, text, None, str(error))
+        except ModelError as error:
+            found = LiveAttention(folder, text, None, str(error))
             continue
-        kept = st.session_state["_look"] = _read(folder, text, opened)
-        return kept
-    return look
+        found = session().run_attention = _run(folder, text, opened)
+        return found
+    return found
 
 
-def _read(folder: Path, text: str, opened: Opened) -> Look:
+def _run(folder: Path, text: str, opened: Opened) -> LiveAttention:
     try:
-        return Look(folder, text, run_batch_uncached(opened, (text,))[0], "")
+        return LiveAttention(folder, text, run_batch_uncached(opened, (text,))[0], "")
     except ForwardPassError as error:
-        return Look(folder, text, None, str(error))
+        return LiveAttention(folder, text, None, str(error))
 
 
-def _site(task: Task, forward: ForwardPass) -> tuple[str, int]:
-    """Where the task's pattern is to be seen; else the last layer of the last attention."""
+def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
+    """The attention and layer of the task's expected pattern; else the last ones."""
     stack, _, rest = task.pattern_site.partition(".")
     layer, _, attention = rest.partition(".")
     for part in forward.parts:
@@ -147,30 +148,31 @@ def _site(task: Task, forward: ForwardPass) -> tuple[str, int]:
     return forward.parts[-1].name, forward.parts[-1].layers - 1
 
 
-def _draw(task: Task, forward: ForwardPass, part: str, layer: int, chosen: str) -> None:
+def _draw_head(task: Task, forward: ForwardPass, part: str, layer: int, chosen: str) -> None:
     weights = forward.all_weights(part)[layer]
     written = forward.target if forward.source else ()
     expected = pattern_of(task, forward.tokens, written, weights.shape[1:])
     scores = _scores(weights, expected)
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
-    seen, hoped = st.columns(2)
-    with seen:
-        said = f"**Layer {layer}, head {head}**"
-        st.markdown(f"{said} · {scores[head]:.2f} on the pattern" if expected is not None else said)
-        _matrix(forward, part, layer, weights[head], "watched")
-    with hoped:
-        st.markdown("**What one expects**")
+    left, right = st.columns(2)
+    with left:
+        title = f"**Layer {layer}, head {head}**"
+        score = f" · {scores[head]:.2f} on the pattern" if expected is not None else ""
+        st.markdown(f"{title}{score}")
+        _draw_map(forward, part, layer, weights[head], "watched")
+    with right:
+        st.markdown("**Expected pattern**")
         if expected is None:
             st.markdown(task.expectation)
         else:
-            _matrix(forward, part, layer, expected, "expected")
+            _draw_map(forward, part, layer, expected, "expected")
     if expected is not None:
         st.caption(task.expectation)
     for note in forward.notes:
         st.text(note)
 
 
-def _matrix(forward: ForwardPass, part: str, layer: int, values: Tensor, key: str) -> None:
+def _draw_map(forward: ForwardPass, part: str, layer: int, values: Tensor, key: str) -> None:
     words = forward.part(part).words
     matrix(
         values,
@@ -187,7 +189,7 @@ def _matrix(forward: ForwardPass, part: str, layer: int, values: Tensor, key: st
 
 
 def _scores(weights: Tensor, expected: Tensor | None) -> Tensor:
-    """How well each head does what is expected; how decided it is, where nothing is."""
+    """For each head the weight on the pattern; without one, the mean largest weight of a row."""
     if expected is None:
         return weights.amax(dim=-1).mean(dim=-1)
     return torch.tensor([pattern_score(head, expected) for head in weights])

@@ -1,9 +1,8 @@
-"""A run as it goes on: how far, how fast, its curves, and its attention as it forms.
+"""A run as it trains: its progress, its speed, its curves, and its attention as it forms.
 
-It looks at the run's folder once a second, and less often on a machine that looks slowly:
-drawing takes the browser several times as long as it takes us, and where there are two
-cores the training pays for it. Nothing here trains or waits: a page that is reloaded, left
-or closed changes nothing, and comes back to the same run.
+The run's folder is read once a second, and less often where drawing is slow: the browser needs
+several times as much CPU time as the server, and with two cores the training has to wait for
+it. Nothing here trains or waits: leaving or reloading the page changes nothing in the run.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from statistics import median
 import streamlit as st
 
 from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.charts.training_curves import (
     HEIGHT,
     MOST_POINTS,
@@ -32,65 +32,64 @@ from explorer.runs.run import Run, RunError
 from explorer.runs.spec import WAITING, RunSpec, Status
 from explorer.tasks import Task, task_of
 from explorer.text import TextError
-from explorer.views.training import run_words
-from explorer.views.training.live_attention import watch
-from explorer.views.training.run_status import status_of
+from explorer.views.training.live_attention import draw_live_attention
+from explorer.views.training.run_words import STATE_WORDS, progress_words, status_of
 
 EVERY, SELDOM = 1.0, 3.0
-"""Seconds from one look to the next, and where looks are slow."""
+"""Seconds between two drawings, and where drawing is slow."""
 SLOW = 0.05
-"""Seconds on a core that a slow look takes here."""
+"""Seconds of CPU time of a slow drawing."""
 LAST = 5
-"""Looks that say whether looks are slow: the first of all is no measure of those to come."""
+"""Drawings whose median decides; the first one alone says nothing about the later ones."""
 
 
-def show(run: Run) -> None:
-    """The run on screen; it follows by itself while there is something to follow."""
+def draw_run(run: Run, text: str) -> None:
+    """The run on screen, drawn again and again while it trains; `text` is the reader's own."""
     try:
-        every = _every(status_of(run))
+        every = _seconds_between(status_of(run))
     except RunError as error:
         say(str(error))
         return
-    alone("matrix", every=every)(_look)(run, every)
+    alone("matrix", every=every)(_draw_now)(run, text, every)
 
 
-def _every(status: Status) -> float | None:
-    """Seconds until the next look; None where there is nothing left to follow."""
+def _seconds_between(status: Status) -> float | None:
+    """Seconds until the next drawing; None for a run that does not train."""
     if not status.is_active:
         return None
-    took = _took()
-    return SELDOM if len(took) == LAST and median(took) > SLOW else EVERY
+    times = _cpu_times()
+    return SELDOM if len(times) == LAST and median(times) > SLOW else EVERY
 
 
 @st.cache_resource
-def _took() -> deque[float]:
-    """What anybody's last looks took, in seconds on a core: it is the machine that is slow."""
+def _cpu_times() -> deque[float]:
+    """CPU seconds of the last drawings for any reader, since the machine is what is slow."""
     return deque(maxlen=LAST)
 
 
-def _look(run: Run, every: float | None) -> None:
+def _draw_now(run: Run, text: str, every: float | None) -> None:
     begun = time.thread_time()
     try:
         spec, status = run.spec, status_of(run)
     except RunError as error:
         say(str(error))
         return
-    if _every(status) != every:
-        st.rerun()  # the whole page, which decides anew whether to go on looking
-    _buttons(run, status)
-    st.progress(status.share, text=run_words.progress(status))
+    if _seconds_between(status) != every:
+        st.rerun()  # the whole page, which sets the new interval
+    _draw_buttons(run, status)
+    st.progress(status.share, text=progress_words(status))
     try:
         task = task_of(spec.task, run.text())
     except (RunError, TextError) as error:
         say(str(error))
         return
-    _curves(run, spec, status, task)
-    watch(run, task)
-    _took().append(time.thread_time() - begun)
+    _draw_curves(run, spec, status, task)
+    draw_live_attention(run, task, text)
+    _cpu_times().append(time.thread_time() - begun)
 
 
-def _curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
-    """The loss and the held-out figure so far, on axes that stand still."""
+def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
+    """The loss and the held-out metric so far, on fixed axes."""
     metrics = _metrics(run)
     losses, values = metrics.losses(), metrics.values()
     left, right = st.columns(2)
@@ -123,48 +122,33 @@ def _table(name: str, points: Sequence[tuple[int, float]]) -> dict[str, list[flo
     return {"step": [step for step, _ in points], name: [value for _, value in points]}
 
 
-def _buttons(run: Run, status: Status) -> None:
-    state, pause, step, stop = st.columns([5, 2, 2, 2], vertical_alignment="center")
-    state.markdown(f"**{run.name}** · {run_words.SAID[status.state]}")
+def _draw_buttons(run: Run, status: Status) -> None:
+    state, *places = st.columns([5, 2, 2, 2], vertical_alignment="center")
+    state.markdown(f"**{run.name}** · {STATE_WORDS[status.state]}")
     if status.message:
         state.text(status.message)
-    if status.is_active:
-        pause.button("Pause", key="pause", on_click=_tell, args=(run, "pause"), width="stretch")
-    else:
-        pause.button(
-            "Resume",
-            key="resume",
-            on_click=_tell,
-            args=(run, "resume"),
+    first = ("pause", True) if status.is_active else ("resume", status.can_resume)
+    commands = first, ("step", status.can_resume), ("stop", status.is_active)
+    for place, (command, is_possible) in zip(places, commands, strict=True):
+        place.button(
+            command.capitalize(),
+            key=command,
+            on_click=_send_command,
+            args=(run, command),
             width="stretch",
-            disabled=not status.can_resume,
+            disabled=not is_possible,
+            help="One update, then pause" if command == "step" else None,
         )
-    step.button(
-        "Step",
-        key="step",
-        on_click=_tell,
-        args=(run, "step"),
-        width="stretch",
-        disabled=not status.can_resume,
-        help="One update, then pause",
-    )
-    stop.button(
-        "Stop",
-        key="stop",
-        on_click=_tell,
-        args=(run, "stop"),
-        width="stretch",
-        disabled=not status.is_active,
-    )
-    if fault := st.session_state.pop("_run_fault", None):
+    if fault := session().run_fault:
+        session().run_fault = ""
         say(fault)
 
 
-def _tell(run: Run, word: str) -> None:
+def _send_command(run: Run, command: str) -> None:
     try:
         former = run.status().state
-        run.command(word)
-        if word in ("resume", "step"):
+        run.command(command)
+        if command in ("resume", "step"):
             run.mark(WAITING)
             try:
                 cluster().submit(run)
@@ -172,13 +156,12 @@ def _tell(run: Run, word: str) -> None:
                 run.mark(former)
                 raise
     except (RunError, OSError) as error:
-        st.session_state["_run_fault"] = str(error)
+        session().run_fault = str(error)
 
 
 def _metrics(run: Run) -> Metrics:
-    """Kept for the session, so that only what is new is read."""
-    kept = st.session_state.get("_metrics")
+    """Kept for the session, so that only new rows are read."""
+    kept = session().run_metrics
     if not isinstance(kept, Metrics) or kept.path != run.folder / "metrics.jsonl":
-        kept = Metrics(run.folder / "metrics.jsonl")
-        st.session_state["_metrics"] = kept
+        kept = session().run_metrics = run.metrics()
     return kept.update()

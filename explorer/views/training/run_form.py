@@ -1,4 +1,4 @@
-"""The form of the Train page: a task, its model, its optimizer, and the start."""
+"""The form of the Training page: a task, its model, its optimizer, and the start."""
 
 from __future__ import annotations
 
@@ -8,39 +8,46 @@ from typing import Any
 import streamlit as st
 
 from explorer.app.messages import say
-from explorer.catalog.entries import runs_root
+from explorer.app.session import session
+from explorer.catalog.folders import runs_root
 from explorer.runs.cluster import cluster
-from explorer.runs.request import Wishes, built_like, spec_of
 from explorer.runs.run import Run, RunError, create
+from explorer.runs.settings import (
+    MODEL_SETTINGS,
+    TRAINING_SETTINGS,
+    WEIGHTS_SEED,
+    Setting,
+    built_like,
+    spec_of,
+)
 from explorer.runs.spec import RunSpec
 from explorer.tasks import GIVEN, TASKS, Given, Task, task_of
 from explorer.text import TextError
 from explorer.text.limits import MAX_CORPUS_CHARACTERS
-from explorer.views.training.run_choice import show_run
-from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
+from explorer.views.training.run_list import choose_run_next
 from models.families.styles import LIKE, kind_of
 from models.presets import PRESETS
-from models.training import OPTIMIZERS, SCHEDULES
 
-OWN_SHAPE = "the task's own"
-BYTES_PER_CHARACTER = 4
+TASK_SHAPE = "task default"
+LARGEST_FILE = 4 * MAX_CORPUS_CHARACTERS
+"""Bytes: UTF-8 has at most four for a character."""
 MOST_PASTED = 200_000
-"""A pasted text travels with every click on the page; a file is sent once."""
+"""A pasted text is sent with every click on the page; a file is sent once."""
 
 
-def form() -> Task | None:
-    """Draw the form; the task that is chosen, or None while its text is missing.
+def draw_form() -> Task | None:
+    """The form; the task that is chosen, or None while its text is missing.
 
-    Whoever sees it may train soon, so the processes that do are started meanwhile.
+    The training processes are started meanwhile.
     """
     cluster().start()
-    st.session_state["_spec_asked_for"] = None
+    session().run_requested = None
     name = st.selectbox("Task", [*TASKS, *GIVEN], key="task", bind="query-params")
     known = TASKS.get(name) or GIVEN[name]
     st.caption(f"**{known.title}.** {known.explanation}")
-    text = _text_for(known) if isinstance(known, Given) else None
+    text = _draw_text(known) if isinstance(known, Given) else None
     if isinstance(known, Given) and text is None:
-        st.button("Start training", type="primary", width="stretch", disabled=True)
+        _draw_start_button(st, is_possible=False)
         return None
     try:
         task = task_of(name, text)
@@ -48,55 +55,69 @@ def form() -> Task | None:
         say(str(error))
         return None
     start = st.container()
-    wishes = Wishes(**_model(task), **_training(task))
+    settings = _draw_model_settings(task) | _draw_training_settings(task)
     try:
-        spec = spec_of(task, wishes)
+        spec = spec_of(task, settings)
     except RunError as error:
         say(str(error))
-        start.button("Start training", type="primary", width="stretch", disabled=True)
+        _draw_start_button(start, is_possible=False)
         return task
-    st.session_state["_spec_asked_for"] = spec
-    if start.button("Start training", type="primary", width="stretch", key="start_training"):
-        with start, st.spinner("Starting the training processes …"):
+    session().run_requested = spec
+    if _draw_start_button(start, is_possible=True):
+        with start, st.spinner("Starting the training processes"):
             _start(spec, text)
     return task
 
 
-def asked_for(run: Run | None) -> RunSpec | None:
-    """What the run that is shown was asked to do, or what the form asks for, if it can be run."""
+def requested_spec(run: Run | None) -> RunSpec | None:
+    """The settings of the run on screen, or those of the form, if they can be trained."""
     if run is None:
-        return st.session_state.get("_spec_asked_for")
+        spec: RunSpec | None = session().run_requested
+        return spec
     try:
         return run.spec
     except RunError:
         return None
 
 
+def _draw_start_button(place: Any, is_possible: bool) -> bool:
+    key = "start_training" if is_possible else None
+    label = "Start training"
+    return bool(
+        place.button(label, type="primary", width="stretch", key=key, disabled=not is_possible)
+    )
+
+
 def _start(spec: RunSpec, text: str | None) -> None:
     try:
         run = create(runs_root(), spec, text)
-        show_run(run)
+        choose_run_next(run)
         cluster().submit(run)
     except (RunError, OSError) as error:
         say(str(error))
 
 
-def _text_for(given: Given) -> str | None:
-    """The text that the task is made of: pasted or uploaded, and looked at again here."""
+def _draw_text(given: Given) -> str | None:
+    """The text of the task: pasted or uploaded, and checked again here."""
     kind = "csv" if given.wants == "table" else "txt"
     pasted = st.text_area(
-        "Paste a text" if kind == "txt" else "Paste a table: columns text and label",
+        "Text" if kind == "txt" else "Table with the columns text and label",
         key=f"pasted_{given.name}",
         height=140,
         persist_state="session",
     )
-    file = st.file_uploader(f"or upload a .{kind} file", type=[kind], key=f"file_{given.name}")
+    file = st.file_uploader(
+        f"Or a .{kind} file",
+        type=[kind],
+        key=f"file_{given.name}",
+        max_upload_size=LARGEST_FILE // 1_000_000,
+    )
     if file is None and len(pasted) > MOST_PASTED:
-        say(f"Upload a file instead: {MOST_PASTED:,} characters are pasted at most.")
+        say(f"Pasted texts have at most {MOST_PASTED:,} characters: upload a file instead.")
         return None
     if file is None:
         return pasted or None
-    if file.size > BYTES_PER_CHARACTER * MAX_CORPUS_CHARACTERS:
+    if file.size > LARGEST_FILE:
         say(f"The file is too long; {MAX_CORPUS_CHARACTERS:,} characters are read at most.")
         return None
     try:
@@ -106,57 +127,30 @@ def _text_for(given: Given) -> str | None:
         return None
 
 
-def _model(task: Task) -> dict[str, Any]:
+def _draw_model_settings(task: Task) -> dict[str, Any]:
     with st.expander(f"Model · {task.model.kind}", expanded=False):
-        family = _family(task)
-        at = built_like(task.model, family)
-        draw = _Inputs(f"{task.name}_{family}" if family else task.name)
-        return {
-            "like": family,
-            "layers": draw.whole("Layers", "layers", at.n_layers, 1, 12),
-            "heads": draw.whole("Heads", "heads", at.n_heads, 1, 16),
-            "d_model": draw.whole("d_model", "d_model", at.d_model, 4, 512, 4),
-            "d_ff": draw.whole("d_ff (0: none)", "d_ff", at.d_ff, 0, 2048, 16),
-            "positions": draw.one_of("Positions", "positions", POSITIONS, at.positions),
-            "norm": draw.one_of("Norm", "norm", NORMS, at.norm),
-            "norm_position": draw.one_of(
-                "Norm stands", "norm_position", NORM_POSITIONS, at.norm_position
-            ),
-            "activation": draw.one_of("Activation", "activation", ACTIVATIONS, at.activation),
-            "dropout": draw.number("Dropout", "dropout", at.dropout, 0.0, 0.9, 0.05, "%.2f"),
-            "weights_seed": draw.whole("Seed of the weights", "weights_seed", 0, 0, 9999),
+        fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
+        family = None
+        if fitting:
+            shape = Setting("like", "Shape of", (TASK_SHAPE, *fitting))
+            chosen = _Inputs(task.name).draw(shape, TASK_SHAPE)
+            family = None if chosen == TASK_SHAPE else chosen
+        config = built_like(task.model, family)
+        inputs = _Inputs(f"{task.name}_{family}" if family else task.name)
+        values = {
+            each.name: inputs.draw(each, getattr(config, each.field)) for each in MODEL_SETTINGS
         }
+        return values | {"like": family, "weights_seed": inputs.draw(WEIGHTS_SEED, 0)}
 
 
-def _family(task: Task) -> str | None:
-    """The published family whose shape the model gets, so that it can be exported as one."""
-    fitting = [name for name in (*LIKE, *PRESETS) if kind_of(name) == task.model.kind]
-    if not fitting:
-        return None
-    chosen = _Inputs(task.name).one_of("Built like", "like", [OWN_SHAPE, *fitting], OWN_SHAPE)
-    return None if chosen == OWN_SHAPE else chosen
-
-
-def _training(task: Task) -> dict[str, Any]:
-    at = task.training
-    with st.expander(f"Optimizer · {at.steps:,} steps", expanded=False):
-        draw = _Inputs(task.name)
-        values: dict[str, Any] = {
-            "lr": draw.number("Learning rate", "lr", at.lr, 0.0, 10.0, 1e-3, "%.2g"),
-            "schedule": draw.one_of("Schedule", "schedule", SCHEDULES, at.schedule),
-            "warmup": draw.whole("Warm-up steps", "warmup", at.warmup, 0, 10_000, 10),
-            "steps": draw.whole("Steps", "steps", at.steps, 1, 100_000, 100),
-            "batch_size": draw.whole("Batch", "batch_size", at.batch_size, 1, 512, 8),
-            "optimizer": draw.one_of("Optimizer", "optimizer", OPTIMIZERS, at.optimizer),
-            "label_smoothing": draw.number(
-                "Label smoothing", "label_smoothing", at.label_smoothing, 0.0, 0.5, 0.05, "%.2f"
-            ),
-            "weight_decay": draw.number(
-                "Weight decay", "weight_decay", at.weight_decay, 0.0, 2.0, 0.01, "%.2f"
-            ),
-            "seed": draw.whole("Seed of the data", "seed", at.seed, 0, 9999),
+def _draw_training_settings(task: Task) -> dict[str, Any]:
+    config = task.training
+    with st.expander(f"Optimizer · {config.steps:,} steps", expanded=False):
+        inputs = _Inputs(task.name)
+        values = {
+            each.name: inputs.draw(each, getattr(config, each.name)) for each in TRAINING_SETTINGS
         }
-        if draw.switch(f"Stop at {task.goal:g} held out", "stop_at_goal"):
+        if inputs.switch(f"Stop at {task.goal:g} on held-out data", "stop_at_goal"):
             values["stop_at"] = task.goal
         return values
 
@@ -169,50 +163,32 @@ class _Inputs:
         self._columns: Sequence[Any] = ()
         self._drawn = 0
 
-    def whole(self, label: str, name: str, value: int, low: int, high: int, step: int = 1) -> int:
-        return int(
-            self._place().number_input(
-                label,
-                min_value=min(low, value),
-                max_value=max(high, value),
-                value=value,
-                step=step,
-                key=self._key(name),
+    def draw(self, setting: Setting, value: Any) -> Any:
+        """The value chosen for this setting, at first `value`."""
+        key = f"{self._task}_{setting.name}"
+        if setting.options:
+            return self._place().selectbox(
+                setting.label,
+                setting.options,
+                index=setting.options.index(value),
+                key=key,
                 persist_state="session",
             )
-        )
-
-    def number(
-        self, label: str, name: str, value: float, low: float, high: float, step: float, form: str
-    ) -> float:
-        return float(
-            self._place().number_input(
-                label,
-                min_value=min(low, float(value)),
-                max_value=max(high, float(value)),
-                value=float(value),
-                step=step,
-                format=form,
-                key=self._key(name),
-                persist_state="session",
-            )
-        )
-
-    def one_of(self, label: str, name: str, options: Sequence[str], value: str) -> str:
-        chosen = self._place().selectbox(
-            label,
-            options,
-            index=options.index(value),
-            key=self._key(name),
+        kind = float if setting.format else int
+        return self._place().number_input(
+            setting.label,
+            min_value=kind(min(setting.low, value)),
+            max_value=kind(max(setting.high, value)),
+            value=kind(value),
+            step=kind(setting.step),
+            format=setting.format or None,
+            key=key,
             persist_state="session",
         )
-        return str(chosen)
 
     def switch(self, label: str, name: str) -> bool:
-        return bool(self._place().toggle(label, key=self._key(name), persist_state="session"))
-
-    def _key(self, name: str) -> str:
-        return f"{self._task}_{name}"
+        key = f"{self._task}_{name}"
+        return bool(self._place().toggle(label, key=key, persist_state="session"))
 
     def _place(self) -> Any:
         if self._drawn % 2 == 0:

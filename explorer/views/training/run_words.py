@@ -1,7 +1,8 @@
-"""How a run is put into words."""
+"""The words for a run: its state, its progress, and its row in the list of runs."""
 
 from __future__ import annotations
 
+from explorer.runs.cluster import cluster
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import (
     DONE,
@@ -15,21 +16,28 @@ from explorer.runs.spec import (
     Status,
 )
 from explorer.tasks import TASKS
-from explorer.views.training.run_status import status_of
 
-SAID = {
+STATE_WORDS = {
     WAITING: "waiting for a free worker",
     TRAINING: "training",
     PAUSED: "paused",
     STOPPED: "stopped",
     DONE: "done",
     FAILED: "failed",
-    INTERRUPTED: "interrupted: its process ended, what it reached is kept",
+    INTERRUPTED: "interrupted: its process ended, and its last state is kept",
 }
 
 
-def progress(status: Status) -> str:
-    """Where the run stands, how fast it goes, how long it will take."""
+def status_of(run: Run) -> Status:
+    """The status in its folder; interrupted where it waits for a cluster that does not have it."""
+    status = run.status()
+    if status.state == WAITING and cluster().is_up and not cluster().has(run):
+        return status.replace(state=INTERRUPTED)
+    return status
+
+
+def progress_words(status: Status) -> str:
+    """The step, the speed, the time left, and the newest held-out metric."""
     parts = [f"Step {status.step:,} of {status.steps:,}"]
     if status.state == TRAINING and status.steps_per_second > 0:
         parts.append(f"{status.steps_per_second:.3g} steps/s")
@@ -45,7 +53,7 @@ def progress(status: Status) -> str:
 
 
 def duration(seconds: float) -> str:
-    """About how long, in the unit a person would use."""
+    """A duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -53,8 +61,8 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def row(run: Run) -> dict[str, object]:
-    """A run in the list of runs: how it stands, what it reached, what is special about it."""
+def run_row(run: Run) -> dict[str, object]:
+    """A run in the list of runs: its state, its held-out metric, its changed settings."""
     try:
         spec, status = run.spec, status_of(run)
     except RunError:
@@ -64,22 +72,24 @@ def row(run: Run) -> dict[str, object]:
         "state": status.state,
         "step": status.step,
         "held out": status.value,
-        "of": status.measure,
-        "what differs": differs(spec),
+        "metric": status.measure,
+        "changed settings": changed_settings(spec),
     }
 
 
-def differs(spec: RunSpec) -> str:
-    """What was set otherwise than the task has it."""
+def changed_settings(spec: RunSpec) -> str:
+    """The settings that differ from those of the task."""
     task = TASKS.get(spec.task)
     if task is None:
         return ""
     changed = [
-        f"{name} {was} → {now}"
-        for usual, asked in ((task.model, spec.model), (task.training, spec.training))
-        for (name, was), now in zip(usual.to_dict().items(), asked.to_dict().values(), strict=True)
-        if was != now
+        f"{name} {before} → {after}"
+        for own, set_to in ((task.model, spec.model), (task.training, spec.training))
+        for (name, before), after in zip(
+            own.to_dict().items(), set_to.to_dict().values(), strict=True
+        )
+        if before != after
     ]
     if spec.weights_seed:
-        changed.append(f"weights seed {spec.weights_seed}")
-    return ", ".join(changed) or "the task's own settings"
+        changed.append(f"weights_seed {spec.weights_seed}")
+    return ", ".join(changed) or "none"

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.catalog.entries import opened_from
+from explorer.catalog.opened_model import opened_from
 from models import load_checkpoint, trace
 from models.interventions import Scale
 from models.trace import Trace

@@ -1,4 +1,4 @@
-"""What the Museum shows: an exhibit, every instrument of the hunt, and the systems."""
+"""What the Museum shows: an exhibit, every instrument of the quiz, and the systems."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from explorer.views.museum.exhibits import FINDABLE
-from explorer.views.museum.find_it import order
+from explorer.views.museum.find_mistake import mistakes_in_order
 from explorer.views.museum.mistakes import MISTAKES
 from models.presets import PRESETS
 from models.transformer import Transformer
@@ -28,17 +28,17 @@ def exhibits(visitor: Visitor) -> list[Claim]:
 
 
 def question_of(mistake: str) -> str:
-    """The number of the question of the hunt whose run has this mistake."""
+    """The number of the question of the quiz whose run has this mistake."""
     config = TRANSLATION.model.config
     fitting = [each for each in FINDABLE if MISTAKES[each.name].misfit(config) is None]
-    return str(1 + [each.name for each in order(fitting, 0)].index(mistake))
+    return str(1 + [each.name for each in mistakes_in_order(fitting, 0)].index(mistake))
 
 
 def hold(visitor: Visitor, name: str, mistake: str) -> None:
     """Hold an instrument to the run with this mistake, in the page that is open."""
     question = question_of(mistake)
     if visitor.query().get("question", "1") != question:
-        visitor.page.get_by_label("Run, of").fill(question)
+        visitor.page.get_by_label("Question, of").fill(question)
         visitor.until_run(lambda: visitor.page.keyboard.press("Enter"))
     if visitor.query().get("instrument", "Shapes") != name:
         visitor.other_view("instrument", name)
@@ -51,9 +51,9 @@ def instrument(name: str, visitor: Visitor) -> list[Claim]:
     target, labels = TRANSLATION.written[:, :-1], TRANSLATION.written[:, 1:]
     right = Run(TRANSLATION.model, TRANSLATION.ids, target, labels, TRANSLATION.head)
     wrong = replace(right, model=MISTAKES[held.mistake].make(right.model))
-    shown = said(visitor, rf"{name}, of the run with a mistake\s+(.+)\s+As it should be: (.+)")
-    if name == "Writing":  # its sentence has the words, the line under it how many differ
-        shown = _both(visitor, "different ones")
+    shown = said(visitor, rf"{name}, of the model with a mistake\s+(.+)\s+As it should be: (.+)")
+    if name == "Generation":  # its sentence has the words, the line under it how many differ
+        shown = _both(visitor, "distinct tokens")
     made = []
     for which, text, run in zip(("wrong", "right"), shown, (wrong, right), strict=True):
         made += held.claims(f"{name}, {which}", text, run)

@@ -56,14 +56,14 @@ def shapes(run: Run) -> list[float]:
     return [count, *widths]
 
 
-def a_map(run: Run) -> list[float]:
+def attention_map(run: Run) -> list[float]:
     """e to the mean entropy of the rows of the chosen head of cross-attention."""
     q, k = (run.at(f"decoder.0.cross_attn.{name}")[run.head] for name in "qk")
     weights = (q @ k.mT * run.model.decoder.blocks[0].cross_attn.scale).softmax(-1)
     return [math.exp(float(torch.special.entr(weights).sum(-1).mean()))]
 
 
-def empty_row(run: Run) -> list[float]:
+def masked_row(run: Run) -> list[float]:
     """The first row where the mask lets nothing through, and its sum."""
     nothing = torch.zeros_like(run.ids, dtype=torch.bool)
     row = run.at("encoder.0.self_attn.weights", source_keep=nothing)[0, 0]
@@ -93,7 +93,7 @@ def causality(run: Run) -> list[float]:
 
 
 def target(run: Run) -> list[float]:
-    """A wholly other target while nothing comes of looking at the source."""
+    """Every target token replaced, with cross-attention ablated."""
     config = run.model.config
     other = another(run.target, config.vocab_size, config.pad_id)
     silent = [Scale("decoder.*.cross_attn.out", 0.0)]
@@ -101,7 +101,7 @@ def target(run: Run) -> list[float]:
     return [float(moved.abs().max())]
 
 
-def filler(run: Run) -> list[float]:
+def padding(run: Run) -> list[float]:
     config = run.model.config
     count = min(10, config.max_len - run.ids.shape[1])
     longer = pad(run.ids, (0, count), value=config.pad_id)
@@ -167,29 +167,31 @@ class Instrument:
         ]
 
 
-MOVE = f"move by {N}"
+CHANGE = f"change by {N}"
 INSTRUMENTS = {
     "Shapes": Instrument(
-        "fixed-heads", f"{N} parameters; encoder heads of {N}, decoder heads of {N}", shapes
+        "fixed-heads",
+        f"{N} parameters; encoder heads of width {N}, decoder heads of width {N}",
+        shapes,
     ),
-    "A map": Instrument("wrong-scale", f"spread over {N} tokens on average", a_map),
-    "An empty row": Instrument(
-        "filled-row", f"may see nothing is {N}, {N}, {N}, {N}, … and sums to {N}", empty_row
+    "Attention map": Instrument("wrong-scale", f"attends to {N} tokens on average", attention_map),
+    "Fully masked row": Instrument(
+        "filled-row", f"fully masked row is {N}, {N}, {N}, {N}, … and sums to {N}", masked_row
     ),
-    "What leaves the model": Instrument(
-        "softmax-twice", f"{N} numbers between {N} and {N}, sum {N}", outputs
+    "Model output": Instrument(
+        "softmax-twice", f"{N} values between {N} and {N}, sum {N}", outputs
     ),
     "Loss and gradients": Instrument("softmax-twice", f"the loss is {N} nats", loss),
-    "Causality check": Instrument("dropped-weights", f"the logits before it {MOVE}", causality),
-    "Another target": Instrument(
-        "lost-target", f"wholly other target moves the logits by {N}", target
+    "Causality check": Instrument("dropped-weights", f"logits before it {CHANGE}", causality),
+    "Replaced target": Instrument(
+        "lost-target", f"every target token changes the logits by {N}", target
     ),
-    "Filler": Instrument("no-padding-mask", f"with {N} tokens of filler .* {MOVE}", filler),
-    "Positions": Instrument("doubled-exponent", f"{N} apart, .* a spread of {N}", positions),
-    "Writing": Instrument("never-appends", f"{N} of {N}", writing),
-    "Swapped slices": Instrument("shared-projection", f"what head 1 was by {N}", slices),
-    "The stream": Instrument("norm-order", f"last block with a size of {N}", stream),
-    "The scale": Instrument("wrong-scale", f"q·k × {N}; 1/√d_k would be {N}", scale),
+    "Padding": Instrument("no-padding-mask", f"with {N} padding tokens .* {CHANGE}", padding),
+    "Positions": Instrument("doubled-exponent", f"{N} apart .* deviation of {N}", positions),
+    "Generation": Instrument("never-appends", f"{N} of {N}", writing),
+    "Swapped slices": Instrument("shared-projection", f"former head 1 by {N}", slices),
+    "Residual stream": Instrument("norm-order", f"root mean square is {N}", stream),
+    "Score scale": Instrument("wrong-scale", f"q·k × {N}; 1/√d_k would be {N}", scale),
 }
 
 

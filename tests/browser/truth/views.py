@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote_plus
 
 from explorer.inference import mask_parts
-from explorer.views.checkpoints import view_choice
+from explorer.views import checkpoints
 from explorer.views.compare import sides
 from explorer.views.museum.instruments import INSTRUMENTS
 from explorer.views.shared import tokenizer_source
@@ -15,7 +15,7 @@ from tests.source import ROOT
 
 View = tuple[str, str]
 """A page, and what is chosen on it; nothing on a page that shows one thing."""
-FIND = "Find it"
+FIND = "Find the mistake"
 
 
 def table(page: str, name: str) -> list[str]:
@@ -33,9 +33,9 @@ CHOICES: dict[str, tuple[str, Iterable[str]]] = {
     "attention": ("view", table("attention", "VIEWS")),
     "decoding": ("way", table("decoding", "WAYS")),
     "heads": ("side", table("heads", "SIDES")),
-    "museum": ("room", table("museum", "ROOMS")),
+    "museum": ("room", table("museum", "VIEWS")),
     "interventions": ("look", table("interventions", "CODE")),
-    "checkpoints": ("show", view_choice.VIEWS),
+    "checkpoints": ("show", tuple(checkpoints.VIEWS)),
     "positions": ("lab", table("positions", "VIEWS")),
     "tokenizer_training": ("learn_how", tokenizer_source.ALGORITHMS),
     "masks": ("example", mask_parts.EXAMPLES),

@@ -1,4 +1,4 @@
-"""What the page Checkpoints shows: the ledger, weights, norms, spectra, heads, the doctor."""
+"""What the Checkpoints page shows of a model: its parameters, weights, heads and diagnostics."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.browser.visiting import Visitor
 EVEN = 0.99
 """A head whose entropy is a larger share of the most possible does not choose."""
 JUDGED = 12
-"""The doctor looks at so many matrices, at even distances, and at a corner of 512 × 512."""
+"""Diagnostics sample so many matrices, at even distances, and a corner of 512 × 512."""
 
 
-def ledger(visitor: Visitor) -> list[Claim]:
+def parameter_tree(visitor: Visitor) -> list[Claim]:
     made = []
     for name in ("translation", "shakespeare", "reviews", "negation"):
         (shown,) = said(visitor, rf"{name}\s+[^\n]+\s+ours\s+([\d,]+)")
@@ -28,7 +28,7 @@ def ledger(visitor: Visitor) -> list[Claim]:
     parts = {"all parameters": SHAKESPEARE.model, "self-attention": SHAKESPEARE.attention}
     lines = {line[0]: line[-1] for line in rows(visitor, *parts)}
     made += [Claim(name, lines[name], parameters(part)) for name, part in parts.items()]
-    visitor.choose("Ledger of", "web tutorial, encoder")
+    visitor.choose("Parameters of", "web tutorial, encoder")
     (shown,) = said(visitor, r"(520,\d+) parameters")
     preset = Transformer(PRESETS["web tutorial, encoder"]())
     return [*made, Claim("web tutorial's encoder", shown, parameters(preset))]
@@ -57,7 +57,7 @@ def summary(w: Tensor) -> dict[str, float]:
 
 def weights(visitor: Visitor) -> list[Claim]:
     w = queries()
-    true = {"numbers": w.numel(), "lowest": float(w.min()), "highest": float(w.max())}
+    true = {"weights": w.numel(), "lowest": float(w.min()), "highest": float(w.max())}
     true |= {"not finite": int((~w.isfinite()).sum()), **summary(w)}
     return stated(visitor, true) + cells(visitor, "weights_picture", w, (0, 0), (3, 7), (1, 11))
 
@@ -84,7 +84,7 @@ def edge(matrix: Tensor) -> float:
     return rms(matrix) * math.sqrt((large + small) ** 2 + 4 * width)
 
 
-def spectra(visitor: Visitor) -> list[Claim]:
+def singular_values(visitor: Visitor) -> list[Claim]:
     matrix = queries()
     values = torch.linalg.svdvals(matrix)
     squares = values.square()
@@ -92,11 +92,11 @@ def spectra(visitor: Visitor) -> list[Claim]:
     true = {
         "largest": float(values[0]),
         "smallest": float(values[-1]),
-        "edge of noise": edge(matrix),
+        "random edge": edge(matrix),
         "above the edge": int((values > edge(matrix)).sum()),
         "stable rank": float(squares.sum() / squares[0]),
-        "half of the squares": 1 + int((held < 0.5).sum()),
-        "90% of the squares": 1 + int((held < 0.9).sum()),
+        "50% of norm²": 1 + int((held < 0.5).sum()),
+        "90% of norm²": 1 + int((held < 0.9).sum()),
     }
     return stated(visitor, true)
 
@@ -111,26 +111,24 @@ def statistics(layer: int, head: int) -> dict[str, float]:
     copies = {i: at for i, at in copies.items() if at}
     text = range(1, n)  # the first is the start token
     mirrored = [(i, n - i) for i in text if n - i <= i]
-    induction = sum(float(w[i, j + 1]) for i, at in copies.items() for j in at)
-    duplicate = sum(float(w[i, j]) for i, at in copies.items() for j in at)
     return {
-        "Normalized entropy": sum(entropy[i] / math.log(i + 1) for i in text) / (n - 1),
+        "Entropy share": sum(entropy[i] / math.log(i + 1) for i in text) / (n - 1),
         "Entropy": sum(entropy) / n,
-        "Maximum weight": float(w.amax(-1).mean()),
-        "Mean distance": sum(float(w[i, j]) * abs(i - j) for i in range(n) for j in range(n)) / n,
-        "Current-token score": float(w.diagonal().mean()),
-        "Previous-token score": float(w.diagonal(-1).mean()),
-        "First-token score": float(w[:, 0].mean()),
-        "Special-token score": float(w[:, 0].mean()),
-        "Induction score": induction / len(copies),
-        "Duplicate-token score": duplicate / len(copies),
-        "Diagonal score": sum(float(w[i, i]) for i in text) / len(text),
-        "Anti-diagonal score": sum(float(w[at]) for at in mirrored) / len(mirrored),
+        "Largest": float(w.amax(-1).mean()),
+        "Distance": sum(float(w[i, j]) * abs(i - j) for i in range(n) for j in range(n)) / n,
+        "Itself": float(w.diagonal().mean()),
+        "Previous": float(w.diagonal(-1).mean()),
+        "First": float(w[:, 0].mean()),
+        "Special": float(w[:, 0].mean()),
+        "Induction": sum(float(w[i, j + 1]) for i, at in copies.items() for j in at) / len(copies),
+        "Duplicate": sum(float(w[i, j]) for i, at in copies.items() for j in at) / len(copies),
+        "Diagonal": sum(float(w[i, i]) for i in text) / len(text),
+        "Anti-diagonal": sum(float(w[at]) for at in mirrored) / len(mirrored),
     }
 
 
 def shares() -> Tensor:
-    return torch.tensor([statistics(*at)["Normalized entropy"] for at in HEADS])
+    return torch.tensor([statistics(*at)["Entropy share"] for at in HEADS])
 
 
 def heads(visitor: Visitor) -> list[Claim]:
@@ -144,10 +142,10 @@ def heads(visitor: Visitor) -> list[Claim]:
     return made + cells(visitor, "head_statistics", shares().view(2, 4), (1, 2))
 
 
-def doctor(visitor: Visitor) -> list[Claim]:
-    """How many matrices stand out above noise, and how many heads do not choose."""
-    above, of = said(visitor, r"(\d+) of (\d+) matrices looked at have singular values")
-    flat, heads = said(visitor, r"Over your text (\d+) of (\d+) heads look everywhere")
+def diagnostics(visitor: Visitor) -> list[Claim]:
+    """How many matrices are not random, and how many heads attend almost equally."""
+    above, of = said(visitor, r"(\d+) of (\d+) sampled matrices have singular values")
+    flat, heads = said(visitor, r"Over your text (\d+) of (\d+) heads attend to all keys")
     every = [each for each in SHAKESPEARE.model.parameters() if each.dim() == 2]
     some = [every[at * (len(every) - 1) // (JUDGED - 1)] for at in range(JUDGED)]
     corners = [each.detach().double()[:512, :512] for each in some]

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from explorer.app import shelves
-from explorer.catalog import entries as library
-from explorer.catalog import places
-from explorer.catalog.descriptions import in_short, in_words, measured
-from explorer.catalog.entries import Entry, LibraryError
+from explorer.catalog import ModelError, available_models, folders, opened_model, uploads
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.descriptions import config_sentences, held_out_score, in_short
 from explorer.tasks import TASKS
 from models import TransformerConfig
 from models.config import CHOICES, RopeScaling
@@ -36,8 +35,8 @@ def folder(shipped: Path, published: Path, tmp_path: Path, monkeypatch: pytest.M
     return Path(shutil.copytree(published, tmp_path / "zoo"))
 
 
-def found(*brought: Path) -> dict[str, Entry]:
-    return {entry.name: entry for entry in library.entries(brought=brought)}
+def found(*brought: Path) -> dict[str, ModelEntry]:
+    return {entry.name: entry for entry in available_models.list_models(brought=brought)}
 
 
 def test_shipped_models_and_runs_are_on_the_shelf(
@@ -50,20 +49,20 @@ def test_shipped_models_and_runs_are_on_the_shelf(
     (shipped / "reverse").rename(run / "checkpoint")
     assert list(found())[-1] == "reverse-1"
     assert "reverse" not in found()
-    assert library.open_model("reverse-1").example == "31415"
+    assert opened_model.open_model("reverse-1").example == "31415"
     for name in ["nothing", "../reviews", "", "x" * 500]:
-        with pytest.raises(LibraryError, match="There is no model called"):
-            library.open_model(name)
+        with pytest.raises(ModelError, match="There is no model called"):
+            opened_model.open_model(name)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path / "nothing"))
     assert list(found()) == ["reverse-1"]
 
 
 def test_a_model_is_opened_once_until_its_files_change(shipped: Path) -> None:
-    first = library.open_model("reviews")
-    assert library.open_model("reviews") is first
+    first = opened_model.open_model("reviews")
+    assert opened_model.open_model("reviews") is first
     run = shipped / "reviews" / "run.json"
     run.write_text(json.dumps({**json.loads(run.read_text()), "title": "Other"}))
-    assert library.open_model("reviews").title == "Other"
+    assert opened_model.open_model("reviews").title == "Other"
 
 
 def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(shipped: Path) -> None:
@@ -71,19 +70,19 @@ def test_a_damaged_model_is_one_sentence_and_the_rest_goes_on(shipped: Path) -> 
         (shipped / "reviews" / "config.json").write_text(content)
         assert found()["reviews"].config is None
         assert found()["reviews"].fault
-        assert library.open_model("translation")
+        assert opened_model.open_model("translation")
     for file in ("tokenizer.json", "model.safetensors"):
         path = shipped / "letters" / file
         for damaged in [b"", b"nonsense", b"\xff" * 100]:
             path.write_bytes(damaged)
-            with pytest.raises(LibraryError, match=r"\w\.$"):
-                library.open_model("letters")
+            with pytest.raises(ModelError, match=r"\w\.$"):
+                opened_model.open_model("letters")
         path.unlink()
-        with pytest.raises(LibraryError, match=r"\w\.$"):
-            library.open_model("letters")
+        with pytest.raises(ModelError, match=r"\w\.$"):
+            opened_model.open_model("letters")
     shutil.copy(shipped / "translation" / "tokenizer.json", shipped / "reverse")
-    with pytest.raises(LibraryError, match="more tokens"):
-        library.open_model("reverse")
+    with pytest.raises(ModelError, match="more tokens"):
+        opened_model.open_model("reverse")
 
 
 def test_a_record_from_anywhere_stays_short(shipped: Path) -> None:
@@ -91,43 +90,43 @@ def test_a_record_from_anywhere_stays_short(shipped: Path) -> None:
     (shipped / "letters" / "run.json").write_text(json.dumps(words))
     (shipped / "reverse" / "run.json").write_text(json.dumps({"title": ["x"], "example": "1\n2"}))
     letters, reverse = found()["letters"], found()["reverse"]
-    assert letters.title == "a" * library.TITLE_LIMIT
-    assert letters.examples == ("c" * library.EXAMPLE_LIMIT,)
+    assert letters.title == "a" * available_models.TITLE_LIMIT
+    assert letters.examples == ("c" * available_models.EXAMPLE_LIMIT,)
     assert (reverse.example, reverse.title) == ("1 2", TASKS["reverse"].title)
 
 
 def test_what_was_measured_is_shown_and_strange_records_are_not() -> None:
     run = {"metrics": {"nats a token": 3.701}, "baseline": {"name": "bigram", "value": 4.13}}
-    assert measured(run) == "nats a token 3.7 (bigram: 4.13)"
+    assert held_out_score(run) == "nats a token 3.7 (bigram: 4.13)"
     records: list[dict[str, object]] = [{}, {"metrics": []}, {"metrics": {"x": "y"}}]
     for strange in records:
-        assert measured(strange) == "not measured"
+        assert held_out_score(strange) == "not measured"
 
 
 RARE: list[tuple[dict[str, Any], str]] = [
-    ({"tie_embeddings": True}, "the head is the token embedding"),
-    ({"n_segments": 2}, "2 sentences are told apart"),
-    ({"attention_cap": 50.0, "logit_cap": 30.0}, "scores stay within ±50, logits"),
-    ({"windows": (0, 4096)}, "1 of 2 layers look back at most 4,096 tokens"),
+    ({"tie_embeddings": True}, "unembedding tied to the token embedding"),
+    ({"n_segments": 2}, "embeddings of 2 segments"),
+    ({"attention_cap": 50.0, "logit_cap": 30.0}, "scores capped at ±50, logits"),
+    ({"windows": (0, 4096)}, "a sliding window of 4,096 tokens in 1 of 2 layers"),
     (
         {"positions": "rotary", "rope_scaling": RopeScaling("yarn", 4.0)},
-        "rotations are stretched 4 times (yarn)",
+        "rotations scaled 4 times (yarn)",
     ),
-    ({"kind": "encoder-decoder", "share_embeddings": True}, "both stacks read one embedding"),
-    ({"d_ff": 3072, "d_model": 1024}, "width 1,024, a feed-forward layer of 3,072"),
+    ({"kind": "encoder-decoder", "share_embeddings": True}, "one embedding shared by both stacks"),
+    ({"d_ff": 3072, "d_model": 1024}, "d_model 1,024, feed-forward width 3,072"),
 ]
 
 
 def test_every_config_is_said_in_words_and_what_is_rare_where_it_is() -> None:
     plain = TransformerConfig()
-    assert "Besides" not in in_words(plain)
+    assert "Also" not in config_sentences(plain)
     for field, values in CHOICES.items():
         for value in values:
-            assert in_words(plain.replace(**{field: value})).endswith(".")
+            assert config_sentences(plain.replace(**{field: value})).endswith(".")
             assert in_short(plain.replace(**{field: value}))
     for changes, words in RARE:
-        assert words in in_words(plain.replace(**changes))
-        assert words not in in_words(plain)
+        assert words in config_sentences(plain.replace(**changes))
+        assert words not in config_sentences(plain)
 
 
 def test_named_folders_stand_first_and_open(folder: Path) -> None:
@@ -137,16 +136,16 @@ def test_named_folders_stand_first_and_open(folder: Path) -> None:
     for name in ("bert", "gpt2", "t5"):
         entry = entries[name]
         assert (entry.origin, entry.fault, entry.family) == ("named", None, name)
-        opened = library.open_entry(entry)
+        opened = opened_model.open_entry(entry)
         assert opened.model.n_parameters == entry.parameters
-        assert library.open_model(name) is opened
+        assert opened_model.open_model(name) is opened
         assert entry.bytes == (folder / name / "model.safetensors").stat().st_size
     shutil.rmtree(folder / "bert")
     (folder / "gpt2" / "config.json").write_text("{")
     opening = {name: entry for name, entry in found().items() if entry.config}
     assert shelves.first(opening).name == "t5"
-    with pytest.raises(LibraryError, match=r"\.$"):
-        library.open_entry(entries["bert"])
+    with pytest.raises(ModelError, match=r"\.$"):
+        opened_model.open_entry(entries["bert"])
 
 
 def test_a_damaged_folder_says_why_until_it_is_mended(folder: Path) -> None:
@@ -154,11 +153,11 @@ def test_a_damaged_folder_says_why_until_it_is_mended(folder: Path) -> None:
     assert entry.config is None
     assert entry.fault
     assert entry.fault.endswith(".")
-    with pytest.raises(LibraryError, match=r"^The model torn cannot be opened: .*\.$"):
-        library.open_entry(entry)
+    with pytest.raises(ModelError, match=r"^The model torn cannot be opened: .*\.$"):
+        opened_model.open_entry(entry)
     shutil.copy(folder / "gpt2" / "model.safetensors", folder / "torn")
     assert found()["torn"].fault is None
-    assert library.open_model("torn").family == "gpt2"
+    assert opened_model.open_model("torn").family == "gpt2"
 
 
 def test_harm_is_one_sentence_and_the_rest_stays(folder: Path) -> None:
@@ -168,8 +167,8 @@ def test_harm_is_one_sentence_and_the_rest_stays(folder: Path) -> None:
         (harmed / name).unlink()
         (harmed / name).mkdir()
         entries = found()
-        assert library.open_entry(entries["gpt2"])
-        fault = library.look_at(harmed).fault
+        assert opened_model.open_entry(entries["gpt2"])
+        fault = available_models.brought_model(harmed).fault
         assert fault
         assert fault.endswith(".")
         assert "\n" not in fault
@@ -185,27 +184,27 @@ def test_names_that_are_taken_get_a_number(folder: Path, tmp_path: Path) -> None
     assert list(folders.values()) == [folder / "gpt2", *brought]
     assert [entry.origin for entry in entries.values()][:3] == ["brought", "brought", "named"]
     assert len(entries) == 6 + len(NAMES)
-    assert library.open_entry(entries["gpt2 (3)"]).name == "gpt2 (3)"
+    assert opened_model.open_entry(entries["gpt2 (3)"]).name == "gpt2 (3)"
 
 
 def test_a_model_in_many_files_is_one(folder: Path) -> None:
-    one = library.open_model("gpt2").model.state_dict()
+    one = opened_model.open_model("gpt2").model.state_dict()
     shutil.rmtree(folder / "gpt2")
     zoo.gpt2(folder / "gpt2", shards=True)
     shards = sorted((folder / "gpt2").glob("*.safetensors"))
     entry = found()["gpt2"]
     assert entry.bytes == sum(shard.stat().st_size for shard in shards)
-    many = library.open_entry(entry).model.state_dict()
+    many = opened_model.open_entry(entry).model.state_dict()
     assert one.keys() == many.keys()
     assert all(one[name].equal(many[name]) for name in one)
     shards[-1].rename(folder / "away")
-    with pytest.raises(LibraryError, match=r"^The model gpt2 cannot be opened: .*\.$"):
-        library.open_entry(entry)
+    with pytest.raises(ModelError, match=r"^The model gpt2 cannot be opened: .*\.$"):
+        opened_model.open_entry(entry)
     assert found()["gpt2"].fault
     (folder / "away").rename(shards[-1])
     assert found()["gpt2"].fault is None
     zoo.gpt2(folder / "gpt2", seed=1, shards=True)
-    other = library.open_model("gpt2").model.state_dict()
+    other = opened_model.open_model("gpt2").model.state_dict()
     assert not any(one[name].equal(other[name]) for name in one if one[name].dim() == 2)
 
 
@@ -213,11 +212,11 @@ def test_what_another_reader_uploaded_is_on_no_shelf(folder: Path) -> None:
     files = list((folder / "gpt2").iterdir())
     streams = {file.name: file.open("rb") for file in files}
     sizes = {file.name: file.stat().st_size for file in files}
-    kept = places.keep_upload(streams, sizes, library.uploads_root())
+    kept = uploads.keep_upload(streams, sizes, folders.uploads_root())
     for stream in streams.values():
         stream.close()
     assert kept.name not in found()
-    assert library.uploaded(kept.name) == kept
+    assert uploads.uploaded(kept.name) == kept
     assert found(kept)[kept.name].fault is None
-    assert library.open_entry(library.look_at(kept)).family == "gpt2"
-    assert library.uploaded("../" + kept.name) is None
+    assert opened_model.open_entry(available_models.brought_model(kept)).family == "gpt2"
+    assert uploads.uploaded("../" + kept.name) is None

@@ -1,4 +1,4 @@
-"""Which run is shown: it lives in the address as `run`, and is found again in its folder."""
+"""The list of runs; the one on screen is in the address as `run`, and is found in its folder."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ import streamlit as st
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.sidebar import choose_model, switch_page
-from explorer.catalog.entries import runs_root
-from explorer.runs.run import Run, RunError, all_runs, named
-from explorer.views.training import run_words
-from explorer.views.training.run_comparison import draw_run_comparison
-from explorer.views.training.run_status import status_of
+from explorer.catalog.folders import runs_root
+from explorer.runs.run import Run, RunError, all_runs, run_named
+from explorer.views.training.run_words import run_row, status_of
 from models.loading.checkpoint import CheckpointError, peek
 
 RUNS_LISTED = 50
 
 
 def choose_run() -> Run | None:
-    """The list of runs, the newest first. Nothing chosen yet: the one that is training."""
+    """The run on screen, from the list of runs, the newest first; at first the one that trains."""
     runs = {run.name: run for run in all_runs(runs_root())[:RUNS_LISTED]}
     asked = st.session_state.get("run") or st.query_params.get("run")
     if asked is not None and asked not in runs:
-        runs |= _older(str(asked))
+        runs |= _older_run(str(asked))
     if asked is None and (active := _first_active(list(runs.values()))):
         st.session_state["run"] = active.name
     if st.session_state.get("run") not in runs:
@@ -36,14 +34,14 @@ def choose_run() -> Run | None:
         index=None,
         key="run",
         bind="query-params",
-        placeholder="No run yet" if not runs else "Choose an earlier run",
+        placeholder="Choose an earlier run" if runs else "No run yet",
         disabled=not runs,
     )
     return runs.get(str(name))
 
 
-def earlier_runs() -> None:
-    """Every run with how it stands and what was set otherwise; a click on its row shows it."""
+def draw_run_list() -> None:
+    """Every run with its state and its changed settings; a click on its row shows it."""
     runs = all_runs(runs_root())[:RUNS_LISTED]
     if not runs:
         return
@@ -51,11 +49,11 @@ def earlier_runs() -> None:
     def pick() -> None:
         rows = st.session_state["earlier_runs"]["selection"]["rows"]
         if rows and rows[0] < len(runs):
-            show_run(runs[rows[0]])
+            choose_run_next(runs[rows[0]])
 
-    st.markdown("**Earlier runs** · click the box before a run to show it")
+    st.markdown("**Earlier runs** · click the box of a run to show it")
     st.dataframe(
-        [run_words.row(run) for run in runs],
+        [run_row(run) for run in runs],
         key="earlier_runs",
         on_select=pick,
         selection_mode="single-row",
@@ -67,16 +65,15 @@ def earlier_runs() -> None:
             "held out": st.column_config.NumberColumn(format="%.3g"),
         },
     )
-    draw_run_comparison(runs)
 
 
-def show_run(run: Run) -> None:
-    """Choose it; to be called before the list is drawn."""
+def choose_run_next(run: Run) -> None:
+    """Show this run; called before the list is drawn."""
     st.session_state["run"] = run.name
 
 
-def open_elsewhere(run: Run) -> None:
-    """The way from a run to the Attention page, with its model chosen there."""
+def draw_open_button(run: Run) -> None:
+    """From a run to the Attention page, with its model chosen there."""
     folder = run.checkpoint()
     if folder is None:
         return
@@ -86,7 +83,7 @@ def open_elsewhere(run: Run) -> None:
         return
     pages = session().pages
     chosen = st.button(
-        f"Open {_said(run, made)} on the Attention page",
+        f"Open {_weights_name(run, made)} on the Attention page",
         key="open_run",
         type="primary",
         icon=":material/arrow_forward:",
@@ -97,17 +94,17 @@ def open_elsewhere(run: Run) -> None:
         switch_page("attention")
 
 
-def _said(run: Run, made: Mapping[str, Any]) -> str:
-    """The run, and the step where its weights are not those of its end."""
+def _weights_name(run: Run, made: Mapping[str, Any]) -> str:
+    """The run, and the step of its weights where it is not finished."""
     step = made.get("steps")
-    is_of_end = made.get("is_finished") is True or not isinstance(step, int)
-    return run.name if is_of_end else f"step {step:,} of {run.name}"
+    is_finished = made.get("is_finished") is True or not isinstance(step, int)
+    return run.name if is_finished else f"step {step:,} of {run.name}"
 
 
-def _older(name: str) -> dict[str, Run]:
-    """A run that the list is too short for, or the sentence that there is none."""
+def _older_run(name: str) -> dict[str, Run]:
+    """A run that is too old for the list; a sentence where there is none of this name."""
     try:
-        return {name: named(runs_root(), name)}
+        return {name: run_named(runs_root(), name)}
     except RunError as error:
         say(str(error))
         return {}

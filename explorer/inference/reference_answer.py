@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPassError, run_text
 from explorer.tasks import Task, french
 from explorer.tasks.letters import LetterTask
@@ -29,7 +29,7 @@ def right_answer(task: Task | None, source: Sequence[Token]) -> str:
 def target_of(opened: Opened, text: str, answer: str) -> list[int]:
     """What the decoder is fed and should write: its start, the answer, its end.
 
-    ReadingError says in a sentence why the answer cannot be one.
+    ForwardPassError says in a sentence why the answer cannot be one.
     """
     config = opened.config
     try:

@@ -1,15 +1,18 @@
-"""What every head does with the reader's text, in one number of their choice."""
+"""Every head of the chosen model over the reader's text, in one metric of their choice."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
-from explorer.analysis.head_metrics import METRICS, HeadMetric, HeadMetrics
-from explorer.app.context import page_context
+from explorer.analysis.head_metrics import METRICS, HeadMetrics
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
 from explorer.app.messages import say
-from explorer.catalog.entries import Opened
+from explorer.catalog.opened_model import Opened
+from explorer.snippets import head_metrics_code
 from explorer.text.number_format import three
-from explorer.views.checkpoints.view_choice import pick
 from explorer.views.shared import widgets
 from explorer.views.shared.head_table import (
     NO_VISIBLE_KEYS,
@@ -20,35 +23,38 @@ from explorer.views.shared.head_table import (
 from explorer.views.shared.tables import column, facts
 
 
-def show(opened: Opened) -> None:
-    """Layers down, heads across; then every number of every head."""
-    context = page_context()
+def draw_head_metrics(context: PageContext, opened: Opened) -> Callable[[], str]:
+    """Layers down, heads across; then every metric of every head."""
     at, forward = context.choice, context.forward
     found = measured_heads(context)
-    known = found.known
-    if not known:
+    if found.known:
+        _draw_metrics(context, found)
+    else:
         say(NO_VISIBLE_KEYS)
-        return
-    title = pick("Statistic", "statistic", list(known), next(iter(known)))
+    return lambda: head_metrics_code.head_metrics_script(forward, context.folder, at.part, at.layer)
+
+
+def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:
+    layer, head = context.choice.layer, context.choice.head
+    known = found.known
+    title = one_of(
+        "Metric", "statistic", list(known), next(iter(known)), label_visibility="collapsed"
+    )
     chosen = known[title]
-    part = forward.part(at.part)
     drawn, numbers = widgets.side_by_side(7, 3)
     with drawn:
-        st.markdown(f"**{title}** · {part.title}, layers down, heads across")
+        st.markdown(f"**{title}** · {context.part.title}, layers down, heads across")
         head_table(context, found.values[chosen.name], chosen, "head_statistics")
         st.caption(f"{chosen.meaning} {rows_counted(found)}")
     with numbers:
-        st.markdown(f"**Layer {at.layer}, head {at.head}**")
-        facts([(each.title, _said(found, each, at.layer, at.head)) for each in known.values()])
+        st.markdown(f"**Layer {layer}, head {head}**")
+        values = {each.title: found.values[each.name][layer, head] for each in known.values()}
+        facts([(name, three(float(value))) for name, value in values.items()])
     st.markdown("**Every head**")
-    _list(found)
+    _draw_head_list(found)
 
 
-def _said(found: HeadMetrics, statistic: HeadMetric, layer: int, head: int) -> str:
-    return three(float(found.values[statistic.name][layer, head]))
-
-
-def _list(found: HeadMetrics) -> None:
+def _draw_head_list(found: HeadMetrics) -> None:
     depth, heads = found.values["entropy"].shape
     st.dataframe(
         {

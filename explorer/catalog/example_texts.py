@@ -1,4 +1,4 @@
-"""What a new reader sees a model read that came without examples of its own."""
+"""Example texts for a model that came without any."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from models import TransformerConfig
 ANGLED_MASKS = ("roberta", "camembert", "xlm", "bart")
 MASKED = ("The capital of France is {mask}.", "She opened the door with her {mask}.")
 CLASSIFIED = ("A wonderful little film, not a minute too long.", "I would not see it again.")
+ANY_EXAMPLE = "To be, or not to be"
 CONTINUED = (
     "When Mary and John went to the store, John gave a drink to",
     "The keys to the cabinet are on the table, so the cabinet",
-    "To be, or not to be",
+    ANY_EXAMPLE,
 )
 WHOLE = ("I am a student.", "The cat that the dog chased is tired.")
 

@@ -1,0 +1,186 @@
+"""The models that a reader can open: shipped, trained here, named at the start, or brought.
+
+Listing a model reads only its config, its training record and the names of its weights, and
+is kept until the files on disk change, so that every page may list them on every run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
+from explorer.catalog.folders import (
+    examples_root,
+    model_name,
+    named_folders,
+    runs_root,
+    shipped_root,
+)
+from explorer.tasks import GIVEN, TASKS
+from models import Transformer, TransformerConfig
+from models.loading.checkpoint import CheckpointError, peek
+from models.loading.folder_config import OURS
+from models.loading.inspection import check_inspection, inspect_folder
+
+SHOWN_FIRST = (
+    "translation",
+    "shakespeare",
+    "reviews",
+    "negation",
+    "reverse",
+    "induction",
+    "induction-control",
+)
+FILES_STAMPED = 1000
+Stamp = tuple[tuple[str, int, int], ...]
+TITLE_LIMIT, EXAMPLE_LIMIT, EXAMPLES_LIMIT = 80, 400, 24
+"""A training record may have come from anywhere, and its words are shown in labels."""
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """One model of the list. `config` is None where `fault` says why it cannot be opened."""
+
+    name: str
+    title: str
+    folder: Path
+    config: TransformerConfig | None
+    run: Mapping[str, Any]
+    examples: tuple[str, ...] = ()
+    parameters: int = 0
+    fault: str | None = None
+    origin: str = "shipped"
+    """"shipped", "named" (by EXPLORER_MODELS), "added" (a downloaded example), "run" or
+    "brought" (by this reader)."""
+    family: str = OURS
+    bytes: int = 0
+    """Size of the weight files on disk."""
+
+    @property
+    def example(self) -> str:
+        """The text that a new reader sees first."""
+        return self.examples[0] if self.examples else ANY_EXAMPLE
+
+
+def list_models(root: Path | None = None, brought: Sequence[Path] = ()) -> list[ModelEntry]:
+    """Every model one could open; `brought` are folders that only this reader knows.
+
+    First what the reader brought and what was named at the start of the app, then the
+    shipped ones, then runs, the newest first. A name that is taken gets a number, and what
+    is brought takes none away: an address means the same model as before.
+    """
+    found: dict[str, ModelEntry] = {}
+    for origin, name, folder in _folders(root or runs_root(), brought):
+        if any(entry.folder == folder for entry in found.values()):
+            continue
+        copies = (name if i == 1 else f"{name} ({i})" for i in range(1, len(found) + 2))
+        free = next(each for each in copies if each not in found)
+        found[free] = _entry(origin, free, folder, stamp_of(folder))
+    return sorted(found.values(), key=lambda entry: entry.origin != "brought")
+
+
+def brought_model(folder: Path) -> ModelEntry:
+    """The entry of a folder that a reader brought."""
+    return _entry("brought", model_name(folder), folder, stamp_of(folder))
+
+
+def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Path]]:
+    """Origin, name and folder of everything that might be a model."""
+    for folder in named_folders():
+        yield "named", model_name(folder), folder
+    shipped = [path for path in _subfolders(shipped_root()) if (path / "config.json").exists()]
+    order = {name: index for index, name in enumerate(SHOWN_FIRST)}
+    for folder in sorted(shipped, key=lambda path: (order.get(path.name, 99), path.name)):
+        yield "shipped", folder.name, folder
+    for folder in sorted(_subfolders(examples_root())):
+        yield "added", folder.name, folder
+    finished = [path for path in _subfolders(root) if (path / "checkpoint").is_dir()]
+    for folder in sorted(finished, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+        yield "run", folder.name, folder / "checkpoint"
+    for folder in brought:
+        yield "brought", model_name(folder), folder
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
+    except OSError:
+        return []
+
+
+def stamp_of(folder: Path) -> Stamp:
+    """Names, times and sizes of the files: what is kept of a folder is stale once they change."""
+    try:
+        with os.scandir(folder) as found:
+            return tuple(sorted(map(_changed, islice(found, FILES_STAMPED))))
+    except OSError:
+        return ()
+
+
+def _changed(file: os.DirEntry[str]) -> tuple[str, int, int]:
+    try:
+        seen = file.stat()
+        return file.name, seen.st_mtime_ns, seen.st_size
+    except OSError:
+        return file.name, 0, 0
+
+
+@lru_cache(maxsize=512)
+def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
+    try:
+        config, run = peek(folder)
+        family = OURS
+        if origin in ("named", "brought", "added"):
+            found = inspect_folder(folder)
+            check_inspection(found)
+            config, family = found.config, found.family
+    except (CheckpointError, OSError) as error:
+        fault = str(error)
+        return ModelEntry(name, name, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder))
+    kind = str(run.get("task", name))
+    task, given = TASKS.get(kind), GIVEN.get(kind)
+    own = task.title if task else given.title if given else name
+    theirs = _texts([run.get("example")]) + _texts(run.get("examples"))
+    usual = examples_for(config, family, folder) if family != OURS else ()
+    examples = [*theirs, *(task.examples if task else usual)]
+    return ModelEntry(
+        name=name,
+        title="".join(_texts([run.get("title")], TITLE_LIMIT)) or own,
+        folder=folder,
+        config=config,
+        run=run,
+        examples=tuple(dict.fromkeys(examples)),
+        parameters=_count_parameters(config),
+        origin=origin,
+        family=family,
+        bytes=_bytes(folder),
+    )
+
+
+def _bytes(folder: Path) -> int:
+    """Size of the weight files on disk."""
+    try:
+        files = [path for path in folder.iterdir() if path.suffix == ".safetensors"]
+        return sum(path.stat().st_size for path in files)
+    except OSError:
+        return 0
+
+
+def _texts(value: Any, longest: int = EXAMPLE_LIMIT) -> list[str]:
+    """The texts of a record that somebody else may have written: few, short, one line each."""
+    found = value[:EXAMPLES_LIMIT] if isinstance(value, list) else []
+    lines = [" ".join(text.splitlines())[:longest] for text in found if isinstance(text, str)]
+    return [line for line in lines if line.strip()]
+
+
+def _count_parameters(config: TransformerConfig) -> int:
+    with torch.device("meta"):  # the shapes alone, no numbers
+        return Transformer(config).n_parameters

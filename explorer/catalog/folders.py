@@ -1,0 +1,117 @@
+"""Where models are on this machine, and which folder a typed path or hub ID stands for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from explorer.catalog import ModelError
+
+ROOT = Path(__file__).resolve().parents[2]
+ALLOW_PATHS = "EXPLORER_FREE_PATH"
+MOST_FOLDERS = 200
+SEARCHED = ("", "snapshots/*", "*", "*/snapshots/*")
+"""A model, one in the hub's cache, and folders of either."""
+
+
+def shipped_root() -> Path:
+    """Where the models that come with the app are kept."""
+    return Path(os.environ.get("EXPLORER_CHECKPOINTS") or ROOT / "models" / "checkpoints")
+
+
+def examples_root() -> Path:
+    """Where downloaded examples are kept."""
+    return Path(os.environ.get("EXPLORER_EXAMPLES") or ROOT / "examples")
+
+
+def runs_root() -> Path:
+    """Where training runs are kept."""
+    return Path(os.environ.get("EXPLORER_RUNS") or ROOT / "runs")
+
+
+def uploads_root() -> Path:
+    """Where uploaded models are kept for a while."""
+    return runs_root() / ".uploads"
+
+
+def systems_root() -> Path:
+    """Where the museum's untrained systems are kept, which the app makes itself."""
+    return runs_root() / ".systems"
+
+
+def named_folders() -> list[Path]:
+    """The checkpoint folders in the places that EXPLORER_MODELS names, sorted by name."""
+    found = [folder for place in _named_places() for folder in checkpoints_in(place)]
+    return list(dict.fromkeys(found))[:MOST_FOLDERS]
+
+
+def places_without_models() -> list[str]:
+    """The places that EXPLORER_MODELS names and that hold no model, by their last name."""
+    return [place.name for place in _named_places() if not checkpoints_in(place)]
+
+
+def _named_places() -> list[Path]:
+    named = [place.strip() for place in os.environ.get("EXPLORER_MODELS", "").split(os.pathsep)]
+    return [Path(place).expanduser().absolute() for place in named if place]
+
+
+def checkpoints_in(place: Path) -> list[Path]:
+    """The place itself if it is a checkpoint, else those in it; also as the hub keeps them."""
+    for pattern in SEARCHED:
+        try:
+            folders = sorted(place.glob(pattern)) if pattern else [place]
+            found = [each for each in folders if (each / "config.json").is_file()]
+        except (OSError, ValueError):  # also a name with a NUL byte
+            return []
+        if found:
+            return found[:MOST_FOLDERS]
+    return []
+
+
+def model_name(folder: Path) -> str:
+    """The folder's name, or the hub ID from which the hub's cache made it."""
+    if folder.parent.name == "snapshots":
+        from explorer.catalog import hub  # 8 MB that most servers never need
+
+        hub_id = folder.parent.parent.name.removeprefix("models--").replace("--", "/")
+        return hub_id if hub.is_hub_id(hub_id) else folder.name
+    return folder.name or "model"
+
+
+def paths_allowed() -> bool:
+    """Whether a reader may name any folder of this machine, or have one fetched from the hub.
+
+    Only whoever starts the app can allow it: behind a proxy the app cannot know whether a
+    visitor comes from outside.
+    """
+    return os.environ.get(ALLOW_PATHS) == "1"
+
+
+def find_model(place: str) -> Path:
+    """The folder of a typed path or hub ID. ModelError says in a sentence why there is none."""
+    if not paths_allowed():
+        raise ModelError(
+            f"Paths and hub IDs are not allowed; start the app with {ALLOW_PATHS}=1 to allow them."
+        )
+    place = place.strip()
+    if found := checkpoints_in(_typed_folder(place)) if place else []:
+        if len(found) > 1:
+            raise ModelError(
+                f"There are {len(found):,} models in this folder; name one of them, such as "
+                f"{found[0].name[:60]}."
+            )
+        return found[0]
+    from explorer.catalog import hub
+
+    if not hub.is_hub_id(place):
+        raise ModelError("There is no model folder of that name, and it is not a hub ID either.")
+    return hub.fetch_from_hub(place)
+
+
+def _typed_folder(place: str) -> Path:
+    """The folder of a typed path, also where it was that of a file in it."""
+    try:
+        folder = Path(place).expanduser().absolute()
+        return folder.parent if folder.is_file() else folder
+    except (OSError, ValueError, RuntimeError):  # an unknown user's home, a NUL byte
+        return Path(place)

@@ -1,0 +1,101 @@
+"""A model with its tokenizer, ready to run; its weights are kept until the files on disk change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from cachetools import LRUCache, cached
+
+from explorer.catalog import ModelError
+from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
+from explorer.catalog.example_texts import ANY_EXAMPLE
+from explorer.catalog.tokenizers import tokenizer_of
+from explorer.tasks import GIVEN, TASKS, Task
+from explorer.text import AnyTokenizer, TextError
+from models import Transformer, TransformerConfig, load_checkpoint
+from models.loading.checkpoint import Checkpoint, CheckpointError
+from models.loading.folder_config import OURS
+
+WEIGHTS_KEPT = 4_000_000_000
+"""Bytes of all opened models together; the largest one may still be opened alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model that is ready to run; two of them are equal only when they are the same object."""
+
+    name: str
+    title: str
+    model: Transformer
+    config: TransformerConfig
+    tokenizer: AnyTokenizer
+    run: Mapping[str, Any]
+    task: Task | None
+    example: str
+    expectation: str = ""
+    family: str = OURS
+
+    @property
+    def bytes(self) -> int:
+        """Size of its weights in memory."""
+        return sum(parameter.nbytes for parameter in self.model.parameters())
+
+
+def open_model(name: str, root: Path | None = None) -> Opened:
+    """The model called `name`, read once. ModelError says in a sentence why not."""
+    for entry in list_models(root):
+        if entry.name == name:
+            return open_entry(entry)
+    raise ModelError(f"There is no model called {name[:60]!r} here.")
+
+
+def open_entry(entry: ModelEntry) -> Opened:
+    """The model of an entry, read once. ModelError says in a sentence why not."""
+    try:
+        return _open(entry.name, entry.folder, entry.title, entry.example, stamp_of(entry.folder))
+    except MemoryError as error:
+        raise ModelError(f"There is not enough memory to open {entry.name}.") from error
+
+
+def opened_from(
+    folder: Path, name: str, title: str | None = None, example: str | None = None
+) -> Opened:
+    """The model in a checkpoint folder, read anew; its own title and example unless given."""
+    checkpoint, tokenizer = _load(name, folder)
+    run = checkpoint.run or {}
+    kind = str(run.get("task", name))
+    task, known = TASKS.get(kind), TASKS.get(kind) or GIVEN.get(kind)
+    return Opened(
+        name=name,
+        title=title or str(run.get("title") or name),
+        model=checkpoint.model.eval().requires_grad_(False),
+        config=checkpoint.config,
+        tokenizer=tokenizer,
+        run=run,
+        task=task,
+        example=example or str(run.get("example") or (task.example if task else ANY_EXAMPLE)),
+        expectation=str(run.get("expectation") or (known.expectation if known else "")),
+        family=checkpoint.family,
+    )
+
+
+@cached(
+    LRUCache(WEIGHTS_KEPT, getsizeof=lambda opened: min(opened.bytes, WEIGHTS_KEPT)), lock=Lock()
+)
+def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> Opened:
+    return opened_from(folder, name, title, example)
+
+
+def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
+    try:
+        checkpoint = load_checkpoint(folder)
+    except (CheckpointError, OSError) as error:
+        raise ModelError(f"The model {name} cannot be opened: {error}") from error
+    try:
+        return checkpoint, tokenizer_of(checkpoint)
+    except TextError as error:
+        raise ModelError(f"The model {name} cannot read a text: {error}") from error

@@ -1,0 +1,55 @@
+"""Rows of token IDs from sentences, and batches of them for an encoder-decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from explorer.text import Tokenizer
+from explorer.text.special import BOS, EOS, PAD
+from models.losses import IGNORE
+from models.training import Batch
+
+Rows = Int[Tensor, "b t"]
+
+
+def sentence_rows(tokenizer: Tokenizer, sentences: Sequence[str], special: bool = True) -> Rows:
+    """One row for each sentence, padded at the end, with the model's special tokens or without."""
+    encode, pad_id = tokenizer.library.encode, tokenizer.id_of(PAD)
+    rows = [encode(sentence, add_special_tokens=special).ids for sentence in sentences]
+    longest = max(len(row) for row in rows)
+    return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
+
+
+def trimmed(rows: Rows) -> Rows:
+    """Without the columns that are all padding, which is ID 0."""
+    longest = int((rows != 0).any(0).nonzero()[-1]) + 1
+    return rows[:, :longest]
+
+
+def sample_rows(count: int, size: int, random: torch.Generator) -> Int[Tensor, n]:
+    """The indices of the rows of a batch, out of `size` rows."""
+    return torch.randint(size, (count,), generator=random)
+
+
+def pair_batch(tokenizer: Tokenizer, source: Rows, target: Rows) -> Batch:
+    """Source `… </s>`, decoder input `<s> …`, labels `… </s>`; padding has no label.
+
+    Both sides come padded at the end.
+    """
+    labels = _with_end(tokenizer, target)
+    start = torch.full((len(target), 1), tokenizer.id_of(BOS))
+    decoder_input = torch.cat([start, target], dim=1)
+    labels = labels.masked_fill(labels == tokenizer.id_of(PAD), IGNORE)
+    return Batch((_with_end(tokenizer, source), decoder_input), labels)
+
+
+def _with_end(tokenizer: Tokenizer, rows: Rows) -> Rows:
+    """The rows with `</s>` after their last token."""
+    pad = tokenizer.id_of(PAD)
+    lengths = (rows != pad).sum(-1, keepdim=True)
+    room = torch.full((len(rows), 1), pad)
+    return torch.cat([rows, room], dim=1).scatter(1, lengths, tokenizer.id_of(EOS))

@@ -1,0 +1,65 @@
+"""The chosen model: opened, described in words, and exported as a published folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from explorer.app.context import PageContext
+from explorer.app.messages import say
+from explorer.catalog import ModelError, descriptions
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.opened_model import Opened, open_entry
+from explorer.export import published_folder
+from explorer.text.literal import literal
+from explorer.views.checkpoints.findings import draw_folder_findings
+from models.loading.export import exportable
+from models.loading.folder_config import OURS
+
+LONGEST_RECORD, LONGEST_REASON = 300, 400
+"""Characters of what a training record says, which anybody may have written, and of a reason."""
+
+
+def open_or_examine(context: PageContext, entries: Sequence[ModelEntry]) -> Opened:
+    """The chosen model; where it cannot be opened, the findings of its files end the page."""
+    for entry in entries:
+        if entry.name == context.choice.model:
+            try:
+                return open_entry(entry)
+            except ModelError as error:
+                say(str(error))
+                draw_folder_findings(entry)
+                st.stop()
+    return context.opened
+
+
+def draw_description(model: Opened) -> None:
+    """The config as sentences, the held-out metric, the data, and what there is to see."""
+    st.subheader(literal(model.title), anchor=False)
+    st.markdown(descriptions.config_sentences(model.config))
+    score = descriptions.held_out_score(model.run) if model.run.get("metrics") else ""
+    more = [score, descriptions.data_attribution(model.run), model.expectation]
+    if line := " · ".join(literal(words, LONGEST_RECORD) for words in more if words):
+        st.caption(line)
+
+
+def draw_model_export(opened: Opened) -> None:
+    """A download for a model of ours; where no family has its shape, what would be needed."""
+    if opened.family != OURS:
+        return
+    found = exportable(opened.config)
+    if found.family is None:
+        why, _, nearest = (found.fault or "").partition("; ")
+        st.caption(
+            f"It cannot be exported: {literal(why[:1].lower() + why[1:].rstrip('.'))}.",
+            help=literal(nearest[:1].upper() + nearest[1:], LONGEST_REASON) or None,
+            width="content",
+        )
+        return
+    st.download_button(
+        f"Export as a {found.family} folder",
+        lambda: published_folder.to_zip(opened),
+        file_name=f"{opened.name}-{found.family}.zip",
+        key="export",
+    )

@@ -1,0 +1,88 @@
+"""The list of models: what each is and how big, known before its weights are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from explorer.app.context import NO_MODEL
+from explorer.app.messages import say
+from explorer.app.sidebar import choose_model
+from explorer.catalog import descriptions
+from explorer.catalog.available_models import ModelEntry
+from explorer.text.literal import literal
+from explorer.text.number_format import megabytes
+from explorer.views.checkpoints.findings import draw_folder_findings
+
+COLUMNS = {
+    "Model": 14,
+    "Kind": 26,
+    "Family": 7,
+    "Parameters": 10,
+    "On disk": 9,
+    "Held out": 14,
+    "": 12,
+}
+NUMBERS = ("Parameters", "On disk")
+HIGHEST, ROW = 320, 49
+
+
+def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
+    """A row for each model; its button opens it, or says why it cannot be opened."""
+    if not entries:
+        say(NO_MODEL)
+        return
+    height = min(HIGHEST, ROW * (len(entries) + 1) + 20)
+    with st.container(height=height, key="shelf", border=True, gap="xsmall"):
+        for heading, place in _columns().items():
+            place.caption(heading, text_alignment="right" if heading in NUMBERS else "left")
+        for entry in entries:
+            _draw_row(entry, is_chosen=entry.name == chosen)
+    for entry in entries:
+        if entry.fault and entry.name == st.session_state.get("examined"):
+            with st.container(border=True, key="examined_findings"):
+                draw_folder_findings(entry, heading=True)
+
+
+def _columns() -> dict[str, DeltaGenerator]:
+    places = st.columns(list(COLUMNS.values()), gap="small", vertical_alignment="center")
+    return dict(zip(COLUMNS, places, strict=True))
+
+
+def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
+    columns = _columns()
+    columns["Model"].text(entry.name, wrap=False)
+    _draw_number(columns["On disk"], megabytes(entry.bytes))
+    if entry.config is None:
+        columns["Kind"].caption("cannot be opened", wrap=False)
+        columns[""].button(
+            "Hide" if st.session_state.get("examined") == entry.name else "Why",
+            key=f"why_{entry.name}",
+            on_click=_toggle_findings,
+            args=(entry.name,),
+            width="stretch",
+        )
+        return
+    columns["Kind"].caption(descriptions.in_short(entry.config), wrap=False)
+    columns["Family"].text(entry.family, wrap=False)
+    _draw_number(columns["Parameters"], f"{entry.parameters:,}")
+    columns["Held out"].caption(literal(descriptions.short_score(entry.run)), wrap=False)
+    columns[""].button(
+        "Chosen" if is_chosen else "Open",
+        key=f"open_{entry.name}",
+        on_click=choose_model,
+        args=(entry.name,),
+        disabled=is_chosen,
+        width="stretch",
+    )
+
+
+def _toggle_findings(name: str) -> None:
+    is_shown = st.session_state.get("examined") == name
+    st.session_state["examined"] = None if is_shown else name
+
+
+def _draw_number(place: DeltaGenerator, number: str) -> None:
+    place.text(number, width="stretch", text_alignment="right", wrap=False)

@@ -1,0 +1,220 @@
+"""One tensor of the chosen model: its weights as a picture, its singular values, its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from explorer.analysis.singular_values import (
+    SingularValues,
+    SingularValuesError,
+    random_singular_values,
+    singular_values_of,
+)
+from explorer.analysis.weight_statistics import (
+    IN_A_LAYER,
+    PooledTensor,
+    TensorSummary,
+    pooled,
+    tensor_summary,
+)
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.app.progress import bar
+from explorer.catalog.opened_model import Opened
+from explorer.charts import singular_value_chart as figure
+from explorer.components import matrix
+from explorer.inference.results_cache import kept, size_of
+from explorer.snippets import checkpoints_code
+from explorer.text.number_format import shape, three
+from explorer.views.shared import widgets
+from explorer.views.shared.tables import facts
+
+PICTURE_HEIGHT, CURVE_HEIGHT = 560, 440
+MEAN, LARGEST = "Mean", "Largest |w|"
+CLIPPED, BEYOND = 0.995, 3.0
+"""The colour scale ends at this quantile where the largest cell is this many times larger."""
+LINEAR, LOGARITHMIC = "Linear", "Logarithmic"
+EXPLANATION = (
+    "Untrained weights are random, and the singular values of a random matrix end at a known "
+    "edge. What training has learned stands out above it."
+)
+
+
+def draw_tensor(context: PageContext, opened: Opened) -> Callable[[], str]:
+    """A heatmap of the chosen tensor, pooled to what a screen can show."""
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        name, tensor = _choose_tensor(context, opened)
+    with right:
+        cell = one_of_line("Each cell is", "cell", (MEAN, LARGEST))
+    way = "mean" if cell == MEAN else "largest"
+    picture = kept(opened, ("picture", name, way), lambda: pooled(tensor, way), _bytes)
+    numbers = kept(opened, ("summary", name), lambda: tensor_summary(name, tensor), size_of)
+    drawn, beside = widgets.side_by_side(7, 3)
+    with drawn:
+        st.markdown(f"`{name}`")
+        st.caption(f"{picture.sentence}{_rows_of_head(context, opened, name)}")
+        _draw_picture(picture)
+    with beside:
+        facts(_summary_facts(numbers))
+    return lambda: checkpoints_code.tensor_lines(context.folder, name)
+
+
+def draw_singular_values(context: PageContext, opened: Opened) -> Callable[[], str]:
+    """The singular values of the chosen matrix, over those of a random one."""
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        name, tensor = _choose_tensor(context, opened, matrices=True)
+    with right:
+        axis = one_of_line("Axis", "axis", (LINEAR, LOGARITHMIC))
+    try:
+        with bar(f"The singular values of {shape(tuple(tensor.shape))}") as report:
+            found = kept(
+                opened,
+                ("spectrum", name),
+                lambda: singular_values_of(tensor, report),
+                _bytes,
+            )
+    except SingularValuesError as error:
+        say(str(error))
+    else:
+        _draw_curve(name, found, logarithmic=axis == LOGARITHMIC)
+    return lambda: checkpoints_code.singular_value_lines(context.folder, name)
+
+
+def one_of_line(label: str, key: str, options: Sequence[str]) -> str:
+    """One of a few, in one line without its label."""
+    return one_of(label, key, options, options[0], label_visibility="collapsed")
+
+
+def _choose_tensor(
+    context: PageContext, opened: Opened, *, matrices: bool = False
+) -> tuple[str, Tensor]:
+    """A tensor by its name in a layer; the sidebar has the stack and the layer.
+
+    So a click in the sidebar shows the same tensor of another layer.
+    """
+    stack, attention = context.choice.part.split(".")
+    offered: dict[str, tuple[str, Tensor]] = {}
+    for name, parameter in opened.model.named_parameters():
+        inside = IN_A_LAYER.fullmatch(name)
+        if matrices and parameter.dim() != 2:
+            continue
+        if inside is None:
+            offered[name] = name, parameter
+        elif inside["stack"] == stack and int(inside["layer"]) == context.choice.layer:
+            offered[inside["part"]] = name, parameter
+    first = f"{attention}.q_proj.weight"
+    picked = one_of(
+        f"Tensor: {stack} layer {context.choice.layer}, or outside the layers",
+        "tensor",
+        list(offered),
+        first if first in offered else next(iter(offered)),
+        as_list=True,
+        help="The layer and the kind of attention are chosen in the sidebar.",
+    )
+    return offered[picked]
+
+
+def _draw_picture(picture: PooledTensor) -> None:
+    finite = picture.values[torch.isfinite(picture.values)].abs()
+    most = float(finite.max()) if len(finite) else 0.0
+    usual = float(finite.quantile(CLIPPED)) if len(finite) else 0.0
+    is_clipped = 0 < BEYOND * usual < most
+    top = usual if is_clipped else most or 1.0
+    is_vector = len(picture.block) == 1
+    one_weight = math.prod(picture.block) == 1
+    is_mean = picture.how == "mean"
+    matrix(
+        picture.values,
+        picture.rows,
+        picture.columns,
+        key="weights_picture",
+        scale="diverging" if is_mean else "sequential",
+        row_name="index" if is_vector else "row",
+        column_name="offset" if is_vector else "column",
+        sentence="Index {row} {column}: {value}"
+        if is_vector
+        else "Row {row}, column {column}: {value}",
+        unit=("weight" if is_mean else "|weight|")
+        if one_weight
+        else ("mean" if is_mean else "largest |w|"),
+        absent="empty",
+        height=PICTURE_HEIGHT,
+        top=top,
+    )
+    if is_clipped:
+        beyond = int((finite > top).sum())
+        st.caption(
+            f"The colour scale ends at {three(top)}; {beyond:,} cells are larger, at most "
+            f"{three(most)}."
+        )
+
+
+def _draw_curve(name: str, found: SingularValues, logarithmic: bool) -> None:
+    drawn, beside = widgets.side_by_side(7, 3)
+    with drawn:
+        st.markdown(f"`{name}`")
+        values = found.values.tolist()
+        others = random_singular_values(found.shape, found.rms).tolist()
+        spec = figure.singular_value_curves(values, others, found.edge, logarithmic=logarithmic)
+        st.vega_lite_chart(spec, height=CURVE_HEIGHT, key="spectrum")
+        count = len(figure.drawn_ranks(len(values)))
+        some = f" The chart has {count} of {len(values):,} ranks." if count < len(values) else ""
+        st.caption(f"{EXPLANATION} {found.method}{some}")
+    with beside:
+        facts(_singular_value_facts(found))
+
+
+def _rows_of_head(context: PageContext, opened: Opened, name: str) -> str:
+    """Which rows or columns of an attention projection belong to the chosen head."""
+    path = name.split(".")
+    if path[-1] not in ("weight", "bias") or not path[-2].endswith("_proj") or "mlp" in path:
+        return ""
+    config, head = opened.config, context.choice.head
+    if path[-2] in ("k_proj", "v_proj"):
+        head = head * config.kv_heads // config.n_heads
+    elif path[-2] == "o_proj" and path[-1] == "bias":
+        return ""
+    first = head * config.head_width
+    side = "Columns" if path[-2] == "o_proj" else "Indices" if path[-1] == "bias" else "Rows"
+    return f" {side} {first}–{first + config.head_width - 1} are head {context.choice.head}."
+
+
+def _summary_facts(found: TensorSummary) -> list[tuple[str, str]]:
+    return [
+        ("shape", shape(found.shape)),
+        ("weights", f"{found.count:,}"),
+        ("mean", three(found.mean)),
+        ("standard deviation", three(found.std)),
+        ("root mean square", three(found.rms)),
+        ("norm", three(found.norm)),
+        ("lowest", three(found.lowest)),
+        ("highest", three(found.highest)),
+        ("largest |w|", three(found.largest)),
+        ("zeros", f"{three(100 * found.share_of_zeros)}%"),
+        ("not finite", f"{found.not_finite:,}"),
+    ]
+
+
+def _singular_value_facts(found: SingularValues) -> list[tuple[str, str]]:
+    return [
+        ("shape", shape(found.shape)),
+        ("largest", three(float(found.values[0]))),
+        ("smallest", three(float(found.values[-1]))),
+        ("random edge", three(found.edge)),
+        ("above the edge", f"{found.above_edge:,} of {len(found.values):,}"),
+        ("stable rank", three(found.stable_rank)),
+        ("50% of norm²", f"{found.directions_for(0.5):,} directions"),
+        ("90% of norm²", f"{found.directions_for(0.9):,} directions"),
+    ]
+
+
+def _bytes(found: PooledTensor | SingularValues) -> int:
+    return found.values.nbytes

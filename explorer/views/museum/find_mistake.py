@@ -1,0 +1,136 @@
+"""Find the mistake: a model with an unnamed mistake, and the instruments that show which it is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import streamlit as st
+
+from explorer.app.context import PageContext
+from explorer.app.controls import one_of
+from explorer.app.messages import say
+from explorer.app.number_controls import whole
+from explorer.app.session import session
+from explorer.snippets import museum_code
+from explorer.views.museum.exhibit_view import draw_given_away, draw_measured, head_place, measure
+from explorer.views.museum.exhibits import FINDABLE, Exhibit
+from explorer.views.museum.instruments import INSTRUMENTS
+from explorer.views.museum.mistakes import MISTAKES
+from explorer.views.shared import widgets
+
+LARGEST_SEED = 9999
+TRIES = 2
+AGAIN = "You have a second try: find the instrument whose number is far from the right one."
+NOTHING = (
+    "This model can have none of the mistakes. Choose another model, such as translation, in the "
+    "sidebar."
+)
+TASK = (
+    "A copy of the model with one of {count} mistakes read your sentence. Measure it with the "
+    "instruments, then say which mistake it has."
+)
+
+
+def draw_find_mistake(context: PageContext) -> Callable[[], str] | None:
+    """One question: the instruments on the left, the answer on the right; its pasted lines.
+
+    Until it is settled the lines are those of the right model, or they would give the answer.
+    """
+    opened = context.opened
+    fitting = [e for e in FINDABLE if MISTAKES[e.name].misfit(opened.config) is None]
+    if not fitting:
+        say(NOTHING)
+        return None
+    forward, head = context.forward, head_place(context, context.opened)
+    widgets.notes(forward.notes)
+    st.text(TASK.format(count=len(fitting)))
+    seed, place = _choose_question(len(fitting))
+    hidden = mistakes_in_order(fitting, seed)[place]
+    drawn, asked = widgets.side_by_side(7, 4)
+    with drawn:
+        name = one_of("Instrument", "instrument", list(INSTRUMENTS))
+        st.markdown(f"**{name}, of the model with a mistake**")
+        found, right = (
+            measure(opened, forward, made, (name,), head)[name] for made in (hidden.name, "")
+        )
+        draw_measured(found, "found", right)
+    key = f"{opened.name}_{seed}_{place}"
+    with asked:
+        _draw_answer(hidden, fitting, key)
+        _draw_score()
+    made = ""
+    if _is_settled(key):
+        made, sign = hidden.name, hidden.sign
+        wrong, right = (measure(opened, forward, of, (sign,), head)[sign] for of in (made, ""))
+        draw_given_away(hidden, wrong, right)
+        for title, each in (("With the mistake", wrong), ("As it should be", right)):
+            st.text(f"{title}: {each.said}")
+    return lambda: museum_code.instrument_lines(name, made, forward, context.folder, head)
+
+
+def mistakes_in_order(exhibits: list[Exhibit], seed: int) -> list[Exhibit]:
+    """Every mistake once, in an order that follows from the seed."""
+    return random.Random(seed).sample(exhibits, len(exhibits))
+
+
+def _choose_question(count: int) -> tuple[int, int]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        seed = whole("Order seed", "order", 0, LARGEST_SEED, 0, width=160)
+        if st.session_state.get("question", 1) > count:
+            st.session_state["question"] = count
+        place = whole(f"Question, of {count}", "question", 1, count, 1, width=160)
+        st.button(
+            "Next question",
+            key="next_run",
+            disabled=place >= count,
+            on_click=_show_next,
+            args=(place,),
+        )
+    return seed, place - 1
+
+
+def _show_next(place: int) -> None:
+    st.session_state["question"] = place + 1
+
+
+def _answers(key: str) -> dict[str, bool]:
+    """What was answered to this question, in order, and whether it was right."""
+    found: dict[str, bool] = session().found_mistakes.get(key, {})
+    return found
+
+
+def _is_settled(key: str) -> bool:
+    """Found, or no try left."""
+    answers = _answers(key)
+    return any(answers.values()) or len(answers) >= TRIES
+
+
+def _draw_answer(hidden: Exhibit, fitting: list[Exhibit], key: str) -> None:
+    """The list of mistakes; after a wrong answer there is a second try."""
+    titles = {exhibit.label: exhibit for exhibit in fitting}
+    answers = _answers(key)
+    picked = st.selectbox(
+        "Which mistake is it?",
+        list(titles),
+        index=None,
+        key=f"guess_{key}",
+        placeholder="Choose one",
+    )
+    is_new = picked is not None and picked not in answers and not _is_settled(key)
+    if st.button("Answer", key="answer", type="primary", disabled=not is_new) and picked:
+        session().found_mistakes[key] = answers | {picked: titles[picked] is hidden}
+        st.rerun()
+    if _is_settled(key):
+        st.text("Found." if any(answers.values()) else "Not that one either.")
+        st.markdown(f"It is **{hidden.title.lower()}**, exhibit {hidden.number}.")
+    elif answers:
+        st.text(f"Not {next(iter(answers))}. {AGAIN}")
+
+
+def _draw_score() -> None:
+    found = session().found_mistakes
+    settled = [answers for key, answers in found.items() if _is_settled(key)]
+    if settled:
+        right = sum(any(answers.values()) for answers in settled)
+        st.text(f"Found so far: {right} of {len(settled)}.")
