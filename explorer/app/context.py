@@ -12,6 +12,7 @@ import streamlit as st
 from explorer.app import shelves
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
+from explorer.app.url import TEXT_LIMIT as TEXT_LIMIT
 from explorer.catalog import entries
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.entries import Entry, LibraryError, Opened
@@ -20,9 +21,6 @@ from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass
 from models import TransformerConfig
 from models.loading.described import OURS
-
-TEXT_LIMIT = 2_000
-"""The sentence is in the address, and an address must stay short enough to be sent."""
 
 NO_MODEL = (
     "There is no trained model here yet. Train one on the Training page, or make those that "

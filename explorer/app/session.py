@@ -24,6 +24,10 @@ class Session:
     context: PageContext | None = None
     pages: dict[str, Any] = field(default_factory=dict)
     """Every page by the name of its file; empty where a page is run alone."""
+    navigation: dict[str, list[Any]] = field(default_factory=dict)
+    """The same pages by section, as the navigation lists them."""
+    page: str = ""
+    """The name of the page that is drawn; empty where it is run alone."""
     shown_model: str | None = None
     """The model of the run before; None in a new session."""
     choose_next: dict[str, Any] = field(default_factory=dict)
@@ -81,5 +85,7 @@ class Session:
 
 def session() -> Session:
     """The session of the reader whose run this is."""
-    found: Session = st.session_state.setdefault(KEY, Session())
+    if KEY not in st.session_state:
+        st.session_state[KEY] = Session()
+    found: Session = st.session_state[KEY]
     return found

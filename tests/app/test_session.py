@@ -50,13 +50,13 @@ def test_the_address_chooses_and_the_choice_follows_from_page_to_page() -> None:
 
 
 NONSENSE: list[tuple[dict[str, str], str]] = [
-    ({"head": "9"}, "Head “9” does not exist in this model; showing head"),
-    ({"head": "<script>"}, "Head “<script>” does not exist in this model; showing head"),
-    ({"layer": "-1"}, "Layer “-1” does not exist in this model; showing layer 0."),
+    ({"head": "9"}, "“Head” has no “9” in this model; showing"),
+    ({"head": "<script>"}, "“Head” has no “<script>” in this model; showing"),
+    ({"layer": "-1"}, "“Layer” has no “-1” in this model; showing 0."),
     ({"model": "../x"}, "There is no model “../x” here; showing translation."),
     ({"model": "![x](http://x/x.png)"}, "There is no model “![x](http://x/x.png)” here"),
-    ({"part": "Sideways"}, "This model has no attention “Sideways”; showing Cross."),
-    ({"model": "letters", "part": "Cross"}, "This model has no attention “Cross”"),
+    ({"part": "Sideways"}, "“Attention” has no “Sideways” in this model; showing Cross."),
+    ({"model": "letters", "part": "Cross"}, "“Attention” has no “Cross” in this model"),
 ]
 
 

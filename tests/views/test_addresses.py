@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox
 
-from explorer.app.folded_choices import as_text
+from explorer.app.persistent_choices import as_text
 from explorer.inference.generated_text import MOST_WRITTEN
 from explorer.views.shared.growing_text import USUAL_LENGTH
 from tests.apps import page, said
@@ -17,7 +17,7 @@ from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
-LENGTH = f"“Tokens to write” goes from 1 to {MOST_WRITTEN:,}, not “{{}}”; it is {USUAL_LENGTH}."
+LENGTH = f"“Tokens to write” goes from 1 to {MOST_WRITTEN:,}, not “{{}}”; showing {USUAL_LENGTH}."
 IN_VAIN: dict[str, list[str]] = {
     "attention/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
         "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
@@ -52,10 +52,10 @@ IN_VAIN: dict[str, list[str]] = {
         "“held” can be a query and a key of this text",
     ],
     "generation/decoding?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
-        "“Temperature” goes from 0 to 3, not “9”; it is 1.",
-        "“Top-k” goes from 0 to 1,000, not “-3”; it is 0.",
-        "“Top-p” goes from 0.01 to 1, not “0”; it is 1.",
-        "“Seed” goes from 0 to 9,999, not “x”; it is 0.",
+        "“Temperature” goes from 0 to 3, not “9”; showing 1.",
+        "“Top-k” goes from 0 to 1,000, not “-3”; showing 0.",
+        "“Top-p” goes from 0.01 to 1, not “0”; showing 1.",
+        "“Seed” goes from 0 to 9,999, not “x”; showing 0.",
         "The branches in the address do not fit",
     ],
     "generation/decoding?branches=0d9999": ["The branches in the address do not fit"],
@@ -106,8 +106,8 @@ IN_VAIN: dict[str, list[str]] = {
         "has no “A training step” here; showing Another head."
     ],
     "experiments/museum?room=Find+it&order=10000&question=0": [
-        "“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0.",
-        "not “0”; it is 1.",
+        "“Seed of the order” goes from 0 to 9,999, not “10000”; showing 0.",
+        "not “0”; showing 1.",
     ],
     "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median": [
         "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight.",

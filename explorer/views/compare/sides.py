@@ -8,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.analysis.comparison import Difference, Side, common_top, divergence
+from explorer.app import url
 from explorer.app.context import TEXT_LIMIT, page_context, reads_pairs
 from explorer.app.controls import follow, one_of
 from explorer.app.messages import or_stop, say
@@ -146,8 +147,7 @@ def _another_sentence(first: Side, opened: Opened) -> Side:
         "The other sentence",
         value=at.text,
         max_chars=TEXT_LIMIT,
-        key="other_text",
-        bind="query-params",
+        **url.bound("other_text"),
     )
     if at.pair:
         st.text("Both are read with the second sentence.")

@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.teacher_forcing import Forced, forced
-from explorer.app import number_controls
+from explorer.app import number_controls, url
 from explorer.app.context import page_context
 from explorer.app.messages import or_stop, say
 from explorer.catalog.entries import Opened
@@ -86,8 +86,7 @@ def _target(opened: Opened, text: str) -> list[int]:
     own = opened.tokenizer.decode([token.id for token in run_text(opened, text).written])
     typed = st.text_input(
         "The right answer",
-        key="target",
-        bind="query-params",
+        **url.bound("target"),
         persist_state="session",
         placeholder=known or own,
         max_chars=400,

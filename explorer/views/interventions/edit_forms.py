@@ -7,11 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, token
 from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
-from explorer.app.url import whole
 from explorer.catalog.entries import Opened
 from explorer.components import chips
 from explorer.inference.forward_pass import ForwardPass
@@ -109,8 +109,8 @@ def _token(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     chips(tokens, key="token_to_change", highlight=place, on_pick=_pick_token)
     st.text(f"Token {place} is “{text_of(tokens[place])}”. Click another one to change that.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        how: dict[str, Any] = {"placeholder": "One token", "bind": "query-params"}
-        typed = st.text_input("Becomes", key="new_token", max_chars=60, **how)
+        how: dict[str, Any] = {"placeholder": "One token", **url.bound("new_token")}
+        typed = st.text_input("Becomes", max_chars=60, **how)
         number, why = one_token(opened, typed or "")
         edit = None if number is None else _become(opened, part, place, number)
         button(opened, forward, edit, "Replace", "replace_token", type="primary")
@@ -131,7 +131,7 @@ def _pick_token(place: int) -> None:
 def _place(tokens: Sequence[Token], first: int) -> int:
     """Which token is to be changed; what an address asks for in vain is said and replaced."""
     asked = str(TOKEN_AT.texts().get("token_at", ""))
-    found = whole(asked, len(tokens))
+    found = url.whole_number(asked, len(tokens))
     if asked and found is None:
         say(f"There is no token “{cut(asked, 20)}” in this text; showing {first}.")
     TOKEN_AT.settle({"token_at": "" if found is None else str(found)})
@@ -158,8 +158,8 @@ def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
 def _patch(opened: Opened, forward: ForwardPass, changed: ForwardPass) -> None:
     at = page_context().choice
     words = "A sentence of as many tokens; what the model makes of it there is put in here"
-    how: dict[str, Any] = {"max_chars": LONGEST_TEXT, "help": words, "bind": "query-params"}
-    other = st.text_input("Another sentence", key="patch_text", **how)
+    how: dict[str, Any] = {"max_chars": LONGEST_TEXT, "help": words, **url.bound("patch_text")}
+    other = st.text_input("Another sentence", **how)
     what = one_of("What is put in", "patch_what", (HEAD_OUT, STREAM))
     part = at.part if what == HEAD_OUT else f"{at.part.split('.')[0]}.self_attn"
     rows = forward.rows(part)

@@ -16,6 +16,7 @@ from explorer.analysis.faithfulness import (
     faithfulness,
     work,
 )
+from explorer.app import url
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.app.progress import bar, with_bar
@@ -133,9 +134,8 @@ def _of(passed: Edited) -> tuple[Hashable, ...]:
 def _another_sentence() -> str:
     typed = st.text_input(
         "Another sentence of as many tokens",
-        key="heads_from",
         max_chars=LONGEST_TEXT,
-        bind="query-params",
+        **url.bound("heads_from"),
     )
     return (typed or "").strip()
 
@@ -210,8 +210,7 @@ def tested(opened: Opened, passed: Edited, place: int) -> None:
                 min_value=0,
                 max_value=9_999,
                 value=0,
-                key="draw_seed",
-                bind="query-params",
+                **url.bound("draw_seed"),
                 width=160,
             )
             or 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 import torch
 
+from explorer.app import url
 from explorer.app.context import page_context
 from explorer.app.controls import one_of, token
 from explorer.catalog.entries import Opened
@@ -54,8 +55,7 @@ def _preset(opened: Opened, forward: ForwardPass, changed: ForwardPass, layer: i
                 min_value=1,
                 max_value=LARGEST_SIZE,
                 value=2,
-                key="mask_size",
-                bind="query-params",
+                **url.bound("mask_size"),
                 width=140,
             )
             or 1

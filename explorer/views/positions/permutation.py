@@ -17,6 +17,7 @@ from explorer.analysis.position_experiments import (
     swapped,
 )
 from explorer.analysis.position_schemes import SCHEMES
+from explorer.app import url
 from explorer.app.context import TEXT_LIMIT, page_context
 from explorer.app.controls import follow, one_of, token
 from explorer.app.messages import say
@@ -89,8 +90,7 @@ def _order(forward: ForwardPass) -> list[int] | None:
     written = st.text_input(
         "Places in their new order",
         usual,
-        key="places",
-        bind="query-params",
+        **url.bound("places"),
         max_chars=TEXT_LIMIT,
     )
     named = [int(place) for place in re.findall(r"\d{1,5}", written or "")]

@@ -6,9 +6,9 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.value_contribution import Onward, onward
+from explorer.app import url
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
-from explorer.app.url import whole
 from explorer.charts import query_key_bars
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
@@ -43,7 +43,7 @@ def show(forward: ForwardPass, query: int, key: int) -> None:
 
 def _wish(width: int) -> int | None:
     """The number that is held in the whole pass, or that a link asks for."""
-    return whole(st.session_state.get("number") or st.query_params.get("number", ""), width)
+    return url.whole_number(url.current("number"), width)
 
 
 def steps(found: Onward, number: int) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.entries import Opened
@@ -39,8 +40,7 @@ def history(opened: Opened, forward: ForwardPass) -> tuple[History, Edited]:
     with field, st.expander("The edits as text"):
         st.text_input(
             "Edits",
-            key="edits",
-            bind="query-params",
+            **url.bound("edits"),
             label_visibility="collapsed",
             help="What stands in the address; a link with it gives the same changes.",
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import TEXT_LIMIT
 from explorer.app.controls import one_of
 from explorer.inference import trained_tokenizers
@@ -63,9 +64,9 @@ def summary() -> str:
 
 
 def _standing(key: str, first: str) -> str:
-    found = str(st.session_state.get(key) or st.query_params.get(key) or first)
-    if found != first and st.query_params.get(key) != found:
-        st.query_params[key] = found
+    found = url.current(key) or first
+    if found != first:
+        url.write(key, found)
     return found
 
 
@@ -92,8 +93,7 @@ def way() -> str:
 def _own() -> str:
     typed = st.text_area(
         "Your words",
-        key="learn_own",
-        bind="query-params",
+        **url.bound("learn_own"),
         persist_state="session",
         placeholder="Type or paste a text; a longer one can be brought as a file",
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import page_context
 from explorer.app.controls import say_invalid
 from explorer.app.messages import say
@@ -71,7 +72,7 @@ def beside(text: str) -> None:
 
     Closed, and nothing of it made, until somebody wants to see it or a link has it open.
     """
-    is_asked = "beside" in st.query_params
+    is_asked = url.is_asked("beside")
     title = "The same sentence under other tokenizers"
     with st.expander(title, is_asked, key="beside_open", on_change="rerun") as panel:
         if panel.open:
@@ -95,16 +96,16 @@ def _beside(text: str) -> None:
 def _choose(names: Sequence[str], mine: str) -> list[str]:
     """Beside the chosen model's; what was wished for and does not stand there is said."""
     state, usual = st.session_state, list(names[: len(tokenizer_source.WAYS)])
-    wishes = list(state["beside"] if "beside" in state else st.query_params.get_all("beside"))
-    if "beside" in state:
-        state["beside"] = [name for name in wishes if name in names]
+    wishes = list(state["beside"] if "beside" in state else url.asked_all("beside"))
+    found = [name for name in wishes if name in names][:MOST]
+    if "beside" in state or found:
+        state["beside"] = found
     picked: list[str] = st.multiselect(
         "Beside it",
         names,
         default=usual,
-        key="beside",
         max_selections=MOST,
-        bind="query-params",
+        **url.bound("beside"),
         persist_state="session",
     )
     if vain := in_vain(wishes, names, mine):

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.sidebar import choose_model, switch_page
@@ -22,10 +23,10 @@ RUNS_LISTED = 50
 def choose_run() -> Run | None:
     """The list of runs, the newest first. Nothing chosen yet: the one that is training."""
     runs = {run.name: run for run in all_runs(runs_root())[:RUNS_LISTED]}
-    asked = st.session_state.get("run") or st.query_params.get("run")
-    if asked is not None and asked not in runs:
-        runs |= _older(str(asked))
-    if asked is None and (active := _first_active(list(runs.values()))):
+    asked = url.current("run")
+    if asked and asked not in runs:
+        runs |= _older(asked)
+    if not asked and (active := _first_active(list(runs.values()))):
         st.session_state["run"] = active.name
     if st.session_state.get("run") not in runs:
         st.session_state.pop("run", None)
@@ -33,8 +34,7 @@ def choose_run() -> Run | None:
         "Run",
         list(runs),
         index=None,
-        key="run",
-        bind="query-params",
+        **url.bound("run"),
         placeholder="No run yet" if not runs else "Choose an earlier run",
         disabled=not runs,
     )

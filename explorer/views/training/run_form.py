@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.messages import say
 from explorer.catalog.entries import runs_root
 from explorer.runs.cluster import cluster
@@ -34,7 +35,7 @@ def form() -> Task | None:
     """
     cluster().start()
     st.session_state["_spec_asked_for"] = None
-    name = st.selectbox("Task", [*TASKS, *GIVEN], key="task", bind="query-params")
+    name = st.selectbox("Task", [*TASKS, *GIVEN], **url.bound("task"))
     known = TASKS.get(name) or GIVEN[name]
     st.caption(f"**{known.title}.** {known.explanation}")
     text = _text_for(known) if isinstance(known, Given) else None
