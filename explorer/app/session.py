@@ -85,7 +85,8 @@ class Session:
 
 def session() -> Session:
     """The session of the reader whose run this is."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = Session()
-    found: Session = st.session_state[KEY]
+    try:
+        found: Session = st.session_state[KEY]
+    except KeyError:
+        found = st.session_state[KEY] = Session()
     return found

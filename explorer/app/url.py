@@ -346,13 +346,14 @@ whole = whole_number
 
 def invalid_option(label: str, asked: str, shown: object, where: str = "here") -> str:
     """That a control has no such option, token or number."""
-    return f"“{_name(label)}” has no “{_quoted(asked)}” {where}; showing {shown}."
+    name = label.partition(":")[0]  # without what it says of the moment
+    return f"“{name}” has no “{_quoted(asked)}” {where}; showing {shown}."
 
 
 def invalid_number(label: str, asked: str, low: float, high: float, shown: float) -> str:
     """That a number is out of its range, or is none."""
-    name, quoted = _name(label), _quoted(asked)
-    return f"“{name}” goes from {low:,g} to {high:,g}, not “{quoted}”; showing {shown:,g}."
+    quoted = _quoted(asked)
+    return f"“{label}” goes from {low:,g} to {high:,g}, not “{quoted}”; showing {shown:,g}."
 
 
 def shortened(length: int, limit: int, whose: str = "Your text") -> str:
@@ -378,11 +379,6 @@ def no_model_in(place: str) -> str:
         f"EXPLORER_MODELS names {place[-60:]}, where there is no model: it takes a folder with a "
         "config.json, or a folder of such folders."
     )
-
-
-def _name(label: str) -> str:
-    """A label without what it says of the moment, such as “Step: 3 of 12”."""
-    return label.partition(":")[0]
 
 
 def _quoted(asked: str) -> str:
