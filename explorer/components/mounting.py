@@ -21,11 +21,11 @@ from typing import Any, Final
 import streamlit as st
 
 from explorer.app.session import session
+from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
-from explorer.components import presenting
 
 HERE = Path(__file__).parent
-presenting.install()
+install_plain_states()
 
 NO_CHOICE: Final = object()
 PICKED_FROM = ("cells", "grid")

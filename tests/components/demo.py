@@ -13,7 +13,6 @@ from typing import Any
 
 import streamlit as st
 import torch
-from streamlit.navigation.page import StreamlitPage
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -224,7 +223,7 @@ def index() -> None:
     st.title("Views")
 
 
-def page_of(demo: Callable[[str], None]) -> StreamlitPage:
+def page_of(demo: Callable[[str], None]) -> st.Page:
     def shown() -> None:
         demo(st.query_params.get("show", ""))
 
