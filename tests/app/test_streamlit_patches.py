@@ -89,7 +89,7 @@ def test_private_parts_are_touched_in_one_file_and_its_test() -> None:
     here = {"explorer/app/streamlit_patches.py", "tests/app/test_streamlit_patches.py"}
     assert {path.as_posix() for path in touching} == here
     app = python_files("app.py", "pages", "explorer")
-    attributes = re.compile(r"_new_widget_state|cached_message_hashes|_script_run|st\._")
+    attributes = re.compile(r"_new_widget_state|cached_message_hashes|_script_run|\bst\._[a-z]")
     named = {path.as_posix() for path in app if attributes.search((ROOT / path).read_text("utf-8"))}
     assert named == {"explorer/app/streamlit_patches.py"}
 
