@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ import streamlit as st
 from explorer.app.session import session
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
+from explorer.export.offline_page import Drawn as Drawn
 
 HERE = Path(__file__).parent
 install_plain_states()
@@ -59,19 +59,6 @@ def code(name: str) -> str:
     return f"const THEME = {theme.as_json()};\n" + slim_js("".join(map(read, files)))
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
-
-    kind: str
-    key: str
-    data: bytes
-    height: int | str
-    choice: object
-    html: str
-    css: str
-
-
 def begin(remember: bool) -> None:
     """A page begins: nothing is drawn yet. What it draws is remembered only if it is asked for."""
     session().drawn_views = {} if remember else None
@@ -91,10 +78,10 @@ class View:
 
     def __init__(self, name: str, html: str) -> None:
         css = slim_css(read(HERE / "shared.css") + read(HERE / name / "view.css"))
-        self._kind, self._html, self._css = name, html, css
+        self._kind, self._html, self._css, self._js = name, html, css, code(name)
         stub = slim_js(read(HERE / "stub.js"))
         self._picture = component(f"explorer_{name}", html=html, css=css, js=stub)
-        self._code = component(f"explorer_{name}_code", html=NOTHING, js=code(name))
+        self._code = component(f"explorer_{name}_code", html=NOTHING, js=self._js)
         _VIEWS[name] = self
 
     def __call__(
@@ -129,8 +116,8 @@ class View:
         session().code_on_page.add(self._kind)
 
     def drawn(self, key: str, data: bytes, height: int | str, choice: object) -> Drawn:
-        """What a run keeps of this view for those who take it away."""
-        return Drawn(self._kind, key, data, height, choice, self._html, self._css)
+        """What a run keeps of this view for its export."""
+        return Drawn(self._kind, key, data, height, choice, self._html, self._css, self._js)
 
 
 def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:
