@@ -51,8 +51,8 @@ class Session:
     # The views
     drawn_views: dict[str, Any] | None = None
     """What this run has drawn, for the export; None where the page exports nothing."""
-    code_on_page: set[str] = field(default_factory=set)
-    """Kinds of components whose JavaScript this run has sent."""
+    has_code: bool = False
+    """Whether this run has sent the JavaScript of the components."""
     pinned_notes: Note | None = None
     lines_beside: int | None = None
     """The chosen head when other heads were picked to be drawn as lines."""

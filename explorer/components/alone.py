@@ -1,7 +1,7 @@
 """A part of a page that is drawn alone when only it changes: Streamlit's fragment, made safe.
 
-A fragment's messages are sent in full (`streamlit_patches` says why), and what would be a hash
-most often, the code of its views, stands before it.
+A fragment's messages are sent in full (`streamlit_patches` says why), so the code of the views
+stands before it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,8 @@ from explorer.components import mounting
 P = ParamSpec("P")
 
 
-def alone(
-    *kinds: str, every: float | None = None
-) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Draw this part alone when something in it is clicked, or every so many seconds.
-
-    `kinds` are the views in it. One that is not named is drawn too, with its code in every
-    message.
-    """
+def alone(*, every: float | None = None) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Draw this part alone when something in it is clicked, or every so many seconds."""
 
     def decorate(draw: Callable[P, None]) -> Callable[P, None]:
         fragment = st.fragment(messages_in_full()(draw), run_every=every)
@@ -33,7 +27,7 @@ def alone(
         @wraps(draw)
         def with_code(*args: P.args, **kwargs: P.kwargs) -> None:
             with st.container(gap=None):  # the code takes no room
-                mounting.mount_code(kinds)
+                mounting.mount_code()
                 fragment(*args, **kwargs)
 
         return with_code

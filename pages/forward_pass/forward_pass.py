@@ -14,7 +14,7 @@ widgets.opening(
 )
 
 
-@alone("spine", "matrix", "chips")
+@alone()
 @turn()
 def here() -> None:
     """All that a step draws anew."""

@@ -20,7 +20,7 @@ widgets.opening(
 )
 
 
-@alone("chips")
+@alone()
 @turn()
 def here(text: str, how: str, most: int) -> None:
     """All that a step draws anew."""

@@ -44,7 +44,7 @@ def show(run: Run) -> None:
     except RunError as error:
         say(str(error))
         return
-    alone("matrix", every=every)(_look)(run, every)
+    alone(every=every)(_look)(run, every)
 
 
 def _every(status: Status) -> float | None:
