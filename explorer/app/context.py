@@ -83,13 +83,18 @@ def page_context() -> PageContext:
     return session().context or make_context(shelves.openable())
 
 
-def make_context(shelf: Mapping[str, Entry]) -> PageContext:
-    """From what the widgets hold now; defaults where nothing was drawn."""
+def make_context(
+    shelf: Mapping[str, Entry], first: tuple[str, int, int] | None = None
+) -> PageContext:
+    """From what the widgets hold now; defaults where nothing was drawn.
+
+    `first` is the part, layer and head of the chosen model that are shown first, where known.
+    """
     state = st.session_state
     if not shelf:
         return PageContext(Choice("", "", "", "decoder.self_attn", 0, 0), shelf)
     entry = shelf.get(state.get("model", ""), shelves.first(shelf))
-    part, layer, head = first_head(entry)
+    part, layer, head = first or first_head(entry)
     kinds = {each.name: each for each in parts_of(entry)}
     part = state["part"] if state.get("part") in kinds else part
     layer = state["layer"] if state.get("layer") in range(kinds[part].layers) else layer

@@ -32,6 +32,8 @@ from explorer.text.literal import literal
 
 FRAME = tuple(each.name for each in fields(Choice))
 IN_THIS_MODEL = "in this model"
+First = tuple[str, int, int]
+"""The part, layer and head of a model that a new reader sees first."""
 
 
 def draw_sidebar() -> None:
@@ -47,17 +49,18 @@ def draw_sidebar() -> None:
     asked = _asked() if is_new else {}  # a widget drops what it cannot show
     with st.sidebar:
         entry = _draw_model(shelf)
-        notes = _notes_on_address(asked, shelf, entry)
+        first = first_head(entry)
+        notes = _notes_on_address(asked, shelf, entry, first)
         if before and before not in shelf:
             notes = [*notes, url.removed_model(before, entry.name)]
         if is_new:
             notes = [*notes, *map(url.no_model_in, places.empty_places())]
-        _draw_head_choice(entry)
+        _draw_head_choice(entry, first)
     with top:
         _draw_text(entry)
         _draw_notes(notes)
     reader.shown_model = entry.name
-    reader.context = make_context(shelf)
+    reader.context = make_context(shelf, first)
 
 
 def warm_up() -> None:
@@ -128,9 +131,9 @@ def _draw_model(shelf: dict[str, Entry]) -> Entry:
     return entry
 
 
-def _draw_head_choice(entry: Entry) -> None:
+def _draw_head_choice(entry: Entry, first: First) -> None:
     """Which attention, which layer, which head."""
-    first_part, first_layer, head = first_head(entry)
+    first_part, first_layer, head = first
     named = {part.name: part for part in parts_of(entry)}
     name = _picker("Attention", "part", list(named), first_part, lambda n: named[n].title)
     layers = range(named[name].layers)
@@ -214,7 +217,9 @@ def _asked() -> dict[str, str]:
     return {name: url.asked(name) for name in FRAME if url.is_asked(name)}
 
 
-def _notes_on_address(asked: dict[str, str], shelf: dict[str, Entry], entry: Entry) -> list[str]:
+def _notes_on_address(
+    asked: dict[str, str], shelf: dict[str, Entry], entry: Entry, first: First
+) -> list[str]:
     """A message for each value of the address that does not exist; none where nothing is asked."""
     notes = []
     length, name = url.length_asked("text") if "text" in asked else 0, asked.get("model")
@@ -223,9 +228,9 @@ def _notes_on_address(asked: dict[str, str], shelf: dict[str, Entry], entry: Ent
     if name is not None and name not in shelf:
         faults = {each.name: each.fault for each in shelves.entries()}
         notes.append(url.invalid_model(name, shelves.first(shelf).name, faults.get(name)))
-    first, layer, head = first_head(entry)
+    first_part, layer, head = first
     named = {part.title: part for part in parts_of(entry)}
-    part = next(each for each in named.values() if each.name == first)
+    part = next(each for each in named.values() if each.name == first_part)
     if (title := asked.get("part", part.title)) not in named:
         notes.append(url.invalid_option("Attention", title, part.title, IN_THIS_MODEL))
     part = named.get(title, part)
