@@ -26,7 +26,7 @@ from models.generation import beginning, generate
 from models.interventions import Edit
 from models.trace import CHEAP_SITES, Trace
 
-MAX_WEIGHTS = 1 << 22
+WEIGHTS_HELD = 1 << 22
 """The most attention weights in memory at once, where a view goes through all heads."""
 
 
@@ -126,7 +126,7 @@ class ForwardPass:
         All at once where they fit, else one by one: memory does not grow with the heads.
         """
         heads = self.part(part).heads
-        if heads * len(self.rows(part)) * len(self.columns(part)) <= MAX_WEIGHTS:
+        if heads * len(self.rows(part)) * len(self.columns(part)) <= WEIGHTS_HELD:
             yield self.trace.weights(site(part, layer))[self.row]
             return
         for head in range(heads):
