@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -14,16 +13,15 @@ import torch
 from filelock import FileLock
 from jaxtyping import install_import_hook
 from playwright.sync_api import Browser, sync_playwright
-from streamlit.components.v2 import manifest_scanner
 
+from explorer.app.streamlit_patches import scan_packages_once
 from tests import checking
 from tests.browser import chromium
 
 # Every shape written in a signature of `models` can be checked on every call.
 install_import_hook("models", f"{checking.__name__}.check")
 
-# Every AppTest looks for components in all installed packages, which stay the same.
-manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+scan_packages_once()
 
 torch.set_num_threads(1)
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+import streamlit as st
 import torch
 from torch import nn
 
+from explorer.app import context
+from explorer.catalog import entries
 from models import Transformer
 from tests import apps
 from tests.benchmarks import drawings
@@ -82,6 +87,36 @@ def passes() -> Iterator[list[str]]:
         yield made
     finally:
         hook.remove()
+
+
+@contextmanager
+def calls(*functions: tuple[Any, str]) -> Iterator[Counter[str]]:
+    """How often each of these is called meanwhile, by its name."""
+    counted: Counter[str] = Counter()
+
+    def counting(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            counted[name] += 1
+            return real(*args, **kwargs)
+
+        return called
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in functions:
+            patch.setattr(owner, name, counting(name, getattr(owner, name)))
+        yield counted
+
+
+@pytest.mark.usefixtures("small_models")
+def test_a_run_scans_the_folders_once_and_makes_one_context_and_no_pages_again() -> None:
+    for path in ("attention/attention", "attention/heads", "generation/generate"):
+        at = apps.page(path, model="letters")
+        watched = (entries, "entries"), (context.PageContext, "__init__"), (st.Page, "__init__")
+        with calls(*watched) as counted:
+            at.segmented_control(key="head").set_value(1).run()
+        assert not at.exception
+        assert counted["entries"] == 1, path
+        assert counted["__init__"] == 1, "the context; the pages are kept"
 
 
 @pytest.mark.usefixtures("small_models")

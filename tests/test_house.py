@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.source import ROOT, files, imports, python_files
@@ -22,6 +22,24 @@ MAY_KNOW = {
     "tests": ROOMS,
     "docs": ROOMS,
 }
+ORDER = (
+    *("models", "text", "tasks", "catalog", "interventions", "inference", "analysis", "runs"),
+    *("charts", "snippets", "export", "app", "components", "views", "pages"),
+)
+"""A room may import those before it."""
+AGAINST_THE_ORDER = {
+    ("explorer.analysis.measured_heads", "app"),
+    ("explorer.analysis.position_experiments", "views"),
+    ("explorer.inference.continuation", "analysis"),
+    ("explorer.inference.trained_tokenizers", "snippets"),
+    ("explorer.interventions.core_edits", "inference"),
+    ("explorer.interventions.edit_words", "inference"),
+    ("explorer.snippets.museum_code", "views"),
+    ("explorer.tasks.reference_answer", "catalog"),
+    ("explorer.tasks.reference_answer", "inference"),
+}
+"""Imports that are still to go: this list only gets shorter."""
+MOST_FLOORS = 8
 CORE_KNOWS = {"torch", "safetensors", "jaxtyping"}
 ABOUT_THE_SCREEN = {"app", "components", "views"}
 TOP = {
@@ -64,6 +82,53 @@ def written(paths: Iterable[Path], never: dict[str, str]) -> list[str]:
 def test_imports_run_one_way() -> None:
     against = {path: known(path) & ROOMS - MAY_KNOW[path.parts[0]] for path in python_files()}
     assert {path: rooms for path, rooms in against.items() if rooms} == {}
+
+
+def room(module: str) -> str:
+    """The room of a module; the command line stands outside of all of them."""
+    first, _, rest = module.partition(".")
+    return rest.partition(".")[0] if first == "explorer" else first
+
+
+def room_imports() -> Iterator[tuple[str, str]]:
+    """Every module with each other room that it imports."""
+    for path in python_files("pages", "explorer", "models"):
+        module = ".".join(path.with_suffix("").parts)
+        others = {room(each) for each in imports(path)} & set(ORDER) - {room(module)}
+        yield from ((module, other) for other in others if room(module) in ORDER)
+
+
+def test_a_room_knows_only_those_before_it() -> None:
+    rank = {name: at for at, name in enumerate(ORDER)}
+    found = {(module, to) for module, to in room_imports() if rank[room(module)] < rank[to]}
+    assert found - AGAINST_THE_ORDER == set()
+    assert AGAINST_THE_ORDER - found == set(), "these are gone: take them out of the list"
+
+
+def test_the_longest_chain_of_rooms_is_short() -> None:
+    """Rooms of `explorer` one above another; those that import against the order do not count."""
+    floors: dict[str, int] = dict.fromkeys(ORDER, 1)
+    for name in ORDER[1:-1]:
+        below = {to for module, to in room_imports() if room(module) == name}
+        under = [floors[to] for to in ORDER[1 : ORDER.index(name)] if to in below]
+        floors[name] = 1 + max(under, default=0)
+    assert max(floors.values()) <= MOST_FLOORS, floors
+
+
+def test_every_room_is_in_the_order_and_no_module_stands_outside() -> None:
+    inside = [path for path in python_files("explorer") if path.parts[1] != "__init__.py"]
+    assert {path.parts[1] for path in inside} <= {*ORDER, "__main__.py"}
+
+
+def test_a_file_name_stands_for_one_thing() -> None:
+    names = Counter(path.stem for path in python_files("explorer", "models"))
+    assert [name for name, times in names.items() if times > 1 and name != "__init__"] == []
+
+
+def test_a_function_is_named_for_what_it_draws() -> None:
+    defined = re.compile(r"^(async )?def show\(", re.MULTILINE)
+    app = python_files("pages", "explorer", "models")
+    assert [path for path in app if defined.search((ROOT / path).read_text("utf-8"))] == []
 
 
 def test_the_core_needs_little() -> None:

@@ -12,6 +12,7 @@ import streamlit as st
 from explorer.app import shelves
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
+from explorer.app.url import TEXT_LIMIT as TEXT_LIMIT
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry
@@ -21,9 +22,6 @@ from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass
 from models import TransformerConfig
 from models.loading.folder_config import OURS
-
-TEXT_LIMIT = 2_000
-"""The sentence is in the address, and an address must stay short enough to be sent."""
 
 NO_MODEL = (
     "There is no trained model here yet. Train one on the Training page, or make those that "
@@ -86,13 +84,18 @@ def page_context() -> PageContext:
     return session().context or make_context(shelves.openable())
 
 
-def make_context(shelf: Mapping[str, ModelEntry]) -> PageContext:
-    """From what the widgets hold now; defaults where nothing was drawn."""
+def make_context(
+    shelf: Mapping[str, ModelEntry], first: tuple[str, int, int] | None = None
+) -> PageContext:
+    """From what the widgets hold now; defaults where nothing was drawn.
+
+    `first` is the part, layer and head of the chosen model that are shown first, where known.
+    """
     state = st.session_state
     if not shelf:
         return PageContext(Choice("", "", "", "decoder.self_attn", 0, 0), shelf)
     entry = shelf.get(state.get("model", ""), shelves.first(shelf))
-    part, layer, head = first_head(entry)
+    part, layer, head = first or first_head(entry)
     kinds = {each.name: each for each in parts_of(entry)}
     part = state["part"] if state.get("part") in kinds else part
     layer = state["layer"] if state.get("layer") in range(kinds[part].layers) else layer

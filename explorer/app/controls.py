@@ -1,4 +1,8 @@
-"""One of a few, or one token: choices that a link repeats, and what it asks for in vain is said."""
+"""Controls whose choice is in the address: one of a few, a token, a number.
+
+What nobody chose follows its default. What the address asks for and does not exist is replaced
+by the default, and a message beside the control says so until something else is chosen there.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +11,33 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.text.labels import cut
 from explorer.text.token_labels import Label, text_of
 
-LONGEST_WISH, LONGEST_TOKEN = 30, 24
+LONGEST_TOKEN = 24
+PERSISTENT = {"persist_state": "session"}
 
 
 def one_of(label: str, key: str, options: Sequence[str], default: str = "", **how: Any) -> str:
-    """A choice that a link repeats; `as_list=True` draws a list to search in, not buttons.
+    """One of these options; the default is the first if none is given.
 
-    What nobody chose follows the default, the first option if none is given, and so does
-    what is no longer among the options. What the address asks for in vain is said beside
-    the choice until something else is chosen there.
+    `as_list=True` draws a list to search in, not buttons.
     """
     default = default or options[0]
     follow(key, default)
-    state, asked = st.session_state, st.query_params.get(key)
-    if asked and asked not in options and not asked.isspace():
-        meant = [each for each in options if _means(asked, each)]
-        if not meant:
-            _note(label, key, asked, default)
+    state, asked = st.session_state, url.asked(key)
+    if asked.strip():
+        meant = asked if asked in options else _meant(asked, options)
+        if meant is None:
+            note_invalid(key, default, url.invalid_option(label, asked, default))
         elif key not in state:
-            state[key] = meant[0]
+            state[key] = meant
     if state.get(key, default) not in options:
         state[key] = default
-    how |= {"key": key, "bind": "query-params"}
+    how |= url.bound(key)
     if how.pop("as_list", False):
         picked = st.selectbox(label, options, index=options.index(default), **how)
     else:
@@ -48,15 +52,14 @@ def one_of(label: str, key: str, options: Sequence[str], default: str = "", **ho
 def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: Any) -> int:
     """The place of a token, from a list of places and labels; the address holds both.
 
-    What nobody chose follows the default. A chosen place stays when another text puts
-    another token there.
+    A chosen place stays when another text has another token there.
     """
     state, names = st.session_state, token_names(tokens)
     follow(key, default)
     if key not in state:
-        asked = st.query_params.get(key)
-        if asked and asked not in names:  # a widget drops what the address asks for in vain
-            _note(label, key, asked, names[default])
+        asked = url.asked(key)
+        if asked and asked not in names:
+            note_invalid(key, names[default], url.invalid_option(label, asked, names[default]))
     elif state[key] not in range(len(names)):
         state[key] = default
     picked = st.selectbox(
@@ -64,8 +67,7 @@ def token(label: str, key: str, tokens: Sequence[Label], default: int, **how: An
         range(len(names)),
         index=default,
         format_func=names.__getitem__,
-        key=key,
-        bind="query-params",
+        **url.bound(key),
         **how,
     )
     place = default if picked is None else int(picked)
@@ -79,21 +81,39 @@ def number(label: str, key: str, last: int, default: int = 0, **how: Any) -> int
         return 0
     state = st.session_state
     follow(key, default)
-    if key not in state:  # the widget takes what is good from the address itself
-        asked_within(label, key, 0, last, default)
-    elif not 0 <= state[key] <= last:
+    if key in state and not 0 <= state[key] <= last:
         state[key] = default
-    picked = int(st.slider(label, 0, last, default, key=key, bind="query-params", **how))
+    return int(_number(st.slider, label, key, 0, last, default, **how))
+
+
+def slider(label: str, key: str, low: float, high: float, usual: float, **how: Any) -> float:
+    """A number on a slider, as whole as the usual one; it stays chosen from page to page."""
+    return _number(st.slider, label, key, low, high, usual, **PERSISTENT, **how)
+
+
+def whole(label: str, key: str, low: int, high: int, usual: int, **how: Any) -> int:
+    """A whole number to type; it stays chosen from page to page."""
+    if url.is_infinite(key):  # the widget would fail on it
+        asked_within(label, key, low, high, usual)
+        url.remove(key)
+        st.rerun()
+    how = {"step": 1, **PERSISTENT, **how}
+    return int(_number(st.number_input, label, key, low, high, usual, **how))
+
+
+def _number(
+    draw: Any, label: str, key: str, low: float, high: float, usual: float, **how: Any
+) -> float:
+    if key not in st.session_state:  # the widget takes a valid number from the address itself
+        asked_within(label, key, low, high, usual)
+    picked: float = draw(label, low, high, usual, **url.bound(key), **how)
     say_invalid(key, picked)
     return picked
 
 
 def asked_within(label: str, key: str, low: float, high: float, usual: float) -> float:
-    """The number that the address asks for, the usual one where it asks for none or in vain.
-
-    It is as whole as the usual one; what `say_invalid` says of the vain one is noted.
-    """
-    asked = st.query_params.get(key)
+    """The number that the address asks for, as whole as the usual one; that one if invalid."""
+    asked = url.asked(key)
     if not asked:
         return usual
     try:
@@ -102,11 +122,7 @@ def asked_within(label: str, key: str, low: float, high: float, usual: float) ->
         number = None
     if number is not None and low <= number <= high:
         return number
-    sentence = (
-        f"“{label}” goes from {low:,g} to {high:,g}, not “{cut(asked, LONGEST_WISH)}”; "
-        f"it is {usual:,g}."
-    )
-    session().invalid[key] = usual, sentence
+    note_invalid(key, usual, url.invalid_number(label, asked, low, high, usual))
     return usual
 
 
@@ -130,21 +146,25 @@ def token_names(tokens: Sequence[Label]) -> list[str]:
     return [f"{place} · {cut(text_of(each), LONGEST_TOKEN)}" for place, each in enumerate(tokens)]
 
 
-def _means(asked: str, option: str) -> bool:
-    """Whether it is the option in other letters, or its number: learned, or 2 of “2 · …”."""
-    return asked.casefold() in (option.casefold(), option.partition(" · ")[0])
-
-
-def _note(label: str, key: str, asked: str, shown: str) -> None:
-    name = label.partition(":")[0]
-    sentence = f"“{name}” has no “{cut(asked, LONGEST_WISH)}” here; showing {shown}."
+def note_invalid(key: str, shown: Any, sentence: str) -> None:
+    """Keep a message about the address for as long as `shown` is shown instead."""
     session().invalid[key] = shown, sentence
 
 
 def say_invalid(key: str, picked: Any) -> None:
-    """The note on the address, as long as what it names is shown."""
-    shown, sentence = session().invalid.get(key, ("", ""))
-    if sentence and picked == shown:
+    """The message about this control, as long as what it names is shown."""
+    invalid = session().invalid
+    if key not in invalid:
+        return
+    shown, sentence = invalid[key]
+    if picked == shown:
         say(sentence)
     else:
-        session().invalid.pop(key, None)
+        del invalid[key]
+
+
+def _meant(asked: str, options: Sequence[str]) -> str | None:
+    """The option in other letters, or by its number: 2 of “2 · …”."""
+    asked = asked.casefold()
+    found = (each for each in options if asked in (each.casefold(), each.partition(" · ")[0]))
+    return next(found, None)

@@ -12,12 +12,12 @@ import streamlit as st
 Step = TypeVar("Step")
 
 SILENT = 0.1
-"""Seconds of work for which no bar is worth its flicker, and between two looks at it."""
+"""Seconds of work without a bar, and between two updates of it."""
 
 
 @contextmanager
 def bar(doing: str) -> Iterator[Callable[[float], None]]:
-    """A bar that is told which share of the work is done, and says how long the rest takes."""
+    """A bar; call what it yields with the share of the work that is done."""
     place = st.empty()
     begun = shown = time.monotonic()
 

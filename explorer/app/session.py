@@ -24,6 +24,10 @@ class Session:
     context: PageContext | None = None
     pages: dict[str, Any] = field(default_factory=dict)
     """Every page by the name of its file; empty where a page is run alone."""
+    navigation: dict[str, list[Any]] = field(default_factory=dict)
+    """The same pages by section, as the navigation lists them."""
+    page: str = ""
+    """The name of the page that is drawn; empty where it is run alone."""
     shown_model: str | None = None
     """The model of the run before; None in a new session."""
     choose_next: dict[str, Any] = field(default_factory=dict)
@@ -47,8 +51,8 @@ class Session:
     # The views
     drawn_views: dict[str, Any] | None = None
     """What this run has drawn, for the export; None where the page exports nothing."""
-    code_on_page: set[str] = field(default_factory=set)
-    """Kinds of components whose JavaScript this run has sent."""
+    has_code: bool = False
+    """Whether this run has sent the JavaScript of the components."""
     pinned_notes: Note | None = None
     lines_beside: int | None = None
     """The chosen head when other heads were picked to be drawn as lines."""
@@ -86,5 +90,8 @@ class Session:
 
 def session() -> Session:
     """The session of the reader whose run this is."""
-    found: Session = st.session_state.setdefault(KEY, Session())
+    try:
+        found: Session = st.session_state[KEY]
+    except KeyError:
+        found = st.session_state[KEY] = Session()
     return found

@@ -11,7 +11,8 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app.session import session  # noqa: E402
+from explorer.app import url  # noqa: E402
+from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
 
@@ -40,18 +41,7 @@ PAGES = {
     "Models": {"checkpoints": "Checkpoints"},
 }
 """By section: the name of each page's file, which is its address, and its title."""
-FORMER_ADDRESSES = {
-    "start": "overview",
-    "learning": "tokenizer_training",
-    "stages": "head_steps",
-    "pairs": "query_key",
-    "walk": "forward_pass",
-    "lens": "logit_lens",
-    "writing": "generate",
-    "edits": "interventions",
-    "train": "training",
-}
-"""What a link of an earlier version may name: it opens the same page."""
+FIRST_PAGE = "overview"
 HEADINGS = {"Overview": "Attention explorer"}
 """The name of the app stands over its first pages, drawn with them: nothing moves."""
 SIDEBAR_WIDTH = 320
@@ -62,27 +52,38 @@ def page(section: str, name: str) -> st.Page:
     """One page; its address is the name of its file."""
     path = ROOT / "pages" / section.lower().replace(" ", "_") / f"{name}.py"
     title = PAGES[section][name]
-    return st.Page(path, title=title, url_path=name, default=name == "overview")
+    return st.Page(path, title=title, url_path=name, default=name == FIRST_PAGE)
 
 
 def main() -> None:
     st.set_page_config(
         page_title="Attention explorer", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH
     )
-    table = {section: {name: page(section, name) for name in PAGES[section]} for section in PAGES}
-    headed = {HEADINGS.get(section, section): list(table[section].values()) for section in table}
-    pages = {name: each for section in table.values() for name, each in section.items()}
-    former = [
-        st.Page(lambda: None, title=old, url_path=old, visibility="hidden")
-        for old in FORMER_ADDRESSES
-    ]
-    chosen = st.navigation({**headed, "": former}, expanded=True)
-    if chosen.url_path in FORMER_ADDRESSES:
-        now = pages[FORMER_ADDRESSES[chosen.url_path]]
-        st.switch_page(now, query_params=st.query_params.to_dict())
-    session().pages = pages
+    reader = session()
+    if not reader.navigation:
+        make_pages(reader)
+    chosen = st.navigation(reader.navigation, expanded=True)
+    if chosen.url_path in url.FORMER_PAGES:
+        now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
+        st.switch_page(now, query_params=url.everything())
+    reader.page, reader.has_code = chosen.url_path or FIRST_PAGE, False
     draw_sidebar()
     chosen.run()
+
+
+def make_pages(reader: Session) -> None:
+    """All pages by their names and by their sections; made once, since each is looked up on disk.
+
+    They are one reader's: Streamlit notes on a page that it may be run.
+    """
+    table = {section: {name: page(section, name) for name in PAGES[section]} for section in PAGES}
+    reader.pages = {name: each for section in table.values() for name, each in section.items()}
+    headed = {HEADINGS.get(section, section): list(table[section].values()) for section in table}
+    former = [
+        st.Page(lambda: None, title=old, url_path=old, visibility="hidden")
+        for old in url.FORMER_PAGES
+    ]
+    reader.navigation = {**headed, "": former}
 
 
 with turn():

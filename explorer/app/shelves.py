@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import streamlit as st
-
+from explorer.app import url
 from explorer.app.session import session
 from explorer.catalog import available_models, uploads
 from explorer.catalog.available_models import ModelEntry
@@ -51,7 +50,7 @@ def bring(folder: Path) -> None:
 def _brought() -> list[Path]:
     """Folders that only this reader knows, an upload that the address names among them."""
     brought = session().brought
-    asked = uploads.uploaded(st.query_params.get("model", ""))
+    asked = uploads.uploaded(url.asked("model"))
     if asked is not None and asked not in brought:
         brought.append(asked)
     return brought

@@ -15,7 +15,6 @@ import streamlit as st
 
 from explorer.app import shelves, url
 from explorer.app.context import (
-    TEXT_LIMIT,
     Choice,
     config_of,
     first_head,
@@ -25,10 +24,16 @@ from explorer.app.context import (
 )
 from explorer.app.messages import say
 from explorer.app.session import session
+from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import folders
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.descriptions import in_short
 from explorer.text.literal import literal
+
+FRAME = tuple(each.name for each in fields(Choice))
+IN_THIS_MODEL = "in this model"
+First = tuple[str, int, int]
+"""The part, layer and head of a model that a new reader sees first."""
 
 
 def draw_sidebar() -> None:
@@ -41,20 +46,21 @@ def draw_sidebar() -> None:
         reader.context = make_context(shelf)
         return
     before, is_new = reader.shown_model, reader.shown_model is None
-    asked = st.query_params.to_dict() if is_new else {}  # a widget drops what it cannot show
+    asked = _asked() if is_new else {}  # a widget drops what it cannot show
     with st.sidebar:
         entry = _draw_model(shelf)
-        notes = _notes_on_address(asked, shelf, entry)
+        first = first_head(entry)
+        notes = _notes_on_address(asked, shelf, entry, first)
         if before and before not in shelf:
-            notes = [*notes, url.gone(before, entry.name)]
+            notes = [*notes, url.removed_model(before, entry.name)]
         if is_new:
             notes = [*notes, *map(url.no_model_in, folders.places_without_models())]
-        _draw_head_choice(entry)
+        _draw_head_choice(entry, first)
     with top:
         _draw_text(entry)
         _draw_notes(notes)
     reader.shown_model = entry.name
-    reader.context = make_context(shelf)
+    reader.context = make_context(shelf, first)
 
 
 def warm_up() -> None:
@@ -92,7 +98,7 @@ def switch_page(name: str, **address: str) -> None:
     So it is chosen anew.
     """
     state, reader = st.session_state, session()
-    chosen = {each.name: state[each.name] for each in fields(Choice) if each.name in state}
+    chosen = {name: state[name] for name in FRAME if name in state}
     reader.choose_next = chosen | reader.choose_next
     st.switch_page(reader.pages[name], query_params=address)  # None would refuse bound ones
 
@@ -117,8 +123,7 @@ def _draw_model(shelf: dict[str, ModelEntry]) -> ModelEntry:
         "Model",
         names,
         index=names.index(first.name),
-        key="model",
-        bind="query-params",
+        **url.bound("model"),
         on_change=lambda: choose_model(st.session_state["model"]),
     )
     entry = shelf[name]  # the address holds the short name
@@ -126,9 +131,9 @@ def _draw_model(shelf: dict[str, ModelEntry]) -> ModelEntry:
     return entry
 
 
-def _draw_head_choice(entry: ModelEntry) -> None:
+def _draw_head_choice(entry: ModelEntry, first: First) -> None:
     """Which attention, which layer, which head."""
-    first_part, first_layer, head = first_head(entry)
+    first_part, first_layer, head = first
     named = {part.name: part for part in parts_of(entry)}
     name = _picker("Attention", "part", list(named), first_part, lambda n: named[n].title)
     layers = range(named[name].layers)
@@ -137,17 +142,20 @@ def _draw_head_choice(entry: ModelEntry) -> None:
 
 
 def _picker(label: str, key: str, options: Sequence[Any], default: Any, name: Any = str) -> Any:
-    if key in st.session_state and st.session_state[key] not in options:
-        st.session_state[key] = default
+    state, asked = st.session_state, url.asked(key)
+    meant = [each for each in options if name(each) == asked]
+    if key not in state and meant:
+        state[key] = meant[0]
+    elif key in state and state[key] not in options:
+        state[key] = default
     picked = st.segmented_control(
         label,
         options,
         default=default,
         format_func=name,
-        key=key,
         required=True,
         wrap=True,
-        bind="query-params",
+        **url.bound(key),
     )
     return default if picked is None else picked  # an empty value in the address picks nothing
 
@@ -157,18 +165,16 @@ def _draw_text(entry: ModelEntry) -> None:
         st.text_input(
             "Your sentence",
             value=entry.example,
-            key="text",
             on_change=_bound_text,
             placeholder="Type a sentence and press Enter",
-            bind="query-params",
+            **url.bound("text"),
         )
         if reads_pairs(entry):
             st.text_input(
                 "Second sentence",
-                key="pair",
                 max_chars=TEXT_LIMIT,
                 placeholder="None",
-                bind="query-params",
+                **url.bound("pair"),
             )
         st.menu_button(
             "Examples",
@@ -188,14 +194,13 @@ def _bound_text() -> None:
     length = len(st.session_state["text"] or "")
     if length > TEXT_LIMIT:
         st.session_state["text"] = st.session_state["text"][:TEXT_LIMIT]
-        session().shortened = url.cut(length, TEXT_LIMIT)
+        session().shortened = url.shortened(length, TEXT_LIMIT)
 
 
 def _draw_notes(notes: list[str]) -> None:
-    """What was asked for in vain, until something else is chosen."""
-    state = st.session_state
-    chosen = [state.get(key) for key in ("text", "pair", "model", "part", "layer", "head")]
-    reader = session()
+    """What the address asked for and does not exist, until something else is chosen."""
+    state, reader = st.session_state, session()
+    chosen = [state.get(key) for key in FRAME]
     if reader.shortened:
         notes, reader.shortened = [*notes, reader.shortened], ""
     if notes:
@@ -208,12 +213,32 @@ def _draw_notes(notes: list[str]) -> None:
         say(sentence)
 
 
+def _asked() -> dict[str, str]:
+    return {name: url.asked(name) for name in FRAME if url.is_asked(name)}
+
+
 def _notes_on_address(
-    asked: dict[str, str], shelf: dict[str, ModelEntry], entry: ModelEntry
+    asked: dict[str, str], shelf: dict[str, ModelEntry], entry: ModelEntry, first: First
 ) -> list[str]:
-    damaged = [e for e in shelves.entries() if e.fault] if asked else []
-    return [
-        *url.text_notes(asked, TEXT_LIMIT),
-        *url.model_notes(asked, shelf, damaged, shelves.first(shelf).name),
-        *url.look_notes(asked, parts_of(entry), first_head(entry)),
-    ]
+    """A message for each value of the address that does not exist; none where nothing is asked."""
+    notes = []
+    length, name = url.length_asked("text") if "text" in asked else 0, asked.get("model")
+    if length > TEXT_LIMIT:
+        notes.append(url.shortened(length, TEXT_LIMIT, "The text in the address"))
+    if name is not None and name not in shelf:
+        faults = {each.name: each.fault for each in shelves.entries()}
+        notes.append(url.invalid_model(name, shelves.first(shelf).name, faults.get(name)))
+    first_part, layer, head = first
+    named = {part.title: part for part in parts_of(entry)}
+    part = next(each for each in named.values() if each.name == first_part)
+    if (title := asked.get("part", part.title)) not in named:
+        notes.append(url.invalid_option("Attention", title, part.title, IN_THIS_MODEL))
+    part = named.get(title, part)
+    for label, count, shown in (
+        ("Layer", part.layers, min(layer, part.layers - 1)),
+        ("Head", part.heads, head),
+    ):
+        number = asked.get(label.lower())
+        if number is not None and number not in map(str, range(count)):
+            notes.append(url.invalid_option(label, number, shown, IN_THIS_MODEL))
+    return notes

@@ -1,49 +1,481 @@
-"""What an address asks for: its whole numbers, and in one sentence each what it asks in vain."""
+"""The address: every parameter there is, read, checked and written here and nowhere else.
+
+A parameter that a widget shows is bound to it (`bound`): Streamlit reads it when the widget is
+drawn first and writes what is chosen. All others are read with `asked` and written with `write`.
+`docs/addresses.md` is the table below for readers; `python -m docs.addresses` writes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isinf
+from typing import Any, Literal
 
-from explorer.catalog.attention_parts import Part
-from explorer.catalog.available_models import ModelEntry
+import streamlit as st
 
+from explorer.app.session import session
+from explorer.text.labels import cut
+
+Kind = Literal["text", "option", "switch", "token", "whole number", "number", "list", "state"]
+"""A token is its place and its label, "2 · cat". A state is what a view writes for itself."""
+
+TEXT_LIMIT = 2_000
+"""Characters of a text in an address, which must stay short enough to be sent."""
 MOST_DIGITS = 9
 """No place and no share is longer; Python refuses to read thousands of digits."""
+LONGEST, MOST_VALUES, LONGEST_QUOTED = 4_000, 100, 30
+"""Characters of a value that is no text, values of a list, characters quoted in a message."""
+
+FORMER_PAGES = {
+    "start": "overview",
+    "learning": "tokenizer_training",
+    "stages": "head_steps",
+    "pairs": "query_key",
+    "walk": "forward_pass",
+    "lens": "logit_lens",
+    "writing": "generate",
+    "edits": "interventions",
+    "train": "training",
+}
+"""What a link of an earlier version may name: it opens the same page."""
+
+FORMER_METRICS = {
+    "Entropy share": "Normalized entropy",
+    "Largest": "Maximum weight",
+    "Distance": "Mean distance",
+    "Itself": "Current-token score",
+    "Previous": "Previous-token score",
+    "First": "First-token score",
+    "Special": "Special-token score",
+    "Induction": "Induction score",
+    "Duplicate": "Duplicate-token score",
+    "Diagonal": "Diagonal score",
+    "Anti-diagonal": "Anti-diagonal score",
+}
+"""What the metrics of a head were called in an earlier version."""
+FORMER_VALUES: dict[str, dict[str, str]] = {
+    "weighting": {
+        "Plain": "None",
+        "Value length": "Value norm",
+    },
+    "colours": {
+        "Picture": "Matrix",
+    },
+    "side": {
+        "Likeness": "Similarity",
+    },
+    "arranged": {
+        "By likeness": "By similarity",
+    },
+    "best_is": {
+        "Highest": "Highest first",
+        "Lowest": "Lowest first",
+    },
+    "look": {
+        "Maps": "Attention maps",
+    },
+    "patch_what": {
+        "Output of the head": "Head output",
+        "Stream after the layer": "Residual stream after the layer",
+    },
+    "heads_are": {
+        "Switched off": "Ablated",
+    },
+    "number": {
+        "KL": "KL divergence",
+        "Change of the likeliest logit": "Change in the top logit",
+    },
+    "click": {
+        "Opens the head": "Selects the head",
+    },
+    "mask_how": {
+        "A preset": "Preset",
+        "Hide a key": "One key",
+    },
+    "with": {
+        "Your edits": "Your interventions",
+    },
+    "lab": {
+        "The scheme": "Scheme",
+        "Another order": "Permutation",
+        "Longer than trained": "Length extrapolation",
+        "A doubled exponent": "Doubled exponent",
+    },
+    "order_of": {
+        "Backwards": "Reversed",
+        "My own order": "Custom order",
+    },
+    "learn_from": {
+        "Words of your own": "Your own text",
+        "A file of your own": "A text file",
+    },
+    "beside": {
+        "Learnt here: Byte-level BPE": "Trained here: Byte-level BPE",
+        "Learnt here: WordPiece": "Trained here: WordPiece",
+        "Learnt here: Unigram": "Trained here: Unigram",
+    },
+    "room": {
+        "Find it": "Find the mistake",
+        "The systems": "Systems",
+    },
+    "exhibit": {
+        "4 · Writing that never appends": "4 · Generation that never appends",
+        "11 · A count that is not the model's": "11 · Wrong parameter count",
+        "12 · Learning noise, measured on itself": "12 · Random labels, measured on the training batch",
+    },
+    "instrument": {
+        "A map": "Attention map",
+        "An empty row": "Fully masked row",
+        "What leaves the model": "Model output",
+        "Another target": "Replaced target",
+        "Filler": "Padding",
+        "Writing": "Generation",
+        "The stream": "Residual stream",
+        "The scale": "Score scale",
+    },
+    "show": {
+        "Ledger": "Parameters",
+        "Spectra": "Singular values",
+        "Doctor": "Diagnostics",
+    },
+    "ledger": {
+        "the chosen model": "Chosen model",
+    },
+    **dict.fromkeys(("metric", "statistic"), FORMER_METRICS),
+    "against": {"No edit": "Original pass"}
+    | {f"Edit {n}": f"After intervention {n}" for n in range(1, 60)},
+}
+"""By parameter: what an option was called in an earlier version, and what it is called now."""
 
 
-def whole(text: object, below: int = 10**MOST_DIGITS) -> int | None:
-    """The whole number from 0 that this is, where it is one and below `below`."""
+@dataclass(frozen=True)
+class Parameter:
+    """One name in the address. Without pages it belongs to all of them."""
+
+    name: str
+    kind: Kind
+    values: str
+    """Its range, or what can be chosen, in words."""
+    default: str
+    pages: tuple[str, ...] = ()
+
+
+def _on(pages: str, *rows: tuple[str, Kind, str, str]) -> tuple[Parameter, ...]:
+    return tuple(Parameter(*row, tuple(pages.split())) for row in rows)
+
+
+PARAMETERS: tuple[Parameter, ...] = (
+    *_on(
+        "",
+        ("text", "text", f"up to {TEXT_LIMIT:,} characters", "the model's example"),
+        ("pair", "text", f"the second sentence, up to {TEXT_LIMIT:,} characters", "none"),
+        ("model", "option", "the name of a model that can be opened", "translation"),
+        ("part", "option", "a kind of attention of the model", "the one worth seeing first"),
+        ("layer", "whole number", "from 0 to the last layer", "the one worth seeing first"),
+        ("head", "whole number", "from 0 to the last head", "the one worth seeing first"),
+    ),
+    *_on(
+        "attention",
+        ("view", "option", "how the large head is drawn", "the first"),
+        ("heads", "option", "the chosen head, or the mean or largest of several", "the first"),
+        ("weighting", "option", "what a weight is multiplied by", "the first"),
+        ("colours", "option", "the range of the colour scale", "1"),
+        ("sentences", "option", "which sentence attends to which", "the first"),
+        ("hide_first", "switch", "true or false", "false"),
+        ("hide_special", "switch", "true or false", "false"),
+        ("words", "switch", "true or false", "false"),
+        ("log", "switch", "true or false", "false"),
+        ("hide", "list", "up to 24 keys of the text", "none"),
+        ("mass", "whole number", "from 10 to 100", "100"),
+    ),
+    *_on(
+        "attention head_steps query_key forward_pass interventions compare",
+        ("held", "state", "a query and a key by their places, such as q5k2", "none"),
+        ("drawn", "state", "heads drawn as lines, such as 0.2.3, or all", "the chosen head"),
+    ),
+    *_on(
+        "heads",
+        ("side", "option", "a view of all heads", "the first"),
+        ("metric", "option", "a head metric", "the one that fits the task"),
+        ("best_is", "option", "highest or lowest", "the one that fits the metric"),
+        ("best", "option", "how many heads are listed", "the first"),
+        ("arranged", "option", "the order of the heads", "the first"),
+        ("through", "option", "from 0 to the last layer", "the last layer"),
+        ("flow_to", "token", "a token of the text", "the last"),
+    ),
+    *_on(
+        "head_steps",
+        ("up_to", "option", "a stage of the head", "the last"),
+        ("queries", "whole number", "the first query shown of a long text", "around the pinned"),
+        ("keys", "whole number", "the first key shown of a long text", "around the pinned"),
+    ),
+    *_on("masks", ("example", "option", "a batch of texts", "the padded batch")),
+    *_on(
+        "query_key",
+        ("query", "token", "a query of the text", "the last"),
+        ("key", "token", "a key of the text", "the key with the largest weight"),
+        ("order", "option", "the order of the dimensions", "the first"),
+    ),
+    *_on(
+        "query_key forward_pass",
+        ("number", "whole number", "a dimension of the residual stream", "the largest"),
+    ),
+    *_on(
+        "forward_pass",
+        ("stage", "option", "the name of a site, such as decoder.0.mlp.out", "the tokens"),
+        ("encoder_token", "whole number", "a place in the encoder's text", "the last"),
+        ("decoder_token", "whole number", "a place in the decoder's text", "the last"),
+        ("key_token", "whole number", "a place among the keys", "the key with the largest weight"),
+        ("option", "whole number", "a token ID, or a class", "the likeliest"),
+    ),
+    *_on("logit_lens", ("logit_of", "option", "one of the likeliest options", "the first")),
+    *_on("generate", ("written", "whole number", "from 0 to the last step", "0")),
+    *_on(
+        "generate decoding",
+        ("length", "whole number", "from 1 to 64", "12"),
+    ),
+    *_on(
+        "decoding",
+        ("way", "option", "a way of decoding", "the first"),
+        ("temperature", "number", "from 0 to 3", "1"),
+        ("top_k", "whole number", "from 0 to 1,000; 0 keeps all", "0"),
+        ("top_p", "number", "from 0.01 to 1", "1"),
+        ("seed", "whole number", "from 0 to 9,999", "0"),
+        ("branches", "state", "tokens written so far, and where they branch", "none"),
+        ("beams", "whole number", "from 1 to 8", "4"),
+        ("alpha", "number", "from 0 to 2", "0.6"),
+        ("given", "whole number", "from 1 to the last token but one", "half of the text"),
+        ("target", "text", "the reference answer, up to 400 characters", "the task's own"),
+    ),
+    *_on(
+        "positions",
+        ("scheme", "option", "a scheme of positions", "the model's own"),
+        ("lab", "option", "an experiment with positions", "the first"),
+        ("table_width", "option", "a width of the table", "the first"),
+        ("dimensions", "whole number", "a pair of dimensions", "0"),
+        ("place", "whole number", "a position", "3"),
+        ("order_of", "option", "a permutation of the tokens", "the first"),
+        ("swap_one", "token", "a token of the text", "the first"),
+        ("swap_other", "token", "a token of the text", "the last"),
+        ("places", "text", "every place once, in their new order", "as they stand"),
+        ("times", "option", "a length, in lengths of training", "the longest"),
+        ("width", "option", "a width of the table", "the first"),
+    ),
+    *_on(
+        "tokens",
+        ("step", "whole number", "a step of the tokenizer", "0"),
+        ("beside", "list", "up to 6 other tokenizers", "those trained here"),
+    ),
+    *_on(
+        "tokenizer_training tokens",
+        ("learn_how", "option", "an algorithm", "the first"),
+        ("learn_from", "option", "a text to train on", "the first"),
+        ("learn_rules", "option", "the most merges", "100"),
+        ("learn_own", "text", f"a text to train on, up to {TEXT_LIMIT:,} characters", "none"),
+    ),
+    *_on(
+        "tokenizer_training",
+        ("learn_step", "whole number", "how many merges are shown", "0"),
+        ("learn_encode", "whole number", "how many merges are applied to the text", "all"),
+        ("learn_size", "whole number", "a size of the vocabulary", "the largest"),
+    ),
+    *_on("interventions compare", ("edits", "state", "the interventions as text", "none")),
+    *_on(
+        "interventions logit_lens",
+        ("expected_at", "token", "an output position", "the last"),
+    ),
+    *_on(
+        "interventions",
+        ("look", "option", "what is shown of the changed pass", "the first"),
+        ("against", "option", "the pass that it is compared with", "the unchanged pass"),
+        ("watched", "option", "the token whose probability is followed", "the first"),
+        ("change", "option", "a kind of intervention", "the first"),
+        ("becomes", "option", "what the output of a head or block becomes", "the first"),
+        ("edge_query", "token", "a query of the text", "the pinned one, or the last"),
+        ("edge_key", "token", "a key of the text", "the pinned one, or the first"),
+        ("edge_in", "option", "this head, or every head of the layer", "the first"),
+        ("edge_becomes", "option", "what the weight becomes", "the first"),
+        ("mask_how", "option", "a way of editing the mask", "the first"),
+        ("mask_where", "option", "this layer, or every layer", "the first"),
+        ("mask_preset", "option", "a mask", "none"),
+        ("mask_size", "whole number", "from 1 to 4,096 tokens", "2"),
+        ("mask_key", "token", "a key of the text", "the first"),
+        ("cell_query", "token", "a query of the text", "the last"),
+        ("cell_key", "token", "a key of the text", "the first"),
+        ("token_at", "state", "a place in the text", "the pinned one, or 1"),
+        ("new_token", "text", "one token, up to 60 characters", "none"),
+        ("patch_text", "text", "a text of as many tokens", "none"),
+        ("patch_what", "option", "what is patched", "the first"),
+        ("patch_at", "token", "a token of the text", "the last"),
+        ("heads_are", "option", "what every head becomes", "the first"),
+        ("heads_from", "text", "a text of as many tokens", "none"),
+        ("number", "option", "what is measured of every head", "the first"),
+        ("click", "option", "what a click on a head does", "the first"),
+        ("edges_of", "option", "this head, or the whole layer", "the first"),
+        ("draw_seed", "whole number", "from 0 to 9,999", "0"),
+    ),
+    *_on(
+        "compare",
+        ("with", "option", "what the head is compared with", "the first"),
+        ("other_layer", "option", "from 0 to the last layer", "the chosen layer"),
+        ("other_head", "option", "from 0 to the last head", "the next head"),
+        ("other_text", "text", f"up to {TEXT_LIMIT:,} characters", "the text"),
+        ("other_model", "option", "the name of a model", "the first of the same kind"),
+        ("other_step", "option", "a snapshot of the training", "the first"),
+    ),
+    *_on(
+        "museum",
+        ("room", "option", "a room of the museum", "the first"),
+        ("exhibit", "option", "a mistake", "the first"),
+        ("mistake", "switch", "true or false", "true"),
+        ("fill", "option", "what masked scores are filled with", "the first"),
+        ("instrument", "option", "a way of finding mistakes", "the first"),
+        ("order", "whole number", "from 0 to 9,999", "0"),
+        ("question", "whole number", "from 1 to the last question", "1"),
+        ("system", "option", "a document's system", "the first"),
+    ),
+    *_on(
+        "training",
+        ("task", "option", "a task", "the first"),
+        ("run", "option", "the name of a run", "the one that is training"),
+    ),
+    *_on(
+        "checkpoints",
+        ("show", "option", "a view of the weights", "the first"),
+        ("ledger", "option", "the chosen model, or a document's configuration", "the model"),
+        ("tensor", "option", "the name of a tensor in its layer", "the query projection"),
+        ("cell", "option", "what a cell stands for", "the mean"),
+        ("tensors", "option", "matrices, norms or biases", "the first"),
+        ("axis", "option", "linear or logarithmic", "linear"),
+        ("statistic", "option", "a head metric", "the first"),
+    ),
+)
+
+_ROWS: dict[str, list[Parameter]] = {}
+for _row in PARAMETERS:
+    _ROWS.setdefault(_row.name, []).append(_row)
+
+
+def _check(name: str) -> None:
+    """KeyError where the page that is drawn does not declare this parameter."""
+    page = session().page
+    if not any(not page or not row.pages or page in row.pages for row in _ROWS[name]):
+        raise KeyError(f"the page {page} does not declare {name}: see PARAMETERS in url.py")
+
+
+# Reading and writing
+
+
+def bound(name: str) -> dict[str, Any]:
+    """Arguments of a widget that shows this parameter, which Streamlit then reads and writes."""
+    _check(name)
+    return {"key": name, "bind": "query-params"}
+
+
+def asked(name: str) -> str:
+    """What the address asks for, in the words of this version; empty if nothing."""
+    _check(name)
+    return _present(name, st.query_params.get(name, ""))
+
+
+def asked_all(name: str) -> list[str]:
+    """The same of a list."""
+    _check(name)
+    values = st.query_params.get_all(name)[:MOST_VALUES]
+    return [_present(name, value) for value in values]
+
+
+def is_asked(name: str) -> bool:
+    """Whether the address names this parameter, even without a value."""
+    return name in st.query_params
+
+
+def current(name: str) -> str:
+    """What the widget shows; what the address asks for where it was never drawn."""
+    return str(st.session_state.get(name) or asked(name))
+
+
+def is_infinite(name: str) -> bool:
+    """Whether the address asks for a number that Python reads as infinite."""
+    try:
+        return isinf(float(st.query_params.get(name, "")))
+    except ValueError:
+        return False
+
+
+def length_asked(name: str) -> int:
+    """How many characters the address gives this parameter."""
+    return len(st.query_params.get(name, ""))
+
+
+def write(name: str, value: str | list[str]) -> None:
+    """Put a parameter that no widget is bound to into the address; a list repeats its name."""
+    _check(name)
+    values = value if isinstance(value, list) else [value]
+    if st.query_params.get_all(name) != values:
+        st.query_params[name] = value
+
+
+def remove(name: str) -> None:
+    """Take a parameter that no widget is bound to out of the address."""
+    st.query_params.pop(name, None)
+
+
+def everything() -> list[tuple[str, str]]:
+    """The whole address: every name with each of its values."""
+    return [(name, value) for name in st.query_params for value in st.query_params.get_all(name)]
+
+
+def _present(name: str, value: str) -> str:
+    """Bounded, and a former option as it is called now. What is too long stays invalid."""
+    if _ROWS[name][0].kind != "text" and len(value) > LONGEST:
+        return value[:LONGEST] + "…"
+    return FORMER_VALUES.get(name, {}).get(value, value)
+
+
+# Checking
+
+
+def whole_number(text: object, below: int = 10**MOST_DIGITS) -> int | None:
+    """The whole number from 0 that this text is, where it is one and below `below`."""
     digits = str(text)
     is_one = digits.isdecimal() and len(digits) <= MOST_DIGITS and int(digits) < below
     return int(digits) if is_one else None
 
 
-def cut(length: int, limit: int, whose: str = "Your text") -> str:
+whole = whole_number
+
+
+# Messages about invalid values
+
+
+def invalid_option(label: str, asked: str, shown: object, where: str = "here") -> str:
+    """That a control has no such option, token or number."""
+    name = label.partition(":")[0]  # without what it says of the moment
+    return f"“{name}” has no “{_quoted(asked)}” {where}; showing {shown}."
+
+
+def invalid_number(label: str, asked: str, low: float, high: float, shown: float) -> str:
+    """That a number is out of its range, or is none."""
+    quoted = _quoted(asked)
+    return f"“{label}” goes from {low:,g} to {high:,g}, not “{quoted}”; showing {shown:,g}."
+
+
+def shortened(length: int, limit: int, whose: str = "Your text") -> str:
     """That only the beginning of a text is kept."""
     return f"{whose} had {length:,} characters; the first {limit:,} are kept."
 
 
-def text_notes(asked: Mapping[str, str], limit: int) -> list[str]:
-    length = len(asked.get("text", ""))
-    return [cut(length, limit, "The text in the address")] if length > limit else []
+def invalid_model(name: str, shown: str, fault: str | None = None) -> str:
+    """That there is no such model, or why it cannot be opened."""
+    if fault:
+        return f"The model {name} cannot be opened ({fault}); showing {shown}."
+    return f"There is no model “{name[:40]}” here; showing {shown}."
 
 
-def model_notes(
-    asked: Mapping[str, str], names: Iterable[str], damaged: Iterable[ModelEntry], shown: str
-) -> list[str]:
-    """`damaged` are the models that stand on the shelf and cannot be opened."""
-    name = asked.get("model")
-    if name is None or name in names:
-        return []
-    for entry in damaged:
-        if entry.name == name:
-            return [f"The model {name} cannot be opened ({entry.fault}); showing {shown}."]
-    return [f"There is no model “{name[:40]}” here; showing {shown}."]
-
-
-def gone(name: str, shown: str) -> str:
-    """That the model on screen is no longer there."""
-    return f"The model {name[:60]} is no longer there; showing {shown}."
+def removed_model(name: str, shown: str) -> str:
+    """That the model on screen no longer exists."""
+    return f"The model {name[:60]} no longer exists; showing {shown}."
 
 
 def no_model_in(place: str) -> str:
@@ -54,23 +486,5 @@ def no_model_in(place: str) -> str:
     )
 
 
-def look_notes(
-    asked: Mapping[str, str], parts: Iterable[Part], first: tuple[str, int, int]
-) -> list[str]:
-    """`first` is the part, layer and head that are shown where nothing else is asked for."""
-    named = {part.title: part for part in parts}
-    part = next(each for each in named.values() if each.name == first[0])
-    notes, title = [], asked.get("part")
-    if title is not None and title not in named:
-        notes.append(f"This model has no attention “{title[:40]}”; showing {part.title}.")
-    part = named.get(title or "", part)
-    places = (
-        ("layer", part.layers, min(first[1], part.layers - 1)),
-        ("head", part.heads, first[2]),
-    )
-    for key, count, shown in places:
-        number = asked.get(key)
-        if number is not None and number not in map(str, range(count)):
-            text = f"{key.capitalize()} “{number[:20]}” does not exist in this model"
-            notes.append(f"{text}; showing {key} {shown}.")
-    return notes
+def _quoted(asked: str) -> str:
+    return cut(asked, LONGEST_QUOTED)

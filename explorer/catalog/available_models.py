@@ -111,7 +111,8 @@ def _folders(root: Path, brought: Sequence[Path]) -> Iterator[tuple[str, str, Pa
 
 def _subfolders(folder: Path) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
+        with os.scandir(folder) as found:
+            return [Path(each) for each in found if each.is_dir() and each.name[0] != "."]
     except OSError:
         return []
 

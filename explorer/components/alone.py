@@ -1,10 +1,7 @@
 """A part of a page that is drawn alone when only it changes: Streamlit's fragment, made safe.
 
-Of a message that the browser has already, Streamlit sends only a hash. When a fragment is drawn
-again before the browser has heard all of the drawing before, what still waits is taken back,
-but for the hashes: they name places that the newer drawing may not have, and then the browser
-loses the whole page. So a fragment's messages are sent in full, and what would be a hash most
-often, the code of its views, stands before it.
+A fragment's messages are sent in full (`streamlit_patches` says why), so the code of the views
+stands before it.
 """
 
 from __future__ import annotations
@@ -14,47 +11,25 @@ from functools import wraps
 from typing import ParamSpec
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from explorer.app.streamlit_patches import messages_in_full
 from explorer.components import mounting
 
 P = ParamSpec("P")
 
 
-def alone(
-    *kinds: str, every: float | None = None
-) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Draw this part alone when something in it is clicked, and every so many seconds if told to.
-
-    `kinds` are the views in it. One that is not named is drawn too, with its code in every
-    message.
-    """
+def alone(*, every: float | None = None) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Draw this part alone when something in it is clicked, or every so many seconds."""
 
     def decorate(draw: Callable[P, None]) -> Callable[P, None]:
-        fragment = st.fragment(_in_full(draw), run_every=every)
+        fragment = st.fragment(messages_in_full()(draw), run_every=every)
 
         @wraps(draw)
         def with_code(*args: P.args, **kwargs: P.kwargs) -> None:
             with st.container(gap=None):  # the code takes no room
-                mounting.mount_code(kinds)
+                mounting.mount_code()
                 fragment(*args, **kwargs)
 
         return with_code
 
     return decorate
-
-
-def _in_full(draw: Callable[P, None]) -> Callable[P, None]:
-    @wraps(draw)
-    def sent(*args: P.args, **kwargs: P.kwargs) -> None:
-        run = get_script_run_ctx()
-        if run is None:
-            draw(*args, **kwargs)
-            return
-        known, run.cached_message_hashes = run.cached_message_hashes, frozenset()
-        try:
-            draw(*args, **kwargs)
-        finally:
-            run.cached_message_hashes = known
-
-    return sent

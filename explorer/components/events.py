@@ -1,4 +1,4 @@
-"""What a browser tells of a view, taken only where it can be true: it may send anything."""
+"""Events of a view, checked: a browser may send anything."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import streamlit as st
 
 Place = tuple[int, int]
-"""A row and a column, or a side (0 for rows, 1 for columns) and what stands there."""
+"""A row and a column, or a side (0 for rows, 1 for columns) and a place on it."""
 
 
 def event(key: str, name: str) -> Any:
-    """What the view under this key has just told; None where it is not drawn any more.
+    """The value of this event of the view with this key; None where it is no longer drawn.
 
     A click that leads to another view may overtake the last event of the one before it.
     """

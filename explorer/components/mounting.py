@@ -1,10 +1,10 @@
 """Putting a view on the page: its code once, its picture as often as it changes.
 
 Streamlit sends a component's JavaScript with every message, and an unchanged message
-of 10 kB or more only as a hash. So each view is mounted as up to three neighbours that
-find each other in the browser: the picture (a stub, and the data), what is chosen in
-it, and the code. Changing the head on screen sends the data of that head, and a choice
-sends a few bytes, whatever the size of the picture.
+of 10 kB or more only as a hash. So each view is mounted as two neighbours that find each
+other in the browser: the picture (a stub, and the data) and what is chosen in it. The code
+of all views stands before the first of a page. Changing the head on screen sends the data of
+that head, and a choice sends a few bytes, whatever the size of the picture.
 
 A view is registered when its module is imported, so once per process; Streamlit's
 registry takes a lock, and AppTest's new runtimes get the same code by themselves.
@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import streamlit as st
 
 from explorer.app.session import session
+from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
-from explorer.components import presenting
+from explorer.export.offline_page import Drawn as Drawn
 
 HERE = Path(__file__).parent
-presenting.install()
+install_plain_states()
 
 NO_CHOICE: Final = object()
 PICKED_FROM = ("cells", "grid")
@@ -53,29 +53,35 @@ def slim_css(source: str) -> str:
 
 
 def code(name: str) -> str:
-    """All JavaScript of a view, the colours of the figures before it."""
-    shared = ["shared.js", "picking.js"] if name in PICKED_FROM else ["shared.js"]
-    files = [*(HERE / file for file in shared), *sorted((HERE / name).glob("*.js"))]
-    return f"const THEME = {theme.palettes_as_json()};\n" + slim_js("".join(map(read, files)))
+    """All JavaScript of a view that stands alone, the colours of the figures before it."""
+    return _shared() + _own(name)
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
+def code_of_all() -> str:
+    """The JavaScript of all views, each in a scope of its own, and what they share before them."""
+    names = sorted(path.parent.name for path in HERE.glob("*/view.js"))
+    scopes = (PUBLISHED.sub(r"\1();", _own(name)) for name in names)
+    blocks = "".join(f"{{\n{scope}}}\n" for scope in scopes)
+    return f"{_shared()}{blocks}export default () => {{}};\n"
 
-    kind: str
-    key: str
-    data: bytes
-    height: int | str
-    choice: object
-    html: str
-    css: str
+
+PUBLISHED = re.compile(r"^export default (publish\(.*\));$", re.MULTILINE)
+
+
+def _shared() -> str:
+    return f"const THEME = {theme.palettes_as_json()};\n" + slim_js(read(HERE / "shared.js"))
+
+
+def _own(name: str) -> str:
+    picking = [HERE / "picking.js"] if name in PICKED_FROM else []
+    return slim_js("".join(map(read, [*picking, *sorted((HERE / name).glob("*.js"))])))
 
 
 def begin(remember: bool) -> None:
     """A page begins: nothing is drawn yet. What it draws is remembered only if it is asked for."""
-    session().drawn_views = {} if remember else None
-    session().code_on_page = set()
+    reader = session()
+    reader.drawn_views = {} if remember else None
+    reader.has_code = False
 
 
 def drawn() -> list[Drawn]:
@@ -83,19 +89,14 @@ def drawn() -> list[Drawn]:
     return list((session().drawn_views or {}).values())
 
 
-_VIEWS: Final[dict[str, View]] = {}
-
-
 class View:
     """One kind of view, ready to be mounted; `html` is all that is in it before its data."""
 
     def __init__(self, name: str, html: str) -> None:
         css = slim_css(read(HERE / "shared.css") + read(HERE / name / "view.css"))
-        self._kind, self._html, self._css = name, html, css
+        self._kind, self._html, self._css, self._js = name, html, css, code(name)
         stub = slim_js(read(HERE / "stub.js"))
         self._picture = component(f"explorer_{name}", html=html, css=css, js=stub)
-        self._code = component(f"explorer_{name}_code", html=NOTHING, js=code(name))
-        _VIEWS[name] = self
 
     def __call__(
         self,
@@ -115,22 +116,16 @@ class View:
         if views is not None:
             chosen = None if choice is NO_CHOICE else choice
             views[key] = self.drawn(key, data, height, chosen)
-        with st.container(gap=None):
+        with st.container(gap=None):  # what stands beside the picture takes no room
+            mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)
             if choice is not NO_CHOICE:
                 _CHOICE(key=f"{key}-choice", data=[key, choice])
-            if self._kind not in session().code_on_page:
-                self._code(key=f"{key}-code")
         return result
 
-    def mount_code(self) -> None:
-        """The code alone, for all of this kind that this run of the page draws from here on."""
-        self._code(key=f"code-of-{self._kind}")
-        session().code_on_page.add(self._kind)
-
     def drawn(self, key: str, data: bytes, height: int | str, choice: object) -> Drawn:
-        """What a run keeps of this view for those who take it away."""
-        return Drawn(self._kind, key, data, height, choice, self._html, self._css)
+        """What a run keeps of this view for its export."""
+        return Drawn(self._kind, key, data, height, choice, self._html, self._css, self._js)
 
 
 def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:
@@ -138,12 +133,15 @@ def component(name: str, *, html: str, js: str, css: str | None = None) -> Calla
     return mount
 
 
-def mount_code(kinds: Sequence[str]) -> None:
-    """The code of these kinds of views, here and once."""
-    for kind in kinds:
-        _VIEWS[kind].mount_code()
+def mount_code() -> None:
+    """The code of all views, once on a page."""
+    reader = session()
+    if not reader.has_code:
+        reader.has_code = True
+        _CODE(key="code_of_views")
 
 
 NOTHING = '<span style="display:none"></span>'
 
 _CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))
+_CODE = component("explorer_code", html=NOTHING, js=code_of_all())

@@ -10,9 +10,9 @@ import base64
 import html
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from explorer.charts import theme
-from explorer.components.mounting import Drawn, code
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'"
 """Nothing is fetched, by whoever opens the page."""
@@ -30,11 +30,26 @@ for (const host of document.querySelectorAll(".host")) {
 """
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
+
+    kind: str
+    key: str
+    data: bytes
+    height: int | str
+    choice: object
+    html: str
+    css: str
+    js: str
+
+
 def page(title: str, about: Mapping[str, str], drawn: Sequence[Drawn]) -> bytes:
     """The views as they were drawn, one under another; its size is that of their data."""
     kinds = {view.kind: view for view in drawn}
     imports = "".join(
-        f'import v{at} from "{_data_url(code(kind))}";\nv{at}();\n' for at, kind in enumerate(kinds)
+        f'import v{at} from "{_data_url(view.js)}";\nv{at}();\n'
+        for at, view in enumerate(kinds.values())
     )
     said = "".join(
         f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in about.items()

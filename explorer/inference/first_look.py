@@ -1,4 +1,4 @@
-"""Which head of a model is worth seeing first."""
+"""Which head of a model a new reader sees first."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from explorer.tasks import pattern_of, pattern_score
 
 
 def first_look(opened: Opened) -> tuple[str, int, int]:
-    """The part, layer and head worth seeing first: the one that shows the task's own pattern.
+    """The part, layer and head to show first: the one closest to the task's expected pattern.
 
-    Where no pattern is known, the head whose looks are the most decided.
+    Where no pattern is known, the head with the largest weights.
     """
     return kept(opened, "first look", lambda: _look(opened), size_of)
 
@@ -29,7 +29,7 @@ def _look(opened: Opened) -> tuple[str, int, int]:
 
 
 def is_expected_in(opened: Opened, part: str) -> bool:
-    """Whether what the task expects is to be seen in this kind of attention."""
+    """Whether this kind of attention should show the task's expected pattern."""
     site_of = opened.task.pattern_site if opened.task else ""
     if not site_of:
         return len(parts(opened.config)) == 1

@@ -1,9 +1,8 @@
-"""One pass of a model over a text, and everything the pages show of it.
+"""One forward pass of a model over a text, and everything the pages show of it.
 
-A pass is made once and kept: the queries, keys and values of every head are
-recorded, and the weights of the head on screen are derived from them by the
-function that the model itself uses. A reading is never changed, so many
-sessions may look at the same one at the same time.
+It is made once and kept: the queries, keys and values of every head are recorded, and the
+weights of the head on screen are derived from them by the function that the model itself uses.
+A forward pass never changes, so many sessions may share one.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from models.interventions import Edit
 from models.trace import CHEAP_SITES, Trace
 
 WEIGHTS_HELD = 1 << 22
-"""Attention weights that are in memory together, where they are gone through head by head."""
+"""The most attention weights in memory at once, where a view goes through all heads."""
 
 
 class ForwardPassError(ValueError):
-    """A text cannot be read; the message says in a sentence what to do, `cut` what would fit."""
+    """A text has no forward pass; the message says what to do, `cut` how much of it would fit."""
 
     def __init__(self, sentence: str, cut: Cut | None = None) -> None:
         super().__init__(sentence)
@@ -61,23 +60,23 @@ class ForwardPass:
 
     @property
     def bytes(self) -> int:
-        """What the recorded pass takes in memory; streams that are one tensor count once."""
+        """Bytes of the recorded values; one tensor under two names counts once."""
         held = {value.data_ptr(): value.nbytes for value in self.trace.values.values()}
         return sum(held.values())
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """What the typed text became."""
+        """The tokens of the typed text."""
         return self.source or self.target
 
     @property
     def typed(self) -> str:
-        """What was typed, a second text in a line of its own."""
+        """The typed text, and a second one in a line of its own."""
         return f"{self.text}\n{self.pair}" if self.pair else self.text
 
     @property
     def placed(self) -> tuple[Token, ...]:
-        """The tokens of what was typed, with their places in all of it."""
+        """The tokens of what was typed, with their spans in both texts together."""
         behind = len(self.text) + 1
         return tuple(
             replace(token, start=behind + token.start, end=behind + token.end)
@@ -94,7 +93,7 @@ class ForwardPass:
         return next(part for part in self.parts if part.name == name)
 
     def rows(self, part: str) -> tuple[Token, ...]:
-        """Who asks. A step of the decoder is called by the word it writes while it looks."""
+        """The queries. A step of the decoder that generates is named by the token it generates."""
         if part == "encoder.self_attn":
             return self.source
         return self.written if part == "decoder.cross_attn" else self.target
@@ -103,7 +102,7 @@ class ForwardPass:
         return self.target if part == "decoder.self_attn" else self.source
 
     def weights(self, part: str, layer: int, head: int) -> Tensor:
-        """How much each row looks at each column; a row sums to one, or to zero if it sees none."""
+        """Attention weights (rows, columns); a row sums to one, or to zero if all is masked."""
         return self.trace.weights(site(part, layer), head=head)[self.row]
 
     def scores(self, part: str, layer: int, head: int) -> Tensor:
@@ -116,13 +115,13 @@ class ForwardPass:
         return None if bias is None else bias.expand(self.row + 1, -1, -1, -1)[self.row, 0]
 
     def mask(self, part: str, layer: int = 0) -> Tensor:
-        """Which columns each row may look at. True = may look."""
+        """Which columns each row may attend to (rows, columns). True = may attend."""
         shape = (len(self.rows(part)), len(self.columns(part)))
         mask = self.trace.mask(site(part, layer))
         return mask.expand(max(mask.shape[0], self.row + 1), -1, *shape)[self.row, 0]
 
     def some_heads(self, part: str, layer: int) -> Iterator[Tensor]:
-        """The weights of one layer (heads, rows, columns), as many heads at a time as may be held.
+        """The weights of one layer (heads, rows, columns), a few heads at a time.
 
         All at once where they fit, else one by one: memory does not grow with the heads.
         """
@@ -140,9 +139,9 @@ class ForwardPass:
 
 
 def run_text(opened: Opened, text: str, pair: str = "") -> ForwardPass:
-    """The model's reading of the text, or pair of texts, made once.
+    """The model's forward pass over the text, or pair of texts, made once.
 
-    ReadingError says in a sentence why not.
+    Raises ForwardPassError, whose message says why there is none.
     """
     return run_batch(opened, (text,), pair)[0]
 
@@ -150,7 +149,7 @@ def run_text(opened: Opened, text: str, pair: str = "") -> ForwardPass:
 def run_batch(opened: Opened, texts: tuple[str, ...], pair: str = "") -> tuple[ForwardPass, ...]:
     """Several texts in one pass: the shorter ones are padded to the length of the longest.
 
-    Made once and kept; `fresh_batch` makes it in any case.
+    Made once and kept; `run_batch_uncached` always makes a new one.
     """
     return kept(
         opened,
@@ -221,7 +220,7 @@ def rerun(
     target: tuple[Token, ...],
     edits: Sequence[Edit],
 ) -> ForwardPass:
-    """One text passed once more, with these tokens and these edits; not kept. EditError if not.
+    """One more forward pass of a text, with these tokens and edits; not kept. Raises EditError.
 
     The decoder of an encoder-decoder reads the answer it gave before, so that every step
     can be compared with what it was.
@@ -266,7 +265,7 @@ def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
 def unknown(
     opened: Opened, text: str, pair: str, tokens: Sequence[Token], done: str = "read"
 ) -> tuple[str, ...]:
-    """One sentence that names what the tokenizer has no token for."""
+    """One sentence that names the words without a token in this vocabulary."""
     unknown = [t for t in tokens if t.id == opened.tokenizer.unk_id and t.end > t.start]
     words = list(dict.fromkeys((pair if t.second else text)[t.start : t.end] for t in unknown))
     if not words:
@@ -288,7 +287,7 @@ def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Tok
 
 
 def _written(opened: Opened, source: Tensor) -> list[tuple[Token, ...]]:
-    """What the decoder writes for each source, from its first token to its last."""
+    """What the decoder generates for each source, from its first token to its last."""
     longest = max(2, longest_answer(opened))
     steps = generate(opened.model, source, max_length=longest, greedy=True)
     columns = [step.ids for step in steps]

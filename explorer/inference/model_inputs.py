@@ -1,4 +1,4 @@
-"""Tokens into the model: their numbers, where it is read, and one watched pass."""
+"""Tokens into the model: their IDs, the positions with logits, and one recorded pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from models.trace import CHEAP_SITES, Trace
 
 
 def ids_of(rows: Sequence[Sequence[Token]]) -> Tensor:
-    """The numbers of the tokens, one row a text."""
+    """The token IDs, one row for each text."""
     return torch.tensor([[token.id for token in row] for row in rows])
 
 
@@ -32,7 +32,7 @@ def segments_of(opened: Opened, rows: Sequence[Sequence[Token]]) -> Tensor | Non
 
 
 def shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
-    """Where the words that a model expects are shown: what is not looked at is not computed."""
+    """The positions whose logits a page shows; only these are computed."""
     if len(encoded) > 1 or not opened.config.head.endswith("language-model"):
         return slice(None)
     if opened.config.kind == "decoder":
@@ -44,7 +44,7 @@ def shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
 def one_stack(
     opened: Opened, rows: Sequence[tuple[Token, ...]], read_at: slice, edits: Sequence[Edit] = ()
 ) -> Trace:
-    """One watched pass of a model of one stack, with what the pages derive everything from."""
+    """One recorded pass of a model of one stack, with all values that the pages derive from."""
     return trace(
         opened.model,
         ids_of(rows),

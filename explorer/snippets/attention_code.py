@@ -9,7 +9,7 @@ from explorer.analysis.output_change import has_words, last_streams
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.heads_code import Head, weight_lines
-from explorer.snippets.pass_code import CORE, hint, pass_lines, pasted, path
+from explorer.snippets.pass_code import CORE, hint, pass_lines, path, script
 
 Place = tuple[str, int, int]
 """The part, the layer and the head that are chosen."""
@@ -45,7 +45,7 @@ def answer_script(forward: ForwardPass, folder: Path, at: Place, place: int) -> 
         ]
     elif forward.written:
         ends += ["written = seen.output[0].argmax(-1)", "print(written)  # the answer as token IDs"]
-    return pasted([*weight_lines(Head(forward, folder, *at), "weights"), *ends], CORE)
+    return script([*weight_lines(Head(forward, folder, *at), "weights"), *ends], CORE)
 
 
 def query_key_script(forward: ForwardPass, folder: Path, at: Place, query: int, key: int) -> str:
@@ -55,7 +55,7 @@ def query_key_script(forward: ForwardPass, folder: Path, at: Place, query: int, 
     group = head * config.kv_heads // config.n_heads
     width = config.head_width
     stack, attention = part.split(".")
-    return pasted(
+    return script(
         [
             *pass_lines(forward, folder),
             f'q = seen["{here}.q"][0, {head}, {query}]',
@@ -83,7 +83,7 @@ def logit_lens_script(forward: ForwardPass, folder: Path, place: int, option: in
     at = f"[0, {place}]" if has_words(forward.config) else "[0]"
     typed = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
     first, _, *rest = pass_lines(forward, folder)
-    return pasted(
+    return script(
         [
             first,
             "opened = opened_from(Path(folder), Path(folder).name)",
@@ -110,7 +110,7 @@ def logit_lens_script(forward: ForwardPass, folder: Path, place: int, option: in
 
 def student_mask_script() -> str:
     """The causal mask of the example “I am a student”."""
-    return pasted(
+    return script(
         ["mask = causal_mask(5)[0, 0]", "print(mask)  # True = may attend"],
         "from models.masking import causal_mask",
     )
@@ -129,7 +129,7 @@ def masks_script(batch: Sequence[ForwardPass], folder: Path, at: Place) -> str:
             f'bias = seen.bias("{here}", {heads}).expand({row + 1}, -1, -1, -1)',
             f"scores = scores + bias[{row}, 0]",
         ]
-    return pasted(
+    return script(
         [
             *pass_lines(batch, folder),
             f'scores = seen.scores("{here}", head={head})[{row}]',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer.snippets.pass_code import model_lines, pasted
+from explorer.snippets.pass_code import model_lines, script
 
 LOAD = "from models import load_checkpoint"
 PRINT_TREE = (
@@ -17,12 +17,12 @@ def parameter_tree_lines(folder: Path) -> str:
     """Every part of the model with its formula and its count."""
     lines = ["node = parameter_tree(model)", "print(node.count, model.n_parameters)", PRINT_TREE]
     imports = LOAD, "from explorer.catalog.parameters import parameter_tree, tree_lines"
-    return pasted([*model_lines(folder), *lines], *imports)
+    return script([*model_lines(folder), *lines], *imports)
 
 
 def preset_tree_lines(name: str) -> str:
     """The same of a document's configuration."""
-    return pasted(
+    return script(
         [f"node = parameter_tree_of(PRESETS[{name!r}]())", "print(node.count)", PRINT_TREE],
         "from models.presets import PRESETS",
         "from explorer.catalog.parameters import parameter_tree_of, tree_lines",
@@ -37,7 +37,7 @@ def tensor_lines(folder: Path, name: str) -> str:
         "print(weight.shape, weight.mean(), weight.std(correction=0), rms, weight.norm())",
         "print(weight.min(), weight.max(), weight.abs().max())",
     ]
-    return pasted([*model_lines(folder), *lines], LOAD)
+    return script([*model_lines(folder), *lines], LOAD)
 
 
 def norm_lines(folder: Path) -> str:
@@ -48,7 +48,7 @@ def norm_lines(folder: Path) -> str:
         "    rms = {name: float(w.square().mean().sqrt()) for name, w in named.items()}",
         "print(rms)",
     ]
-    return pasted([*model_lines(folder), *lines], LOAD)
+    return script([*model_lines(folder), *lines], LOAD)
 
 
 def singular_value_lines(folder: Path, name: str) -> str:
@@ -60,7 +60,7 @@ def singular_value_lines(folder: Path, name: str) -> str:
         "print(values, edge, int((values > edge).sum()))",
     ]
     imports = LOAD, "from explorer.analysis.singular_values import random_edge"
-    return pasted([*model_lines(folder), *lines], *imports)
+    return script([*model_lines(folder), *lines], *imports)
 
 
 def diagnostics_lines(folder: Path) -> str:
@@ -73,7 +73,7 @@ def diagnostics_lines(folder: Path) -> str:
         "for finding in diagnostics.most_severe_first(findings):",
         "    print(finding.level, finding.title, finding.sentence)",
     ]
-    return pasted(
+    return script(
         [*model_lines(folder), *lines],
         LOAD,
         "from explorer.analysis import diagnostics",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from explorer.inference.continuation import Prompt
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets.pass_code import CORE, model_lines, pass_lines, pasted
+from explorer.snippets.pass_code import CORE, model_lines, pass_lines, script
 from models.sampling import Sampling
 
 LOAD = "from models import load_checkpoint"
@@ -23,7 +23,7 @@ def choice(
     how = ", ".join(
         f"{name}={value}" for name, value in vars(sampling).items() if value is not None
     )
-    return pasted(
+    return script(
         [
             *pass_lines(forward, folder)[:-1],
             *_pass_over("target" if forward.source else "ids", bool(forward.source), prompt),
@@ -44,7 +44,7 @@ def choice(
 def beams(prompt: Prompt, folder: Path, count: int, length: int, alpha: float) -> str:
     """The same search and its texts."""
     name, tokens = ("source", prompt.source) if prompt.source else ("ids", prompt.tokens)
-    return pasted(
+    return script(
         [
             *model_lines(folder),
             f"{name} = torch.tensor({[[token.id for token in tokens]]})",
@@ -66,7 +66,7 @@ def forcing(
     `has_first`: this model must begin with a certain token.
     """
     source = [[token.id for token in prompt.source]]
-    return pasted(
+    return script(
         [
             *model_lines(folder),
             *([f"source = torch.tensor({source})"] if prompt.source else []),

@@ -14,7 +14,7 @@ from explorer.snippets.pass_code import (
     is_short,
     model_lines,
     pass_lines,
-    pasted,
+    script,
     segment_ids,
 )
 from models.interventions import Edit
@@ -39,7 +39,7 @@ def ablation_lines(
         of_other = [*pass_lines(other, folder), f'patched = seen["{here}"][0]', ""]
         lines = [*of_other, *lines[len(model_lines(folder)) :]]
     output, again = _output_of(forward, position), _traced_again(forward, edits, edit)
-    return pasted(
+    return script(
         [
             *lines,
             f"before = seen{output}",
@@ -70,7 +70,7 @@ def edge_cutting_lines(
     row = "0" if head is None else f"0, {head}"
     output = _output_of(forward, position)
     again = _traced_again(forward, edits, f"KeepCells({f'{here}.weights'!r}, left)")
-    return pasted(
+    return script(
         [
             *pass_lines(forward, folder, edits),
             f"before = seen{output}",

@@ -14,8 +14,8 @@ from explorer.snippets.pass_code import (
     inputs_of,
     model_lines,
     pass_lines,
-    pasted,
     path,
+    script,
 )
 from explorer.tasks import TASKS
 
@@ -30,7 +30,7 @@ def stage(forward: ForwardPass, folder: Path, shown: Stage, head: int, token: in
     lines = [*pass_lines(forward, folder), f'values = seen["{shown.site}"][0]']
     if shown.per_head:
         lines.append(f"values = values[{head} * len(values) // {forward.config.n_heads}]")
-    return pasted([*lines, "print(values.shape, values)"], CORE)
+    return script([*lines, "print(values.shape, values)"], CORE)
 
 
 def _made_between(forward: ForwardPass, folder: Path, shown: Stage, head: int, token: int) -> str:
@@ -58,7 +58,7 @@ def writing(forward: ForwardPass, begun: int, steps: int, folder: Path) -> str:
     else:
         prompt = [token.id for token in inputs_of(forward)["ids"][:begun]]
         name, given = "ids", [f"ids = torch.tensor({[prompt]})"]
-    return pasted(
+    return script(
         [
             *model_lines(folder),
             *given,
@@ -85,7 +85,7 @@ def training(spec: RunSpec) -> str:
         "    losses.append(report.loss)",
         "    print(report.step, report.loss)",
     ]
-    return pasted(
+    return script(
         lines,
         "from explorer.tasks import task_of",
         "from models import Transformer",

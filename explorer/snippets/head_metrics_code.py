@@ -7,14 +7,14 @@ from pathlib import Path
 
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets.pass_code import CORE, pass_lines, pasted
+from explorer.snippets.pass_code import CORE, pass_lines, script
 
 
 def head_metrics_script(forward: ForwardPass, folder: Path, part: str, layer: int) -> str:
     """Every metric of every head of one layer."""
     here = site(part, layer)
     same = part.endswith("self_attn")
-    return pasted(
+    return script(
         [
             *pass_lines(forward, folder),
             *_token_lines(forward, part, same),
@@ -47,7 +47,7 @@ def similarity_script(
     part, layer, head = at
     shape, stack, attention = forward.part(part), *part.split(".")
     some = "" if len(rows) == of_rows else f"[:, {list(rows)}]"
-    return pasted(
+    return script(
         [
             *pass_lines(forward, folder),
             f"layers = range({shape.layers})",
@@ -63,7 +63,7 @@ def similarity_script(
 
 def rollout_script(forward: ForwardPass, folder: Path, part: str, layers: int) -> str:
     """Attention rollout through these layers."""
-    return pasted(
+    return script(
         [
             *_graph_lines(forward, folder, part, layers),
             "shares = rollout(layers)",
@@ -76,7 +76,7 @@ def rollout_script(forward: ForwardPass, folder: Path, part: str, layers: int) -
 
 def flow_script(forward: ForwardPass, folder: Path, part: str, layers: int, token: int) -> str:
     """Attention flow through these layers from every input to one token."""
-    return pasted(
+    return script(
         [
             *_graph_lines(forward, folder, part, layers),
             f"flow = torch.tensor(list(flow_to(layers, {token})))",

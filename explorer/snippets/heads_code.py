@@ -7,7 +7,7 @@ from pathlib import Path
 
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets.pass_code import CORE, kinds_of, pass_lines, pasted
+from explorer.snippets.pass_code import CORE, kinds_of, pass_lines, script
 from models.interventions import Edit
 
 
@@ -33,7 +33,7 @@ def head_script(
     plain = f"# The raw weights of layer {layer}, head {head}, without the display options."
     lines = weight_lines(Head(forward, folder, part, layer, head), "weights")
     end = "print(weights)  # a row per query, a column per key"
-    return pasted([*lines, end], CORE, comments=[plain] * adjusted)
+    return script([*lines, end], CORE, comments=[plain] * adjusted)
 
 
 def two_heads_script(first: Head, second: Head) -> str:
@@ -45,7 +45,7 @@ def two_heads_script(first: Head, second: Head) -> str:
     if len(shapes) == 1:
         end = ["weights = second - first", "print(weights)  # a row per query, a column per key"]
     lines = [*weight_lines(first, "first"), "", *weight_lines(second, "second"), "", *end]
-    return pasted(lines, CORE, *kinds_of((*first.edits, *second.edits)))
+    return script(lines, CORE, *kinds_of((*first.edits, *second.edits)))
 
 
 def weight_lines(shown: Head, name: str) -> list[str]:

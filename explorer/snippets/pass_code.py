@@ -15,7 +15,7 @@ from models.interventions import Edit
 CORE = "from models import load_checkpoint, trace"
 
 
-def pasted(lines: Sequence[str], *imports: str, comments: Sequence[str] = ()) -> str:
+def script(lines: Sequence[str], *imports: str, comments: Sequence[str] = ()) -> str:
     """A whole script: comments, the imports in order, and the lines."""
     own = sorted(imports, key=lambda line: line.split()[1])
     known = [line for line in own if line.split()[1].partition(".")[0] in ("math", "pathlib")]

@@ -13,7 +13,7 @@ from explorer.snippets.pass_code import (
     inputs_of,
     model_lines,
     pass_lines,
-    pasted,
+    script,
     segment_ids,
 )
 from models import TransformerConfig
@@ -33,7 +33,7 @@ def stages(forward: ForwardPass, folder: Path, at: Place) -> str:
     added = ["added = torch.zeros_like(scores)"]
     if forward.bias(part, layer, head) is not None:
         added = [f'added = seen.bias("{here}", slice({head}, {head + 1}))[0, 0]']
-    return pasted(
+    return script(
         [
             *pass_lines(forward, folder),
             f'q = seen["{here}.q"][0, {head}]',
@@ -62,27 +62,27 @@ def scheme(
     if name == "sinusoidal":
         pairs = ', "halves"' if own and config.pairs == "halves" else ""
         lines = [places, f"table = sinusoids(places, {width}{pairs})", *products]
-        return pasted(lines, "from models.positional import sinusoids")
+        return script(lines, "from models.positional import sinusoids")
     if name == "learned":
         table = f"table = positions.table.weight.detach()[positions.offset :][:{count}]"
-        return pasted([*model_lines(folder), found, table, *products], OPEN)
+        return script([*model_lines(folder), found, table, *products], OPEN)
     if name == "rotary":
         width = config.rotary_width - config.rotary_width % 2
         given = f"{width}, {config.rope_theta}, {config.pairs or 'halves'!r}"
         front = [*model_lines(folder), found] if own else [f"positions = RotaryPositions({given})"]
         ones = f"table = positions.rotation(places)(torch.ones(1, 1, {count}, {width}))[0, 0]"
         load = OPEN if own else "from models.positional import RotaryPositions"
-        return pasted([*front, places, ones, *products], load)
+        return script([*front, places, ones, *products], load)
     bias = [places, f"products = positions.bias(places, places).detach()[0, {head}]"]
     if name == "alibi":
         lines = [f"positions = AlibiPositions({config.n_heads})", *bias, "print(products)"]
-        return pasted(lines, "from models.positional import AlibiPositions")
+        return script(lines, "from models.positional import AlibiPositions")
     if name == "relative" and own:
-        return pasted([*model_lines(folder), found, *bias, "print(products)"], OPEN)
+        return script([*model_lines(folder), found, *bias, "print(products)"], OPEN)
     if name == "relative":
         causal = stack != "encoder" and config.kind != "encoder"
         sizes = f"{config.n_heads}, {config.n_buckets}, {config.max_distance}, {causal}"
-        return pasted(
+        return script(
             [
                 f"positions = RelativePositions({sizes})",
                 places,
@@ -96,7 +96,7 @@ def scheme(
 
 def doubled(width: int, places: int, offset: int) -> str:
     """Both tables and their measurements."""
-    return pasted(
+    return script(
         [
             f"right, wrong = right_and_doubled({width}, {places}, {offset})",
             "for each in (right, wrong):",
@@ -113,7 +113,7 @@ def order(found: Permuted, folder: Path, name: str, own: str, at: Place) -> str:
     if name != own:
         made = f"model = twin(model, {name!r}, {longest_text(found.before)})"
         lines.insert(2, f"{made}  # the same weights in another scheme")
-    return pasted(
+    return script(
         [
             *lines,
             f'weights = seen.weights("{site(part, layer)}", head={head})[0]',
@@ -138,7 +138,7 @@ def longer(forward: ForwardPass, folder: Path, length: int, name: str, at: Place
         f"[:, :{room}], {row}[:, {last}:]), 1)"
         for row in (given[0], *(["segments"] if segments else []))
     ]
-    return pasted(
+    return script(
         [
             *model_lines(folder),
             f"model = twin(model, {name!r}, {length})  # the same weights, for a longer text",

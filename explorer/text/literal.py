@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from explorer.text.labels import readable
 
@@ -11,6 +12,7 @@ JOINER = "\u2060"
 """Invisible. It also breaks what Streamlit replaces after Markdown, such as `:smile:`."""
 
 
+@lru_cache(maxsize=512)
 def literal(text: str, longest: int = 80) -> str:
     """The text as a label that means nothing but itself; a line break is shown as ↵."""
     lines = [" ".join(line.split()) for line in text.splitlines()]

@@ -43,8 +43,8 @@ with one:
     export_panel.export_button(lambda: large_head.head_figure(context, options))
 
 st.markdown(part.words.explanation)
-widgets.code(
+widgets.code_panel(
     MultiHeadAttention.forward,
     scaled_dot_product_attention,
-    pasted=lambda: large_head.head_lines(context, options),
+    script=lambda: large_head.head_lines(context, options),
 )

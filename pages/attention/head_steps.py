@@ -15,9 +15,9 @@ context = page_context()
 at, forward = context.choice, context.forward
 draw_stages(context)
 widgets.notes(forward.notes)
-widgets.code(
+widgets.code_panel(
     attention_scores,
     attention_weights,
     scaled_dot_product_attention,
-    pasted=lambda: positions_code.stages(forward, context.folder, (at.part, at.layer, at.head)),
+    script=lambda: positions_code.stages(forward, context.folder, (at.part, at.layer, at.head)),
 )

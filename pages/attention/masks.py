@@ -41,4 +41,4 @@ else:
     draw_masks(mask_parts.of(forward, at.part, at.layer), pictures)
     widgets.notes(forward.notes)
     lines = partial(attention_code.masks_script, passes, context.folder, head)
-widgets.code(masking.causal_mask, masking.padding_mask, attention_weights, pasted=lines)
+widgets.code_panel(masking.causal_mask, masking.padding_mask, attention_weights, script=lines)

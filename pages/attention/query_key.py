@@ -19,9 +19,9 @@ at, forward = context.choice, context.forward
 found = draw_query_key(context)
 widgets.notes(forward.notes)
 here = at.part, at.layer, at.head
-widgets.code(
+widgets.code_panel(
     attention_scores,
     attention_weights,
     RotaryPositions.turn,
-    pasted=partial(query_key_script, forward, context.folder, here, found.query, found.key),
+    script=partial(query_key_script, forward, context.folder, here, found.query, found.key),
 )

@@ -27,4 +27,4 @@ if difference is not None:
     export_panel.export_button(partial(difference_to_export, context, first, second, difference))
 draw_outputs(first, second)
 lines = partial(two_heads_script, first.head, second.head)
-widgets.code(map_difference, head_similarity.js_divergence, pasted=lines)
+widgets.code_panel(map_difference, head_similarity.js_divergence, script=lines)

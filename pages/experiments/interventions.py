@@ -40,4 +40,4 @@ views = {
     "Faithfulness": lambda: draw_faithfulness(context, edited, position),
 }
 view = one_of("View", "look", tuple(views))
-widgets.code(*CODE[view], pasted=views[view]())
+widgets.code_panel(*CODE[view], script=views[view]())

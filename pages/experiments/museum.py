@@ -27,13 +27,13 @@ widgets.opening(
 )
 context = page_context()
 pasted = VIEWS[one_of("View", "room", tuple(VIEWS))](context)
-widgets.code(
+widgets.code_panel(
     position_mistakes.doubled_sinusoids,
     output_mistakes.SoftmaxBatch,
     stack_mistakes.LosesTarget,
     stack_mistakes.NeverAppends,
     attention_mistakes.OneForAllHeads,
     attention_mistakes.filled_weights,
-    pasted=pasted,
+    script=pasted,
     label="Code of the mistakes",
 )

@@ -15,14 +15,14 @@ widgets.opening(
 )
 
 
-@alone("stage_list", "matrix", "chips")
+@alone()
 @turn()
 def here() -> None:
     """What one step redraws."""
     forward = page_context().forward
     screen.draw_forward_pass(page_context().opened, forward)
     widgets.notes(forward.notes)
-    widgets.code(stages_of, recorded, pasted=lambda: stage_lines(page_context()))
+    widgets.code_panel(stages_of, recorded, script=lambda: stage_lines(page_context()))
 
 
 here()

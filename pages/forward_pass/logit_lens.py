@@ -37,10 +37,10 @@ else:
     option = draw_logit_attribution(context, position, logits[-1])
     lines = partial(attention_code.logit_lens_script, forward, context.folder, position, option)
 widgets.notes(forward.notes)
-widgets.code(
+widgets.code_panel(
     logit_lens.lens_logits,
     logit_lens.residual_streams,
     logit_attribution.contributions,
     frozen_norms.before_norm,
-    pasted=lines,
+    script=lines,
 )

@@ -23,4 +23,4 @@ widgets.opening(
 )
 growing_text.require_generation(context.opened)
 lines = WAYS[one_of("View", "way", list(WAYS))](context)
-widgets.code(choose_from, keep_top_k, keep_top_p, beam_search, pasted=lines)
+widgets.code_panel(choose_from, keep_top_k, keep_top_p, beam_search, script=lines)

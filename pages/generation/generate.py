@@ -15,10 +15,10 @@ widgets.opening(
 generated = growing_text.generate_from(context)
 growing_text.draw_generated_text(context, generated)
 widgets.notes(generated.forward.notes)
-widgets.code(
+widgets.code_panel(
     generate,
     choose_from,
-    pasted=lambda: forward_pass_code.writing(
+    script=lambda: forward_pass_code.writing(
         generated.forward, generated.prompt_length, generated.steps, context.folder
     ),
 )

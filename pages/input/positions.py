@@ -33,4 +33,4 @@ if scheme != own:
     whose = f"The chosen model uses another one: {SCHEMES[own]}."
 st.caption(f"{whose} {EXPLANATIONS[scheme]}")
 lines = VIEWS[view](context, scheme)
-widgets.code(CODE[scheme], pasted=lines)
+widgets.code_panel(CODE[scheme], script=lines)

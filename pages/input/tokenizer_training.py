@@ -21,7 +21,7 @@ widgets.opening(
 )
 
 
-@alone("chips")
+@alone()
 @turn()
 def draw_training(text: str, algorithm: str, most: int, sentence: str) -> None:
     """What a new step draws again."""
@@ -38,7 +38,7 @@ def draw_training(text: str, algorithm: str, most: int, sentence: str) -> None:
     shown = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
     )
-    widgets.code(*shown, pasted=lines)
+    widgets.code_panel(*shown, script=lines)
 
 
 try:

@@ -51,8 +51,8 @@ else:
 
 draw_token_table(context)
 draw_comparison(context)
-widgets.code(
+widgets.code_panel(
     Tokenizer.encode,
     steps,
-    pasted=lambda: attention_code.tokens_script(context.folder, choice.text, choice.pair),
+    script=lambda: attention_code.tokens_script(context.folder, choice.text, choice.pair),
 )

@@ -20,6 +20,6 @@ chosen_model.draw_description(opened)
 chosen_model.draw_model_export(opened)
 view = VIEWS[one_tensor.one_of_line("View", "show", tuple(VIEWS))]
 pasted = view.draw(context, opened)
-widgets.code(*view.code, pasted=pasted)
+widgets.code_panel(*view.code, script=pasted)
 st.space("small")
 widgets.page_links("overview", "attention")

@@ -33,8 +33,8 @@ is_blind = not forward.mask(at.part, at.layer).any(-1).all()
 st.text(f"{explanation} Every row sums to 1{', except fully masked rows' if is_blind else ''}.")
 place = first_place(opened, last_stack_tokens(forward))
 head = at.part, at.layer, at.head
-widgets.code(
+widgets.code_panel(
     MultiHeadAttention.forward,
     attention_weights,
-    pasted=lambda: attention_code.answer_script(forward, context.folder, head, place),
+    script=lambda: attention_code.answer_script(forward, context.folder, head, place),
 )

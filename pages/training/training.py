@@ -27,6 +27,6 @@ with right:
         live_attention.draw_preview(task, text)
 run_list.draw_run_list()
 spec = run_form.requested_spec(run)
-widgets.code(
-    train, learning_rate, pasted=partial(forward_pass_code.training, spec) if spec else None
+widgets.code_panel(
+    train, learning_rate, script=partial(forward_pass_code.training, spec) if spec else None
 )

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.app.url import whole
+from explorer.app import url
+from explorer.app.url import Parameter, whole_number
+
+NAMES = ("colour", "word", "place", "seed", "heat", "step")
+
+
+@pytest.fixture(autouse=True)
+def declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parameters of these pages are in the table."""
+    rows = {name: [Parameter(name, "option", "", "")] for name in NAMES}
+    monkeypatch.setattr(url, "_ROWS", rows)
 
 
 def few() -> None:
@@ -29,13 +39,12 @@ def listed() -> None:
 def numbered() -> None:
     import streamlit as st
 
-    from explorer.app import number_controls
-    from explorer.app.controls import number
+    from explorer.app.controls import number, slider, whole
     from explorer.views.shared.step_slider import stepper
 
     st.caption(str(number("Place", "place", 30, 3)))
-    st.caption(str(number_controls.whole("Seed", "seed", 0, 30, 3)))
-    st.caption(f"{number_controls.slider('Heat', 'heat', 0.0, 30.0, 3.0):g}")
+    st.caption(str(whole("Seed", "seed", 0, 30, 3)))
+    st.caption(f"{slider('Heat', 'heat', 0.0, 30.0, 3.0):g}")
     st.caption(str(stepper("Step", "step", [str(at) for at in range(31)], 3)))
 
 
@@ -122,7 +131,7 @@ def test_every_number_that_there_is_not_is_said_alike_and_one_that_there_is_is_s
             sentences = said(page)
             for name, sentence in zip(NUMBERS, sentences, strict=True):
                 assert sentence.startswith(f"“{name.capitalize()}” goes from 0 to 30, not “")
-                assert sentence.endswith("”; it is 3.")
+                assert sentence.endswith("”; showing 3.")
                 assert len(sentence) < 90
             assert said(page.run()) == sentences
             page.slider(key="place").set_value(4).run()
@@ -135,9 +144,9 @@ def test_every_number_that_there_is_not_is_said_alike_and_one_that_there_is_is_s
 
 
 def test_a_whole_number_of_an_address_is_digits_and_below_its_count() -> None:
-    for text, number in [("0", 0), ("01", 1), ("7", 7), ("9" * 9, 10**9 - 1)]:
-        assert whole(text) == number
+    for text, wanted in [("0", 0), ("01", 1), ("7", 7), ("9" * 9, 10**9 - 1)]:
+        assert whole_number(text) == wanted
     for bad in ["", "-1", "x", "1.0", " 1", "1_0", "²", "9" * 5000, None]:
-        assert whole(bad) is None
-    assert whole("2", 3) == 2
-    assert whole("3", 3) is None
+        assert whole_number(bad) is None
+    assert whole_number("2", 3) == 2
+    assert whole_number("3", 3) is None

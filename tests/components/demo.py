@@ -13,11 +13,10 @@ from typing import Any
 
 import streamlit as st
 import torch
-from streamlit.navigation.page import StreamlitPage
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from explorer.components import chips, grid, lines, matrix
+from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
 from explorer.components.inspect import inspect
@@ -224,8 +223,9 @@ def index() -> None:
     st.title("Views")
 
 
-def page_of(demo: Callable[[str], None]) -> StreamlitPage:
+def page_of(demo: Callable[[str], None]) -> st.Page:
     def shown() -> None:
+        mounting.begin(remember=False)
         demo(st.query_params.get("show", ""))
 
     return st.Page(shown, title=demo.__name__, url_path=demo.__name__)

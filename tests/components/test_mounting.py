@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from explorer.components.mounting import HERE, code, read, slim_css, slim_js
+from explorer.components.mounting import HERE, code, code_of_all, read, slim_css, slim_js
 
 VIEWS = ["matrix", "grid", "lines", "chips"]
 MARKUP = ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "http", "import(")
@@ -30,4 +30,8 @@ def test_the_code_makes_no_markup_from_text_and_is_large_enough_to_be_sent_once(
         sent = code(name)
         assert [word for word in MARKUP if word in sent] == []
         assert f'export default publish("explorer_{name}"' in sent
-        assert 10_000 < len(sent.encode()) < 30_000
+        assert len(sent.encode()) < 30_000
+    sent = code_of_all()
+    assert sent.count("\npublish(") == len(list(HERE.glob("*/view.js")))
+    assert sent.count("export ") == 1
+    assert 10_000 < len(sent.encode()) < 120_000

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox
 
-from explorer.app.folded_choices import as_text
+from explorer.app.persistent_choices import as_text
 from explorer.inference.generated_text import MAX_GENERATED
 from explorer.views.shared.growing_text import USUAL_LENGTH
 from tests.apps import page, said

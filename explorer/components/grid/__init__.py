@@ -8,6 +8,7 @@ for finding a head, `matrix` is for reading it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -72,6 +73,7 @@ def natural_height(layers: int, queries: int, keys: int, heads: int = 1) -> int:
     return int(min(560, max(layers * (tall + 8), 150) + 96))
 
 
+@lru_cache(maxsize=16)
 def encode(thumbnails: Thumbnails, row_name: str, column_name: str, *, name: str) -> bytes:
     """All pictures as one message: a byte a cell, each picture scaled to its own largest."""
     small = thumbnails.cells

@@ -12,8 +12,8 @@ from explorer.analysis.adjusted_weights import ALL, SENTENCES, DisplayOptions, k
 from explorer.analysis.word_groups import group_words
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
-from explorer.app.folded_choices import Folded, Text
 from explorer.app.messages import say
+from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.session import session
 from explorer.app.sidebar import choose_head
 from explorer.app.url import whole
@@ -56,7 +56,7 @@ SCALE_HELP = (
     "column. Numbers do not change. With value norms, 1 means the maximum of the matrix."
 )
 SCALES = {"all": "colours per matrix", "row": "colours per row", "column": "colours per column"}
-KEPT = Folded("display", DEFAULTS)
+KEPT = PersistentChoices("display", DEFAULTS)
 
 
 def choose_display(context: PageContext) -> DisplayOptions:

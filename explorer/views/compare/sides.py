@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import TEXT_LIMIT, PageContext, reads_pairs
 from explorer.app.controls import follow, one_of
 from explorer.app.messages import or_stop, say
@@ -78,8 +79,7 @@ def _another_sentence(context: PageContext, first: Head) -> MapSide:
         "Other sentence",
         value=at.text,
         max_chars=TEXT_LIMIT,
-        key="other_text",
-        bind="query-params",
+        **url.bound("other_text"),
     )
     if at.pair:
         st.text("The second sentence is the same on both sides.")

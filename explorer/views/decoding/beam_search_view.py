@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.app import number_controls
+from explorer.app import controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
@@ -35,9 +35,9 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     prompt = or_stop(lambda: prompt_of(opened, text))
     places = widgets.side_by_side(1, 1, 1)
     with places[0]:
-        beams = int(number_controls.slider("Beams", "beams", 1, 8, 4))
+        beams = int(controls.slider("Beams", "beams", 1, 8, 4))
     with places[1]:
-        alpha = number_controls.slider("Length penalty α", "alpha", 0.0, 2.0, 0.6, step=0.1)
+        alpha = controls.slider("Length penalty α", "alpha", 0.0, 2.0, 0.6, step=0.1)
     with places[2]:
         length = min(growing_text.choose_length(), prompt.room)
     found = _search(opened, text, prompt, beams, length, alpha)

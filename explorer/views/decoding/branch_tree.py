@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
+from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.progress import bar
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
@@ -19,7 +19,7 @@ from explorer.inference.continuation import Continuation, Prompt, end_ids, log_p
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 
-ADDRESS = Folded("branches", {"branches": ""})
+ADDRESS = PersistentChoices("branches", {"branches": ""})
 DO_NOT_FIT = (
     "The branches in the address do not fit this model and text, so there are none now: "
     "sample a token, or click one."

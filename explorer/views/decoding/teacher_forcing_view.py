@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
-from explorer.app import number_controls
+from explorer.app import controls, url
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.components.board import Cell, Column, Row, Words, board
@@ -73,7 +73,7 @@ def _choose_given(tokens: int) -> int:
     if st.session_state.get("given", 1) > most:
         st.session_state["given"] = most
     with st.container(width=420):
-        return int(number_controls.slider("Tokens given", "given", 1, most, (tokens + 1) // 2))
+        return int(controls.slider("Tokens given", "given", 1, most, (tokens + 1) // 2))
 
 
 def _choose_target(context: PageContext) -> list[int]:
@@ -83,11 +83,10 @@ def _choose_target(context: PageContext) -> list[int]:
     own = opened.tokenizer.decode([token.id for token in forward.written])
     typed = st.text_input(
         "Target",
-        key="target",
-        bind="query-params",
         persist_state="session",
         placeholder=known or own,
         max_chars=400,
+        **url.bound("target"),
     )
     typed = (typed or "").strip()
     if not typed:

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis.sampling_stages import SamplingStages, sample_token, sampling_stages
-from explorer.app import number_controls
+from explorer.app import controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
 from explorer.app.progress import bar
@@ -85,15 +85,15 @@ def _choose_sampling() -> tuple[Sampling, int, int]:
     """The sampling, the seed, and how many tokens are generated at once."""
     places = widgets.side_by_side(3, 2, 3, 2, 3)
     with places[0]:
-        temperature = number_controls.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
+        temperature = controls.slider("Temperature", "temperature", 0.0, 3.0, 1.0, step=0.05)
     with places[1]:
-        top_k = number_controls.whole(
+        top_k = controls.whole(
             "Top-k", "top_k", 0, MAX_TOP_K, 0, help="Keep the k likeliest tokens; 0 keeps all."
         )
     with places[2]:
-        top_p = number_controls.slider("Top-p", "top_p", 0.01, 1.0, 1.0, step=0.01)
+        top_p = controls.slider("Top-p", "top_p", 0.01, 1.0, 1.0, step=0.01)
     with places[3]:
-        seed = number_controls.whole("Seed", "seed", 0, MAX_SEED, 0)
+        seed = controls.whole("Seed", "seed", 0, MAX_SEED, 0)
     with places[4]:
         count = growing_text.choose_length()
     return Sampling(temperature, top_k or None, top_p if top_p < 1 else None), seed, count

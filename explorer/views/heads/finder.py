@@ -55,10 +55,10 @@ def draw_finder(context: PageContext) -> None:
     with large:
         _draw_chosen(context, places, metric, order)
     at = context.choice
-    widgets.code(
+    widgets.code_panel(
         metrics_of_heads,
         pattern_cells,
-        pasted=lambda: head_metrics_script(context.forward, context.folder, at.part, at.layer),
+        script=lambda: head_metrics_script(context.forward, context.folder, at.part, at.layer),
     )
 
 

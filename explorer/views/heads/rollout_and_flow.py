@@ -65,10 +65,10 @@ def draw_rollout(context: PageContext) -> None:
         height=HEIGHT,
     )
     st.caption(ROLLOUT)
-    widgets.code(
+    widgets.code_panel(
         rollout.half_residual,
         rollout.rollout,
-        pasted=lambda: rollout_script(context.forward, context.folder, part, layer + 1),
+        script=lambda: rollout_script(context.forward, context.folder, part, layer + 1),
     )
 
 
@@ -106,10 +106,10 @@ def draw_flow(context: PageContext) -> None:
     )
     st.caption(FLOW)
     draw_flow_sankey(forward, part.name, layer + 1, place)
-    widgets.code(
+    widgets.code_panel(
         rollout.half_residual,
         rollout.flow_to,
-        pasted=lambda: flow_script(forward, context.folder, part.name, layer + 1, place),
+        script=lambda: flow_script(forward, context.folder, part.name, layer + 1, place),
     )
 
 

@@ -75,9 +75,9 @@ def draw_similarity(context: PageContext) -> None:
     places = by_similarity if order == BY_SIMILARITY else list(range(len(heads)))
     _draw_matrix(context, divergence[places][:, places], [heads[place] for place in places])
     here = at.part, at.layer, at.head
-    widgets.code(
+    widgets.code_panel(
         js_divergence,
-        pasted=lambda: similarity_script(forward, context.folder, here, rows, count),
+        script=lambda: similarity_script(forward, context.folder, here, rows, count),
     )
 
 

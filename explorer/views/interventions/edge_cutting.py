@@ -13,8 +13,7 @@ from explorer.analysis.faithfulness import (
     faithfulness,
 )
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of
-from explorer.app.number_controls import whole
+from explorer.app.controls import one_of, whole
 from explorer.app.progress import bar
 from explorer.charts.before_after import EdgeCut, edge_cut_curves
 from explorer.inference.edited_pass import EditedPass

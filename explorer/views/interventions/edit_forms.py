@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token
-from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
+from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.url import whole
 from explorer.catalog.opened_model import Opened
 from explorer.components import chips
@@ -36,7 +37,7 @@ ABLATE_TO = {"Zero": "zero", "Mean over positions": "mean"}
 CUT_TO = {"Zero": "zero", "Mean over queries": "mean"}
 THIS_HEAD, ALL_HEADS = "This head", "Every head of the layer"
 STREAM, HEAD_OUTPUT = "Residual stream after the layer", "Head output"
-TOKEN_AT = Folded("token_at", {"token_at": ""})
+TOKEN_AT = PersistentChoices("token_at", {"token_at": ""})
 
 
 def draw_edit_form(context: PageContext, after: ForwardPass) -> None:
@@ -160,10 +161,9 @@ def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
     )
     other = st.text_input(
         "Source sentence (same number of tokens)",
-        key="patch_text",
         max_chars=MAX_PATCH_TEXT,
         help=explanation,
-        bind="query-params",
+        **url.bound("patch_text"),
     )
     is_head = one_of("Patched value", "patch_what", (HEAD_OUTPUT, STREAM)) == HEAD_OUTPUT
     part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"

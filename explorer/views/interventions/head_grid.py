@@ -11,6 +11,7 @@ from torch import Tensor
 
 from explorer.analysis import ablation
 from explorer.analysis.output_change import kl, logits_at
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.progress import with_bar
@@ -94,9 +95,8 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
 def _other_sentence() -> str:
     typed = st.text_input(
         "Source sentence (same number of tokens)",
-        key="heads_from",
         max_chars=MAX_PATCH_TEXT,
-        bind="query-params",
+        **url.bound("heads_from"),
     )
     return (typed or "").strip()
 

@@ -6,8 +6,7 @@ import streamlit as st
 import torch
 
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of, token
-from explorer.app.number_controls import whole
+from explorer.app.controls import one_of, token, whole
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
@@ -38,7 +39,7 @@ def draw_exhibit(context: PageContext) -> Callable[[], str]:
         picked = one_of("Exhibit", "exhibit", list(BY_LABEL), as_list=True, width=420)
         exhibit = BY_LABEL[picked]
         has_runs = exhibit.name in MISTAKES
-        on = has_runs and st.toggle("Make the mistake", True, key="mistake", bind="query-params")
+        on = has_runs and st.toggle("Make the mistake", True, **url.bound("mistake"))
     wrong, right = widgets.side_by_side(1, 1)
     wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
     right.markdown(f"**Right.** {exhibit.right}")

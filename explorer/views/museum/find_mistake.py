@@ -8,9 +8,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of
+from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
-from explorer.app.number_controls import whole
 from explorer.app.session import session
 from explorer.snippets import museum_code
 from explorer.views.museum.exhibit_view import draw_given_away, draw_measured, head_place, measure

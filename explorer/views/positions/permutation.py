@@ -9,6 +9,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.analysis.position_schemes import SCHEMES
+from explorer.app import url
 from explorer.app.context import TEXT_LIMIT, Choice, PageContext
 from explorer.app.controls import follow, one_of, token
 from explorer.app.messages import say
@@ -93,9 +94,8 @@ def _choose_order(forward: ForwardPass) -> list[int] | None:
     written = st.text_input(
         "Positions in the new order",
         usual,
-        key="places",
-        bind="query-params",
         max_chars=TEXT_LIMIT,
+        **url.bound("places"),
     )
     named = [int(place) for place in re.findall(r"\d{1,5}", written or "")]
     if sorted(named) == list(range(last + 1)):

@@ -6,9 +6,9 @@ import streamlit as st
 from torch import Tensor
 
 from explorer.analysis.value_contribution import Onward, onward
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
-from explorer.app.url import whole
 from explorer.charts import query_key_bars
 from explorer.text.number_format import three
 from explorer.views.shared import tables, widgets
@@ -22,8 +22,7 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
     found = onward(context.forward, at.part, at.layer, at.head, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     # pinned on the Forward pass page, or asked for by a link
-    asked = st.session_state.get("number") or st.query_params.get("number", "")
-    number = whole(asked, len(found.written))
+    number = url.whole_number(url.current("number"), len(found.written))
     options = [*order, *([] if number in (None, *order) else [number])]
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
@@ -40,10 +41,9 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
     with field, st.expander("Interventions as text"):
         st.text_input(
             "Interventions",
-            key="edits",
-            bind="query-params",
             label_visibility="collapsed",
             help="As they stand in the address: a link with this text has the same interventions.",
+            **url.bound("edits"),
         )
     history, notes = from_address(state.get("edits") or "")
     if notes:

@@ -6,8 +6,8 @@ import streamlit as st
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.context import PageContext
+from explorer.app.controls import slider
 from explorer.app.messages import or_stop, say
-from explorer.app.number_controls import slider
 from explorer.app.session import session
 from explorer.app.sidebar import switch_page
 from explorer.catalog.opened_model import Opened

@@ -15,15 +15,15 @@ import streamlit as st
 from explorer.analysis.word_groups import Group
 from explorer.app.context import PageContext
 from explorer.app.controls import bring
-from explorer.app.folded_choices import Folded
 from explorer.app.messages import say
+from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
 from explorer.components.events import Place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
 from explorer.text.token_labels import text_of
 
-IN_ADDRESS = Folded("held", {"held": "", "drawn": ""})
+IN_ADDRESS = PersistentChoices("held", {"held": "", "drawn": ""})
 WRITTEN = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
 EVERY, MOST = "all", 100_000
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.app.context import page_context
-from explorer.app.folded_choices import Folded
+from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
 from explorer.app.sidebar import switch_page
 from explorer.app.url import whole
@@ -16,7 +16,7 @@ from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
 
 NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
-FOLDED = Folded("walk", dict.fromkeys(NAMES, ""))
+FOLDED = PersistentChoices("walk", dict.fromkeys(NAMES, ""))
 SEEN = "_walk_held"
 """Where this stands in the session, it is what the walk and the other pages agreed on last."""
 

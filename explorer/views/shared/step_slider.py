@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.controls import asked_within, follow, say_invalid
 
 
@@ -42,8 +43,7 @@ def stepper(label: str, key: str, names: Sequence[str], usual: int, *, arrows: b
             f"{label}: {names[at]}",
             0,
             count - 1,
-            key=key,
-            bind="query-params",
+            **url.bound(key),
             persist_state="session",
         )
     say_invalid(key, at)

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import TEXT_LIMIT
 from explorer.app.controls import one_of
 from explorer.app.session import session
@@ -59,9 +60,9 @@ def training_summary() -> str:
 
 
 def _chosen(key: str, first: str) -> str:
-    found = str(st.session_state.get(key) or st.query_params.get(key) or first)
-    if found != first and st.query_params.get(key) != found:
-        st.query_params[key] = found
+    found = url.current(key) or first
+    if found != first and url.asked(key) != found:
+        url.write(key, found)
     return found
 
 
@@ -84,10 +85,9 @@ def choose_algorithm() -> str:
 def _choose_own() -> str:
     typed = st.text_area(
         "Your text",
-        key="learn_own",
-        bind="query-params",
         persist_state="session",
         placeholder="Type or paste a text; upload a longer one as a file",
+        **url.bound("learn_own"),
     )
     return _checked_own(str(typed or ""))
 

@@ -113,9 +113,9 @@ def page_links(*names: str) -> None:
             st.page_link(page, label=LINKS[name], icon=":material/arrow_forward:")
 
 
-def code(
+def code_panel(
     *functions: Callable[..., Any],
-    pasted: Callable[[], str] | None = None,
+    script: Callable[[], str] | None = None,
     label: str = "Code",
 ) -> None:
     """A script that makes what is on screen, and the core's own functions behind it.
@@ -125,9 +125,9 @@ def code(
     with st.expander(label, key="code", on_change="rerun") as panel:
         if not panel.open:
             return
-        if pasted is not None:
+        if script is not None:
             st.caption("Run this in the folder of the README:")
-            st.code(pasted(), language="python")
+            st.code(script(), language="python")
         for function in functions:
             found = source.excerpt(function)
             st.caption(f"`{found.path}`, line {found.line}")

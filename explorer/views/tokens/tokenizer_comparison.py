@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import say_invalid
 from explorer.app.messages import say
@@ -23,8 +24,6 @@ from explorer.views.shared import tokenizer_source, widgets
 from models.loading.checkpoint import CheckpointError
 
 TRAINED_HERE = "Trained here: "
-FORMER_PREFIX = "Learnt here: "
-"""Of the same options in older addresses."""
 MOST, MOST_BYTES = 6, 12
 LONGEST_NAME = 30
 
@@ -65,7 +64,7 @@ def _bytes(characters: str) -> str:
 
 def draw_comparison(context: PageContext) -> None:
     """The chosen tokenizers one below the other; nothing is made until the panel is open."""
-    title, is_asked = "Compare with other tokenizers", "beside" in st.query_params
+    title, is_asked = "Compare with other tokenizers", url.is_asked("beside")
     with st.expander(title, is_asked, key="beside_open", on_change="rerun") as panel:
         if panel.open:
             _draw_tokenizers(context)
@@ -88,23 +87,18 @@ def _draw_tokenizers(context: PageContext) -> None:
 def _choose(names: Sequence[str], mine: str) -> list[str]:
     """Tokenizers to compare with the chosen model's; a note names those that are not there."""
     state, usual = st.session_state, list(names[: len(tokenizer_source.ALGORITHMS)])
-    asked = state["beside"] if "beside" in state else st.query_params.get_all("beside")
-    present = [name.replace(FORMER_PREFIX, TRAINED_HERE, 1) for name in asked]
-    if "beside" in state:
-        state["beside"] = [name for name in present if name in names]
-    elif present != asked:
-        st.query_params["beside"] = present
-        st.rerun()  # a widget takes from the address what it had when the run began
+    asked = state["beside"] if "beside" in state else url.asked_all("beside")
+    if asked:
+        state["beside"] = [name for name in asked if name in names][:MOST]
     picked: list[str] = st.multiselect(
         "Compare with",
         names,
         default=usual,
-        key="beside",
         max_selections=MOST,
-        bind="query-params",
         persist_state="session",
+        **url.bound("beside"),
     )
-    if notes := invalid_names(present, names, mine):
+    if notes := invalid_names(asked, names, mine):
         session().invalid["beside"] = (mine, picked), " ".join(notes)
     say_invalid("beside", (mine, picked))
     return picked

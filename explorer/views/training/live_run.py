@@ -50,7 +50,7 @@ def draw_run(run: Run, text: str) -> None:
     except RunError as error:
         say(str(error))
         return
-    alone("matrix", every=every)(_draw_now)(run, text, every)
+    alone(every=every)(_draw_now)(run, text, every)
 
 
 def _seconds_between(status: Status) -> float | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.sidebar import choose_model, switch_page
@@ -21,7 +22,7 @@ RUNS_LISTED = 50
 def choose_run() -> Run | None:
     """The run on screen, from the list of runs, the newest first; at first the one that trains."""
     runs = {run.name: run for run in all_runs(runs_root())[:RUNS_LISTED]}
-    asked = st.session_state.get("run") or st.query_params.get("run")
+    asked = url.current("run") or None
     if asked is not None and asked not in runs:
         runs |= _older_run(str(asked))
     if asked is None and (active := _first_active(list(runs.values()))):
@@ -32,10 +33,9 @@ def choose_run() -> Run | None:
         "Run",
         list(runs),
         index=None,
-        key="run",
-        bind="query-params",
         placeholder="Choose an earlier run" if runs else "No run yet",
         disabled=not runs,
+        **url.bound("run"),
     )
     return runs.get(str(name))
 

@@ -1,7 +1,7 @@
-"""Choices that stay chosen, and in the address, while their controls are folded away.
+"""Choices that stay chosen, and in the address, while their controls are not drawn.
 
 A widget that is not drawn leaves the address, and a dozen that are drawn cost each run more
-than the picture does. So these are drawn while somebody looks at them, and kept here.
+than the picture does. So these are drawn only while their panel is open, and kept here.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.app import url
 from explorer.app.session import session
 
 Text = str | list[str]
-"""How a choice stands in the address; several values of one name are a list."""
+"""How a choice is written in the address; several values of one name are a list."""
 
 
-class Folded:
-    """Some choices of one page; `untouched` are the values of their widgets at first."""
+class PersistentChoices:
+    """Some choices of one page, with their defaults; the address holds what differs from them."""
 
-    def __init__(self, name: str, untouched: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, defaults: Mapping[str, Any]) -> None:
         self.name = name
-        self.untouched = untouched
+        self.defaults = defaults
 
     def texts(self) -> dict[str, Text]:
-        """What is chosen, or asked for by the address, where it differs from the first choice."""
+        """What is chosen, or asked for by the address, where it differs from the default."""
         kept = session().persistent
         if self.name not in kept:
-            asked = st.query_params
             kept[self.name] = {
-                key: asked.get_all(key) if isinstance(first, list) else asked[key]
-                for key, first in self.untouched.items()
-                if key in asked
+                key: url.asked_all(key) if isinstance(default, list) else url.asked(key)
+                for key, default in self.defaults.items()
+                if url.is_asked(key)
             }
         return kept[self.name]
 
     def settle(self, values: Mapping[str, Any]) -> None:
-        """Keep these values of the widgets, and put them into the address."""
+        """Keep these values of the widgets, and write them into the address."""
         chosen = {
             key: as_text(values[key])
-            for key, first in self.untouched.items()
-            if values[key] != first
+            for key, default in self.defaults.items()
+            if values[key] != default
         }
         session().persistent[self.name] = chosen
-        for key in self.untouched:
-            if key not in chosen:
-                st.query_params.pop(key, None)
-            elif st.query_params.get_all(key) != _as_list(chosen[key]):
-                st.query_params[key] = chosen[key]
+        for key in self.defaults:
+            if key in chosen:
+                url.write(key, chosen[key])
+            else:
+                url.remove(key)
 
     def take(self, key: str) -> None:
         """For the callback of a widget that was changed."""
@@ -61,16 +61,19 @@ class Folded:
             st.session_state[key] = value
 
     def reset(self) -> None:
-        """Everything as it was at first; for a callback."""
-        for key, value in self.untouched.items():
-            self.put(key, value)
+        """Back to the defaults; for a callback."""
+        for key, default in self.defaults.items():
+            self.put(key, default)
 
     def _keep(self, key: str, value: Any) -> None:
         kept = self.texts()
-        if value is None or value == self.untouched[key]:
+        if value is None or value == self.defaults[key]:
             kept.pop(key, None)
         else:
             kept[key] = as_text(value)
+
+
+PersistentChoices = PersistentChoices
 
 
 def as_text(value: Any) -> Text:
@@ -78,7 +81,3 @@ def as_text(value: Any) -> Text:
     if isinstance(value, list):
         return [str(each) for each in value]
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _as_list(text: Text) -> list[str]:
-    return text if isinstance(text, list) else [text]

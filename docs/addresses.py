@@ -1,0 +1,54 @@
+"""Writes `addresses.md`, every parameter of an address, from its table: `python -m docs.addresses`.
+
+A test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+
+from explorer.app.url import FORMER_PAGES, FORMER_VALUES, PARAMETERS, Parameter
+
+FILE = Path(__file__).with_name("addresses.md")
+TOP = """# Addresses
+
+Every choice is in the address, so a link or a bookmark opens what it was made of:
+`/attention?model=translation&text=the+cat&layer=1&head=3`. A parameter that is left out has its
+default. A value that does not exist is replaced by the default, with a message that says so.
+
+This page is made from the table in `explorer/app/url.py` by `python -m docs.addresses`.
+"""
+COLUMNS = ("Parameter", "Type", "Values", "Default")
+
+
+def text() -> str:
+    """The whole page."""
+    sections = [TOP]
+    for pages, rows in groupby(sorted(PARAMETERS, key=_pages), key=_pages):
+        title = ", ".join(f"`/{page}`" for page in pages) or "Every page"
+        cells = ((f"`{row.name}`", row.kind, row.values, row.default) for row in rows)
+        sections.append(f"## {title}\n\n{table(COLUMNS, cells)}")
+    former = ((f"`/{old}`", f"`/{now}`") for old, now in FORMER_PAGES.items())
+    sections.append("## Former addresses\n\n" + table(("Former page", "Opens"), former))
+    values = [
+        (f"`{name}`", old, now) for name, each in FORMER_VALUES.items() for old, now in each.items()
+    ]
+    if values:
+        sections.append(table(("Parameter", "Former value", "Opens"), values))
+    return "\n".join(sections)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = tuple(head)
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _pages(row: Parameter) -> tuple[str, ...]:
+    return row.pages
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), "utf-8")

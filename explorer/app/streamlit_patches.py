@@ -1,0 +1,77 @@
+"""Every private part of Streamlit that is touched, each with its reason.
+
+`tests/app/test_streamlit_patches.py` has a test for each that fails once Streamlit no longer
+needs it; then it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from streamlit.components.v2 import manifest_scanner
+from streamlit.components.v2.bidi_component import main as bidi_components
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+# What a component has reported, as a plain dictionary. Streamlit (since its pull request 12685;
+# no issue is open) makes a class, so that a page may write to a component's state, each time the
+# state is read, five times a run for every component there is. The views of one page cost forty
+# classes and a thousand objects of garbage for each change of a head, in which the collector
+# then searched for half a second, with every reader waiting. Nothing here writes to a view.
+
+
+def install_plain_states() -> None:
+    """From now on the state of every component is read as a plain dictionary."""
+    bidi_components.make_bidi_component_presenter = plain_state
+
+
+def plain_state(
+    aggregator_id: str,
+    component_id: str | None = None,
+    allowed_state_keys: set[str] | None = None,
+) -> Callable[[Any, Any], Any]:
+    """Stands for Streamlit's of the same arguments; the aggregator has what the view fired."""
+
+    def present(state: Any, session: Any) -> Any:
+        fired = session._new_widget_state.get(aggregator_id)
+        if not fired or not isinstance(state, dict):
+            return state
+        return {each["event"]: each.get("value") for each in fired if _is_event(each)} | state
+
+    return present
+
+
+def _is_event(fired: object) -> bool:
+    """The browser's words are checked: an event has a name."""
+    return isinstance(fired, dict) and isinstance(fired.get("event"), str)
+
+
+# Of a message that the browser has already, Streamlit sends only a hash. When a fragment is drawn
+# again before all of the drawing before was sent, what still waits is taken out of the queue
+# (pull request 9381), but for the hashes, which name no fragment (no issue is open). They name
+# places that the newer drawing may not have, and then the browser loses the whole page.
+
+
+@contextmanager
+def messages_in_full() -> Iterator[None]:
+    """What is drawn meanwhile is sent in full, also what the browser has already."""
+    run = get_script_run_ctx()
+    if run is None:
+        yield
+        return
+    known, run.cached_message_hashes = run.cached_message_hashes, frozenset()
+    try:
+        yield
+    finally:
+        run.cached_message_hashes = known
+
+
+# Every runtime, and so every AppTest, looks for components in all installed packages, which stay
+# the same (pull request 12686; no issue is open).
+
+
+def scan_packages_once() -> None:
+    """For the tests: the installed packages are looked through once in a process."""
+    manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)

@@ -1,0 +1,139 @@
+"""Each patch of Streamlit does what it says, and Streamlit without it is still as bad."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.metadata
+import itertools
+import re
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+import streamlit.components.v2.presentation as streamlit_presentation
+from streamlit.components.v2 import manifest_scanner
+from streamlit.components.v2.bidi_component import main as streamlit_components
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.forward_msg_cache import create_reference_msg
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+
+from explorer.app import streamlit_patches
+from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
+from tests.apps import page
+from tests.source import ROOT, imports, python_files
+
+OURS = streamlit_patches.plain_state("events", "view")
+STREAMLITS = streamlit_presentation.make_bidi_component_presenter("events", "view")
+FIRED: list[Any] = [
+    None,
+    [],
+    [{"event": "picked", "value": [0, 1]}],
+    [{"event": "picked", "value": 1}, {"event": "hidden", "value": None}],
+    [{"event": "picked", "value": 1}, {"event": "picked", "value": 2}],
+    [{"event": "kept", "value": "the state is stronger"}],
+    ["no event", {"value": 3}, {"event": 4, "value": 5}, 6, None],
+]
+
+
+class States(dict[str, Any]):
+    """As much of Streamlit's store of widgets as a presenter asks for."""
+
+    widget_metadata: ClassVar = {"events": SimpleNamespace(value_type="json_trigger_value")}
+
+
+def session(**fired: Any) -> Any:
+    return SimpleNamespace(_new_widget_state=States(**fired))
+
+
+def garbage_of(present: Any) -> int:
+    """How many objects ten looks leave for the collector."""
+    looked_at = session(events=FIRED[2])
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            present({}, looked_at)
+        return gc.collect()
+    finally:
+        gc.enable()
+
+
+def test_a_view_reads_as_streamlit_reads_it() -> None:
+    for fired, state in itertools.product(FIRED, [{}, {"kept": 7}, None, "no mapping"]):
+        looked_at = session(events=fired)
+        assert OURS(state, looked_at) == STREAMLITS(state, looked_at), (fired, state)
+    assert OURS({"kept": 7}, session()) == {"kept": 7}, "nothing was fired yet"
+
+
+def test_looking_leaves_nothing_for_the_collector() -> None:
+    """Streamlit's leaves dozens of objects a look, which is why it is replaced."""
+    assert garbage_of(OURS) == 0
+    assert garbage_of(STREAMLITS) > 200, "Streamlit is cheap now: plain_state may go"
+
+
+def test_it_stands_where_streamlit_looks_for_it() -> None:
+    assert streamlit_components.make_bidi_component_presenter is streamlit_patches.plain_state
+
+
+def private(module: str) -> bool:
+    """Whether it is a part of Streamlit that is not its public interface."""
+    public = ("testing.v1", "proto.", "delta_generator.")
+    name = module.removeprefix("streamlit.")
+    return module.startswith("streamlit.") and not name.startswith(public) and name.count(".") > 0
+
+
+def test_private_parts_are_touched_in_one_file_and_its_test() -> None:
+    touching = {path for path in python_files() for module in imports(path) if private(module)}
+    here = {"explorer/app/streamlit_patches.py", "tests/app/test_streamlit_patches.py"}
+    assert {path.as_posix() for path in touching} == here
+    app = python_files("app.py", "pages", "explorer")
+    attributes = re.compile(r"_new_widget_state|cached_message_hashes|_script_run|\bst\._[a-z]")
+    named = {path.as_posix() for path in app if attributes.search((ROOT / path).read_text("utf-8"))}
+    assert named == {"explorer/app/streamlit_patches.py"}
+
+
+def waiting_after_a_click(*, in_full: bool) -> list[ForwardMsg]:
+    """What is still in the queue of a fragment that is drawn again before any of it was sent."""
+    queue = ForwardMsgQueue()
+    run = SimpleNamespace(cached_message_hashes=frozenset({"known"}))
+    whole = ForwardMsg(hash="known")
+    whole.delta.fragment_id = "fragment"
+    whole.delta.new_element.text.body = "the code of a view"
+    whole.metadata.delta_path[:] = [0, 3]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streamlit_patches, "get_script_run_ctx", lambda: run)
+        with streamlit_patches.messages_in_full() if in_full else contextlib.nullcontext():
+            is_known = whole.hash in run.cached_message_hashes
+            queue.enqueue(create_reference_msg(whole) if is_known else whole)
+    assert run.cached_message_hashes == {"known"}, "only meanwhile"
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["fragment"])
+    return queue.flush()
+
+
+def test_a_message_in_full_is_taken_back_and_a_hash_stays() -> None:
+    assert waiting_after_a_click(in_full=True) == []
+    left = "Streamlit takes hashes back too: messages_in_full may go"
+    assert len(waiting_after_a_click(in_full=False)) == 1, left
+
+
+def test_the_installed_packages_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process the patch is installed; what it stands for looks every time."""
+    looked: list[int] = []
+
+    def look() -> Iterable[importlib.metadata.Distribution]:
+        looked.append(1)
+        return distributions()
+
+    distributions = importlib.metadata.distributions
+    monkeypatch.setattr(importlib.metadata, "distributions", look)
+    page("overview/overview")
+    count = len(looked)
+    page("overview/overview")
+    assert len(looked) == count <= 1
+    patched: Any = manifest_scanner.scan_component_manifests
+    unpatched = patched.__wrapped__
+    for _ in range(2):
+        unpatched()
+    assert len(looked) == count + 2, "Streamlit keeps what it found: scan_packages_once may go"

@@ -1,0 +1,77 @@
+"""The table of parameters: complete, nothing left over, as documented; former values still open."""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import chain
+
+import pytest
+
+from docs import addresses
+from explorer.app import url
+from tests.apps import page, said
+from tests.source import ROOT, python_files
+
+pytestmark = pytest.mark.usefixtures("small_models")
+ADDRESS = re.compile(r"\bquery_params\b(?!=)|[\"']query-params[\"']")
+
+
+def test_only_one_module_touches_the_address() -> None:
+    app = python_files("app.py", "pages", "explorer")
+    touching = [p.as_posix() for p in app if ADDRESS.search((ROOT / p).read_text("utf-8"))]
+    assert touching == ["explorer/app/url.py"]
+
+
+def test_no_parameter_is_left_over() -> None:
+    """What no page, view or frame names any more has no row in the table."""
+    named = set()
+    for path in python_files("pages", "explorer"):
+        if path.name != "url.py":
+            nodes = ast.walk(ast.parse((ROOT / path).read_text("utf-8")))
+            named |= {node.value for node in nodes if isinstance(node, ast.Constant)}
+    assert {row.name for row in url.PARAMETERS} - named == set()
+
+
+def test_every_page_of_the_table_is_one() -> None:
+    pages = {path.stem for path in python_files("pages")}
+    assert set(chain.from_iterable(row.pages for row in url.PARAMETERS)) <= pages
+    assert set(url.FORMER_PAGES.values()) <= pages
+    assert set(url.FORMER_VALUES) <= {row.name for row in url.PARAMETERS}
+
+
+def test_a_name_stands_for_one_thing_on_a_page() -> None:
+    seen = set()
+    for row in url.PARAMETERS:
+        for on in row.pages or [""]:
+            assert (row.name, on) not in seen
+            seen.add((row.name, on))
+
+
+def test_a_page_may_ask_only_for_what_it_declares() -> None:
+    with pytest.raises(KeyError):
+        url.bound("no_such_parameter")
+
+
+def test_the_documentation_is_made_of_the_table() -> None:
+    assert addresses.FILE.read_text("utf-8") == addresses.text(), "run: python -m docs.addresses"
+
+
+def test_a_former_value_opens_what_it_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    former = {
+        "side": {"Seeker": "Rollout"},
+        "colours": {"Whole": "Picture"},
+        "part": {"D": "Decoder"},
+    }
+    monkeypatch.setattr(url, "FORMER_VALUES", former)
+    at = page("attention/heads", model="letters", side="Seeker", part="D")
+    assert at.segmented_control(key="side").value == "Rollout"
+    assert "Seeker" not in said(at)
+    at = page("attention/attention", model="letters", colours="Whole")
+    assert "colours by picture" in said(at)
+    assert "Whole" not in said(at)
+
+
+def test_a_value_that_is_too_long_stays_invalid() -> None:
+    at = page("generation/decoding", model="letters", branches="0d5" + "-5" * 5_000)
+    assert "The branches in the address do not fit" in said(at)
