@@ -121,7 +121,9 @@ FORMER_VALUES: dict[str, dict[str, str]] = {
     "exhibit": {
         "4 · Writing that never appends": "4 · Generation that never appends",
         "11 · A count that is not the model's": "11 · Wrong parameter count",
-        "12 · Learning noise, measured on itself": "12 · Random labels, measured on the training batch",
+        "12 · Learning noise, measured on itself": (
+            "12 · Random labels, measured on the training batch"
+        ),
     },
     "instrument": {
         "A map": "Attention map",
