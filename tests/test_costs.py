@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from explorer.app import context
-from explorer.catalog import entries
+from explorer.catalog import available_models
 from models import Transformer
 from tests import apps
 from tests.benchmarks import drawings
@@ -111,11 +111,15 @@ def calls(*functions: tuple[Any, str]) -> Iterator[Counter[str]]:
 def test_a_run_scans_the_folders_once_and_makes_one_context_and_no_pages_again() -> None:
     for path in ("attention/attention", "attention/heads", "generation/generate"):
         at = apps.page(path, model="letters")
-        watched = (entries, "entries"), (context.PageContext, "__init__"), (st.Page, "__init__")
+        watched = (
+            (available_models, "list_models"),
+            (context.PageContext, "__init__"),
+            (st.Page, "__init__"),
+        )
         with calls(*watched) as counted:
             at.segmented_control(key="head").set_value(1).run()
         assert not at.exception
-        assert counted["entries"] == 1, path
+        assert counted["list_models"] == 1, path
         assert counted["__init__"] == 1, "the context; the pages are kept"
 
 

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import Answer, longest_answer, written_answer
+from explorer.inference.core_edits import core_edit
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.interventions.edits import Intervention, PresetMask, ReplaceToken
-from explorer.interventions.to_core import core_edit
 from explorer.text import Token
 from models import interventions as core
 from models.masking import keep_of

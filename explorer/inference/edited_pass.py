@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from explorer.catalog.opened_model import Opened
+from explorer.inference.core_edits import NotApplicableError, check_applicable, core_edit
 from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.results_cache import kept
 from explorer.interventions.edits import CutEdge, Intervention, Patch, ReplaceToken
-from explorer.interventions.to_core import NotApplicableError, check_applicable, core_edit
 from explorer.text import Token
 from models import interventions as core
 from models.interventions import EditError

@@ -10,8 +10,8 @@ from threading import Lock
 
 from cachetools import LRUCache, cached
 
+from explorer.catalog.folders import ROOT
 from explorer.inference.results_cache import size_of
-from explorer.snippets.source import ROOT
 from explorer.tasks.translation import translation_sentences
 from explorer.text.bpe_training import BPE, STATE_EVERY, MergeTraining, train_merges
 from explorer.text.limits import TextError, checked

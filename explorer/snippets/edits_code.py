@@ -33,9 +33,9 @@ def ablation_lines(
     """KL after each head of one layer alone is ablated, or patched from another pass."""
     here = f"{site(*at)}.head_out"
     lines = pass_lines(forward, folder, edits)
-    edit, kind = f"Without({here!r}, (head,))", "Without"
+    edit, kind = f"AblateHeads({here!r}, (head,))", "AblateHeads"
     if other is not None:
-        edit, kind = f"FromOther({here!r}, (head,), patched)", "FromOther"
+        edit, kind = f"PatchHeads({here!r}, (head,), patched)", "PatchHeads"
         of_other = [*pass_lines(other, folder), f'patched = seen["{here}"][0]', ""]
         lines = [*of_other, *lines[len(model_lines(folder)) :]]
     output, again = _output_of(forward, position), _traced_again(forward, edits, edit)

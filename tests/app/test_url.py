@@ -60,7 +60,7 @@ def test_the_documentation_is_made_of_the_table() -> None:
 def test_a_former_value_opens_what_it_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     former = {
         "side": {"Seeker": "Rollout"},
-        "colours": {"Whole": "Picture"},
+        "colours": {"Whole": "Matrix"},
         "part": {"D": "Decoder"},
     }
     monkeypatch.setattr(url, "FORMER_VALUES", former)
@@ -68,7 +68,7 @@ def test_a_former_value_opens_what_it_opened(monkeypatch: pytest.MonkeyPatch) ->
     assert at.segmented_control(key="side").value == "Rollout"
     assert "Seeker" not in said(at)
     at = page("attention/attention", model="letters", colours="Whole")
-    assert "colours by picture" in said(at)
+    assert "colours per matrix" in said(at)
     assert "Whole" not in said(at)
 
 

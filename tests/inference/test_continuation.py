@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import explorer.inference.continuation
-from explorer.analysis.sampling_stages import sample_token, sampling_stages
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
@@ -28,6 +27,7 @@ from explorer.inference.forward_pass import ForwardPassError
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import forget
+from explorer.inference.sampling_stages import sample_token, sampling_stages
 from models.generation import generate
 from models.sampling import Sampling, allowed
 from tests.grids import grid

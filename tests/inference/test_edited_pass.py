@@ -15,14 +15,13 @@ from explorer.analysis import output_change
 from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.catalog.opened_model import Opened
-from explorer.inference import edited_pass
+from explorer.inference import core_edits, edited_pass
+from explorer.inference.core_edits import head_output, preset_mask
 from explorer.inference.edited_pass import MOST_TEXTS, run_edited, why_not_applicable
 from explorer.inference.forward_pass import ForwardPass, rerun, run_text
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.output_tokens import last_stack_tokens, predicted_ids
 from explorer.inference.results_cache import forget
-from explorer.interventions import to_core
-from explorer.interventions.edit_descriptions import PRESET_WORDS, describe_edit
 from explorer.interventions.edits import (
     AblateAttention,
     AblateHead,
@@ -35,9 +34,9 @@ from explorer.interventions.edits import (
     PresetMask,
     ReplaceToken,
 )
-from explorer.interventions.to_core import head_output, preset_mask
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
+from explorer.views.shared.edit_descriptions import PRESET_WORDS, describe_edit
 from models import interventions as core
 from models import trace
 from models.masking import causal_mask
@@ -175,7 +174,7 @@ def test_patches_into_a_model_that_writes_keep_its_answer_and_pass_their_text_on
     passes: list[object] = []
     counted = watched(rerun, lambda *given: passes.append(given))
     monkeypatch.setattr(edited_pass, "rerun", counted)
-    monkeypatch.setattr(to_core, "rerun", counted)
+    monkeypatch.setattr(core_edits, "rerun", counted)
     again = run_edited(found, forward, tuple(Patch(C, 0, h, 1, "a black cat runs") for h in (0, 1)))
     assert not again.not_applicable
     assert again.forward.target == forward.target

@@ -335,20 +335,20 @@ def test_the_lines_of_every_kind_of_stage_make_what_is_drawn(
                 page = panel("forward_pass/forward_pass", shelf[model], model=model, stage=name)
                 values = as_array(page.made["values"])
                 if kind == "tokens":
-                    shown = page.column("its number")
+                    shown = page.column("token ID")
                     assert [f"{value:,.0f}" for value in values] == shown
                     continue
-                rows, columns = page.header("walk_values")["places"]
+                rows, columns = page.header("stage_values")["places"]
                 values = values.reshape(-1, values.shape[-1])
                 few = values if len(values) == len(rows) else values[rows]
                 page.made["drawn"] = few[:, columns]
-                page.shows("walk_values", "drawn")
+                page.shows("stage_values", "drawn")
 
 
 def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer.analysis.forward_pass.stage_values.MOST_LOGITS", 10)
+    monkeypatch.setattr("explorer.analysis.forward_pass.pass_values.MOST_LOGITS", 10)
     for address in [{"decoder_token": "1"}, {}]:
         page = panel(
             "forward_pass/forward_pass",
@@ -357,10 +357,10 @@ def test_the_lines_of_too_many_shares_make_those_of_the_chosen_token(
             stage="probabilities",
             **address,
         )
-        _, columns = page.header("walk_values")["places"]
+        _, columns = page.header("stage_values")["places"]
         assert len(page.made["values"]) == 1
         page.made["values"] = page.made["values"][:, columns]
-        page.shows("walk_values", "values")
+        page.shows("stage_values", "values")
 
 
 def test_the_lines_begin_with_the_token_that_must_be(

@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.analysis.sampling_stages import sampling_stages
+from explorer.inference.sampling_stages import sampling_stages
 from explorer.catalog import opened_model
 from explorer.inference.continuation import end_ids
 from explorer.text import word_tokenizer

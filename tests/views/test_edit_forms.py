@@ -64,7 +64,7 @@ def test_a_typed_path_opens_and_a_wrong_one_is_said(
     small_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     zoo.gpt2(tmp_path / "typed")
-    assert "Paths and hub ids are closed" in said(page("models/checkpoints"))
+    assert "Paths and hub IDs are disabled" in said(page("models/checkpoints"))
     monkeypatch.setenv("EXPLORER_FREE_PATH", "1")
     at = page("models/checkpoints")
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from explorer.text.limits import TextError
 from explorer.text.published.forms import open_engine
-from explorer.text.published.wire import Engine
+from explorer.text.published.child_wire import Engine
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
 """Bytes of memory it may take while reading: a constant, more for each byte, at most this."""

@@ -15,7 +15,7 @@ from explorer.text.published.roles import (
     token_text,
 )
 from explorer.text.published.tokenizer_files import Files, file_lines, json_object
-from explorer.text.published.wire import Engine
+from explorer.text.published.child_wire import Engine
 
 
 def open_engine(files: Files, family: str) -> Engine:

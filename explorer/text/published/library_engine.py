@@ -13,7 +13,7 @@ from explorer.text.limits import TextError
 from explorer.text.published.roles import Roles
 from explorer.text.published.steps import MOST_UNITS, LibrarySteps
 from explorer.text.published.tokenizer_json import check_bounds, model_type, prepare_json
-from explorer.text.published.wire import (
+from explorer.text.published.child_wire import (
     EncodedToken,
     SpecialTokens,
     short_label,

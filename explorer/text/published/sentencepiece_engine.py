@@ -16,7 +16,7 @@ from explorer.text.limits import TextError
 from explorer.text.published.numbering import Numbering, numbering_of
 from explorer.text.published.roles import Roles
 from explorer.text.published.tokenizer_files import Files, file_bytes
-from explorer.text.published.wire import (
+from explorer.text.published.child_wire import (
     EncodedToken,
     SpecialTokens,
     StepCollector,

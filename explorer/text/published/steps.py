@@ -17,7 +17,7 @@ from tokenizers import models
 from explorer.text.labels import readable
 from explorer.text.limits import TextError
 from explorer.text.merging import Merge, Ranks, Unit, merges
-from explorer.text.published.wire import TOO_MANY, Row, StepCollector, rows_of, short_label
+from explorer.text.published.child_wire import TOO_MANY, Row, StepCollector, rows_of, short_label
 from explorer.text.token import TYPED
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.analysis.sampling_stages import SamplingStages
+from explorer.inference.sampling_stages import SamplingStages
 from explorer.catalog.opened_model import Opened
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.branches import Branches

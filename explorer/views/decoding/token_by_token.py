@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis.sampling_stages import SamplingStages, sample_token, sampling_stages
+from explorer.inference.sampling_stages import SamplingStages, sample_token, sampling_stages
 from explorer.app import controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -15,6 +14,7 @@ from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.url import whole
 from explorer.catalog.opened_model import Opened
 from explorer.components import chips
+from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import (
@@ -25,7 +25,6 @@ from explorer.interventions.edits import (
     Patch,
     ReplaceToken,
 )
-from explorer.interventions.to_core import token_label
 from explorer.text import TextError, Token
 from explorer.text.labels import cut
 from explorer.text.token_labels import text_of
@@ -112,8 +111,9 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
         return ReplaceToken(part, position, token_id, token_label(opened, token_id))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        how: dict[str, Any] = {"placeholder": "One token", "bind": "query-params"}
-        typed = st.text_input("Replace with", key="new_token", max_chars=60, **how)
+        typed = st.text_input(
+            "Replace with", max_chars=60, placeholder="One token", **url.bound("new_token")
+        )
         token_id, why = one_token(opened, typed or "")
         edit = None if token_id is None else replace_by(token_id)
         edit_button(context, edit, "Replace", "replace_token", type="primary")

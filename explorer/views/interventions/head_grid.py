@@ -18,12 +18,12 @@ from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
 from explorer.components.cells import cells
 from explorer.inference.answers import option_name
+from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.interventions.address_text import MAX_PATCH_TEXT
 from explorer.interventions.edits import AblateHead
-from explorer.interventions.to_core import NotApplicableError, head_output, same_length_pass
 from explorer.snippets.edits_code import ablation_lines
 from explorer.text.literal import literal
 from explorer.text.number_format import three

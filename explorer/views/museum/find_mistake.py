@@ -11,7 +11,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.snippets import museum_code
+from explorer.views.museum import museum_code
 from explorer.views.museum.exhibit_view import draw_given_away, draw_measured, head_place, measure
 from explorer.views.museum.exhibits import FINDABLE, Exhibit
 from explorer.views.museum.instruments import INSTRUMENTS

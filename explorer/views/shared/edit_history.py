@@ -20,7 +20,7 @@ from explorer.interventions.address_text import (
     has_room_for,
     to_address,
 )
-from explorer.interventions.edit_descriptions import describe_edit
+from explorer.views.shared.edit_descriptions import describe_edit
 from explorer.interventions.edits import EditHistory, Intervention, MaskCell
 
 LIST_HEIGHT = 190

@@ -16,7 +16,7 @@ import pytest
 
 from explorer.text import TextError, open_published, steps
 from explorer.text.published.process import MAX_CHILDREN
-from explorer.text.published.wire import MOST_PLACES
+from explorer.text.published.child_wire import MOST_PLACES
 from tests.text.published.bombs import BPE, ENDLESS, REFUSED, words
 from tests.text.published.conftest import Made, children
 

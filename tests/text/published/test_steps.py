@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from explorer.text import PublishedTokenizer, Step, TextError, open_published, steps
 from explorer.text.published import steps as taking
-from explorer.text.published.wire import NONE_AROUND
+from explorer.text.published.child_wire import NONE_AROUND
 from explorer.text.token import AROUND
 from tests.text.published.bombs import BPE, words
 from tests.text.published.conftest import Made, Opened

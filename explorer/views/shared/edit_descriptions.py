@@ -8,7 +8,7 @@ from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions import edits
 from explorer.interventions.edits import Intervention
-from explorer.interventions.to_core import token_label
+from explorer.inference.core_edits import token_label
 from explorer.text import Token
 
 TITLES = {

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.analysis.sampling_stages import sample_token, sampling_stages
+from explorer.inference.sampling_stages import sample_token, sampling_stages
 from models.sampling import Sampling, choose_from
 
 samplings = st.builds(
