@@ -9,6 +9,7 @@ from explorer.snippets import attention_code
 from explorer.text import TextError, Tokenizer, steps
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
+from explorer.views.tokens.embedding_space import draw_embedding_space
 from explorer.views.tokens.tokenizer_comparison import draw_comparison, draw_token_table
 
 KINDS = {
@@ -51,6 +52,7 @@ else:
 
 draw_token_table(context)
 draw_comparison(context)
+draw_embedding_space(context.opened, forward)
 widgets.code_panel(
     Tokenizer.encode,
     steps,

@@ -35,7 +35,7 @@ DRAWN: dict[tuple[str, ...], set[str]] = {
     ("generation/decoding", "Teacher forcing"): {"forcing"},
     ("generation/generate",): {"written_tokens", "written_head"},
     ("attention/head_steps",): {"stages"},
-    ("forward_pass/forward_pass",): {"spine", "stage_tokens"},
+    ("forward_pass/forward_pass",): {"stage_list", "stage_tokens"},
     ("attention/masks", "I am a student"): MASKS,
     ("attention/masks", "Your sentence"): {*MASKS, "scores", "masked", "weights"},
     ("attention/masks", "A padded batch"): {*MASKS, "scores", "masked", "weights"},
@@ -91,7 +91,7 @@ def test_every_view_of_every_kind_of_model(model: str, subtests: pytest.Subtests
             assert at.session_state["part"] == ATTENTION[part]
             assert SAID.get(path, "") in said(at)
             if path in WRITING and model == "reviews":
-                assert "This model only reads: choose one that writes" in said(at)
+                assert "This model does not generate text: choose one with a decoder." in said(at)
                 assert not views(at)
                 continue
             for key, name in asked.items():
@@ -117,7 +117,7 @@ def test_a_model_whose_numbers_are_none_has_every_view(
     without_numbers("broken")
     says = {
         "attention/head_steps": "no value",
-        "generation/decoding": "logits are no numbers",
+        "generation/decoding": "The logits of this model are NaN, so it generates nothing",
         "experiments/compare": "There is no divergence: a weight is not a number",
     }
     for path, asked in every_view():
@@ -126,13 +126,13 @@ def test_a_model_whose_numbers_are_none_has_every_view(
             assert "no value %" not in said(at)
             assert path != "generation/decoding" or not views(at)
             assert path != "attention/query_key" or "no value" in set(at.table[0].value["value"])
-            if "Another order" in asked.values():
-                assert "The last vectors hold no values, so what changes" in said(at)
+            if "Permutation" in asked.values():
+                assert "The last vectors are NaN, so no change" in said(at)
             if "Another model" not in asked.values():  # there is none
                 assert says.get(path, "") in said(at)
     at = apps.page("forward_pass/forward_pass", model="broken", stage="decoder.0.resid_mid")
-    assert "No value of this token's row is finite" in said(at)
-    assert "differs by at most" not in said(at)
+    assert "This token's row: no value is finite, so there is none to recompute." in said(at)
+    assert "max relative error" not in said(at)
     assert any(r"\text{NaN} = " in latex.value for latex in at.latex)
 
 

@@ -63,7 +63,7 @@ def lens(page: Panel) -> None:
     torch.testing.assert_close(picture, drawn, rtol=2e-4, atol=2e-4 * float(drawn.abs().max()))
     sums = dict(zip(page.column("what"), page.column("logits"), strict=True))
     assert sums["logit"] == three(found.total)
-    assert sums["β of the norms, biases of W_O and the head"] == three(found.constant)
+    assert sums["biases"] == three(found.constant)
     page.says(found.logit)
 
 

@@ -17,7 +17,7 @@ from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
-LENGTH = f"“Tokens to generate” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; it is {USUAL_LENGTH}."
+LENGTH = f"“Tokens to generate” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing {USUAL_LENGTH}."
 IN_VAIN: dict[str, list[str]] = {
     "attention/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
         "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "
@@ -54,10 +54,10 @@ IN_VAIN: dict[str, list[str]] = {
         "“held” can be a query and a key of this text",
     ],
     "generation/decoding?temperature=9&top_k=-3&top_p=0&seed=x&branches=0d5.7f3": [
-        "“Temperature” goes from 0 to 3, not “9”; it is 1.",
-        "“Top-k” goes from 0 to 1,000, not “-3”; it is 0.",
-        "“Top-p” goes from 0.01 to 1, not “0”; it is 1.",
-        "“Seed” goes from 0 to 9,999, not “x”; it is 0.",
+        "“Temperature” goes from 0 to 3, not “9”; showing 1.",
+        "“Top-k” goes from 0 to 1,000, not “-3”; showing 0.",
+        "“Top-p” goes from 0.01 to 1, not “0”; showing 1.",
+        "“Seed” goes from 0 to 9,999, not “x”; showing 0.",
         "The branches in the address do not fit",
     ],
     "generation/decoding?branches=0d9999": ["The branches in the address do not fit"],
@@ -107,9 +107,9 @@ IN_VAIN: dict[str, list[str]] = {
     "experiments/compare?with=A+training+step": [
         "has no “A training step” here; showing Another head."
     ],
-    "experiments/museum?room=Find+it&order=10000&question=0": [
-        "“Seed of the order” goes from 0 to 9,999, not “10000”; it is 0.",
-        "not “0”; it is 1.",
+    "experiments/museum?room=Find+the+mistake&order=10000&question=0": [
+        "“Order seed” goes from 0 to 9,999, not “10000”; showing 0.",
+        "not “0”; showing 1.",
     ],
     "models/checkpoints?show=Weights&tensor=../../etc/passwd&cell=Median": [
         "“Tensor” has no “../../etc/passwd” here; showing self_attn.q_proj.weight.",
@@ -161,12 +161,12 @@ HELD_BY_THE_ADDRESS = [
     "experiments/compare?with=Another+sentence&other_text=the+hat",
     "experiments/compare?with=Another+model&other_model=reverse",
     "experiments/museum?exhibit=7+·+No+padding+mask&mistake=false",
-    "experiments/museum?room=Find+it&order=7&question=2&instrument=A+map",
-    "experiments/museum?room=The+systems&system=paper",
-    "models/checkpoints?show=Ledger&ledger=paper",
+    "experiments/museum?room=Find+the+mistake&order=7&question=2&instrument=Attention+map",
+    "experiments/museum?room=Systems&system=paper",
+    "models/checkpoints?show=Parameters&ledger=paper",
     "models/checkpoints?show=Weights&tensor=mlp.down_proj.weight&cell=Largest+|w|",
     "models/checkpoints?show=Norms&tensors=Biases",
-    "models/checkpoints?show=Spectra&axis=Logarithmic",
+    "models/checkpoints?show=Singular+values&axis=Logarithmic",
     "models/checkpoints?show=Heads&statistic=Mean+distance",
     "training/training?task=sort",
 ]

@@ -91,7 +91,7 @@ def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
 ) -> None:
     at = page(layer="0", head="1", other_layer="1", other_head="3")
     assert not at.get("download_button")
-    put_state(at, take_away=True)
+    put_state(at, export=True)
     assert len(at.get("download_button")) == 6
     assert literal("Layer 1, head 3 − layer 0, head 1 of letters") in said(at)
     found = exported(at, monkeypatch).about

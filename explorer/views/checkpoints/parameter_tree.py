@@ -12,6 +12,7 @@ from explorer.catalog import descriptions, parameters
 from explorer.catalog.opened_model import Opened
 from explorer.catalog.parameters import ParameterNode
 from explorer.snippets import checkpoints_code
+from explorer.views.checkpoints.parameter_icicle import draw_parameter_icicle
 from explorer.views.shared import tables, widgets
 from models.presets import PRESETS
 
@@ -23,11 +24,15 @@ def draw_parameters(context: PageContext, opened: Opened) -> Callable[[], str]:
     """A line for each module: the lines below one add up to it, and the first is the total."""
     picked = one_of("Parameters of", "ledger", (CHOSEN, *PRESETS), as_list=True, width=320)
     if picked == CHOSEN:
-        draw_parameter_tree(parameters.parameter_tree(opened.model))
+        node = parameters.parameter_tree(opened.model)
+        draw_parameter_tree(node)
+        draw_parameter_icicle(node)
         return lambda: checkpoints_code.parameter_tree_lines(context.folder)
     config = PRESETS[picked]()
     st.markdown(descriptions.config_sentences(config))
-    draw_parameter_tree(parameters.parameter_tree_of(config))
+    node = parameters.parameter_tree_of(config)
+    draw_parameter_tree(node)
+    draw_parameter_icicle(node)
     return lambda: checkpoints_code.preset_tree_lines(picked)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from explorer.text import Tokenizer, word_tokenizer
 from explorer.text.special import CLASSIFIER, SOURCE
 from explorer.views.museum.document_numbers import parameters_and_bytes
-from models import Transformer, TransformerConfig, save_checkpoint
+from models import GenerationConfig, Transformer, TransformerConfig, save_checkpoint
 from models.presets import PRESETS
 
 SENTENCES = {
@@ -90,8 +90,11 @@ def tokenizer_for(preset: str) -> Tokenizer:
 def _config_of(preset: str) -> TransformerConfig:
     """The tokenizer is made for its special ids and dropped: some have 32,000 tokens."""
     words = tokenizer_for(preset)
-    ids = {"pad_id": words.pad_id, "bos_id": words.bos_id, "eos_id": words.eos_id}
-    return PRESETS[preset]().replace(**ids)
+    return PRESETS[preset]().replace(
+        pad_id=words.pad_id,
+        bos_id=words.bos_id,
+        generation=GenerationConfig.ending_with(words.eos_id),
+    )
 
 
 def system_size(system: System) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from explorer.components import matrix
 from explorer.snippets import positions_code
 from explorer.text.number_format import three
 from explorer.views.positions.missing_positions import NO_TABLE, draw_missing_positions
+from explorer.views.positions.position_surface import draw_position_surface
 from explorer.views.shared import widgets
 
 SHOWN, CLOCKS = 48, 6
@@ -48,6 +49,7 @@ def draw_scheme(context: PageContext, scheme: str) -> Callable[[], str] | None:
         _draw_biases(shown, at.head)
     else:
         _draw_table(shown, shown.table, count)
+    draw_position_surface(shown)
     here = (at.part, at.layer, at.head)
     return lambda: (
         positions_code.scheme(opened.config, context.folder, scheme, count, here, width) or ""

@@ -13,6 +13,7 @@ from explorer.app.session import session
 from explorer.app.sidebar import choose_model, switch_page
 from explorer.catalog.folders import runs_root
 from explorer.runs.run import Run, RunError, all_runs, run_named
+from explorer.views.training.run_comparison import draw_run_comparison
 from explorer.views.training.run_words import run_row, status_of
 from models.loading.checkpoint import CheckpointError, peek
 
@@ -65,6 +66,7 @@ def draw_run_list() -> None:
             "held out": st.column_config.NumberColumn(format="%.3g"),
         },
     )
+    draw_run_comparison(runs)
 
 
 def choose_run_next(run: Run) -> None:
