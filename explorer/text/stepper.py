@@ -12,9 +12,9 @@ from explorer.text.labels import readable
 from explorer.text.limits import TextError, checked
 from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.published import PublishedTokenizer
+from explorer.text.published.child_wire import from_wire
 from explorer.text.published.library_engine import LibraryEngine
 from explorer.text.published.roles import Roles
-from explorer.text.published.child_wire import from_wire
 from explorer.text.token import AROUND, TYPED, AnyTokenizer, Piece, Step
 from explorer.text.tokenizer import Tokenizer
 

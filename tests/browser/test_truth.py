@@ -200,7 +200,7 @@ PLANTED: list[View] = [
     ("tokens", ""),
     ("decoding", "Beam search"),
     ("heads", "Similarity"),
-    ("checkpoints", "Spectra"),
+    ("checkpoints", "Singular values"),
 ]
 """One of each way of reading: a table, a table on a canvas, a tree, a strip, names and values."""
 

@@ -30,6 +30,7 @@ from explorer.interventions.edits import (
     ReplaceToken,
 )
 from models import trace
+from models.config import GenerationConfig
 
 E, D, C = "encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"
 
@@ -78,7 +79,7 @@ def test_what_may_not_be_written_is_not_considered() -> None:
     for name in ("letters", "translation"):
         opened = opened_model.open_model(name)
         likeliest = int(generate_text(opened, opened.example, 3).ids[-1, 0])
-        config = opened.config.replace(banned_ids=(likeliest,), first_id=5)
+        config = opened.config.replace(generation=GenerationConfig((), 5, (likeliest,)))
         model = copy.deepcopy(opened.model)
         model.config = config
         grown = generate_text(replace(opened, config=config, model=model), opened.example, 3)

@@ -12,6 +12,7 @@ import torch
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.head_metrics import METRICS
+from explorer.app.session import KEY
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.folders import runs_root
 from explorer.inference import continuation
@@ -115,7 +116,7 @@ def writing(page: Panel) -> None:
 
 def training(page: Panel) -> None:
     """The losses of a run that a worker made, as the form asked for it."""
-    run = create(runs_root(), page.at.session_state["_spec_asked_for"])
+    run = create(runs_root(), page.at.session_state[KEY].run_requested)
     for _ in advance(run.folder):
         pass
     found = [loss for _, loss in run.metrics().update().losses()]
@@ -135,7 +136,7 @@ def norms(page: Panel) -> None:
 
 def spectrum(page: Panel) -> None:
     values = page.made["values"]
-    page.says(values[0], values[-1], page.made["end"])
+    page.says(values[0], values[-1], page.made["edge"])
 
 
 def statistics(page: Panel) -> None:
@@ -254,13 +255,13 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     (SCHEME, {"lab": LONGER}, longer, ("letters", "translation", "reviews")),
     (SCHEME, {"lab": LONGER, "scheme": "Rotary", **PAIR}, pair_is_longer, ("bert",)),
     ("training/training", {"task": "reverse"}, training, ("letters",)),
-    ("models/checkpoints", {"show": "Ledger"}, ledger, FEW),
+    ("models/checkpoints", {"show": "Parameters"}, ledger, FEW),
     ("models/checkpoints", {"ledger": "paper"}, ledger, ("letters",)),
     ("models/checkpoints", {"show": "Weights"}, weights, FEW),
     ("models/checkpoints", {"show": "Norms"}, norms, FEW),
-    ("models/checkpoints", {"show": "Spectra"}, spectrum, FEW),
+    ("models/checkpoints", {"show": "Singular values"}, spectrum, FEW),
     ("models/checkpoints", {"show": "Heads"}, statistics, MOST),
-    ("models/checkpoints", {"show": "Doctor"}, doctor, FEW),
+    ("models/checkpoints", {"show": "Diagnostics"}, doctor, FEW),
     ("experiments/interventions", {"look": "Every head"}, every_head, MOST),
     ("experiments/interventions", {"look": "Faithfulness"}, nothing, MOST),
 ]
@@ -302,7 +303,7 @@ def test_every_view_has_lines_to_paste(small_models: Path, subtests: pytest.Subt
 
 def test_the_hunt_s_lines_tell_no_mistake_before_it_is_found(small_models: Path) -> None:
     """They hold the instrument to the right run, and to both once the answer is out."""
-    asked = {"room": "Find it", "order": "0", "instrument": "The scale"}
+    asked = {"room": "Find the mistake", "order": "0", "instrument": "Score scale"}
     at = apps.page("experiments/museum", model="translation", **asked)
     before = pasted(at)
     assert "MISTAKES[" not in before
@@ -313,7 +314,7 @@ def test_the_hunt_s_lines_tell_no_mistake_before_it_is_found(small_models: Path)
     after = at.code[0].value
     assert "MISTAKES[" in after
     for lines in (before, after):
-        assert "'The scale'" in lines
+        assert "'Score scale'" in lines
         run(lines, small_models)
 
 

@@ -17,7 +17,9 @@ from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
-LENGTH = f"“Tokens to generate” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing {USUAL_LENGTH}."
+LENGTH = (
+    f"“Tokens to generate” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing {USUAL_LENGTH}."
+)
 IN_VAIN: dict[str, list[str]] = {
     "attention/attention?heads=x&weighting=x&colours=x&mass=x&hide=x&words=x&log=x&sentences=A→B": [
         "“heads” can be This head, Mean, Max, Mean of all layers or Max of all layers, "

@@ -9,13 +9,14 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.inference.sampling_stages import sampling_stages
 from explorer.catalog import opened_model
 from explorer.inference.continuation import end_ids
+from explorer.inference.sampling_stages import sampling_stages
 from explorer.text import word_tokenizer
 from explorer.text.special import SOURCE
 from explorer.views.decoding import teacher_forcing_view
 from explorer.views.decoding.sampling_columns import cut_summary
+from models.config import GenerationConfig
 from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views
@@ -209,8 +210,11 @@ def test_what_was_chosen_is_there_again_after_another_way() -> None:
 def test_a_model_that_must_begin_with_a_token_begins_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    how = {"kind": "encoder-decoder", "first_id": 5, "banned_ids": (6, 7)}
-    put(tmp_path, "begins", word_tokenizer(WORDS, SOURCE), "the cat", None, **how)
+    tokenizer = word_tokenizer(WORDS, SOURCE)
+    generation = GenerationConfig.ending_with(tokenizer.eos_id)
+    generation = generation.replace(forced_first_id=5, banned_ids=(6, 7))
+    how = {"kind": "encoder-decoder", "generation": generation}
+    put(tmp_path, "begins", tokenizer, "the cat", None, **how)
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
     at = page(model="begins", seed="3", temperature="2.0")
     assert "the only one that is left" in said(at)

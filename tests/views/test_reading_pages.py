@@ -45,12 +45,12 @@ def test_another_place_has_another_lens() -> None:
 def test_what_is_written_grows_by_a_token_a_step() -> None:
     for model in ["letters", "translation"]:
         at = page("generation/generate", model=model, length="3")
-        assert "the first of them is written" in said(at)
+        assert "the first one is generated" in said(at)
         slider = at.slider(key="written")
         slider.set_value(slider.max).run()
         assert not at.exception
-        assert "**All is written**" in said(at)
-        assert ("Cut after" in said(at)) != ("The last token ends the text." in said(at))
+        assert "**End**" in said(at)
+        assert ("Stopped at" in said(at)) != ("The last token ends the text." in said(at))
 
 
 def test_nothing_is_made_before_it_is_asked_for() -> None:

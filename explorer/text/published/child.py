@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from explorer.text.limits import TextError
-from explorer.text.published.forms import open_engine
 from explorer.text.published.child_wire import Engine
+from explorer.text.published.forms import open_engine
 
 ROOM, ROOM_PER_BYTE, MOST_ROOM = 160_000_000, 60, 2_000_000_000
 """Bytes of memory it may take while reading: a constant, more for each byte, at most this."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from explorer.text.limits import TextError
+from explorer.text.published.child_wire import Engine
 from explorer.text.published.library_engine import LibraryEngine
 from explorer.text.published.roles import (
     Roles,
@@ -15,7 +16,6 @@ from explorer.text.published.roles import (
     token_text,
 )
 from explorer.text.published.tokenizer_files import Files, file_lines, json_object
-from explorer.text.published.child_wire import Engine
 
 
 def open_engine(files: Files, family: str) -> Engine:

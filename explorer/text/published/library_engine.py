@@ -10,9 +10,6 @@ import tokenizers
 
 from explorer.text.labels import byte_alphabet, bytes_of, readable, readable_bytes
 from explorer.text.limits import TextError
-from explorer.text.published.roles import Roles
-from explorer.text.published.steps import MOST_UNITS, LibrarySteps
-from explorer.text.published.tokenizer_json import check_bounds, model_type, prepare_json
 from explorer.text.published.child_wire import (
     EncodedToken,
     SpecialTokens,
@@ -21,6 +18,9 @@ from explorer.text.published.child_wire import (
     to_wire,
     unused_label,
 )
+from explorer.text.published.roles import Roles
+from explorer.text.published.steps import MOST_UNITS, LibrarySteps
+from explorer.text.published.tokenizer_json import check_bounds, model_type, prepare_json
 
 WORD_START = "▁"
 _KINDS = {"WordPiece": "wordpiece", "Unigram": "sentencepiece", "WordLevel": "words"}

@@ -9,9 +9,9 @@ from typing import Any
 from sentencepiece import SentencePieceProcessor
 
 from explorer.text.limits import TextError
+from explorer.text.published.child_wire import SpecialTokens, special_tokens
 from explorer.text.published.roles import Roles, added_entries
 from explorer.text.published.tokenizer_files import Files, json_object
-from explorer.text.published.child_wire import SpecialTokens, special_tokens
 
 MBART = tuple(
     "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT "

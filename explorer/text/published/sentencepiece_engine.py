@@ -13,9 +13,6 @@ import sentencepiece
 
 from explorer.text.labels import readable
 from explorer.text.limits import TextError
-from explorer.text.published.numbering import Numbering, numbering_of
-from explorer.text.published.roles import Roles
-from explorer.text.published.tokenizer_files import Files, file_bytes
 from explorer.text.published.child_wire import (
     EncodedToken,
     SpecialTokens,
@@ -24,6 +21,9 @@ from explorer.text.published.child_wire import (
     to_wire,
     unused_label,
 )
+from explorer.text.published.numbering import Numbering, numbering_of
+from explorer.text.published.roles import Roles
+from explorer.text.published.tokenizer_files import Files, file_bytes
 from explorer.text.token import TYPED
 
 WORD_START = "▁"

@@ -22,11 +22,11 @@ from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import rerun, run_text
 from explorer.inference.results_cache import kept
 from explorer.interventions.address_text import to_address
-from explorer.views.shared.edit_descriptions import describe_edit
 from explorer.interventions.edits import EditHistory
 from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.snippets import Head
+from explorer.views.shared.edit_descriptions import describe_edit
 from explorer.views.shared.edit_history import draw_history
 from explorer.views.shared.edited_answers import draw_answers
 from explorer.views.shared.map_pair import MapSide

@@ -8,11 +8,11 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from explorer.inference.sampling_stages import SamplingStages
 from explorer.catalog.opened_model import Opened
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.inference.branches import Branches
 from explorer.inference.continuation import likeliest_and, rank
+from explorer.inference.sampling_stages import SamplingStages
 from explorer.text.number_format import three
 from explorer.views.decoding.branch_tree import append_tokens
 from explorer.views.shared import widgets

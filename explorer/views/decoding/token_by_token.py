@@ -7,7 +7,6 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.inference.sampling_stages import SamplingStages, sample_token, sampling_stages
 from explorer.app import controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop
@@ -27,6 +26,7 @@ from explorer.inference.continuation import (
     unknown_in,
 )
 from explorer.inference.forward_pass import ForwardPassError
+from explorer.inference.sampling_stages import SamplingStages, sample_token, sampling_stages
 from explorer.snippets import decoding_code
 from explorer.text.literal import literal
 from explorer.text.number_format import three

@@ -16,8 +16,7 @@ from explorer.components import matrix
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
-from explorer.views.museum import museum_code
-from explorer.views.museum import exhibit_details
+from explorer.views.museum import exhibit_details, museum_code
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
 from explorer.views.museum.instrument_pictures import InstrumentPicture
 from explorer.views.museum.instruments import INSTRUMENTS, InstrumentResult

@@ -17,9 +17,8 @@ from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import systems_root
 from explorer.catalog.opened_model import open_entry
 from explorer.inference.forward_pass import ForwardPassError, run_text
-from explorer.views.museum import museum_code
 from explorer.text.labels import cut
-from explorer.views.museum import document_systems
+from explorer.views.museum import document_systems, museum_code
 from explorer.views.museum.document_systems import SYSTEMS, System
 
 NO_ROOM = "There is no room to keep this model; free some disk space and try again."

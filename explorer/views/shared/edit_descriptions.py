@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.catalog.opened_model import Opened
+from explorer.inference.core_edits import token_label
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions import edits
 from explorer.interventions.edits import Intervention
-from explorer.inference.core_edits import token_label
 from explorer.text import Token
 
 TITLES = {

@@ -20,8 +20,8 @@ from explorer.interventions.address_text import (
     has_room_for,
     to_address,
 )
-from explorer.views.shared.edit_descriptions import describe_edit
 from explorer.interventions.edits import EditHistory, Intervention, MaskCell
+from explorer.views.shared.edit_descriptions import describe_edit
 
 LIST_HEIGHT = 190
 FULL = "The address has no room for more interventions: remove some."

@@ -88,6 +88,10 @@ def _choose(names: Sequence[str], mine: str) -> list[str]:
     """Tokenizers to compare with the chosen model's; a note names those that are not there."""
     state, usual = st.session_state, list(names[: len(tokenizer_source.ALGORITHMS)])
     asked = state["beside"] if "beside" in state else url.asked_all("beside")
+    in_address = [value for name, value in url.everything() if name == "beside"]
+    if "beside" not in state and asked != in_address:
+        url.write("beside", asked)
+        st.rerun()  # a widget takes from the address what it had when the run began
     if asked:
         state["beside"] = [name for name in asked if name in names][:MOST]
     picked: list[str] = st.multiselect(

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from explorer.text import TextError, open_published, steps
-from explorer.text.published.process import MAX_CHILDREN
 from explorer.text.published.child_wire import MOST_PLACES
+from explorer.text.published.process import MAX_CHILDREN
 from tests.text.published.bombs import BPE, ENDLESS, REFUSED, words
 from tests.text.published.conftest import Made, children
 
