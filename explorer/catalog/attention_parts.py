@@ -23,29 +23,29 @@ SELF = {
     "row": "query",
     "column": "key",
     "cell": "{row} attends to {column}: {value}",
-    "opening": "Each row is a token of your sentence; the stronger a cell, the more that token "
-    "attends to the token above the column.",
+    "opening": "Attention weights of one head over your sentence: the stronger a cell, the more "
+    "the query of that row attends to the key of that column.",
 }
 WORDS = {
     "encoder.self_attn": AttentionWords(
         **SELF,
-        explanation="The encoder attends to the whole sentence, before and after each token.",
-        ahead="No causal mask: every token may attend to later ones",
+        explanation="Encoder self-attention: every token attends to the whole sentence.",
+        ahead="No causal mask: later tokens are visible",
     ),
     "decoder.self_attn": AttentionWords(
         **SELF,
-        explanation="In the decoder a token attends to itself and the tokens before it.",
-        ahead="Causal: no token attends to later ones",
+        explanation="Causal self-attention: a token attends to itself and to earlier tokens.",
+        ahead="Causal mask: later tokens are masked",
     ),
     "decoder.cross_attn": AttentionWords(
-        row="output",
+        row="target",
         column="source",
-        cell="Generating {row}, the model attends to {column}: {value}",
-        opening="Each row is a word that the model generates; the stronger a cell, the more the "
-        "model attends to that word of your sentence while generating it.",
-        explanation="A row is the step that generates the word on its left, "
-        "and the columns are the sentence that the encoder has read.",
-        ahead="No causal mask: every token may attend to the whole source",
+        cell="Predicting {row}, the decoder attends to {column}: {value}",
+        opening="Cross-attention weights of one head: the stronger a cell, the more the decoder "
+        "attends to that token of your sentence while it predicts the token of that row.",
+        explanation="Cross-attention: a row is the decoder step that predicts the token on its "
+        "left, a column is a token of the sentence in the encoder.",
+        ahead="No causal mask: the whole source is visible",
     ),
 }
 

@@ -78,7 +78,7 @@ def test_a_held_cell_is_changed_and_a_mask_is_painted_and_painted_back(visitor: 
     page = visitor.open(f"/attention?{OURS}&layer=0&head=1")
     visitor.click("attention_head", 2, 1)
     visitor.asks(held="q2k1")
-    page.get_by_role("link", name="Change the held cell or this head").click()
+    page.get_by_role("link", name="Interventions on the pinned cell").click()
     visitor.titled("Interventions")
     visitor.rest()
     expect(page.get_by_text(re.compile(r"^Pinned: .* \(2\) → .* \(1\)$"))).to_be_visible()

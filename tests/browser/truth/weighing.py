@@ -112,23 +112,25 @@ def statistics(layer: int, head: int) -> dict[str, float]:
     text = range(1, n)  # the first is the start token
     mirrored = [(i, n - i) for i in text if n - i <= i]
     return {
-        "Entropy share": sum(entropy[i] / math.log(i + 1) for i in text) / (n - 1),
+        "Normalized entropy": sum(entropy[i] / math.log(i + 1) for i in text) / (n - 1),
         "Entropy": sum(entropy) / n,
-        "Largest": float(w.amax(-1).mean()),
-        "Distance": sum(float(w[i, j]) * abs(i - j) for i in range(n) for j in range(n)) / n,
-        "Itself": float(w.diagonal().mean()),
-        "Previous": float(w.diagonal(-1).mean()),
-        "First": float(w[:, 0].mean()),
-        "Special": float(w[:, 0].mean()),
-        "Induction": sum(float(w[i, j + 1]) for i, at in copies.items() for j in at) / len(copies),
-        "Duplicate": sum(float(w[i, j]) for i, at in copies.items() for j in at) / len(copies),
-        "Diagonal": sum(float(w[i, i]) for i in text) / len(text),
-        "Anti-diagonal": sum(float(w[at]) for at in mirrored) / len(mirrored),
+        "Maximum weight": float(w.amax(-1).mean()),
+        "Mean distance": sum(float(w[i, j]) * abs(i - j) for i in range(n) for j in range(n)) / n,
+        "Current-token score": float(w.diagonal().mean()),
+        "Previous-token score": float(w.diagonal(-1).mean()),
+        "First-token score": float(w[:, 0].mean()),
+        "Special-token score": float(w[:, 0].mean()),
+        "Induction score": sum(float(w[i, j + 1]) for i, at in copies.items() for j in at)
+        / len(copies),
+        "Duplicate-token score": sum(float(w[i, j]) for i, at in copies.items() for j in at)
+        / len(copies),
+        "Diagonal score": sum(float(w[i, i]) for i in text) / len(text),
+        "Anti-diagonal score": sum(float(w[at]) for at in mirrored) / len(mirrored),
     }
 
 
 def shares() -> Tensor:
-    return torch.tensor([statistics(*at)["Entropy share"] for at in HEADS])
+    return torch.tensor([statistics(*at)["Normalized entropy"] for at in HEADS])
 
 
 def heads(visitor: Visitor) -> list[Claim]:
