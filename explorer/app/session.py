@@ -66,6 +66,10 @@ class Session:
     stage_notes: dict[str, tuple[Any, str]] = field(default_factory=dict)
     stage_sidebar: tuple[str, str, int] | None = None
     """Model, part and layer of the sidebar when a stage was chosen last."""
+    stage_clicked: bool = False
+    """A view of the Forward pass page caused this run, not the sidebar."""
+    sidebar_follows: bool = False
+    """The whole page is drawn again, since the sidebar has to show another layer."""
     stage_pinned: str = ""
     """The pinned cell on which the stages and the other pages agreed last."""
     goes_on: bool = False

@@ -2,7 +2,7 @@
 
 from explorer.analysis.forward_pass.pass_values import recorded
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.app.context import page_context
+from explorer.app.context import PageContext, page_context
 from explorer.app.throttle import turn
 from explorer.components.alone import alone
 from explorer.views.forward_pass import screen
@@ -17,12 +17,11 @@ widgets.opening(
 
 @alone()
 @turn()
-def here() -> None:
+def draw_stages(context: PageContext) -> None:
     """What one step redraws."""
-    forward = page_context().forward
-    screen.draw_forward_pass(page_context().opened, forward)
-    widgets.notes(forward.notes)
-    widgets.code_panel(stages_of, recorded, script=lambda: stage_lines(page_context()))
+    screen.draw_forward_pass(context)
+    widgets.notes(context.forward.notes)
+    widgets.code_panel(stages_of, recorded, script=lambda: stage_lines(context))
 
 
-here()
+draw_stages(page_context())

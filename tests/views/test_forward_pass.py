@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis.forward_pass.stage_cut import BETWEEN
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.query_key import strongest
+from explorer.app.session import KEY
 from explorer.catalog import available_models, opened_model
 from explorer.inference import forward_pass
 from explorer.text.labels import readable
@@ -109,8 +110,9 @@ def test_the_sidebar_leads_to_the_same_stage_of_another_layer() -> None:
 def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None:
     """What it says of the sidebar is the layer before; the stage stays, the sidebar follows."""
     at = page(WEIGHTS)
-    assert at.session_state["_walk_sidebar"] == ("letters", "decoder.self_attn", 1)
-    put_state(at, layer=0, **{screen.pass_position.SPOKE: True})
+    assert at.session_state[KEY].stage_sidebar == ("letters", "decoder.self_attn", 1)
+    at.session_state[KEY].stage_clicked = True
+    put_state(at, layer=0)
     assert kept(at)["stage"] == WEIGHTS
     assert at.segmented_control(key="layer").value == 1
 

@@ -22,8 +22,9 @@ from explorer.analysis.forward_pass.stage_cut import (
 from explorer.analysis.forward_pass.stage_kind import ALL, Stage
 from explorer.analysis.forward_pass.stages import sizes
 from explorer.analysis.query_key import strongest
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.controls import token_names
+from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.components.stage_list import StageSection, stage_list
@@ -46,16 +47,17 @@ BRANCHES = {
 }
 
 
-def draw_forward_pass(opened: Opened, forward: ForwardPass) -> None:
+def draw_forward_pass(context: PageContext) -> None:
     """The list of stages on the left, the chosen one beside it; in a fragment of its own.
 
     Where a step or a link leads to another layer, the whole page is drawn, so that the sidebar
     follows.
     """
-    if st.session_state.pop(pass_position.LED, False):  # before this run writes its own address
+    if session().sidebar_follows:  # before this run writes its own address
+        session().sidebar_follows = False
         st.rerun()
-    at = pass_position.chosen_position(forward)
-    values = values_of(opened, forward, at)
+    at = pass_position.chosen_position(context)
+    values = values_of(context, at)
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
     with left:
         chosen = [tokens_of(values, stack)[place] for stack, place in at.tokens.items()]
@@ -63,22 +65,22 @@ def draw_forward_pass(opened: Opened, forward: ForwardPass) -> None:
             sections(values, at),
             key="stage_list",
             at=at.place,
-            on_move=lambda place: pass_position.choose_stage(at, place),
+            on_move=lambda place: pass_position.choose_stage(context, at, place),
             height=HEIGHT,
             note="Bars: norm of the residual stream at "
             + ", ".join(f"“{text_of(token)}”" for token in chosen),
         )
     with right:
-        _draw_stage(opened, values, at)
+        _draw_stage(context.opened, values, at)
 
 
-def values_of(opened: Opened, forward: ForwardPass, at: PassPosition) -> PassValues:
+def values_of(context: PageContext, at: PassPosition) -> PassValues:
     """The values of the pass; what is recorded besides the pass itself is kept, block by block."""
-    chosen = page_context().choice
+    chosen, forward = context.choice, context.forward
 
     def record(sites: tuple[str, ...]) -> Trace:
         key = ("stages", chosen.text, chosen.pair, sites)
-        return kept(opened, key, lambda: recorded(forward, sites), _bytes)
+        return kept(context.opened, key, lambda: recorded(forward, sites), _bytes)
 
     return PassValues(forward, chosen.head, at.tokens[forward.config.stacks[-1]], record)
 
@@ -146,7 +148,7 @@ def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
             st.latex(made.of(float(drawn.values[cell])))
     st.caption(" ".join(notes(values, stage, drawn, at)))
     if stage.part:
-        pinned_pair.ways_on(at.tokens[stage.stack], _key(values, at))
+        pinned_pair.head_page_links(at.tokens[stage.stack], _key(values, at))
 
 
 def _origin(stage: Stage) -> str:

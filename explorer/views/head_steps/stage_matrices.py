@@ -67,7 +67,7 @@ def draw_stages(context: PageContext) -> None:
     page = session().pages.get("query_key")
     if page is None:
         return
-    pinned_pair.way_here(Pinned(query, key))
+    pinned_pair.forward_pass_link(context, Pinned(query, key))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "Query and key of this cell"
         st.page_link(page, label=label, icon=":material/arrow_forward:")

@@ -46,7 +46,7 @@ def draw_query_key(context: PageContext) -> Pair:
         names = f"“{text_of(rows[query])}”", f"“{text_of(columns[key])}”"
         st.text(pair_sentence(found, words.cell, *names))
         widgets.notes(pinned.read_and_written(forward, at.part, query))
-        pinned_pair.way_here(Pinned(query, key))
+        pinned_pair.forward_pass_link(context, Pinned(query, key))
         _draw_bars(found, order, forward.config)
     with numbers:
         st.markdown("**From the product to the weight**")

@@ -10,11 +10,10 @@ import streamlit as st
 from explorer.analysis.forward_pass.stage_cut import BETWEEN, DIMENSIONS, columns_are, row_stack
 from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.analysis.forward_pass.stages import stages_of
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.url import whole
-from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
 from explorer.views.shared import pinned_pair
 from explorer.views.shared.pinned_pair import FOLDED
@@ -26,12 +25,6 @@ COLUMNS = {
 }
 """The names of the columns in the address, what they are, and the default."""
 LONGEST = 40
-Note = tuple[object, str]
-"""What is shown in place of an invalid value, and the sentence about it."""
-LED = "_walk_led"
-"""While this is in the session, the page is drawn anew: the sidebar shows another layer."""
-SPOKE = "_walk_spoke"
-"""While this is in the session, a view of this page caused this run, not the sidebar."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +55,11 @@ class PassPosition:
         return self.columns.get("number", 0) // DIMENSIONS
 
 
-def chosen_position(forward: ForwardPass) -> PassPosition:
+def chosen_position(context: PageContext) -> PassPosition:
     """What is chosen here or in the address; a message names what is invalid there."""
-    comes = _follow_sidebar(forward)
-    pinned_pair.take()
+    forward = context.forward
+    is_new = _follow_sidebar(context)
+    pinned_pair.take_pinned(context)
     made = stages_of(forward.config)
     asked, invalid = FOLDED.texts(), dict[str, str]()
     names = [stage.name for stage in made]
@@ -105,10 +99,10 @@ def chosen_position(forward: ForwardPass) -> PassPosition:
         }
     )
     of_tokens = {f"{stack}_token": place for stack, place in tokens.items()}
-    _say(invalid, {"stage": stage, **columns, **of_tokens})
-    pinned_pair.give(at.stage, forward)
-    if comes and (look := _look_of(at.stage)):
-        session().choose_next = look
+    _say(context, invalid, {"stage": stage, **columns, **of_tokens})
+    pinned_pair.pin_chosen(context, at.stage)
+    if is_new and (changed := _sidebar_of(context, at.stage)):
+        session().choose_next = changed
         st.rerun()
     return at
 
@@ -119,60 +113,60 @@ def token_of(stack: str, count: int) -> int:
     return count - 1 if found is None else found
 
 
-def choose_stage(at: PassPosition, place: int) -> None:
+def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
     """Choose another stage; the sidebar follows to its attention and layer. For a callback."""
     stage = at.stages[place]
-    st.session_state[SPOKE] = True
+    session().stage_clicked = True
     FOLDED.put("stage", stage.name if place else "")
-    if look := _look_of(stage):
-        st.session_state.update(look)
-        st.session_state[LED] = True
+    if changed := _sidebar_of(context, stage):
+        st.session_state.update(changed)
+        session().sidebar_follows = True
 
 
-def _look_of(stage: Stage) -> dict[str, str | int]:
+def _sidebar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
     """The attention and layer that the sidebar has to change to; nothing if it shows them."""
-    now = page_context().choice
+    now = context.choice
     if stage.layer is None:
         return {}
     moved = bool(stage.part) or not now.part.startswith(stage.stack)
     part = (stage.part or f"{stage.stack}.self_attn") if moved else now.part
     if (part, stage.layer) == (now.part, now.layer):
         return {}
-    st.session_state["_walk_sidebar"] = now.model, part, stage.layer
+    session().stage_sidebar = now.model, part, stage.layer
     return {"part": part, "layer": stage.layer}
 
 
-def _follow_sidebar(forward: ForwardPass) -> bool:
+def _follow_sidebar(context: PageContext) -> bool:
     """If another layer was chosen in the sidebar, choose the same stage of that layer.
 
     True if the page was opened by a link or with another model: then the sidebar has to follow
     the stage. A view of this page may cause a run before the browser has the sidebar's new
     layer; what that run has of the sidebar is the layer before, so it is set again.
     """
-    state, now = st.session_state, page_context().choice
-    seen, here = state.get("_walk_sidebar"), (now.model, now.part, now.layer)
-    spoke = state.pop(SPOKE, False)
-    state["_walk_sidebar"] = here
+    reader, now = session(), context.choice
+    seen, here = reader.stage_sidebar, (now.model, now.part, now.layer)
+    was_clicked, reader.stage_clicked = reader.stage_clicked, False
+    reader.stage_sidebar = here
     if seen is None or seen[0] != now.model:
         return True
     if seen == here:
         return False
-    if spoke:
-        state["_walk_sidebar"] = seen
-        session().choose_next = {"part": seen[1], "layer": seen[2]}
+    if was_clicked:
+        reader.stage_sidebar = seen
+        reader.choose_next = {"part": seen[1], "layer": seen[2]}
         st.rerun()
     stack, branch = now.part.split(".")
     parts = str(FOLDED.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
     same = ".".join([stack, str(now.layer), branch, *tail])
-    if same in {stage.name for stage in stages_of(forward.config)}:
+    if same in {stage.name for stage in stages_of(context.forward.config)}:
         FOLDED.put("stage", same)
     return False
 
 
 def choose_cell(at: PassPosition, row: int | None, column: int | None) -> None:
     """Choose a token and a column by a cell of the matrix, or unpin it; for a callback."""
-    st.session_state[SPOKE] = True
+    session().stage_clicked = True
     if column is None:
         return
     if row is not None:
@@ -200,12 +194,12 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
 
     def take_token() -> None:
         if st.session_state[listed] != at.row:
-            st.session_state[SPOKE] = True
+            session().stage_clicked = True
             FOLDED.put(token, str(st.session_state[listed]))
 
     def take_window() -> None:
         if st.session_state[window] != shown:
-            st.session_state[SPOKE] = True
+            session().stage_clicked = True
             FOLDED.put("number", str(DIMENSIONS * st.session_state[window]))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -231,12 +225,13 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
             )
 
 
-def _say(invalid: dict[str, str], shown: dict[str, object]) -> None:
+def _say(context: PageContext, invalid: dict[str, str], shown: dict[str, object]) -> None:
     """The invalid values of the address, each as long as its replacement is shown, of this text."""
-    state, now = st.session_state, page_context().choice
+    reader, now = session(), context.choice
     seen = {name: (now.model, now.text, now.pair, value) for name, value in shown.items()}
-    kept: dict[str, Note] = state.get("_walk_notes", {})
-    notes = kept | {name: (seen.get(name), sentence) for name, sentence in invalid.items()}
-    state["_walk_notes"] = {name: note for name, note in notes.items() if note[0] == seen.get(name)}
-    for _, sentence in state["_walk_notes"].values():
+    notes = reader.stage_notes | {
+        name: (seen.get(name), sentence) for name, sentence in invalid.items()
+    }
+    reader.stage_notes = {name: note for name, note in notes.items() if note[0] == seen.get(name)}
+    for _, sentence in reader.stage_notes.values():
         say(sentence)

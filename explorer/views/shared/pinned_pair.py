@@ -5,47 +5,44 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.forward_pass.stage_kind import Stage
-from explorer.app.context import page_context
+from explorer.app.context import PageContext
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
 from explorer.app.sidebar import switch_page
 from explorer.app.url import whole
 from explorer.catalog.attention_parts import site
-from explorer.inference.forward_pass import ForwardPass
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
 
 NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
 FOLDED = PersistentChoices("walk", dict.fromkeys(NAMES, ""))
-SEEN = "_walk_held"
-"""Where this stands in the session, it is what the walk and the other pages agreed on last."""
 
 
 def query_of(part: str) -> str:
-    """Under which name the walk keeps the query of this attention."""
+    """The parameter that holds the query of this attention."""
     return f"{part.split('.')[0]}_token"
 
 
 def key_of(part: str) -> str:
-    """And its key: cross-attention looks at the tokens of the encoder."""
+    """And its key: cross-attention attends to the tokens of the encoder."""
     return "encoder_token" if part == "decoder.cross_attn" else "key_token"
 
 
-def take() -> None:
-    """What another page holds since, once."""
-    part, found = page_context().choice.part, pinned.pinned_anywhere()
-    if str(found) == st.session_state.get(SEEN, ""):
+def take_pinned(context: PageContext) -> None:
+    """Choose the tokens that another page has pinned since; once."""
+    found = pinned.pinned_anywhere()
+    if str(found) == session().stage_pinned:
         return
-    st.session_state[SEEN] = str(found)
-    _keep(part, found)
+    session().stage_pinned = str(found)
+    _keep(context.choice.part, found)
 
 
-def give(stage: Stage, forward: ForwardPass) -> None:
-    """To the other pages, what was chosen here; what nobody chose follows their own defaults."""
-    part = stage.part or page_context().choice.part
-    found = Pinned(_place(query_of(part)), _place(key_of(part))).within(forward, part)
-    if str(found) != st.session_state.get(SEEN, ""):
-        st.session_state[SEEN] = str(found)
+def pin_chosen(context: PageContext, stage: Stage) -> None:
+    """Pin for the other pages what was chosen here; what nobody chose keeps their own defaults."""
+    part = stage.part or context.choice.part
+    found = Pinned(_place(query_of(part)), _place(key_of(part))).within(context.forward, part)
+    if str(found) != session().stage_pinned:
+        session().stage_pinned = str(found)
         pinned.pin(found)
     number = FOLDED.texts().get("number")
     if number and stage.shapes[-1][-1] == "d_model":
@@ -62,33 +59,32 @@ def _place(name: str) -> int | None:
     return whole(FOLDED.texts().get(name, ""))
 
 
-def way_here(found: Pinned) -> None:
-    """From a page of the chosen head to its weights in the whole pass; alone there is no way."""
-    page = session().pages.get("forward_pass")
-    if page is None:
+def forward_pass_link(context: PageContext, found: Pinned) -> None:
+    """From a page of the chosen head to its weights in the forward pass."""
+    if "forward_pass" not in session().pages:  # a page that is run alone has no others
         return
     clicked = st.button(
         "This head in the forward pass",
-        key="to_walk",
+        key="to_forward_pass",
         type="tertiary",
         icon=":material/arrow_forward:",
-        on_click=_lead,
-        args=(found,),
+        on_click=_choose_weights,
+        args=(context, found),
     )
     if clicked:
         switch_page("forward_pass")
 
 
-def _lead(found: Pinned) -> None:
-    at = page_context().choice
+def _choose_weights(context: PageContext, found: Pinned) -> None:
+    at = context.choice
     FOLDED.put("stage", f"{site(at.part, at.layer)}.weights")
-    st.session_state["_walk_sidebar"] = at.model, at.part, at.layer
+    session().stage_sidebar = at.model, at.part, at.layer
     pinned.pin(found)
-    st.session_state[SEEN] = str(found)
+    session().stage_pinned = str(found)
     _keep(at.part, found)
 
 
-def ways_on(query: int, key: int) -> None:
+def head_page_links(query: int, key: int) -> None:
     """From a stage of an attention to the pages of its head, which show the same query and key."""
     pages = session().pages
     if not pages:
@@ -101,7 +97,7 @@ def ways_on(query: int, key: int) -> None:
         ):
             clicked = st.button(
                 label,
-                key=f"walk_to_{name}",
+                key=f"stage_to_{name}",
                 type="tertiary",
                 icon=":material/arrow_forward:",
                 on_click=pinned.pin,
