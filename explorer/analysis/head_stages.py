@@ -20,7 +20,7 @@ from models.attention import attention_scores, attention_weights
 
 
 @dataclass(frozen=True, eq=False)
-class Stages:
+class HeadStages:
     """softmax(Q Kᵀ × scale + M) V of one head, stage by stage.
 
     `q` (q, d), `k` and `v` (k, d) are after any norm and rotation; `dots` is Q Kᵀ (q, k),
@@ -50,9 +50,9 @@ class Stages:
     difference: float
 
 
-def stages(
+def head_stages_of(
     forward: ForwardPass, part: str, layer: int, head: int, rows: range, columns: range
-) -> Stages:
+) -> HeadStages:
     """The stages over these queries and keys. Cost grows with all queries × all keys × d."""
     at = site(part, layer)
     config, trace = forward.config, forward.trace
@@ -68,7 +68,7 @@ def stages(
     added = torch.zeros_like(scaled) if some is None else some[:, across].to(scaled.dtype)
     allowed = mask[:, across]
     forbidden = -torch.inf
-    return Stages(
+    return HeadStages(
         rows=rows,
         columns=columns,
         q=q,

@@ -27,7 +27,7 @@ MOST_DISTANCES = 512
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class QueryKeyPair:
     """How the attention weight of one query and one key comes about.
 
     `q`, `k` and `products` are (d): query and key after any norm and rotation, and their
@@ -92,7 +92,9 @@ class Pair:
         return [int(place) for place in self.products.abs().argsort(descending=True, stable=True)]
 
 
-def pair(forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int) -> Pair:
+def query_key_pair(
+    forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
+) -> QueryKeyPair:
     """One query and one key of a head. Cost grows with n² × d."""
     at = site(part, layer)
     q, keys, sharing = _query_and_keys(forward, at, head, query)
@@ -105,7 +107,7 @@ def pair(forward: ForwardPass, part: str, layer: int, head: int, query: int, key
     scored = scores if added is None else scores + added
     seen = scored[mask]
     largest = float(seen.max()) if len(seen) else 0.0
-    return Pair(
+    return QueryKeyPair(
         query=query,
         key=key,
         q=q,

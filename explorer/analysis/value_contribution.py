@@ -18,7 +18,7 @@ from explorer.inference.forward_pass import ForwardPass
 
 
 @dataclass(frozen=True, eq=False)
-class Onward:
+class KeyContribution:
     """What one key contributes to one query in one head, up to the residual stream.
 
     `value` (w) is the key's; `weight` times it is its contribution to `head_out` (w), the sum
@@ -59,7 +59,9 @@ class Onward:
         return int(self.written.abs().argmax())
 
 
-def onward(forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int) -> Onward:
+def key_contribution(
+    forward: ForwardPass, part: str, layer: int, head: int, query: int, key: int
+) -> KeyContribution:
     """The contribution of one key. Cost grows with keys × d + d² of one layer."""
     at, stack = site(part, layer), part.split(".")[0]
     block = block_writes(forward, stack, layer, torch.tensor([query]))
@@ -73,7 +75,7 @@ def onward(forward: ForwardPass, part: str, layer: int, head: int, query: int, k
         constant = none if bias is None else bias.detach()
         weight, value = forward.weights(part, layer, head)[query, key], values[group, key]
         recorded = forward.trace[f"{stack}.{layer}.resid_post"][forward.row, query]
-        return Onward(
+        return KeyContribution(
             weight=float(weight),
             value=value,
             head_out=attended.heads[head, 0],

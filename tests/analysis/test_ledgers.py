@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from explorer.analysis import query_key
-from explorer.analysis.head_stages import Stages, stages
-from explorer.analysis.query_key import by_distance, pair, strongest
+from explorer.analysis.head_stages import HeadStages, head_stages_of
+from explorer.analysis.query_key import by_distance, query_key_pair, strongest
 from explorer.analysis.residual_writes import block_writes
-from explorer.analysis.value_contribution import Onward, onward
+from explorer.analysis.value_contribution import KeyContribution, key_contribution
 from explorer.catalog import opened_model
 from explorer.catalog.attention_parts import site
 from explorer.inference import forward_pass
@@ -45,9 +45,9 @@ def corners(found: ForwardPass, part: str) -> set[tuple[int, int]]:
     return {(0, 0), (query, min(1, key)), (query, key), (0, key)}
 
 
-def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> Stages:
+def whole(found: ForwardPass, part: str, layer: int = 0, head: int = 0) -> HeadStages:
     rows, columns = range(len(found.rows(part))), range(len(found.columns(part)))
-    return stages(found, part, layer, head, rows, columns)
+    return head_stages_of(found, part, layer, head, rows, columns)
 
 
 def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_millionth() -> None:
@@ -58,8 +58,10 @@ def test_in_single_precision_every_ledger_of_a_shipped_model_is_right_to_a_milli
             assert whole(found, part, layer, head).difference <= 1e-6, model
             queries = range(len(found.rows(part)))
             for query in queries:
-                assert pair(found, part, layer, head, query, 0).difference <= 1e-6, model
-            assert onward(found, part, layer, head, queries[-1], 0).difference <= 1e-6, model
+                assert query_key_pair(found, part, layer, head, query, 0).difference <= 1e-6, model
+            assert key_contribution(found, part, layer, head, queries[-1], 0).difference <= 1e-6, (
+                model
+            )
 
 
 def test_a_planted_mistake_is_seen_in_every_difference(found: ForwardPass) -> None:
@@ -68,9 +70,9 @@ def test_a_planted_mistake_is_seen_in_every_difference(found: ForwardPass) -> No
     after = found.trace[f"{part.split('.')[0]}.0.resid_post"][0, last]
     found.trace.values[f"{at}.weights"] = found.trace.weights(at) * 1.01
     assert whole(found, part).difference > 1e-3
-    assert pair(found, part, 0, 0, last, 0).difference > 1e-3
+    assert query_key_pair(found, part, 0, 0, last, 0).difference > 1e-3
     found.trace.values[f"{at}.v"] = found.trace[f"{at}.v"] * 1.1
-    assert onward(found, part, 0, 0, last, 0).difference > 1e-4
+    assert key_contribution(found, part, 0, 0, last, 0).difference > 1e-4
     again = block_writes(found, part.split(".")[0], 0, torch.tensor([last])).after[0]
     assert not torch.allclose(again, after, rtol=1e-6, atol=1e-6)
 
@@ -101,7 +103,7 @@ def test_a_window_is_cut_out_of_the_whole_and_its_softmax_runs_over_all(found: F
     last = len(found.rows(part))
     one, some = (
         whole(found, part),
-        stages(found, part, 0, 0, range(last - 2, last), range(1, 3)),
+        head_stages_of(found, part, 0, 0, range(last - 2, last), range(1, 3)),
     )
     for name in ("dots", "scaled", "logits", "weights"):
         cut = getattr(one, name)[last - 2 :, 1:3]
@@ -121,7 +123,7 @@ def test_a_row_that_sees_nothing_is_all_zero(found: ForwardPass) -> None:
     assert not one.out[last].any()
     assert one.logits[last].isneginf().all()
     assert one.difference < 1e-6
-    two = pair(found, part, 0, 0, last, 0)
+    two = query_key_pair(found, part, 0, 0, last, 0)
     assert (two.weight, two.seen, two.total, two.allowed) == (0.0, 0, 0.0, False)
 
 
@@ -131,7 +133,7 @@ def test_a_row_that_sees_nothing_is_all_zero(found: ForwardPass) -> None:
 def test_every_number_of_a_pair_is_that_of_the_pass(found: ForwardPass) -> None:
     for part, layer, head in every_head(found):
         for query, key in corners(found, part):
-            one, at = pair(found, part, layer, head, query, key), site(part, layer)
+            one, at = query_key_pair(found, part, layer, head, query, key), site(part, layer)
             weights = found.trace.weights(at, head)[0, query]
             assert one.score == float(found.trace.scores(at, head)[0, query, key])
             assert one.weight == float(weights[key])
@@ -156,7 +158,7 @@ def test_a_distance_is_shown_where_positions_act_on_the_score(found: ForwardPass
             curve = by_distance(found, part, layer, head, query, key)
             assert (curve is not None) == (acting and part != "decoder.cross_attn")
             if curve is not None:
-                one = pair(found, part, layer, head, query, key)
+                one = query_key_pair(found, part, layer, head, query, key)
                 assert curve.actual == query - key
                 own = one.score if curve.what == "score" else one.bias
                 assert dict(curve.points)[curve.actual] == pytest.approx(own, abs=1e-6)
@@ -204,12 +206,12 @@ def test_alibi_is_a_straight_line_and_a_long_one_is_drawn_in_steps(
 
 def test_heads_that_share_a_key_are_named_and_no_number_stays_none(tmp_path: Path) -> None:
     found = read(tmp_path, "grouped")
-    first, second, third = (pair(found, SELF, 0, head, 3, 1) for head in range(3))
+    first, second, third = (query_key_pair(found, SELF, 0, head, 3, 1) for head in range(3))
     assert (first.sharing, third.sharing) == (range(2), range(2, 4))
     assert torch.equal(first.k, second.k)
     assert not torch.equal(first.k, third.k)
     found.trace.values[f"{site(SELF, 0)}.q"].fill_(torch.nan)
-    assert math.isnan(pair(found, SELF, 0, 0, 3, 1).weight)
+    assert math.isnan(query_key_pair(found, SELF, 0, 0, 3, 1).weight)
     assert strongest(found, SELF, 0, 0, 3) == 0
 
 
@@ -219,13 +221,13 @@ def test_heads_that_share_a_key_are_named_and_no_number_stays_none(tmp_path: Pat
 def test_what_the_keys_give_adds_up_to_what_the_head_gives(found: ForwardPass) -> None:
     for part, layer, head in every_head(found):
         last, keys = len(found.rows(part)) - 1, range(len(found.columns(part)))
-        ways = [onward(found, part, layer, head, last, key) for key in keys]
+        ways = [key_contribution(found, part, layer, head, last, key) for key in keys]
         close(torch.stack([way.given for way in ways]).sum(0), ways[0].head_out)
         close(torch.stack([way.written_for_key for way in ways]).sum(0), ways[0].written)
         assert ways[0].difference < 1e-6
 
 
-def normed(found: ForwardPass, part: str, way: Onward) -> torch.Tensor:
+def normed(found: ForwardPass, part: str, way: KeyContribution) -> torch.Tensor:
     """What the norm makes of what it stands behind: the sum, or what the attention writes."""
     stack, kind = part.split(".")
     block: Any = getattr(found.trace.model, stack).blocks[0]
@@ -241,7 +243,7 @@ def normed(found: ForwardPass, part: str, way: Onward) -> torch.Tensor:
 def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass) -> None:
     for part in found.parts:
         stack, last = part.name.split(".")[0], len(found.rows(part.name)) - 1
-        way = onward(found, part.name, 0, part.heads - 1, last, 0)
+        way = key_contribution(found, part.name, 0, part.heads - 1, last, 0)
         close(way.written + way.others + way.bias, way.out)
         if part.name.endswith("self_attn"):
             close(way.before, found.trace[f"{stack}.0.resid_pre"][0, last])

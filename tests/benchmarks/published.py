@@ -24,8 +24,8 @@ import torch
 
 from explorer.analysis.ablation import RecordedPass, ablate_every_head
 from explorer.analysis.logit_attribution import contributions
-from explorer.analysis.query_key import by_distance, pair, strongest
-from explorer.analysis.value_contribution import onward
+from explorer.analysis.query_key import by_distance, query_key_pair, strongest
+from explorer.analysis.value_contribution import key_contribution
 from explorer.inference.answers import Answer
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text import Token
@@ -250,8 +250,8 @@ def cell_ledger() -> Iterator[Row]:
         here = PART, click % LAYERS, 5 * click % HEADS
         query = 127 - 7 * click % 60
         key = strongest(forward, *here, query)
-        way = onward(forward, *here, query, key)
-        assert pairs.weight_steps(pair(forward, *here, query, key))
+        way = key_contribution(forward, *here, query, key)
+        assert pairs.weight_steps(query_key_pair(forward, *here, query, key))
         assert onwards.stream_terms(way)
         by_distance(forward, *here, query, key)
 

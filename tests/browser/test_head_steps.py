@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
-from explorer.analysis.head_stages import Stages, stages
+from explorer.analysis.head_stages import HeadStages, head_stages_of
 from explorer.catalog import opened_model
 from explorer.inference import forward_pass
 from explorer.text.number_format import three
@@ -35,13 +35,13 @@ def says(visitor: Visitor, **numbers: float | str) -> None:
 
 
 @pytest.fixture(scope="module")
-def one() -> Stages:
+def one() -> HeadStages:
     found = forward_pass.run_text(opened_model.open_model("shakespeare"), TEXT)
     count = len(found.target)
-    return stages(found, "decoder.self_attn", 1, 1, range(count), range(count))
+    return head_stages_of(found, "decoder.self_attn", 1, 1, range(count), range(count))
 
 
-def test_a_pinned_cell_has_its_number_in_every_stage(visitor: Visitor, one: Stages) -> None:
+def test_a_pinned_cell_has_its_number_in_every_stage(visitor: Visitor, one: HeadStages) -> None:
     page = visitor.open(OURS)
     visitor.drawn("stages")
     pairs = {of: getattr(one, of) for of in ("dots", "scaled", "logits", "weights")}
@@ -67,7 +67,7 @@ def test_a_pinned_cell_has_its_number_in_every_stage(visitor: Visitor, one: Stag
 
 
 def test_symbol_and_number_find_each_other_and_stages_are_revealed_one_after_the_other(
-    visitor: Visitor, one: Stages
+    visitor: Visitor, one: HeadStages
 ) -> None:
     page = visitor.open(OURS)
     visitor.drawn("stages")

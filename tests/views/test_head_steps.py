@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.head_stages import Stages, stages
+from explorer.analysis.head_stages import HeadStages, head_stages_of
 from explorer.catalog import opened_model
 from explorer.components import wire
 from explorer.components.stages import encode
@@ -38,10 +38,10 @@ def page(**address: str) -> AppTest:
     return apps.page("attention/head_steps", **address)
 
 
-def one(model: str, text: str = "the cat", part: str = "decoder.self_attn") -> Stages:
+def one(model: str, text: str = "the cat", part: str = "decoder.self_attn") -> HeadStages:
     found = forward_pass.run_text(opened_model.open_model(model), text)
     rows, columns = range(len(found.rows(part))), range(len(found.columns(part)))
-    return stages(found, part, 0, 0, rows, columns)
+    return head_stages_of(found, part, 0, 0, rows, columns)
 
 
 def test_what_is_not_reached_is_not_sent() -> None:

@@ -10,7 +10,7 @@ from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.components import chips
 from explorer.text.labels import cut, readable
 from explorer.text.token_labels import text_of
-from explorer.views.shared.pinned_pair import FOLDED
+from explorer.views.shared.pinned_pair import STAGE_CHOICES
 
 MOST_HEIGHT, ROW = 600, 35
 LONGEST, TOKEN_ID = 24, "token ID"
@@ -23,7 +23,7 @@ def draw_tokens(values: PassValues, stage: Stage, row: int) -> None:
         tokens,
         key="stage_tokens",
         highlight=row,
-        on_pick=lambda place: FOLDED.put(f"{stage.stack}_token", str(place)),
+        on_pick=lambda place: STAGE_CHOICES.put(f"{stage.stack}_token", str(place)),
     )
     names = [cut(text_of(token), LONGEST) for token in tokens]
     ids = [f"{token.id:,}" for token in tokens]

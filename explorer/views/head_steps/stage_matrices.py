@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from explorer.analysis.head_stages import Stages, stages
+from explorer.analysis.head_stages import HeadStages, head_stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.context import PageContext
 from explorer.app.controls import number, one_of
@@ -40,7 +40,7 @@ def draw_stages(context: PageContext) -> None:
     step = UP_TO.index(one_of("Steps up to", "up_to", UP_TO, UP_TO[-1]))
     down = _window("Queries", "queries", len(rows), query)
     across = _window("Keys", "keys", len(columns), key)
-    made = stages(forward, at.part, at.layer, at.head, down, across)
+    made = head_stages_of(forward, at.part, at.layer, at.head, down, across)
 
     def pin_in_window(place: Place | None) -> None:
         pinned.pin(Pinned() if place is None else Pinned(down[place[0]], across[place[1]]))
@@ -74,7 +74,7 @@ def draw_stages(context: PageContext) -> None:
         st.text(f"“{text_of(rows[query])}” ({query}) → “{text_of(columns[key])}” ({key})")
 
 
-def stage_panels(found: Stages, step: int) -> list[Panel]:
+def stage_panels(found: HeadStages, step: int) -> list[Panel]:
     """The tensors in the order they are made; those after the step are hidden."""
     d = found.q.shape[1]
     root, cap = _root(found), found.cap
@@ -106,7 +106,7 @@ def stage_panels(found: Stages, step: int) -> list[Panel]:
     ]
 
 
-def stage_equation(found: Stages) -> list[Node]:
+def stage_equation(found: HeadStages) -> list[Node]:
     """softmax(Q Kᵀ / √d + M) V, each symbol with the name of its tensor; a cap bends by tanh."""
     root = _root(found)
     product: Node = {
@@ -128,18 +128,18 @@ def stage_equation(found: Stages) -> list[Node]:
     ]
 
 
-def spoken_equation(found: Stages) -> str:
+def spoken_equation(found: HeadStages) -> str:
     """The equation as it is read aloud."""
     return f"head = softmax({_product(found)} + M) V"
 
 
-def _root(found: Stages) -> str:
+def _root(found: HeadStages) -> str:
     """√d where that is the scale."""
     width = found.q.shape[1]
     return f"√{width}" if math.isclose(found.scale, width**-0.5) else ""
 
 
-def _product(found: Stages) -> str:
+def _product(found: HeadStages) -> str:
     """The scaled scores as they are said in a line."""
     product = f"Q Kᵀ {_sign(found)}"
     if found.cap is None:
@@ -147,12 +147,12 @@ def _product(found: Stages) -> str:
     return f"{three(found.cap)} · tanh({product} ÷ {three(found.cap)})"
 
 
-def _sign(found: Stages) -> str:
+def _sign(found: HeadStages) -> str:
     root = _root(found)
     return f"÷ {root}" if root else f"× {three(found.scale)}"
 
 
-def _about(found: Stages, rows: int, columns: int) -> str:
+def _about(found: HeadStages, rows: int, columns: int) -> str:
     text = (
         "Point at a symbol to see its tensor, or at a tensor to see its symbol; click to keep it."
     )

@@ -6,7 +6,13 @@ import math
 
 import streamlit as st
 
-from explorer.analysis.query_key import ByDistance, Pair, by_distance, pair, strongest
+from explorer.analysis.query_key import (
+    ByDistance,
+    QueryKeyPair,
+    by_distance,
+    query_key_pair,
+    strongest,
+)
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names
 from explorer.charts import query_key_bars
@@ -25,7 +31,7 @@ ROW_HEIGHT = 38 + 35 * 15
 """Fifteen keys are in sight."""
 
 
-def draw_query_key(context: PageContext) -> Pair:
+def draw_query_key(context: PageContext) -> QueryKeyPair:
     """The whole screen for the chosen head, and which two tokens are chosen."""
     at, forward, words = context.choice, context.forward, context.part.words
     here = (at.part, at.layer, at.head)
@@ -39,7 +45,7 @@ def draw_query_key(context: PageContext) -> Pair:
         key = token(label, "key", columns, best, on_change=_pin, args=("key",))
     with places[2]:
         order = one_of("Order of the dimensions", "order", (BY_DIMENSION, BY_SIZE))
-    found = pair(forward, *here, query, key)
+    found = query_key_pair(forward, *here, query, key)
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:
         st.markdown(f"**Layer {at.layer}, head {at.head}** · {context.part.title}")
@@ -71,7 +77,7 @@ def _label(label: str, role: str) -> str:
     return label if role == label.lower() else f"{label}: {role}"
 
 
-def pair_sentence(found: Pair, cell: str, row: str, column: str) -> str:
+def pair_sentence(found: QueryKeyPair, cell: str, row: str, column: str) -> str:
     """The pair in words, with its weight or the reason why there is none."""
     if found.allowed:
         return cell.format(row=row, column=column, value=three(found.weight))
@@ -80,7 +86,7 @@ def pair_sentence(found: Pair, cell: str, row: str, column: str) -> str:
     return f"{column} is masked for {row}: the score becomes −∞, so the weight is 0."
 
 
-def weight_steps(found: Pair) -> list[tuple[str, str]]:
+def weight_steps(found: QueryKeyPair) -> list[tuple[str, str]]:
     """Every step from the products to the weight, in the order the model takes them."""
     width = len(found.q)
     is_root = math.isclose(found.scale, width**-0.5)
@@ -108,7 +114,7 @@ def weight_steps(found: Pair) -> list[tuple[str, str]]:
     return [*steps, ("weight", three(found.weight))]
 
 
-def _draw_row(found: Pair, names: list[str]) -> None:
+def _draw_row(found: QueryKeyPair, names: list[str]) -> None:
     """Every key that is visible to the query, the largest weight first."""
     order = found.strongest_keys()
     if not order:
@@ -130,7 +136,7 @@ def _draw_row(found: Pair, names: list[str]) -> None:
     )
 
 
-def _checked(found: Pair) -> str:
+def _checked(found: QueryKeyPair) -> str:
     """How far the same weights recomputed are from the pass, and who shares the key."""
     text = (
         "Numbers of the forward pass. Recomputed in float64 from the queries and keys, max "
@@ -144,7 +150,7 @@ def _checked(found: Pair) -> str:
     return text
 
 
-def _draw_bars(found: Pair, order: str, config: TransformerConfig) -> None:
+def _draw_bars(found: QueryKeyPair, order: str, config: TransformerConfig) -> None:
     """Query, key and product under each other, every dimension in one line."""
     places = found.by_size() if order == BY_SIZE else list(range(len(found.q)))
     for name, values, height in (
@@ -163,7 +169,7 @@ def _draw_bars(found: Pair, order: str, config: TransformerConfig) -> None:
     )
 
 
-def _draw_distance(context: PageContext, found: Pair) -> None:
+def _draw_distance(context: PageContext, found: QueryKeyPair) -> None:
     """The pair at other distances, where positions act on the score."""
     at, forward = context.choice, context.forward
     curve = by_distance(forward, at.part, at.layer, at.head, found.query, found.key)

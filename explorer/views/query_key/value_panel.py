@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.value_contribution import Onward, onward
+from explorer.analysis.value_contribution import KeyContribution, key_contribution
 from explorer.app import url
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
@@ -19,7 +19,7 @@ HEIGHT, MOST_NUMBERS = 110, 32
 def draw_value_path(context: PageContext, query: int, key: int) -> None:
     """The key's value on its way, then one dimension of the stream with all that is added to it."""
     at = context.choice
-    found = onward(context.forward, at.part, at.layer, at.head, query, key)
+    found = key_contribution(context.forward, at.part, at.layer, at.head, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     # pinned on the Forward pass page, or asked for by a link
     number = url.whole_number(url.current("number"), len(found.written))
@@ -42,7 +42,7 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
         )
 
 
-def stream_terms(found: Onward) -> dict[str, Tensor]:
+def stream_terms(found: KeyContribution) -> dict[str, Tensor]:
     """What is added up to the stream, (d) each, in the order of the model."""
     terms = {
         "this key: weight × value × W_O": found.written_for_key,
@@ -59,7 +59,7 @@ def stream_terms(found: Onward) -> dict[str, Tensor]:
     return {**terms, "stream after": found.after}
 
 
-def _draw_bars(found: Onward, order: list[int]) -> None:
+def _draw_bars(found: KeyContribution, order: list[int]) -> None:
     places = list(range(len(found.value)))
     for name, title, values in (
         ("value", "value", found.value),

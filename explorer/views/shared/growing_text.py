@@ -47,7 +47,7 @@ def require_generation(opened: Opened) -> None:
             key="to_last_stage",
             type="tertiary",
             icon=":material/arrow_forward:",
-            on_click=pass_position.FOLDED.put,
+            on_click=pass_position.STAGE_CHOICES.put,
             args=("stage", last),
         )
         if clicked:

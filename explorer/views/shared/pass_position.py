@@ -16,7 +16,7 @@ from explorer.app.session import session
 from explorer.app.url import whole
 from explorer.text.labels import cut
 from explorer.views.shared import pinned_pair
-from explorer.views.shared.pinned_pair import FOLDED
+from explorer.views.shared.pinned_pair import STAGE_CHOICES
 
 COLUMNS = {
     "number": ("dimension", "the first"),
@@ -61,7 +61,7 @@ def chosen_position(context: PageContext) -> PassPosition:
     is_new = _follow_sidebar(context)
     pinned_pair.take_pinned(context)
     made = stages_of(forward.config)
-    asked, invalid = FOLDED.texts(), dict[str, str]()
+    asked, invalid = STAGE_CHOICES.texts(), dict[str, str]()
     names = [stage.name for stage in made]
     stage = str(asked.get("stage") or names[0])
     if stage not in names:
@@ -86,7 +86,7 @@ def chosen_position(context: PageContext) -> PassPosition:
         elif text:
             invalid[name] = f"There is no {kind} “{cut(text, LONGEST)}” here; showing {usual}."
     at = PassPosition(made, names.index(stage), tokens, columns)
-    FOLDED.settle(
+    STAGE_CHOICES.settle(
         {
             "stage": stage if at.place else "",
             **{
@@ -109,7 +109,7 @@ def chosen_position(context: PageContext) -> PassPosition:
 
 def token_of(stack: str, count: int) -> int:
     """The chosen token of a stack that reads so many; the last where no such one is chosen."""
-    found = whole(FOLDED.texts().get(f"{stack}_token", ""), count)
+    found = whole(STAGE_CHOICES.texts().get(f"{stack}_token", ""), count)
     return count - 1 if found is None else found
 
 
@@ -117,7 +117,7 @@ def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
     """Choose another stage; the sidebar follows to its attention and layer. For a callback."""
     stage = at.stages[place]
     session().stage_clicked = True
-    FOLDED.put("stage", stage.name if place else "")
+    STAGE_CHOICES.put("stage", stage.name if place else "")
     if changed := _sidebar_of(context, stage):
         st.session_state.update(changed)
         session().sidebar_follows = True
@@ -156,11 +156,11 @@ def _follow_sidebar(context: PageContext) -> bool:
         reader.choose_next = {"part": seen[1], "layer": seen[2]}
         st.rerun()
     stack, branch = now.part.split(".")
-    parts = str(FOLDED.texts().get("stage", "")).split(".")
+    parts = str(STAGE_CHOICES.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
     same = ".".join([stack, str(now.layer), branch, *tail])
     if same in {stage.name for stage in stages_of(context.forward.config)}:
-        FOLDED.put("stage", same)
+        STAGE_CHOICES.put("stage", same)
     return False
 
 
@@ -170,8 +170,8 @@ def choose_cell(at: PassPosition, row: int | None, column: int | None) -> None:
     if column is None:
         return
     if row is not None:
-        FOLDED.put(f"{row_stack(at.stage)}_token", str(row))
-    FOLDED.put(_column_of(at.stage), str(column))
+        STAGE_CHOICES.put(f"{row_stack(at.stage)}_token", str(row))
+    STAGE_CHOICES.put(_column_of(at.stage), str(column))
 
 
 def _column_of(stage: Stage) -> str:
@@ -195,12 +195,12 @@ def draw_controls(at: PassPosition, names: Sequence[str], cuts: Sequence[str]) -
     def take_token() -> None:
         if st.session_state[listed] != at.row:
             session().stage_clicked = True
-            FOLDED.put(token, str(st.session_state[listed]))
+            STAGE_CHOICES.put(token, str(st.session_state[listed]))
 
     def take_window() -> None:
         if st.session_state[window] != shown:
             session().stage_clicked = True
-            FOLDED.put("number", str(DIMENSIONS * st.session_state[window]))
+            STAGE_CHOICES.put("number", str(DIMENSIONS * st.session_state[window]))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(names) > 1:

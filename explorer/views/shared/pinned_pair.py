@@ -15,7 +15,7 @@ from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
 
 NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
-FOLDED = PersistentChoices("walk", dict.fromkeys(NAMES, ""))
+STAGE_CHOICES = PersistentChoices("walk", dict.fromkeys(NAMES, ""))
 
 
 def query_of(part: str) -> str:
@@ -44,7 +44,7 @@ def pin_chosen(context: PageContext, stage: Stage) -> None:
     if str(found) != session().stage_pinned:
         session().stage_pinned = str(found)
         pinned.pin(found)
-    number = FOLDED.texts().get("number")
+    number = STAGE_CHOICES.texts().get("number")
     if number and stage.shapes[-1][-1] == "d_model":
         st.session_state["number"] = number
 
@@ -52,11 +52,11 @@ def pin_chosen(context: PageContext, stage: Stage) -> None:
 def _keep(part: str, found: Pinned) -> None:
     for name, place in ((query_of(part), found.query), (key_of(part), found.key)):
         if place is not None:
-            FOLDED.put(name, str(place))
+            STAGE_CHOICES.put(name, str(place))
 
 
 def _place(name: str) -> int | None:
-    return whole(FOLDED.texts().get(name, ""))
+    return whole(STAGE_CHOICES.texts().get(name, ""))
 
 
 def forward_pass_link(context: PageContext, found: Pinned) -> None:
@@ -77,7 +77,7 @@ def forward_pass_link(context: PageContext, found: Pinned) -> None:
 
 def _choose_weights(context: PageContext, found: Pinned) -> None:
     at = context.choice
-    FOLDED.put("stage", f"{site(at.part, at.layer)}.weights")
+    STAGE_CHOICES.put("stage", f"{site(at.part, at.layer)}.weights")
     session().stage_sidebar = at.model, at.part, at.layer
     pinned.pin(found)
     session().stage_pinned = str(found)
