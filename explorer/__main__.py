@@ -64,7 +64,7 @@ def resume_run(asked: argparse.Namespace) -> None:
     _show_training(run)
 
 
-def generate_text(asked: argparse.Namespace) -> None:
+def run_generate(asked: argparse.Namespace) -> None:
     opened = open_folder(asked.folder)
     steps = generate(
         opened.model,
@@ -195,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     again.add_argument("folder", type=Path, metavar="FOLDER")
 
     text = commands.add_parser("generate", help="generate text with a trained model")
-    text.set_defaults(command=generate_text)
+    text.set_defaults(command=run_generate)
     text.add_argument("folder", type=Path, metavar="FOLDER", help="a run or a checkpoint")
     text.add_argument("prompt", metavar="TEXT")
     text.add_argument("--max-length", type=int, default=50, metavar="N", help="new tokens at most")

@@ -12,7 +12,7 @@ To be read in this order, in which no module needs a later one:
 8. `cache`: keys and values of earlier tokens
 9. `attention`: scaled dot-product and multi-head attention
 10. `block`: attention and feed-forward around the residual stream
-11. `heads`: logits of tokens or of classes
+11. `output_heads`: logits of tokens or of classes
 12. `initialization`, `transformer`: the whole model
 13. `interventions`, `trace`: a forward pass recorded and edited
 14. `sampling`, `generation`, `beam_search`: from logits to text

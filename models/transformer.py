@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from models.block import Block, StackContext
 from models.cache import KeyValueCache
 from models.config import TransformerConfig
-from models.heads import ClassifierHead, LanguageModelHead
 from models.initialization import initialize, skipping_initialization
 from models.masking import both, causal_mask, keep_of, padding_mask, token_positions, window_mask
 from models.normalization import build_norm
+from models.output_heads import ClassifierHead, LanguageModelHead
 from models.positional import build_positions
 from models.presets import paper
 from models.shapes import Ids, Keep, Memory, SourceKeep, Stream

@@ -19,9 +19,9 @@ from explorer.catalog.attention_parts import site
 from models import Transformer
 from models.block import Block, StackContext
 from models.cache import BlockCache
-from models.heads import LanguageModelHead
 from models.interventions import AblateHeads, Edit, PatchHeads
 from models.masking import keep_of, padding_mask
+from models.output_heads import LanguageModelHead
 from models.tap import NO_TAP, Tap
 from models.trace import RecordingTap, Trace
 from models.transformer import Stack, evaluating

@@ -20,7 +20,7 @@ from explorer.analysis.output_change import has_words, last_streams, logits_at
 from explorer.analysis.residual_writes import SublayerWrite, block_writes, positions_of
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.output_tokens import last_stack_tokens
-from models.heads import ClassifierHead, LanguageModelHead
+from models.output_heads import ClassifierHead, LanguageModelHead
 
 
 @dataclass(frozen=True, eq=False)

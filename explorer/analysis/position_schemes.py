@@ -104,7 +104,7 @@ class PositionScheme:
         return rows
 
 
-def positions_of(model: Transformer, stack: str = "") -> Positions:
+def position_module(model: Transformer, stack: str = "") -> Positions:
     """The positions of one stack, or of the only one there is; of two, the decoder's."""
     found = model.encoder if stack == "encoder" else model.decoder
     return (found or model.last_stack).positions
@@ -112,7 +112,7 @@ def positions_of(model: Transformer, stack: str = "") -> Positions:
 
 def learned_table(model: Transformer, stack: str = "") -> Tensor | None:
     """The trained positions of a model, or None when it has none."""
-    positions = positions_of(model, stack)
+    positions = position_module(model, stack)
     if not isinstance(positions, LearnedPositions):
         return None
     return positions.table.weight.detach()[positions.offset :]
@@ -166,7 +166,7 @@ def _added(
 
 def _relative(model: Transformer, places: Tensor, head: int, stack: str) -> PositionScheme:
     """The trained bias of every distance; which bucket it would have where none was trained."""
-    config, found = model.config, positions_of(model, stack)
+    config, found = model.config, position_module(model, stack)
     ahead = len(places) - 1
     offsets = torch.arange(-ahead, ahead + 1)  # the key's position − the query's
     if isinstance(found, RelativePositions):

@@ -135,7 +135,7 @@ def follow(key: str, default: Any) -> None:
     defaults[key] = default
 
 
-def bring(key: str, place: int) -> None:
+def choose_token(key: str, place: int) -> None:
     """Choose a token for a list of another page, which is drawn in a later run."""
     st.session_state[key] = place
     session().defaults.pop(key, None)

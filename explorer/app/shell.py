@@ -48,7 +48,7 @@ SIDEBAR_WIDTH = 320
 """Six layers or heads stand in a row, so twelve are two even ones."""
 
 
-def page(section: str, name: str) -> st.Page:
+def make_page(section: str, name: str) -> st.Page:
     """One page; its address is the name of its file."""
     path = ROOT / "pages" / section.lower().replace(" ", "_") / f"{name}.py"
     title = PAGES[section][name]
@@ -76,7 +76,9 @@ def make_pages(reader: Session) -> None:
 
     They are one reader's: Streamlit notes on a page that it may be run.
     """
-    table = {section: {name: page(section, name) for name in PAGES[section]} for section in PAGES}
+    table = {
+        section: {name: make_page(section, name) for name in PAGES[section]} for section in PAGES
+    }
     reader.pages = {name: each for section in table.values() for name, each in section.items()}
     headed = {HEADINGS.get(section, section): list(table[section].values()) for section in table}
     former = [

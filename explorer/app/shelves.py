@@ -39,7 +39,7 @@ def first(shelf: Mapping[str, ModelEntry]) -> ModelEntry:
     return named or shelf.get(FIRST_MODEL) or next(iter(shelf.values()))
 
 
-def bring(folder: Path) -> None:
+def add_model(folder: Path) -> None:
     """Put a folder on the shelf of this reader alone."""
     brought = _brought()
     if folder not in brought:

@@ -392,7 +392,7 @@ def is_asked(name: str) -> bool:
     return name in st.query_params
 
 
-def current(name: str) -> str:
+def current_value(name: str) -> str:
     """What the widget shows; what the address asks for where it was never drawn."""
     return str(st.session_state.get(name) or asked(name))
 

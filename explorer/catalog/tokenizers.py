@@ -9,8 +9,8 @@ from explorer.text import AnyTokenizer, TextError, Tokenizer, open_published
 from explorer.text.token_ids import TypedTokenIds
 from models.config import TransformerConfig
 from models.loading.checkpoint import Checkpoint
-from models.loading.files import TOKENIZER, is_there, read_text
 from models.loading.folder_config import OURS
+from models.loading.safe_files import TOKENIZER, is_there, read_text
 
 TOKENIZERS_KEPT = 16
 TOKENIZER_FILES = (

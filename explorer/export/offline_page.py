@@ -44,7 +44,7 @@ class Drawn:
     js: str
 
 
-def page(title: str, about: Mapping[str, str], drawn: Sequence[Drawn]) -> bytes:
+def offline_html(title: str, about: Mapping[str, str], drawn: Sequence[Drawn]) -> bytes:
     """The views as they were drawn, one under another; its size is that of their data."""
     kinds = {view.kind: view for view in drawn}
     imports = "".join(

@@ -16,9 +16,9 @@ from torch import Tensor
 from explorer.catalog.attention_parts import Part, parts, site
 from explorer.catalog.opened_model import Opened
 from explorer.inference.answers import Answer, answer_of, longest_answer, written_answer
-from explorer.inference.model_inputs import ids_of, one_stack, shown
+from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
 from explorer.inference.results_cache import kept
-from explorer.inference.truncation import Cut, cut
+from explorer.inference.truncation import Cut, truncate
 from explorer.text import TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
@@ -177,7 +177,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
     inputs = _padded(opened, encoded)
     ids = ids_of(inputs)
     if opened.config.kind != "encoder-decoder":
-        passed = one_stack(opened, inputs, shown(opened, encoded))
+        passed = one_stack(opened, inputs, positions_shown(opened, encoded))
         is_encoder = opened.config.kind == "encoder"
         return tuple(
             ForwardPass(
@@ -232,7 +232,7 @@ def rerun(
         steps = [opened.tokenizer.token(i) for i in passed.output[0].argmax(-1).tolist()]
         answer = written_answer(opened, [target[0], *steps])
     else:
-        passed = one_stack(opened, [tokens], shown(opened, [tokens]), edits)
+        passed = one_stack(opened, [tokens], positions_shown(opened, [tokens]), edits)
         answer = answer_of(opened, passed.output[0], tokens)
     again = {"trace": passed, "answer": answer, "row": 0}
     return replace(forward, source=source, target=target, **again)  # type: ignore[arg-type]
@@ -249,7 +249,7 @@ def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
         raise ForwardPassError("There is nothing to read in this text: type a sentence with words.")
     fit = opened.config.max_len
     if len(tokens) > fit:
-        short = cut(opened.tokenizer.encode, text, pair, fit)
+        short = truncate(opened.tokenizer.encode, text, pair, fit)
         way = f"shorten it to {short.said}." if short else "choose another model."
         long = f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
         raise ForwardPassError(long + way, short)

@@ -31,7 +31,7 @@ def segments_of(opened: Opened, rows: Sequence[Sequence[Token]]) -> Tensor | Non
     return torch.tensor([[min(token.segment, most) for token in row] for row in rows])
 
 
-def shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
+def positions_shown(opened: Opened, encoded: Sequence[Sequence[Token]]) -> slice:
     """The positions whose logits a page shows; only these are computed."""
     if len(encoded) > 1 or not opened.config.head.endswith("language-model"):
         return slice(None)

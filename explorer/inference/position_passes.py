@@ -19,7 +19,7 @@ from explorer.inference.forward_pass import ForwardPass, rerun
 from explorer.inference.model_inputs import ids_of
 from explorer.text import Token
 from models import Transformer, TransformerConfig, trace
-from models.heads import LanguageModelHead
+from models.output_heads import LanguageModelHead
 from models.positional import Positions
 from models.trace import CHEAP_SITES, Trace
 

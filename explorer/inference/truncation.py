@@ -28,7 +28,7 @@ class Cut:
         return f"{first}, without the second"
 
 
-def cut(
+def truncate(
     encode: Callable[[str, str | None], Sequence[Token]], text: str, pair: str, most: int
 ) -> Cut | None:
     """The beginnings that become at most `most` tokens; None where there are none.

@@ -167,7 +167,7 @@ class Cluster:
             dashboard_address="127.0.0.1:0",
             scheduler_kwargs={
                 "dashboard": False,
-                "preload": [str(Path(__file__).with_name("scheduler_setup.py"))],
+                "preload": [str(Path(__file__).with_name("idle_shutdown.py"))],
             },
             worker_kwargs={
                 "env": {"PYTHONPATH": str(ROOT)},

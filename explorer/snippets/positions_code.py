@@ -24,7 +24,7 @@ Place = tuple[str, int, int]
 """The part, the layer and the head that are chosen."""
 
 
-def stages(forward: ForwardPass, folder: Path, at: Place) -> str:
+def head_stages_script(forward: ForwardPass, folder: Path, at: Place) -> str:
     """One head from its queries and keys to its output."""
     part, layer, head = at
     here, config = site(part, layer), forward.config

@@ -44,11 +44,11 @@ class PlainTokenizer:
         return str(self.library.decode(ids, skip_special_tokens=False))
 
     def label(self, number: int) -> str:
-        return token_label(self.library.id_to_token(number) or "", self.algorithm)
+        return visible_token(self.library.id_to_token(number) or "", self.algorithm)
 
 
 @lru_cache(maxsize=LABELS_KEPT)
-def token_label(token: str, algorithm: str) -> str:
+def visible_token(token: str, algorithm: str) -> str:
     """A token of one of the three algorithms, with everything visible."""
     if algorithm == BPE:
         return readable_bytes(bytes_of(token))

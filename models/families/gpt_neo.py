@@ -7,7 +7,7 @@ from models.config import MOST_LAYERS, TransformerConfig
 from models.families.family import Family, Names
 from models.families.gpt2 import gpt2_config, gpt2_names
 from models.families.published import Published
-from models.loading.files import shown
+from models.loading.safe_files import shown
 
 KINDS = ("global", "local")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.config import GenerationConfig
-from models.loading.files import shown
+from models.loading.safe_files import shown
 
 ACTIVATIONS = {
     "relu": "relu",

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from models.families.published import Published
-from models.loading.files import shown
+from models.loading.safe_files import shown
 from models.rope_scaling import RopeScaling
 
 KINDS = ("linear", "llama3", "yarn")

@@ -8,7 +8,7 @@ from models.config import TransformerConfig
 from models.families.bart import APART
 from models.families.family import Family, Names
 from models.families.published import ACTIVATIONS, Published
-from models.loading.files import shown
+from models.loading.safe_files import shown
 
 LONGEST = 512
 """Tokens of its training. Relative positions have no end, so only the config may say more."""

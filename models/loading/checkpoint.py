@@ -23,7 +23,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from models.config import TransformerConfig
-from models.loading.files import (
+from models.loading.folder_config import read_folder_config
+from models.loading.inspection import check_inspection, inspect_folder, read_weights
+from models.loading.safe_files import (
     CONFIG,
     RUN,
     STATE,
@@ -34,9 +36,7 @@ from models.loading.files import (
     read_text,
     title,
 )
-from models.loading.folder_config import read_folder_config
-from models.loading.inspection import check_inspection, inspect_folder, read_weights
-from models.loading.weights import STATE_WEIGHTS, WEIGHTS, open_file
+from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file
 from models.positional import Positions
 from models.training import TrainConfig, TrainState
 from models.transformer import Transformer

@@ -20,8 +20,8 @@ from models.families.effective_fields import effective_fields
 from models.families.family import Family
 from models.families.published import Published
 from models.loading.checkpoint import in_place_of
-from models.loading.files import CONFIG, TOKENIZER, CheckpointError, shown, title
-from models.loading.weights import WEIGHTS
+from models.loading.safe_files import CONFIG, TOKENIZER, CheckpointError, shown, title
+from models.loading.weight_files import WEIGHTS
 from models.transformer import Transformer
 
 TOKENIZER_CONFIG = "tokenizer_config.json"

@@ -8,7 +8,7 @@ from models.config import TOKENS, GenerationConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family
 from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS, Published
-from models.loading.files import (
+from models.loading.safe_files import (
     CONFIG,
     GENERATION,
     RUN,

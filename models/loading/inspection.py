@@ -15,10 +15,10 @@ from torch import Tensor
 from models.config import TransformerConfig
 from models.families.family import Family
 from models.families.layout import Same
-from models.loading.files import CONFIG, CheckpointError, shown, title
 from models.loading.folder_config import FolderConfig, read_folder_config
 from models.loading.memory import available_memory
-from models.loading.weights import Weights, open_weights
+from models.loading.safe_files import CONFIG, CheckpointError, shown, title
+from models.loading.weight_files import Weights, open_weights
 from models.transformer import Transformer
 
 

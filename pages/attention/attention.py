@@ -13,7 +13,7 @@ from models.attention import MultiHeadAttention, scaled_dot_product_attention
 VIEWS = {
     "Matrix": large_head.draw_matrix,
     "Lines": large_head.draw_lines,
-    "Tokens": large_head.draw_tokens,
+    "Tokens": large_head.draw_token_view,
 }
 
 widgets.opening(

@@ -19,5 +19,7 @@ widgets.code_panel(
     attention_scores,
     attention_weights,
     scaled_dot_product_attention,
-    script=lambda: positions_code.stages(forward, context.folder, (at.part, at.layer, at.head)),
+    script=lambda: positions_code.head_stages_script(
+        forward, context.folder, (at.part, at.layer, at.head)
+    ),
 )

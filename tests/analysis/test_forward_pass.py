@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.pass_values import PassValues, recorded
-from explorer.analysis.forward_pass.stage_cut import cut, row_stack, tokens_of
+from explorer.analysis.forward_pass.stage_cut import cut_stage, row_stack, tokens_of
 from explorer.analysis.forward_pass.stage_kind import ALL, Some, Stage
 from explorer.analysis.forward_pass.stages import sizes, stages_of
 from explorer.catalog import opened_model
@@ -463,7 +463,7 @@ def test_every_row_of_the_answers_has_its_own_best_among_the_columns() -> None:
     of = values_of(forward_pass.run_text(opened, opened.example))
     values = of["probabilities"]
     for row in range(len(values)):
-        drawn = cut(of, of.stages["probabilities"], row, 0, str)
+        drawn = cut_stage(of, of.stages["probabilities"], row, 0, str)
         best = values[torch.tensor(drawn.rows)].argmax(-1).tolist()
         assert set(best) <= set(drawn.columns)
         assert drawn.columns[:2] == tuple(values[row].topk(2).indices.tolist())

@@ -86,7 +86,7 @@ def one_head(head: Tensor, into: Path) -> Drawing:
 
 def _written(view: Drawn, into: Path, name: str) -> Drawing:
     path = into / f"ours-{name}.html"
-    page, start = offline_page.page("Attention", {}, [view]), offline_page.START.encode()
+    page, start = offline_page.offline_html("Attention", {}, [view]), offline_page.START.encode()
     assert start in page
     path.write_bytes(page.replace(start, f"\n{MARK}{offline_page.START}".encode()))
     return Drawing(path, "[data-painted]")

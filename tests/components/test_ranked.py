@@ -7,7 +7,7 @@ import torch
 from playwright.sync_api import expect
 
 from explorer.components import wire
-from explorer.components.ranked import Item, checked, encode
+from explorer.components.ranked import Item, checked_ranking, encode
 from tests.components.conftest import OpenDemo
 
 ITEMS = [Item(1, 3, "1 of 2", "0.5", torch.tensor([[0.5, 1e-6, 0.0]])) for _ in range(2)]
@@ -45,6 +45,6 @@ def test_a_small_weight_is_not_drawn_as_zero() -> None:
 
 
 def test_nonsense_from_a_browser_is_no_pick() -> None:
-    assert checked([1, 3], ITEMS) == (1, 3)
+    assert checked_ranking([1, 3], ITEMS) == (1, 3)
     for sent in [None, "no", [1], [1, 3, 3], [0, 0], [1.0, 3], [True, 3], {"a": 1}]:
-        assert checked(sent, ITEMS) is None, sent
+        assert checked_ranking(sent, ITEMS) is None, sent

@@ -37,7 +37,7 @@ def drawn() -> list[Drawn]:
 
 def test_it_is_alive_without_a_server_and_asks_nobody(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "taken.html"
-    path.write_bytes(offline_page.page(TITLE, {"sentence": "<b>$x$ & more"}, drawn()))
+    path.write_bytes(offline_page.offline_html(TITLE, {"sentence": "<b>$x$ & more"}, drawn()))
     visitor = Visitor(browser, "file://")
     page = visitor.page
     page.goto(path.as_uri())

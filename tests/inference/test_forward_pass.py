@@ -18,7 +18,7 @@ from explorer.inference import mask_parts
 from explorer.inference.answers import ANSWERS_SHOWN
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPassError, run_batch, run_text
-from explorer.inference.truncation import cut
+from explorer.inference.truncation import truncate
 from explorer.text import byte_tokenizer
 from explorer.text.special import DECODER
 from models import trace
@@ -218,7 +218,7 @@ def test_texts_of_a_batch_are_answered_as_alone(gpt2: Opened, bert: Opened) -> N
 
 @given(TEXTS, st.integers(2, 20))
 def test_what_is_kept_of_a_too_long_text_is_its_beginning_and_fits(text: str, most: int) -> None:
-    found = cut(PIECES.encode, text, "", most)
+    found = truncate(PIECES.encode, text, "", most)
     if found is None:
         return
     assert text.startswith(found.kept_text)
@@ -229,13 +229,13 @@ def test_what_is_kept_of_a_too_long_text_is_its_beginning_and_fits(text: str, mo
 
 def test_as_much_as_fits_of_plain_words() -> None:
     text = "the cat and the hat"
-    found = cut(PIECES.encode, text, "", 5)
+    found = truncate(PIECES.encode, text, "", 5)
     assert found is not None
     assert len(PIECES.encode(found.kept_text)) == 5
     more = next(token.end for token in PIECES.encode(text) if token.end > len(found.kept_text))
     assert len(PIECES.encode(text[:more])) > 5
     assert found.said == f"its first {len(found.kept_text)} characters"
-    assert cut(PIECES.encode, "the cat", "", 1) is None, "special tokens take all"
+    assert truncate(PIECES.encode, "the cat", "", 1) is None, "special tokens take all"
 
 
 def test_of_two_texts_the_second_is_cut_first(bert: Opened) -> None:

@@ -10,7 +10,7 @@ import torch
 from models import Transformer
 from models.attention import MultiHeadAttention
 from models.config import KINDS, POSITIONS
-from models.heads import ClassifierHead, first_kept, last_kept, mean_of_kept
+from models.output_heads import ClassifierHead, first_kept, last_kept, mean_of_kept
 from models.transformer import evaluating
 from tests.grids import grid
 from tests.models.building import (

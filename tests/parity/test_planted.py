@@ -19,8 +19,8 @@ from models.config import TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family
 from models.families.layout import Rows, Same
-from models.heads import LanguageModelHead
 from models.loading.checkpoint import load_checkpoint
+from models.output_heads import LanguageModelHead
 from models.transformer import Transformer
 from tests.parity.cases import CASES, GPT2, LM, tiny
 from tests.parity.families import Pair, build_reference, same_values

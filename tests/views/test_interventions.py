@@ -145,10 +145,10 @@ def test_painting_a_cell_and_painting_it_back_leaves_no_edit(
     for layer in (0, None):
         forbid, allow = (MaskCell(D, layer, 2, 1, may) for may in (False, True))
         for _ in range(MAX_EDITS):
-            edit_history.apply_edit(*opened, forbid)
-            edit_history.apply_edit(*opened, forbid)
+            edit_history.add_intervention(*opened, forbid)
+            edit_history.add_intervention(*opened, forbid)
             assert edit_history.current_history().active == (head, forbid), "said twice, made once"
-            edit_history.apply_edit(*opened, allow)
+            edit_history.add_intervention(*opened, allow)
             assert edit_history.current_history().active == (head,)
 
 
@@ -157,14 +157,14 @@ def test_a_cell_that_another_edit_forbids_is_allowed_by_an_edit(
 ) -> None:
     """Forbidden in every layer and allowed in one, or in one layer and allowed in every one."""
     everywhere = MaskCell(D, None, 2, 1, False)
-    edit_history.apply_edit(*opened, everywhere)
-    edit_history.apply_edit(*opened, MaskCell(D, 0, 2, 1, False))
-    edit_history.apply_edit(*opened, MaskCell(D, 0, 2, 1, True))
+    edit_history.add_intervention(*opened, everywhere)
+    edit_history.add_intervention(*opened, MaskCell(D, 0, 2, 1, False))
+    edit_history.add_intervention(*opened, MaskCell(D, 0, 2, 1, True))
     assert edit_history.current_history().active == (everywhere, MaskCell(D, 0, 2, 1, True))
 
     hidden = HideKey(D, 1, 1)
     edit_history.store_history(EditHistory((hidden, everywhere), 2))
-    edit_history.apply_edit(*opened, MaskCell(D, None, 2, 1, True))
+    edit_history.add_intervention(*opened, MaskCell(D, None, 2, 1, True))
     assert edit_history.current_history().active == (hidden, MaskCell(D, None, 2, 1, True))
 
 

@@ -16,7 +16,7 @@ from explorer.catalog import opened_model
 from explorer.inference import trained_tokenizers
 from explorer.snippets import tokenizer_code as lines
 from explorer.text.bpe_training import BPE, WORDPIECE
-from explorer.text.plain_tokenizer import token_label
+from explorer.text.plain_tokenizer import visible_token
 from explorer.text.unigram import UNIGRAM
 from explorer.views.shared import tokenizer_source
 from explorer.views.tokens import tokenizer_comparison
@@ -53,7 +53,7 @@ def test_every_step_names_the_next_merge() -> None:
         )
         at = page(learn_how=way, learn_from=trained_tokenizers.PAPER, learn_rules="20")
         for step, (left, right, new) in enumerate(found.merges):
-            names = [token_label(found.tokens[number], way) for number in (left, right, new)]
+            names = [visible_token(found.tokens[number], way) for number in (left, right, new)]
             assert f"Next, {names[0]} and {names[1]} are merged" in said(at)
             at.button(key="learn_step_next").click().run()
             assert f"Merge {step + 1}: {names[0]} and {names[1]} became {names[2]}." in said(at)

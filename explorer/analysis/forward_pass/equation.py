@@ -27,10 +27,10 @@ class Equation:
     def of(self, value: float) -> str:
         """The whole equation, with this value on its left side."""
         room = "" if self.terms else r"\rule{0pt}{2em}"
-        return rf"\small{room} {number(value, alone=True)} = {self.latex}"
+        return rf"\small{room} {number_latex(value, alone=True)} = {self.latex}"
 
 
-def number(value: float, alone: bool = False) -> str:
+def number_latex(value: float, alone: bool = False) -> str:
     """A number in LaTeX; in brackets where it is negative and does not stand alone."""
     if math.isnan(value):
         return r"\text{NaN}"
@@ -47,12 +47,14 @@ def under(text: str, what: str) -> str:
 
 def looked_up(value: float, where: str) -> Equation:
     """A number as it stands in a table or another stage."""
-    return Equation(under(number(value, alone=True), where), value)
+    return Equation(under(number_latex(value, alone=True), where), value)
 
 
 def added(parts: list[float]) -> Equation:
     first, *others = parts
-    return Equation(" + ".join([number(first, alone=True), *map(number, others)]), sum(parts))
+    return Equation(
+        " + ".join([number_latex(first, alone=True), *map(number_latex, others)]), sum(parts)
+    )
 
 
 def dot_product(
@@ -66,14 +68,14 @@ def dot_product(
     terms = tuple((at, float(x[at]), float(w[at])) for at in first)
     left, right = symbols
     parts = [
-        under(rf"{number(a)} \cdot {number(b)}", rf"{left}_{{{at}}} {right}_{{{at}}}")
+        under(rf"{number_latex(a)} \cdot {number_latex(b)}", rf"{left}_{{{at}}} {right}_{{{at}}}")
         for at, a, b in terms
     ]
     rest = float(products[others].sum())
     if len(others):
-        parts.append(under(number(rest), rf"{len(others):,}\text{{ more}}"))
+        parts.append(under(number_latex(rest), rf"{len(others):,}\text{{ more}}"))
     if bias is not None:
-        parts.append(under(number(bias), "b"))
+        parts.append(under(number_latex(bias), "b"))
     total = sum(a * b for _, a, b in terms) + rest + (bias or 0.0)
     return Equation(" + ".join(parts), total, terms)
 
@@ -85,11 +87,11 @@ def softmax(logits: Tensor, column: int) -> Equation | None:
         return None
     exps = (logits - largest).exp()
     logit, own, total = float(logits[column]), float(exps[column]), float(exps.sum())
-    power = rf"{number(logit, alone=True)} - {number(largest)}"
+    power = rf"{number_latex(logit, alone=True)} - {number_latex(largest)}"
     power = power if math.isfinite(logit) else r"-\infty"
     if len(exps) == 1:
         return Equation(rf"\frac{{e^{{{power}}}}}{{e^{{{power}}}}}", 1.0)
-    others = under(number(total - own), r"\text{the others, summed}")
+    others = under(number_latex(total - own), r"\text{the others, summed}")
     return Equation(rf"\frac{{e^{{{power}}}}}{{e^{{{power}}} + {others}}}", own / total)
 
 

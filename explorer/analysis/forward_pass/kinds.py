@@ -18,7 +18,7 @@ from explorer.analysis.forward_pass.equation import (
     capped,
     dot_product,
     looked_up,
-    number,
+    number_latex,
     softmax,
     under,
 )
@@ -96,13 +96,13 @@ def normed(x: Tensor, module: Any, column: int) -> Equation | None:
     mean = float(x.mean()) if is_layer else 0.0
     size = math.sqrt(float((x - mean).square().mean()) + module.eps)
     gain, one = float(module.weight[column]), float(x[column])
-    above = number(one, alone=True) + (f" - {number(mean)}" if is_layer else "")
-    latex = rf"{number(gain)} \cdot \frac{{{above}}}{{{number(size)}}}"
+    above = number_latex(one, alone=True) + (f" - {number_latex(mean)}" if is_layer else "")
+    latex = rf"{number_latex(gain)} \cdot \frac{{{above}}}{{{number_latex(size)}}}"
     total = gain * (one - mean) / size
     if not isinstance(module, LayerNorm):
         return Equation(latex, total)
     bias = float(module.bias[column])
-    return Equation(f"{latex} + {number(bias)}", total + bias)
+    return Equation(f"{latex} + {number_latex(bias)}", total + bias)
 
 
 def projected(inputs: Inputs, module: Any, row: int) -> Equation:
@@ -113,7 +113,7 @@ def projected(inputs: Inputs, module: Any, row: int) -> Equation:
 
 
 def activated(x: Tensor, name: str, activation: Any) -> Equation:
-    inside = number(float(x), alone=True)
+    inside = number_latex(float(x), alone=True)
     latex = rf"\max(0, {inside})" if name == "relu" else rf"\text{{{name}}}({inside})"
     return Equation(latex, float(activation(x)))
 
@@ -157,7 +157,7 @@ class Embedding(LookUp):
         place = rf"E_{{{token},\,{inputs.column}}}"
         if not inputs.config.scale_embedding:
             return looked_up(found, place)
-        latex = rf"\sqrt{{{width}}} \cdot {under(number(found), place)}"
+        latex = rf"\sqrt{{{width}}} \cdot {under(number_latex(found), place)}"
         return Equation(latex, math.sqrt(width) * found)
 
 
@@ -304,7 +304,7 @@ class Rotation(Kind):
         rotary, x, column = inputs.module, inputs.read()[0], inputs.column
         half = rotary.d_head // 2
         if column >= 2 * half:
-            return Equation(number(float(x[column]), alone=True), float(x[column]))
+            return Equation(number_latex(float(x[column]), alone=True), float(x[column]))
         if rotary.pairs == "halves":
             is_second, pair = divmod(column, half)
             first, second = pair, pair + half
@@ -313,16 +313,16 @@ class Rotation(Kind):
             first, second = 2 * pair, 2 * pair + 1
         angle = inputs.positions[inputs.row] * rotary.frequencies()[pair]  # float32, as in the pass
         cosine, sine = float(angle.cos()), float(angle.sin())
-        a, b, turn = float(x[first]), float(x[second]), number(float(angle), alone=True)
+        a, b, turn = float(x[first]), float(x[second]), number_latex(float(angle), alone=True)
         if is_second:
-            latex = rf"{number(a)} \sin {turn} + {number(b)} \cos {turn}"
+            latex = rf"{number_latex(a)} \sin {turn} + {number_latex(b)} \cos {turn}"
             total = a * sine + b * cosine
         else:
-            latex = rf"{number(a)} \cos {turn} - {number(b)} \sin {turn}"
+            latex = rf"{number_latex(a)} \cos {turn} - {number_latex(b)} \sin {turn}"
             total = a * cosine - b * sine
         stretch = 1.0 if rotary.scaling is None else rotary.scaling.attention_factor
         if stretch != 1:
-            latex = rf"{number(stretch)} \left({latex}\right)"
+            latex = rf"{number_latex(stretch)} \left({latex}\right)"
         return Equation(latex, stretch * total)
 
 
@@ -369,9 +369,9 @@ class Scores(Kind):
 
     def equation(self, inputs: Inputs) -> Equation:
         (product,), config = inputs.numbers(), inputs.config
-        latex = rf"{number(config.scale, alone=True)} \cdot {number(product)}"
+        latex = rf"{number_latex(config.scale, alone=True)} \cdot {number_latex(product)}"
         if self._by_root(config):
-            latex = rf"\frac{{{number(product, alone=True)}}}{{\sqrt{{{config.head_width}}}}}"
+            latex = rf"\frac{{{number_latex(product, alone=True)}}}{{\sqrt{{{config.head_width}}}}}"
         return capped(Equation(latex, product * config.scale), config.attention_cap)
 
     def _by_root(self, config: TransformerConfig) -> bool:
@@ -397,7 +397,7 @@ class PositionBias(Kind):
         offset = inputs.positions[inputs.column] - inputs.positions[inputs.row]
         if isinstance(module, AlibiPositions):
             slope, apart = float(module.slopes()[head]), abs(int(offset))
-            return Equation(rf"-{number(slope)} \cdot {apart}", -slope * apart)
+            return Equation(rf"-{number_latex(slope)} \cdot {apart}", -slope * apart)
         bucket = int(module.buckets(offset))
         return looked_up(float(module.table.weight[bucket, head]), rf"B_{{{bucket},\,{head}}}")
 
@@ -433,7 +433,7 @@ class Softmax(Kind):
         return softmax(inputs.read()[0], inputs.column)
 
 
-class Weights(Softmax):
+class AttentionWeights(Softmax):
     title, recorded = "Attention weights", True
     text = "The softmax of each row: its weights sum to 1."
     latex = r"a_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}}"
@@ -514,7 +514,7 @@ class Activation(Kind):
         made = activated(x, inputs.config.activation, inputs.branch.activation)
         if not gated:
             return made
-        return Equation(rf"{made.latex} \cdot {number(gated[0])}", made.total * gated[0])
+        return Equation(rf"{made.latex} \cdot {number_latex(gated[0])}", made.total * gated[0])
 
 
 # ---- heads of models ---------------------------------------------------------------------
@@ -546,7 +546,7 @@ class Pooling(Kind):
         places = [at for at in range(len(x)) if kept is None or kept[0, at]]
         if config.pooling == "mean":
             total, count = float(x[places].sum()), len(places)
-            summed = under(number(total, alone=True), rf"{count} \text{{ tokens, summed}}")
+            summed = under(number_latex(total, alone=True), rf"{count} \text{{ tokens, summed}}")
             return Equation(rf"\frac{{{summed}}}{{{count}}}", total / count)
         place = places[0 if config.pooling == "first" else -1]
         return looked_up(float(x[place]), rf"{symbol_read(inputs.stage, config)}_{{{place}}}")
@@ -633,7 +633,7 @@ class Logits(Kind):
         found = dot_product(x, words[column], bias, symbols)
         if head.cap is None:
             return found
-        return capped(Equation(number(found.total, alone=True), found.total), head.cap)
+        return capped(Equation(number_latex(found.total, alone=True), found.total), head.cap)
 
 
 class Probabilities(Softmax):
@@ -662,7 +662,7 @@ KINDS: dict[str, Kind] = {
     "scores": Scores(),
     "bias": PositionBias(),
     "masked": Masked(),
-    "weights": Weights(),
+    "weights": AttentionWeights(),
     "head out": HeadOut(),
     "concat": Concat(),
     "output projection": Linear("Output projection", STREAM, "z W_O b_O", "has_out_bias"),

@@ -37,13 +37,13 @@ def recorded(forward: ForwardPass, sites: tuple[str, ...]) -> Trace:
     return trace(
         forward.trace.model,
         *[ids_of([text]) for text in texts],
-        segments=segments_of(forward) if forward.config.n_segments else None,
+        segments=segment_row(forward) if forward.config.n_segments else None,
         read_at=slice(-1, None),
         sites=sites,
     )
 
 
-def segments_of(forward: ForwardPass) -> Tensor:
+def segment_row(forward: ForwardPass) -> Tensor:
     """(1, t): which text of a pair each token of the typed text belongs to."""
     most = forward.config.n_segments - 1
     return torch.tensor([[min(token.segment, most) for token in forward.tokens]])
@@ -104,7 +104,7 @@ class PassValues:
     def segments(self, stack: str) -> Tensor:
         """(t,): which text of a pair each token belongs to, the first unless a lone encoder."""
         is_alone = self.config.kind == "encoder"
-        return segments_of(self.forward)[0] if is_alone else torch.zeros_like(self.ids(stack))
+        return segment_row(self.forward)[0] if is_alone else torch.zeros_like(self.ids(stack))
 
     def mask(self, stage: Stage) -> Tensor:
         """(q, k): which keys every query may attend to."""

@@ -72,7 +72,7 @@ def windows(width: int) -> list[str]:
     return [f"{start}–{min(width, start + DIMENSIONS) - 1}" for start in starts]
 
 
-def cut(
+def cut_stage(
     values: PassValues, stage: Stage, token: int, window: int, named: Callable[[int], str]
 ) -> StageCut:
     """The rows around the chosen token; of options the largest, of dimensions one range.

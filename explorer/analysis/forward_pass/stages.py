@@ -16,7 +16,7 @@ from torch import nn
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.stage_kind import Shapes, Stage
 from models import Transformer, TransformerConfig
-from models.heads import ClassifierHead, LanguageModelHead
+from models.output_heads import ClassifierHead, LanguageModelHead
 from models.positional import (
     AlibiPositions,
     LearnedPositions,

@@ -53,7 +53,7 @@ def ranked(
     """
 
     def hand_over() -> None:
-        picked = checked(events.event(key, "picked"), items)
+        picked = checked_ranking(events.event(key, "picked"), items)
         if picked:
             on_pick(*picked)
 
@@ -67,7 +67,7 @@ def ranked(
     )
 
 
-def checked(picked: Any, items: Sequence[Item]) -> tuple[int, int] | None:
+def checked_ranking(picked: Any, items: Sequence[Item]) -> tuple[int, int] | None:
     """What the browser says was picked, where it is among the items; it may send anything."""
     if not isinstance(picked, list | tuple) or any(type(each) is not int for each in picked):
         return None

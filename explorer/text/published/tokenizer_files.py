@@ -83,7 +83,10 @@ def open_files(source: TokenizerFiles) -> Iterator[Mapping[str, int]]:
 
 def inside(folder: Path, name: str) -> Path:
     """Where the file really lies. TextError when that is outside the folder of its model."""
-    from models.loading.files import CheckpointError, regular_file  # the child does without torch
+    from models.loading.safe_files import (  # the child does without torch
+        CheckpointError,
+        regular_file,
+    )
 
     try:
         return regular_file(folder, name)

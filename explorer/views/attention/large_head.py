@@ -40,7 +40,7 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
     """The chosen head, or several combined: queries down, keys across."""
     words, made = context.part.words, adjusted(context, options)
     groups = made.row_groups, made.groups
-    found = pinned.current(context)
+    found = pinned.current_pin(context)
 
     def hide(column: int) -> None:
         display_options.toggle_hidden_keys(context, made.groups[column])
@@ -79,7 +79,7 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         made = adjusted(context, options)
         values, names = made.values[None], [combined_title(context, options)]
     groups = made.row_groups, made.groups
-    found = pinned.current(context)
+    found = pinned.current_pin(context)
     chosen = set(pinned.drawn_heads(context))
 
     def choose(drawn: tuple[int, ...], token: Place | None) -> None:
@@ -105,14 +105,14 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
     _draw_below(found, " ".join(made.notes))
 
 
-def draw_tokens(context: PageContext, options: DisplayOptions) -> None:
+def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
     """Each token in two halves: what it attends to, and what attends to it.
 
     Cross-attention has two strips of tokens, and so has one sentence of a pair over the other.
     """
     words, made = context.part.words, adjusted(context, options)
     groups = made.row_groups, made.groups
-    found = pinned.current(context)
+    found = pinned.current_pin(context)
     is_one_strip = context.choice.part.endswith("self_attn") and made.rows == made.columns
     inspect(
         made.values,

@@ -66,6 +66,6 @@ def _open_folder(find: Callable[[], Path]) -> None:
     if entry.fault:
         say(f"This model cannot be opened: {entry.fault}")
         return
-    shelves.bring(entry.folder)
+    shelves.add_model(entry.folder)
     session().open_next = entry.folder
     st.rerun()

@@ -13,7 +13,7 @@ from explorer.analysis.forward_pass.pass_values import PassValues, recorded
 from explorer.analysis.forward_pass.stage_cut import (
     StageCut,
     columns_are,
-    cut,
+    cut_stage,
     row_names,
     tokens_of,
     windows,
@@ -33,7 +33,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
-from explorer.views.forward_pass.tokenization import draw_tokens
+from explorer.views.forward_pass.tokenization import draw_tokenization
 from explorer.views.shared import pass_position, pinned_pair, widgets
 from explorer.views.shared.pass_position import PassPosition
 from models.trace import Trace
@@ -133,20 +133,20 @@ def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
     names = [] if stage.per_text else token_names(row_names(values, stage))
     if stage.kind == "tokens":
         pass_position.draw_controls(at, names, [])
-        draw_tokens(values, stage, at.row)
+        draw_tokenization(values, stage, at.row)
         return
     in_ranges = columns_are(stage) == "dimension"
     pass_position.draw_controls(
         at, names, windows(values[stage.name].shape[1]) if in_ranges else []
     )
-    drawn = cut(values, stage, at.row, at.window, lambda option: option_name(opened, option))
+    drawn = cut_stage(values, stage, at.row, at.window, lambda option: option_name(opened, option))
     cell = _pinned_cell(values, drawn, at)
     _draw_matrix(values, stage, drawn, at, cell)
     if cell is not None:
         row, column = values.rows(stage.name).index(drawn.rows[cell[0]]), drawn.columns[cell[1]]
         if made := values.equation(stage, row, column):
             st.latex(made.of(float(drawn.values[cell])))
-    st.caption(" ".join(notes(values, stage, drawn, at)))
+    st.caption(" ".join(stage_notes(values, stage, drawn, at)))
     if stage.part:
         pinned_pair.head_page_links(at.tokens[stage.stack], _key(values, at))
 
@@ -237,7 +237,7 @@ def _key(values: PassValues, at: PassPosition) -> int:
     return strongest(values.forward, stage.part, stage.layer, values.head, query)
 
 
-def notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosition) -> list[str]:
+def stage_notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosition) -> list[str]:
     """Whose head it is, what is not drawn, and how exactly the values follow from each other."""
     found, what = [], columns_are(stage)
     if at.place == len(at.stages) - 1 and values.config.head == "none":

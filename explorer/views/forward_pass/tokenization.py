@@ -16,7 +16,7 @@ MOST_HEIGHT, ROW = 600, 35
 LONGEST, TOKEN_ID = 24, "token ID"
 
 
-def draw_tokens(values: PassValues, stage: Stage, row: int) -> None:
+def draw_tokenization(values: PassValues, stage: Stage, row: int) -> None:
     """The tokens to choose one from, and a table with the ID of each."""
     tokens, forward = tokens_of(values, stage.stack), values.forward
     chips(

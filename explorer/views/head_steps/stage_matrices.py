@@ -32,7 +32,7 @@ def draw_stages(context: PageContext) -> None:
     """The whole screen for the chosen head."""
     at, forward, words = context.choice, context.forward, context.part.words
     rows, columns = forward.rows(at.part), forward.columns(at.part)
-    found = pinned.current(context)
+    found = pinned.current_pin(context)
     query = len(rows) - 1 if found.query is None else found.query
     key = found.key
     if key is None:

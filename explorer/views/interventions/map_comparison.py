@@ -23,7 +23,7 @@ from explorer.views.shared.pinned import Pinned
 
 def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> CodeLines:
     """Both maps on one scale, and the difference around zero; gives the lines that make them."""
-    at, held = context.choice, pinned.current(context, after.forward)
+    at, held = context.choice, pinned.current_pin(context, after.forward)
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
     heads = [
         Head(each.forward, context.folder, at.part, at.layer, at.head, each.core_edits)

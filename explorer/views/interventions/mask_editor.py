@@ -11,7 +11,7 @@ from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask
 from explorer.text.token_labels import text_of, texts
-from explorer.views.shared.edit_history import apply_edit, edit_button
+from explorer.views.shared.edit_history import add_intervention, edit_button
 
 THIS_LAYER, EVERY_LAYER = "This layer", "Every layer"
 PRESETS = {
@@ -87,7 +87,7 @@ def _draw_cells_form(context: PageContext, after: ForwardPass, layer: int | None
         texts(columns),
         key="paint",
         selected=None,
-        on_pick=lambda query, key: apply_edit(opened, forward, flip(query, key)),
+        on_pick=lambda query, key: add_intervention(opened, forward, flip(query, key)),
         row_name="query",
         column_name="key",
         sentence="{row} attends to {column}: {value}",

@@ -95,7 +95,7 @@ def _open_system(system: System, text: str) -> None:
     if why:
         why = f"{why} So your sentence “{cut(text, LONGEST_QUOTED)}” was replaced."
         text = opened.example
-    shelves.bring(folder)
+    shelves.add_model(folder)
     session().open_next = folder
     session().choose_next = {"text": text}
     session().system_reads = folder.name, text, why

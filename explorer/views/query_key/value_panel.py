@@ -22,7 +22,7 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
     found = key_contribution(context.forward, at.part, at.layer, at.head, query, key)
     order = found.written.abs().argsort(descending=True)[:MOST_NUMBERS].tolist()
     # pinned on the Forward pass page, or asked for by a link
-    number = url.whole_number(url.current("number"), len(found.written))
+    number = url.whole_number(url.current_value("number"), len(found.written))
     options = [*order, *([] if number in (None, *order) else [number])]
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:

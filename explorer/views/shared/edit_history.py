@@ -77,7 +77,7 @@ def add_edit(edit: Intervention) -> None:
         store_history(current_history().add(edit))
 
 
-def apply_edit(opened: Opened, forward: ForwardPass, edit: Intervention) -> None:
+def add_intervention(opened: Opened, forward: ForwardPass, edit: Intervention) -> None:
     """The same; but a mask cell that has this value without an intervention needs none."""
     without = current_history().without_target(edit)
     if isinstance(edit, MaskCell) and len(without.active) < current_history().done:
@@ -101,7 +101,7 @@ def edit_button(
         why = why or _why_no_room(history, edit)
     disabled = edit is None or bool(why)
     args = opened, forward, edit
-    st.button(label, key=key, on_click=apply_edit, args=args, disabled=disabled, **how)
+    st.button(label, key=key, on_click=add_intervention, args=args, disabled=disabled, **how)
     if why:
         st.text(why)
 

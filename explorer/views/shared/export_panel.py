@@ -48,7 +48,7 @@ def file_formats(data: FigureData) -> list[tuple[str, str, Callable[[], bytes]]]
         (
             "These views, offline HTML",
             "html",
-            partial(offline_page.page, data.title, data.about, views),
+            partial(offline_page.offline_html, data.title, data.about, views),
         ),
     ]
 

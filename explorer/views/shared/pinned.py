@@ -14,7 +14,7 @@ import streamlit as st
 
 from explorer.analysis.word_groups import Group
 from explorer.app.context import PageContext
-from explorer.app.controls import bring
+from explorer.app.controls import choose_token
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
@@ -49,7 +49,7 @@ class Pinned:
         return parse_pinned(str(self), len(forward.rows(part)), len(forward.columns(part)))
 
 
-def current(context: PageContext, forward: ForwardPass | None = None) -> Pinned:
+def current_pin(context: PageContext, forward: ForwardPass | None = None) -> Pinned:
     """What is pinned in the text of this pass; what an address asks for and is invalid is said.
 
     Where the text is too short for it, it is unpinned.
@@ -199,7 +199,7 @@ def _carry(found: Pinned) -> None:
     """The Query and key page shows what is pinned here."""
     for name, place in (("query", found.query), ("key", found.key)):
         if place is not None:
-            bring(name, place)
+            choose_token(name, place)
 
 
 def _pinned_note(asked: str, found: str) -> list[str]:

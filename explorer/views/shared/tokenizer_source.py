@@ -60,7 +60,7 @@ def training_summary() -> str:
 
 
 def _chosen(key: str, first: str) -> str:
-    found = url.current(key) or first
+    found = url.current_value(key) or first
     if found != first and url.asked(key) != found:
         url.write(key, found)
     return found

@@ -18,7 +18,7 @@ from explorer.text.bpe_training import (
     PairCounts,
     beginning,
 )
-from explorer.text.plain_tokenizer import token_label, tokenizer_after
+from explorer.text.plain_tokenizer import tokenizer_after, visible_token
 from explorer.views.shared import widgets
 from explorer.views.shared.step_slider import stepper
 
@@ -179,4 +179,4 @@ def _draw_encoding(found: MergeTraining, step: int, sentence: str) -> None:
 
 
 def _label(found: MergeTraining, token: int) -> str:
-    return token_label(found.tokens[token], found.algorithm)
+    return visible_token(found.tokens[token], found.algorithm)

@@ -11,7 +11,7 @@ from explorer.app.messages import say
 from explorer.components import chips
 from explorer.inference import trained_tokenizers
 from explorer.text import TextError
-from explorer.text.plain_tokenizer import token_label, unigram_tokenizer
+from explorer.text.plain_tokenizer import unigram_tokenizer, visible_token
 from explorer.text.unigram import (
     MAX_UNIGRAM_TEXT,
     UNIGRAM,
@@ -64,7 +64,7 @@ def draw_unigram(text: str, most: int, sentence: str) -> int:
 
 def _draw_pieces(pieces: Sequence[tuple[str, float]], key: str) -> None:
     table = {
-        "piece": [token_label(piece, UNIGRAM) for piece, _ in pieces],
+        "piece": [visible_token(piece, UNIGRAM) for piece, _ in pieces],
         "score": [f"{score:.3f}" for _, score in pieces],
         "e^score": [f"{math.exp(score):.3g}" for _, score in pieces],
     }
@@ -100,6 +100,6 @@ def _draw_segmentations(found: UnigramPieces, sentence: str) -> None:
 
 def _pieces_text(found: Segmentation) -> str:
     return "  ".join(
-        f"{token_label(piece, UNIGRAM)} {score:.3f}"
+        f"{visible_token(piece, UNIGRAM)} {score:.3f}"
         for piece, score in zip(found.pieces, found.scores, strict=True)
     )

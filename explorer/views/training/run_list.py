@@ -23,7 +23,7 @@ RUNS_LISTED = 50
 def choose_run() -> Run | None:
     """The run on screen, from the list of runs, the newest first; at first the one that trains."""
     runs = {run.name: run for run in all_runs(runs_root())[:RUNS_LISTED]}
-    asked = url.current("run") or None
+    asked = url.current_value("run") or None
     if asked is not None and asked not in runs:
         runs |= _older_run(str(asked))
     if asked is None and (active := _first_active(list(runs.values()))):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.loading.files import (
+from models.loading.safe_files import (
     DEEPEST,
     LARGEST_TEXT,
     CheckpointError,

@@ -12,8 +12,8 @@ import pytest
 
 from models.families import FAMILIES
 from models.families.published import Published
-from models.loading.files import CONFIG, CheckpointError
 from models.loading.folder_config import read_folder_config
+from models.loading.safe_files import CONFIG, CheckpointError
 from tests.models.loading.hostile import UGLY
 from tests.models.loading.opening import check_sentence
 

@@ -17,8 +17,8 @@ import pytest
 import torch
 
 from models import load_checkpoint
-from models.loading.files import CheckpointError, shown
-from models.loading.weights import open_weights
+from models.loading.safe_files import CheckpointError, shown
+from models.loading.weight_files import open_weights
 from tests.models.loading.hostile import (
     BERT,
     CONFIG,

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save, save_file
 
-from models.loading.files import CheckpointError
-from models.loading.weights import QUANTIZED, STATE_WEIGHTS, WEIGHTS, open_file, open_weights
+from models.loading.safe_files import CheckpointError
+from models.loading.weight_files import QUANTIZED, STATE_WEIGHTS, WEIGHTS, open_file, open_weights
 from tests.models.loading.hostile import packed, shard, sharded, unpacked
 from tests.models.loading.opening import check_sentence
 

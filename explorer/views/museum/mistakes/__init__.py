@@ -40,7 +40,7 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "no-padding-mask": Mistake(stack_mistakes.no_padding_mask, stack_mistakes.needs_padding),
     "softmax-twice": Mistake(output_mistakes.softmax_inside, output_mistakes.needs_logits),
-    "filled-row": Mistake(attention_mistakes.filled, attention_mistakes.needs_padding),
+    "filled-row": Mistake(attention_mistakes.filled, attention_mistakes.needs_padded_rows),
     "dropped-weights": Mistake(attention_mistakes.unmasked, attention_mistakes.needs_plain_scores),
     "norm-order": Mistake(stack_mistakes.other_norm_order, stack_mistakes.needs_one_norm),
     "wrong-scale": Mistake(
@@ -49,7 +49,7 @@ MISTAKES: dict[str, Mistake] = {
 }
 MISTAKES |= {
     f"filled-row {name}": Mistake(
-        partial(attention_mistakes.filled, fill=fill), attention_mistakes.needs_padding
+        partial(attention_mistakes.filled, fill=fill), attention_mistakes.needs_padded_rows
     )
     for name, fill in attention_mistakes.FILLS.items()
 }

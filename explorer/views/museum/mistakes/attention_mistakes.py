@@ -144,7 +144,7 @@ def needs_other_than_eight(config: TransformerConfig) -> str | None:
     return None
 
 
-def needs_padding(config: TransformerConfig) -> str | None:
+def needs_padded_rows(config: TransformerConfig) -> str | None:
     return "it has no padding, so none of its rows is all masked" if config.pad_id is None else None
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from explorer.views.museum.mistakes.model_copy import with_mistake
 from models.config import TransformerConfig
-from models.heads import ClassifierHead, LanguageModelHead
+from models.output_heads import ClassifierHead, LanguageModelHead
 from models.transformer import Transformer
 
 

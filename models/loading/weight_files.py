@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from models.loading.files import (
+from models.loading.memory import available_memory
+from models.loading.safe_files import (
     INDEX,
     POINTER,
     CheckpointError,
@@ -26,7 +27,6 @@ from models.loading.files import (
     shown,
     title,
 )
-from models.loading.memory import available_memory
 
 WEIGHTS, STATE_WEIGHTS, ENDING = "model.safetensors", "state.safetensors", ".safetensors"
 READABLE = ("F64", "F32", "F16", "BF16")
