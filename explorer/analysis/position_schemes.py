@@ -34,20 +34,20 @@ SCHEMES = {
     "none": "None",
 }
 EXPLANATIONS = {
-    "sinusoidal": "Every pair of dimensions is a sine and a cosine of one frequency, fast ones "
-    "first. The vector of a position is added to the embedding of the token there. "
-    "The product of two positions depends on their distance alone.",
-    "learned": "Every position has a trained vector of its own, which is added to the "
-    "embedding; what distances mean is up to the training.",
+    "sinusoidal": "Each pair of dimensions is a sine and a cosine of one frequency, highest "
+    "first. The position vector is added to the token embedding. The dot product of two "
+    "position vectors depends only on their distance.",
+    "learned": "Each position has its own trained vector, which is added to the token "
+    "embedding; nothing about distance is built in.",
     "rotary": "Nothing is added. Each pair of dimensions of a query or key is rotated by an angle "
-    "that grows with the position; shown is a rotated vector of ones. "
-    "So positions enter the product of a query and a key by their distance alone.",
-    "relative": "Nothing is added to the tokens. The score of a key gets a trained bias for its "
-    "distance, one per head; near distances have a bucket each, far ones share buckets (T5).",
-    "alibi": "Nothing is added to the tokens. The score of a far key is lowered in proportion "
-    "to its distance, in every head with another slope.",
-    "none": "The model is not told any positions. Without a causal mask, permuting the sentence "
-    "only permutes the result.",
+    "that grows with the position; shown is a rotated vector of ones. The dot product of a query "
+    "and a key then depends on their positions only through the distance.",
+    "relative": "Nothing is added to the embeddings. Each score gets a trained bias for the "
+    "distance, one per head; short distances have a bucket each, long ones share buckets (T5).",
+    "alibi": "Nothing is added to the embeddings. Each score is lowered in proportion to the "
+    "distance of the key, with a different slope in each head.",
+    "none": "The model gets no position information. Without a causal mask, permuting the "
+    "sentence only permutes the output.",
 }
 
 CODE: dict[str, Callable[..., Any]] = {

@@ -12,7 +12,7 @@ import streamlit as st
 from explorer.app import shelves
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
-from explorer.app.url import TEXT_LIMIT as TEXT_LIMIT
+from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.attention_parts import Part, parts
 from explorer.catalog.available_models import ModelEntry

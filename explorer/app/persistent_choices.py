@@ -32,7 +32,7 @@ class PersistentChoices:
             kept[self.name] = {
                 key: url.asked_all(key) if isinstance(default, list) else url.asked(key)
                 for key, default in self.defaults.items()
-                if url.is_asked(key)
+                if url.is_declared(key) and url.is_asked(key)
             }
         return kept[self.name]
 
@@ -47,7 +47,7 @@ class PersistentChoices:
         for key in self.defaults:
             if key in chosen:
                 url.write(key, chosen[key])
-            else:
+            elif url.is_declared(key):
                 url.remove(key)
 
     def take(self, key: str) -> None:
@@ -71,9 +71,6 @@ class PersistentChoices:
             kept.pop(key, None)
         else:
             kept[key] = as_text(value)
-
-
-PersistentChoices = PersistentChoices
 
 
 def as_text(value: Any) -> Text:

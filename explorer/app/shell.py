@@ -68,7 +68,10 @@ def main() -> None:
         st.switch_page(now, query_params=url.everything())
     reader.page, reader.has_code = chosen.url_path or FIRST_PAGE, False
     draw_sidebar()
-    chosen.run()
+    try:
+        chosen.run()
+    finally:
+        reader.context = None  # an idle session keeps no model and no forward pass alive
 
 
 def make_pages(reader: Session) -> None:

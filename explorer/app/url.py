@@ -101,6 +101,9 @@ FORMER_VALUES: dict[str, dict[str, str]] = {
         "Longer than trained": "Length extrapolation",
         "A doubled exponent": "Doubled exponent",
     },
+    "width": {
+        "The document's width": "Width of the lecture handout",
+    },
     "order_of": {
         "Backwards": "Reversed",
         "My own order": "Custom order",
@@ -358,11 +361,18 @@ for _row in PARAMETERS:
     _ROWS.setdefault(_row.name, []).append(_row)
 
 
+def is_declared(name: str) -> bool:
+    """Whether the page that is drawn has this parameter."""
+    page = session().page
+    return any(not page or not row.pages or page in row.pages for row in _ROWS[name])
+
+
 def _check(name: str) -> None:
     """KeyError where the page that is drawn does not declare this parameter."""
-    page = session().page
-    if not any(not page or not row.pages or page in row.pages for row in _ROWS[name]):
-        raise KeyError(f"the page {page} does not declare {name}: see PARAMETERS in url.py")
+    if not is_declared(name):
+        raise KeyError(
+            f"the page {session().page} does not declare {name}: see PARAMETERS in url.py"
+        )
 
 
 # Reading and writing
@@ -389,6 +399,7 @@ def asked_all(name: str) -> list[str]:
 
 def is_asked(name: str) -> bool:
     """Whether the address names this parameter, even without a value."""
+    _check(name)
     return name in st.query_params
 
 
@@ -399,6 +410,7 @@ def current_value(name: str) -> str:
 
 def is_infinite(name: str) -> bool:
     """Whether the address asks for a number that Python reads as infinite."""
+    _check(name)
     try:
         return isinf(float(st.query_params.get(name, "")))
     except ValueError:
@@ -407,6 +419,7 @@ def is_infinite(name: str) -> bool:
 
 def length_asked(name: str) -> int:
     """How many characters the address gives this parameter."""
+    _check(name)
     return len(st.query_params.get(name, ""))
 
 
@@ -443,9 +456,6 @@ def whole_number(text: object, below: int = 10**MOST_DIGITS) -> int | None:
     digits = str(text)
     is_one = digits.isdecimal() and len(digits) <= MOST_DIGITS and int(digits) < below
     return int(digits) if is_one else None
-
-
-whole = whole_number
 
 
 # Messages about invalid values

@@ -68,9 +68,9 @@ def _also(config: TransformerConfig) -> str:
         f"embeddings of {config.n_segments} segments": config.n_segments,
         "normed embedding": config.embedding_norm,
         "parallel attention and feed-forward": config.parallel,
-        "normed queries and keys": config.qk_norm,
-        f"scores capped at ±{config.attention_cap or 0:g}": config.attention_cap,
-        f"logits capped at ±{config.logit_cap or 0:g}": config.logit_cap,
+        "normalized queries and keys": config.qk_norm,
+        f"scores soft-capped at ±{config.attention_cap or 0:g}": config.attention_cap,
+        f"logits soft-capped at ±{config.logit_cap or 0:g}": config.logit_cap,
         _windows(config): any(config.windows),
         _scaling(config): config.rope_scaling,
     }

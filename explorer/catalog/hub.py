@@ -58,8 +58,8 @@ def _filled(hub_id: str) -> Path:
     size = sum(file.file_size or 0 for file in planned)
     if size > LARGEST_DOWNLOAD:
         raise ModelError(
-            f"{hub_id} has {size / 1e9:,.0f} GB, more than the "
-            f"{LARGEST_DOWNLOAD / 1e9:,.0f} GB that are fetched from here."
+            f"{hub_id} is {size / 1e9:,.0f} GB, more than the "
+            f"{LARGEST_DOWNLOAD / 1e9:,.0f} GB that can be downloaded here."
         )
     return Path(snapshot_download(hub_id, allow_patterns=READ, ignore_patterns=SUBFOLDERS))
 
@@ -79,10 +79,10 @@ def _from_cache(hub_id: str) -> Path | None:
 def _why_not(hub_id: str, error: Exception) -> str:
     """A plan of what would be fetched fails for the reason it names as its cause."""
     if any(isinstance(each, RepositoryNotFoundError) for each in (error, error.__cause__)):
-        return f"There is no folder {hub_id}, and the hub has no such model that all may read."
+        return f"There is no folder {hub_id}, and the hub has no public model of that name."
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"There is no room on this disk for {hub_id}; free some and try again."
+        return f"There is not enough disk space for {hub_id}; free some and try again."
     return (
         f"There is no folder {hub_id}, the hub cannot be reached, and its cache on this machine "
-        "does not hold it."
+        "does not contain it."
     )

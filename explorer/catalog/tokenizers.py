@@ -46,7 +46,7 @@ def _fitting(
         raise TextError("It has no tokenizer.json.")
     tokenizer = _ours(text)
     if tokenizer.vocab_size > known:
-        raise TextError("Its tokenizer knows more tokens than it reads.")
+        raise TextError("Its tokenizer has more tokens than its embedding has rows.")
     return tokenizer
 
 

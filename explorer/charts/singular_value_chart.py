@@ -1,4 +1,4 @@
-"""The singular values of a matrix, the largest first, beside those of noise."""
+"""The singular values of a matrix, the largest first, beside those of a random matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import altair as alt
 from explorer.charts.fill import Spec, filled_chart
 from explorer.charts.frame import MIDDLE, fixed, framed_spec, number_line, ruler, scale_ends
 
-MATRIX, NOISE = "this matrix", "noise of its size"
+MATRIX, RANDOM = "this matrix", "random matrix of its size"
 MOST_POINTS = 400
 ALL_UP_TO = 100
 SMALLEST = 1e-6
@@ -28,22 +28,22 @@ def drawn_ranks(count: int) -> list[int]:
 
 
 def singular_value_curves(
-    values: Sequence[float], noise: Sequence[float], edge: float, *, logarithmic: bool = False
+    values: Sequence[float], random: Sequence[float], edge: float, *, logarithmic: bool = False
 ) -> Spec:
-    """Two lines over the rank, and the edge that noise does not pass."""
-    top = max([*values[:1], *noise[:1], edge], default=0.0) or 1.0
+    """Two lines over the rank, and the edge that a random matrix does not pass."""
+    top = max([*values[:1], *random[:1], edge], default=0.0) or 1.0
     floor = SMALLEST * top if logarithmic else 0.0
-    drawn = drawn_ranks(min(len(values), len(noise)))
+    drawn = drawn_ranks(min(len(values), len(random)))
     rows = [
         {"rank": at + 1, "value": max(line[at], floor), "which": which}
-        | {"own": values[at], "noise": noise[at]}
-        for which, line in ((MATRIX, values), (NOISE, noise))
+        | {"own": values[at], "random": random[at]}
+        for which, line in ((MATRIX, values), (RANDOM, random))
         for at in drawn
     ]
     low = floor
     if logarithmic and drawn:
-        low = max(floor, min(values[drawn[-1]], noise[drawn[-1]]))
-    limit = [{"edge": edge, "text": "edge of noise"}]
+        low = max(floor, min(values[drawn[-1]], random[drawn[-1]]))
+    limit = [{"edge": edge, "text": "edge of a random matrix"}]
     axes = scale_ends("x", 1, max(2, len(values))) | scale_ends("y", low, 1.05 * top)
     return filled_chart(_curves(logarithmic), {"rows": rows, "limit": limit}, **axes)
 
@@ -60,7 +60,7 @@ def _curves(logarithmic: bool) -> Spec:
             x=x,
             y=alt.Y("value:Q", **y),
             color=alt.Color("which:N", sort=None),
-            # Colour is never the only sign: noise is dashed.
+            # Colour is never the only sign: random is dashed.
             strokeDash=alt.StrokeDash("which:N", sort=None),
         )
     )
@@ -70,7 +70,7 @@ def _curves(logarithmic: bool) -> Spec:
     tooltip = [
         number_line("rank", places=0),
         number_line("own", MATRIX),
-        number_line("noise", NOISE),
+        number_line("random", RANDOM),
     ]
     layers = curves, rule, text, ruler(x, "rank", tooltip)
     return framed_spec(alt.layer(*layers, data=alt.NamedData("rows")))

@@ -111,8 +111,8 @@ def option_name(opened: Opened, index: int) -> str:
 
 
 def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:
-    chances = torch.softmax(logits.float(), dim=-1)
-    top = chances.topk(min(ANSWERS_SHOWN, len(chances)))
+    probabilities = torch.softmax(logits.float(), dim=-1)
+    top = probabilities.topk(min(ANSWERS_SHOWN, len(probabilities)))
     return tuple(
         Guess(name(int(index)), float(value))
         for value, index in zip(top.values, top.indices, strict=True)

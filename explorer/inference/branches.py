@@ -16,8 +16,8 @@ from functools import cached_property
 MAX_NODES = 240
 """The address holds them all and must stay short. It holds as many jumps at most."""
 NO_ROOM = (
-    f"The branches hold {MAX_NODES} tokens in all, so {{room:,}} more fit: "
-    "Undo or Clear makes room."
+    f"The branches hold at most {MAX_NODES} tokens in total, so {{room:,}} more fit: undo or "
+    "clear to make room."
 )
 ACTION = re.compile(r"(\d{1,4})(?:([df])(\d{1,7}(?:-\d{1,7})*))?")
 WHOLE = re.compile(r"([^~]*)(?:~([^~]+))?")

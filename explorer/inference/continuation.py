@@ -108,7 +108,7 @@ def typed_ids(opened: Opened, prompt: Prompt, path: Sequence[int], typed: str) -
     room = prompt.room - len(path)
     if len(found) > room:
         raise ForwardPassError(
-            f"This has {len(found):,} tokens and there is room for {room:,}: type less."
+            f"Your words have {len(found):,} tokens, but only {room:,} fit: type less."
         )
     for place, token in enumerate(found):
         if token.id >= opened.config.vocab_size:

@@ -45,12 +45,12 @@ def target_of(opened: Opened, text: str, answer: str) -> list[int]:
         raise ForwardPassError("There is no token in this answer: type one with words.")
     if len(ids) - 1 > config.max_len:
         raise ForwardPassError(
-            f"This answer is {len(ids) - 1:,} tokens long and this model writes at most "
+            f"This answer is {len(ids) - 1:,} tokens long and this model generates at most "
             f"{config.max_len}: shorten it."
         )
     if stray := next((each for each in ids if each >= config.vocab_size), None):
         raise ForwardPassError(
-            f"This answer holds token {stray:,}, but this model knows {config.vocab_size:,}: type "
-            "other words."
+            f"This answer has token ID {stray:,}, but this model's vocabulary has "
+            f"{config.vocab_size:,}: type other words."
         )
     return ids

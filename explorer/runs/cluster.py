@@ -66,7 +66,7 @@ class Cluster:
         """The open connection, or a new one to a cluster that is found or started."""
         with self._guard:
             if self._is_closed:
-                raise RunError("This server is shutting down, so it cannot start a training.")
+                raise RunError("This server is shutting down, so it cannot start a training run.")
             if self._client is None or self._client.status != "running":
                 self._drop_client()
                 self._client = self._attach_to_given() or self._attach_or_start()

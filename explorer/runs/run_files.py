@@ -41,7 +41,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError(f"{path.name} is nested too deep.") from error
     if not isinstance(values, dict):
-        raise ValueError(f"{path.name} holds no object.")
+        raise ValueError(f"{path.name} contains no JSON object.")
     return values
 
 

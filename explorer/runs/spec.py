@@ -61,7 +61,7 @@ class RunSpec:
         if unknown := sorted(str(key) for key in values.keys() - known):
             raise ValueError(f"The run has unknown keys: {', '.join(unknown[:5])[:200]}.")
         if missing := sorted({"task", "model", "training"} - values.keys()):
-            raise ValueError(f"The run does not say its {' and '.join(missing)}.")
+            raise ValueError(f"The run has no {' and '.join(missing)}.")
         model = TransformerConfig.from_dict(values["model"])
         training = TrainConfig.from_dict(values["training"])
         spec = cls(**values | {"model": model, "training": training})
@@ -124,9 +124,9 @@ class Status:
         optional = (status.loss, status.value, status.measured_at)
         known_numbers = [*numbers, *(number for number in optional if number is not None)]
         if not all(_is_number(number) for number in known_numbers):
-            raise ValueError("The status has something else in place of a number.")
+            raise ValueError("The status has a value that is not a number where one is needed.")
         if not isinstance(status.message, str) or not isinstance(status.measure, str):
-            raise ValueError("The status has something else in place of a text.")
+            raise ValueError("The status has a value that is not text where text is needed.")
         if not MEASURE.fullmatch(status.measure):
             raise ValueError("The status has an invalid name of a metric.")
         return status

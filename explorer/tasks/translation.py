@@ -104,8 +104,8 @@ def build_translation() -> TranslationTask:
             "verb. Some pairs of adjective and noun never occur in training."
         ),
         expectation=(
-            "Cross-attention follows the meaning, so it crosses where the word order does: the "
-            "adjectives come after their noun in French and before it in English."
+            "Cross-attention aligns words by meaning, so it leaves the diagonal where the word "
+            "order differs: adjectives follow their noun in French and precede it in English."
         ),
         examples=(
             "the black cat does not see the white house",

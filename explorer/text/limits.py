@@ -26,7 +26,7 @@ def checked(text: str, most: int = MAX_CHARACTERS) -> str:
     except UnicodeEncodeError as error:
         code = ord(text[error.start])
         raise TextError(
-            f"Character {error.start + 1} (U+{code:04X}) is half of a character pair and stands "
-            "for nothing; delete it and type it again."
+            f"Character {error.start + 1} (U+{code:04X}) is an unpaired surrogate; "
+            "delete it and type it again."
         ) from None
     return text

@@ -28,7 +28,7 @@ ROUNDING = 1e-12
 
 def spread(value: float) -> str:
     """Three significant digits, or that it is 0 but for rounding."""
-    return "0, but for rounding" if value < ROUNDING else three(value)
+    return "0 within rounding" if value < ROUNDING else three(value)
 
 
 def megabytes(size: int) -> str:

@@ -16,9 +16,9 @@ def lost(text: str, back: str) -> str:
     if text == back:
         return ""
     if "".join(text.split()) == "".join(back.split()):
-        return "Spaces are lost or added; every other character comes back."
+        return "Decoding loses or adds spaces; every other character is the same."
     if text.casefold() == back.casefold():
-        return "Capitals are lost; every letter comes back."
+        return "Decoding loses capitals; every letter is otherwise the same."
     words, others = text.split(), back.split()
     pairs = enumerate(zip(words, others, strict=False))
     shorter = min(len(words), len(others))
@@ -30,5 +30,5 @@ def lost(text: str, back: str) -> str:
         for part in (differ[:end], come[:ended])
     )
     if not differ[:end]:
-        return f"Before word {start + 1}, {is_now} comes back, which was not there."
-    return f"The first difference is at word {start + 1}: {was} comes back as {is_now}."
+        return f"Decoding adds {is_now} before word {start + 1}."
+    return f"The first difference is at word {start + 1}: {was} is decoded as {is_now}."

@@ -76,8 +76,3 @@ def _numbered(theirs: str, layout: Same, i: int) -> Iterator[tuple[str, Same]]:
         return
     for ending in ENDINGS:
         yield theirs + ending, layout.of(tuple(name + ending for name in ours))
-
-
-def stack_of(config: TransformerConfig) -> str:
-    """The only stack of a model that has one."""
-    return config.stacks[0]

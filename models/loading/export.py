@@ -61,11 +61,12 @@ def exportable(config: TransformerConfig) -> Export:
             nearest = [field_difference(key, wanted, found) for key in other]
             near = name
     if nearest is None:
-        return Export(fault="No published family has models of this kind.")
+        return Export(fault="No published model family has models of this kind.")
     others = len(nearest) - MOST_NAMED
     more = f"; {others} more {'differs' if others == 1 else 'differ'}" if others > 0 else ""
     parts = "; ".join(nearest[:MOST_NAMED])
-    fault = f"No published family has this shape; the nearest is {near}: {parts}{more}."
+    fault = "No published model family has this architecture; "
+    fault += f"the nearest is {near}: {parts}{more}."
     return Export(fault=fault)
 
 

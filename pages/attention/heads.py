@@ -14,7 +14,8 @@ SIDES = {
 
 widgets.opening(
     "Heads",
-    "What every head does with your sentence, in numbers, and what the layers carry together.",
+    "Metrics and similarity of the heads on your sentence, and attention rollout and "
+    "flow through the layers.",
 )
 context = page_context()
 widgets.notes(context.forward.notes)

@@ -17,11 +17,11 @@ widgets.opening(
 
 @alone()
 @turn()
-def draw_stages(context: PageContext) -> None:
+def draw_chosen_stage(context: PageContext) -> None:
     """What one step redraws."""
     screen.draw_forward_pass(context)
     widgets.notes(context.forward.notes)
     widgets.code_panel(stages_of, recorded, script=lambda: stage_lines(context))
 
 
-draw_stages(page_context())
+draw_chosen_stage(page_context())

@@ -14,13 +14,13 @@ from explorer.views.logit_lens.layer_predictions import draw_layer_predictions
 from explorer.views.shared import widgets
 from explorer.views.shared.output_position import choose_output_position
 
-context = page_context()
-opened, forward = context.opened, context.forward
 widgets.opening(
     "Logit lens",
     "What the model would predict if it stopped after each layer, and what every head and "
     "feed-forward layer adds to its prediction.",
 )
+context = page_context()
+opened, forward = context.opened, context.forward
 lines = None
 if opened.config.head == "none":
     say("This model has no output head, so its residual streams give no prediction.")

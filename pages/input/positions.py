@@ -21,8 +21,8 @@ VIEWS = {
 context = page_context()
 widgets.opening(
     "Positions",
-    "Attention alone does not see the order of the tokens; positions tell the model where each "
-    "token is.",
+    "Attention alone ignores the order of the tokens; position encodings tell the model where "
+    "each token is.",
 )
 own = context.opened.config.positions
 by_label = {SCHEMES[name]: name for name in [own, *(each for each in SCHEMES if each != own)]}

@@ -17,13 +17,14 @@ from explorer.views.tokenizer_training.unigram_pieces import draw_unigram
 widgets.opening(
     "Training a tokenizer",
     "Where a vocabulary comes from: byte-level BPE and WordPiece merge the most frequent pair of "
-    "neighbouring tokens, again and again; Unigram drops the pieces that the text needs least.",
+    "neighbouring tokens, again and again; Unigram drops the pieces whose removal lowers "
+    "the likelihood of the text least.",
 )
 
 
 @alone()
 @turn()
-def draw_training(text: str, algorithm: str, most: int, sentence: str) -> None:
+def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str) -> None:
     """What a new step draws again."""
     try:
         if algorithm == UNIGRAM:
@@ -48,5 +49,5 @@ try:
 except TextError as error:
     say(str(error))
 else:
-    draw_training(text, algorithm, most, page_context().choice.text)
+    draw_tokenizer_training(text, algorithm, most, page_context().choice.text)
 widgets.page_links("tokens")

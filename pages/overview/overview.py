@@ -24,7 +24,7 @@ with beside:
     widgets.draw_answer(forward)
     widgets.notes(forward.notes)
     st.space("small")
-    st.caption("Enter your own sentence above, or go on with:")
+    st.caption("Enter your own sentence above, or continue with:")
     widgets.page_links("tokens", "positions", "attention", "masks", "training")
 
 pattern = opened.expectation if is_expected_in(opened, at.part) else ""

@@ -12,7 +12,7 @@ from models.training import learning_rate, train
 
 widgets.opening(
     "Training",
-    "A small model learns a task while its attention is drawn as it forms.",
+    "Train a small model on a task and watch its attention form.",
 )
 text = page_context().choice.text
 left, right = st.columns([2, 5], gap="large")

@@ -253,7 +253,7 @@ def test_the_way_and_its_ledger_end_in_the_stream_of_the_pass(found: ForwardPass
 
         rows = stream_terms(way)
         assert ("attention output, normed" in rows) == (way.where == "sandwich")
-        assert ("stream after: the sum, normed" in rows) == is_post
+        assert ("residual stream after: sum, normed" in rows) == is_post
         close(list(rows.values())[-1], way.after)
         *_, written, before, after = [v for k, v in rows.items() if "sum, normed" not in k]
         close(written, added)

@@ -33,7 +33,7 @@ from tests.served import Server
 def train(visitor: Visitor) -> list[Claim]:
     """How much weight a head of cross-attention has where the word is read backwards."""
     visitor.drawn("watched")
-    head, score = said(visitor, r"Layer 0, head (\d) · ([\d.]+) on the pattern")
+    head, score = said(visitor, r"Layer 0, head (\d) · ([\d.]+) on the expected pattern")
     case = Case(CHECKPOINTS / "reverse", "reverse", "decoder", 0, "cross_attn", int(head))
     letters = len(case.text)
     backwards = case.weights[:letters, :letters].flip(-1).diagonal()

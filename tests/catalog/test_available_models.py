@@ -106,7 +106,7 @@ def test_what_was_measured_is_shown_and_strange_records_are_not() -> None:
 RARE: list[tuple[dict[str, Any], str]] = [
     ({"tie_embeddings": True}, "unembedding tied to the token embedding"),
     ({"n_segments": 2}, "embeddings of 2 segments"),
-    ({"attention_cap": 50.0, "logit_cap": 30.0}, "scores capped at ±50, logits"),
+    ({"attention_cap": 50.0, "logit_cap": 30.0}, "scores soft-capped at ±50, logits"),
     ({"windows": (0, 4096)}, "a sliding window of 4,096 tokens in 1 of 2 layers"),
     (
         {"positions": "rotary", "rope_scaling": RopeScaling("yarn", 4.0)},

@@ -102,7 +102,7 @@ def test_what_is_fetched_is_planned_first_and_is_no_code(monkeypatch: pytest.Mon
 
 def test_what_is_too_large_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answer(monkeypatch, 10**10, 10**10)
-    with pytest.raises(ModelError, match=rf"^{ID} has 20 GB, more than the 16 GB .*\.$"):
+    with pytest.raises(ModelError, match=rf"^{ID} is 20 GB, more than the 16 GB .*\.$"):
         hub.fetch_from_hub(ID)
     assert len(asked) == 1
 
@@ -127,13 +127,13 @@ def test_every_failure_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     for error, sentence in [
-        (not_found(), "the hub has no such model that all may read."),
-        (plan_failed(), "the hub has no such model that all may read."),
+        (not_found(), "the hub has no public model of that name."),
+        (plan_failed(), "the hub has no public model of that name."),
         (DryRunError("offline"), "the hub cannot be reached"),
         (ConnectionError("reset"), "the hub cannot be reached"),
         (Unheard("no route"), "the hub cannot be reached"),
         (ValueError("strange answer"), "the hub cannot be reached"),
-        (OSError(errno.ENOSPC, "full"), "There is no room on this disk"),
+        (OSError(errno.ENOSPC, "full"), "There is not enough disk space"),
     ]:
         with subtests.test(error=error):
             answer(monkeypatch, fails=error)

@@ -57,7 +57,7 @@ def test_a_shape_that_no_family_has_is_refused(
         spec_of(TASKS["reverse"], {"like": "gpt2"})
     shipped = folders.shipped_root() / "translation"
     assert main(["export", str(shipped), str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith("No published family has this shape; ")
+    assert capsys.readouterr().err.startswith("No published model family has this architecture; ")
     assert not (tmp_path / "out").exists()
 
 

@@ -52,7 +52,7 @@ SAID = {
     "attention/head_steps": "max relative error of the weights",
 }
 WRITING = ("generation/decoding", "generation/generate")
-NO_STACK = "Cross-attention leads from one stack into another"
+NO_STACK = "Rollout and flow follow the residual stream of one stack"
 NOTHING = "There is nothing to read yet: type a sentence."
 UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
 STRANGE = {  # and what every page says of it
@@ -127,7 +127,7 @@ def test_a_model_whose_numbers_are_none_has_every_view(
             assert path != "generation/decoding" or not views(at)
             assert path != "attention/query_key" or "no value" in set(at.table[0].value["value"])
             if "Permutation" in asked.values():
-                assert "The last vectors are NaN, so no change" in said(at)
+                assert "The final vectors are NaN, so no change" in said(at)
             if "Another model" not in asked.values():  # there is none
                 assert says.get(path, "") in said(at)
     at = apps.page("forward_pass/forward_pass", model="broken", stage="decoder.0.resid_mid")

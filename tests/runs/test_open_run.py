@@ -27,5 +27,5 @@ def test_a_run_is_opened_by_its_folder_and_by_that_of_its_weights(tmp_path: Path
     assert checkpoint is not None
     assert other.vocab_size > run.spec.model.vocab_size
     (checkpoint / "tokenizer.json").write_text(other.to_json())
-    with pytest.raises(ModelError, match="knows more tokens than it reads"):
+    with pytest.raises(ModelError, match="has more tokens than its embedding has rows"):
         open_folder(run.folder)

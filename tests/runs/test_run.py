@@ -78,7 +78,7 @@ def test_a_spec_survives_json_and_refuses_what_it_does_not_know() -> None:
     assert RunSpec.from_dict(spec.to_dict()) == spec
     with pytest.raises(ValueError, match="unknown keys: colour"):
         RunSpec.from_dict(spec.to_dict() | {"colour": 1})
-    with pytest.raises(ValueError, match="does not say its model and task"):
+    with pytest.raises(ValueError, match="has no model and task"):
         RunSpec.from_dict({"training": {}})
 
 

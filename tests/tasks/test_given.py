@@ -115,7 +115,7 @@ def test_what_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests) -
     for name, text, sentence in [
         ("characters", "", "0 characters; give at least"),
         ("characters", "short", "5 characters; give at least"),
-        ("characters", "ab\ud800" * 1000, "half of a character pair"),
+        ("characters", "ab\ud800" * 1000, "unpaired surrogate"),
         ("shakespeare", "a" * 1000, "needs at least 20,000"),
         ("shakespeare", "a" * 5_000_001, "at most 5,000,000 fit"),
         ("reviews", "", "names the columns text and label"),
@@ -124,7 +124,7 @@ def test_what_nothing_can_be_learnt_from_is_refused(subtests: pytest.Subtests) -
         ("reviews", "text,label\nhello,1\nbye,0", "2 sentences; give at least 40"),
         ("reviews", f"text,label\n{many}", "60 different values"),
         ("reviews", 'text,label\n"' + "a" * 200_000 + '",1', "cannot be read"),
-        ("reviews", "text,label\na\ud800,1", "half of a character pair"),
+        ("reviews", "text,label\na\ud800,1", "unpaired surrogate"),
     ]:
         with subtests.test(name=name, text=text[:20]), pytest.raises(TextError, match=sentence):
             task_of(name, text)

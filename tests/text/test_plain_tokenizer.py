@@ -24,7 +24,7 @@ from explorer.text.unigram import MAX_UNIGRAM_TEXT, UNIGRAM, segmentations, trai
 from tests.watching import watched
 
 TEXT = trained_tokenizers.shipped_text(trained_tokenizers.TRANSLATION)
-SPACES = "Spaces are lost or added; every other character comes back."
+SPACES = "Decoding loses or adds spaces; every other character is the same."
 WAYS = pytest.mark.parametrize("way", [BPE, WORDPIECE, UNIGRAM])
 ANY = st.text(
     st.sampled_from("the cat dog sees,. \n🙂é\u0301\0<_▁#")
@@ -171,7 +171,7 @@ def test_no_text_and_too_much_of_it_are_one_sentence(way: str) -> None:
     [
         (BPE, " the  cat\n🙂", ""),
         (WORDPIECE, "the cat, the dog", SPACES),
-        (WORDPIECE, "the ☃", "The first difference is at word 2: “☃” comes back as “[UNK]”."),
+        (WORDPIECE, "the ☃", "The first difference is at word 2: “☃” is decoded as “[UNK]”."),
         (UNIGRAM, "the  cat\nsees", SPACES),
     ],
 )
@@ -181,12 +181,14 @@ def test_there_and_back(way: str, text: str, said: str) -> None:
 
 
 def test_what_is_lost_is_said() -> None:
-    assert lost("The CAT", "the cat") == "Capitals are lost; every letter comes back."
-    assert lost("abc", "ab") == "The first difference is at word 1: “abc” comes back as “ab”."
-    assert lost("a b", "a") == "The first difference is at word 2: “b” comes back as nothing."
-    assert lost("a", "b a") == "Before word 1, “b” comes back, which was not there."
-    assert lost("a b c", "a c") == "The first difference is at word 2: “b” comes back as nothing."
-    assert lost("a b", "a b c") == "Before word 3, “c” comes back, which was not there."
+    assert lost("The CAT", "the cat") == (
+        "Decoding loses capitals; every letter is otherwise the same."
+    )
+    assert lost("abc", "ab") == "The first difference is at word 1: “abc” is decoded as “ab”."
+    assert lost("a b", "a") == "The first difference is at word 2: “b” is decoded as nothing."
+    assert lost("a", "b a") == "Decoding adds “b” before word 1."
+    assert lost("a b c", "a c") == "The first difference is at word 2: “b” is decoded as nothing."
+    assert lost("a b", "a b c") == "Decoding adds “c” before word 3."
 
 
 def test_only_few_words_behind_the_first_that_differs_are_matched(
@@ -198,7 +200,7 @@ def test_only_few_words_behind_the_first_that_differs_are_matched(
     monkeypatch.setattr(round_trip, "SequenceMatcher", tell)
     same, rest = ["a", "b"] * 2_000, ["c"] * 4_000
     said = lost(" ".join([*same, "x", *rest]), " ".join([*same, "y", *rest]))
-    assert said == "The first difference is at word 4001: “x” comes back as “y”."
+    assert said == "The first difference is at word 4001: “x” is decoded as “y”."
     assert max(matched) <= round_trip.LOOKED_AT
 
 

@@ -105,7 +105,7 @@ def test_the_parameter_tree_says_how_it_adds_up_and_why_nothing_is_exported() ->
     at = page(model="translation", ledger="paper")
     assert "the parts below add up to one layer" in said(at)
     fault = next(each for each in at.caption if "cannot be exported" in each.value)
-    assert fault.value == "It cannot be exported: no published family has this shape."
+    assert fault.value == "It cannot be exported: no published model family has this architecture."
     nearest = fault.help.replace("\\", "").replace("\u2060", "")
     assert nearest.startswith("The nearest is ")
     assert "kind is decoder, here encoder-decoder" in nearest

@@ -121,7 +121,7 @@ def test_a_second_sentence_is_left_out_where_the_other_model_reads_one(
         at = page(MODEL, model="bert", other_model=other, text=pair[0], pair=pair[1])
         assert at.selectbox(key="model").value == "bert"
         assert "one text at a time" not in said(at)
-        assert f"{other} reads one sentence: the second one is left out there." in said(at)
+        assert f"{other} takes one sentence: the second one is left out there." in said(at)
     at = page(MODEL, model="bert", other_model="another", text="the", pair="dog")
     assert "map_difference" in views(at), "a model that reads pairs reads this one"
     assert "left out" not in said(at)

@@ -170,7 +170,7 @@ def test_words_of_ones_own_are_forced_and_what_does_not_fit_is_said() -> None:
     assert f"{UNKNOWN}, so written as <unk>: “ours”." in said(at)
     assert UNKNOWN not in said(press(at, "undo_writing"))
     at.text_input(key="typed").set_value("le " * 60).run()
-    assert "there is room for" in said(at)
+    assert "Your words have" in said(at)
     assert branches(at).startswith(f"{forced}~")
 
 
@@ -180,9 +180,9 @@ def test_what_does_not_fit_into_the_branches_is_said_and_not_cut() -> None:
     before = branches(at)
     assert not at.button(key="draw").disabled
     at.text_input(key="typed").set_value("qqqq").run()
-    assert "The branches hold 240 tokens in all, so 2 more fit: Undo or Clear" in said(at)
+    assert "The branches hold at most 240 tokens in total, so 2 more fit: undo or clear" in said(at)
     assert branches(at) == before
-    assert "so 0 more fit: Undo or Clear makes room" in said(press(at, "write_on"))
+    assert "so 0 more fit: undo or clear to make room" in said(press(at, "write_on"))
     assert at.button(key="draw").disabled
 
 

@@ -22,7 +22,7 @@ def test_another_order_is_chosen_and_its_largest_change_is_said(small_models: Pa
 
     def says_the_change_of(order: list[int]) -> None:
         change = three(100 * permuted(opened, found, order, "none").largest)
-        assert f"the last vectors change by up to {change} %" in said(at)
+        assert f"the final vectors change by up to {change} %" in said(at)
 
     at.button_group(key="order_of").set_value("Swap two tokens").run()
     at.selectbox(key="swap_one").select(2).run()

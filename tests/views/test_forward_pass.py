@@ -32,7 +32,7 @@ def page(stage: str = "", **address: str) -> AppTest:
 
 def kept(at: AppTest) -> dict[str, str]:
     """What the page keeps of the stage and of what is pinned in it."""
-    return dict(persistent(at, "walk"))
+    return dict(persistent(at, "stages"))
 
 
 def picture(at: AppTest) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
         if model != "translation":  # the last of each kind
             stages = tuple({stage.kind: stage for stage in stages}.values())
         for stage in stages:
-            put_persistent(at, "walk", stage=stage.name)
+            put_persistent(at, "stages", stage=stage.name)
             assert f"**{stage.title}**" in said(at)
             assert stage.kind == "tokens" or "stage_values" in views(at)
             assert not stage.site or f"`{stage.site}`" in said(at)
@@ -86,7 +86,7 @@ def test_the_pinned_number_is_opened_as_a_sum() -> None:
     at = page("decoder.0.mlp.out")
     (shown,) = (each.value for each in at.latex if r"\underbrace" in each.value)
     assert r"\text{ more}" in shown
-    put_persistent(at, "walk", stage="decoder.0.resid_post")
+    put_persistent(at, "stages", stage="decoder.0.resid_post")
     assert not any(r"\underbrace" in each.value for each in at.latex)
     assert " + " in at.latex[1].value  # the stream and what is added, in numbers
 

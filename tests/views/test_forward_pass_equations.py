@@ -96,7 +96,7 @@ def test_the_equation_of_every_stage_has_the_number_and_those_it_is_made_of(
     chosen |= {"head": str(HEAD), "number": str(NUMBER), "key_token": str(KEY), "text": TEXT}
     at = page("forward_pass/forward_pass", model="translation", **chosen)
     for stage, reads in stops().items():
-        persistent(at, "walk").update({"stage": stage})
+        persistent(at, "stages").update({"stage": stage})
         at.run()
         assert not at.exception
         left, _, right = equation(at).partition(" = ")

@@ -152,7 +152,7 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
     at.text_input(key="text").set_value(TEN).run()
     at.switch_page("../../pages/forward_pass/forward_pass.py").run()
     for stage, shape in SHAPES.items():
-        put_persistent(at, "walk", stage=stage)
+        put_persistent(at, "stages", stage=stage)
         (caption,) = [each.value for each in at.caption if "Shape: " in each.value]
         assert shape in caption.partition("Shape: ")[2], stage
 

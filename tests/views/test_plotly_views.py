@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("small_models")
 
 VIEWS: dict[str, tuple[str, dict[str, str], str]] = {
     "embedding_space": ("input/tokens", {}, r"three principal components"),
-    "position_surface": ("input/positions", {}, "Shown are the first 48 positions"),
+    "position_surface": ("input/positions", {}, "The first 48 positions are shown"),
     "parameter_icicle": ("models/checkpoints", {}, "all are counted in one box"),
     "flow_sankey": ("attention/heads", {"side": "Flow", "part": "Encoder"}, "strongest bands"),
 }
@@ -91,4 +91,4 @@ def test_an_embedding_that_is_not_finite_has_no_space(
     at.session_state["embedding_space"] = True
     at.run()
     assert not at.exception
-    assert "values that are not finite" in said(at)
+    assert "NaN or infinite values" in said(at)

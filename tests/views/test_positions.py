@@ -108,7 +108,7 @@ def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:
 def test_a_long_text_can_be_turned_around_and_a_longer_one_is_refused(own: Path) -> None:
     long_model(own, "long")
     at = page(model="long", text="abc " * 499, lab=ORDER)
-    assert "The model sees the order" in said(at)
+    assert "The order affects the output" in said(at)
     at.segmented_control(key="order_of").set_value("Custom order").run()
     assert not at.exception
     assert "name each position from 0 to 1,9" in said(at)

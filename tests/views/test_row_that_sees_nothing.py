@@ -84,7 +84,7 @@ def test_every_stage_of_the_forward_pass() -> None:
     at = apps.page("forward_pass/forward_pass", model="blind")
     for stage in stages_of(opened_model.open_model("blind").config):
         wish = {"stage": stage.name, "decoder_token": "0", "key_token": "0"}
-        put_persistent(at, "walk", **wish)
+        put_persistent(at, "stages", **wish)
         if stage.kind == "tokens":
             continue
         header, planes = sent(at, "stage_values")

@@ -95,7 +95,7 @@ def test_a_finished_run_is_found_again_by_the_address(desk: Desk, tmp_path: Path
     at = page(run=run.name)
     text = said(at)
     assert "reverse-1** · done" in text
-    assert "on the pattern" in text
+    assert "on the expected pattern" in text
     assert at.button(key="open_run").label == "Open reverse-1 on the Attention page"
     assert at.button(key="resume").disabled
 
@@ -113,10 +113,10 @@ def test_the_readers_own_sentence_is_watched_where_the_task_can_read_it(
     assert "Attention over your sentence." in said(at)
     assert not [box for box in at.text_input if box.label == "Sentence"]
     at.session_state["text"] = "a" * 300
-    assert "longer than this task's model reads, so another one is shown" in said(at.run())
+    assert "too long for this task's model, so another one is shown" in said(at.run())
     at.session_state["text"] = "HELLO, *you*"
     assert "Not all of your sentence is in this task's vocabulary" in said(at.run())
-    assert "on the pattern" in said(at)
+    assert "on the expected pattern" in said(at)
     assert at.text_input(key="watched_reverse").value == TASKS["reverse"].example
     at.text_input(key="watched_reverse").set_value("hello").run()
     assert not at.exception
@@ -202,12 +202,12 @@ def test_weights_that_are_damaged_hide_the_picture_only(desk: Desk, tmp_path: Pa
     assert newest is not None
     (newest / "model.safetensors").write_bytes(b"cut")
     at = page(run=other.name)
-    assert "on the pattern" in said(at)
+    assert "on the expected pattern" in said(at)
     at.selectbox(key="run").set_value(run.name).run()
     assert not at.exception
     assert "reverse-1** · done" in said(at)
     assert "cannot be opened" in said(at)
-    assert "on the pattern" not in said(at), "that would be the other run's attention"
+    assert "on the expected pattern" not in said(at), "that would be the other run's attention"
 
 
 def test_a_text_of_ones_own_is_looked_at_before_it_is_learnt(desk: Desk, tmp_path: Path) -> None:

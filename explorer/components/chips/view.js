@@ -82,7 +82,7 @@ function spoken({data, points}, place) {
 
 function idle({sentence, data}) {
   sentence.textContent = `${data.total} ${data.word}${data.total === 1 ? "" : "s"}. ` +
-    "Point at one to see what it is.";
+    `Point at a ${data.word} to see its details.`;
 }
 
 function mark(state) {
@@ -142,7 +142,7 @@ function show(state) {
     state.row.replaceChildren(...made.map(([item]) => item));
     const left = data.total - data.labels.length;
     state.rest.hidden = left === 0;
-    state.rest.textContent = `The first ${data.labels.length} are drawn, ${left} more are not.`;
+    state.rest.textContent = `The first ${data.labels.length} are shown; ${left} more are not.`;
     light(state, null);
   }
   mark(state);

@@ -16,7 +16,7 @@ from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.session import session
 from explorer.app.sidebar import choose_head
-from explorer.app.url import whole
+from explorer.app.url import whole_number
 
 HEADS = {
     "This head": ("one", False),
@@ -47,13 +47,13 @@ TOO_MANY_HIDDEN = f"At most {MOST_HIDDEN} keys can be hidden one by one: the oth
 RAW = "Raw attention weights"
 
 WEIGHTING_HELP = (
-    "Value norm: each weight times the norm of what it brings, the key's value after the output "
-    "projection (Kobayashi et al. 2020)."
+    "Value norm: each weight times the norm of the key's value after the output projection "
+    "(Kobayashi et al. 2020)."
 )
 MASS_HELP = "Shows the fewest keys of each row that reach this share of its weight."
 SCALE_HELP = (
-    "The value of the fullest colour: 1, or the maximum of the matrix, of each row or of each "
-    "column. Numbers do not change. With value norms, 1 means the maximum of the matrix."
+    "The value at the end of the colour scale: 1, or the maximum of the matrix, of each row or of "
+    "each column. The numbers do not change. With value norms, 1 means the maximum of the matrix."
 )
 SCALES = {"all": "colours per matrix", "row": "colours per row", "column": "colours per column"}
 KEPT = PersistentChoices("display", DEFAULTS)
@@ -106,7 +106,7 @@ def parse_options(
         if text.lower() not in ("true", "false"):
             notes.append(f"“{key}” can be true or false, not “{text[:20]}”; it is off.")
     if "mass" in asked:
-        mass = whole(asked["mass"], 101)
+        mass = whole_number(asked["mass"], 101)
         if mass is None or mass < LEAST_MASS:
             can = f"“mass” can be {LEAST_MASS} to 100 %"
             notes.append(f"{can}, not “{str(asked['mass'])[:20]}”; all keys are shown.")

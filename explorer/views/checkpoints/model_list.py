@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.app.context import NO_MODEL
 from explorer.app.messages import say
+from explorer.app.session import session
 from explorer.app.sidebar import choose_model
 from explorer.catalog import descriptions
 from explorer.catalog.available_models import ModelEntry
@@ -22,7 +23,7 @@ COLUMNS = {
     "Family": 7,
     "Parameters": 10,
     "On disk": 9,
-    "Held out": 14,
+    "Held-out metric": 14,
     "": 12,
 }
 NUMBERS = ("Parameters", "On disk")
@@ -41,7 +42,7 @@ def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
         for entry in entries:
             _draw_row(entry, is_chosen=entry.name == chosen)
     for entry in entries:
-        if entry.fault and entry.name == st.session_state.get("examined"):
+        if entry.fault and entry.name == session().examined:
             with st.container(border=True, key="examined_findings"):
                 draw_folder_findings(entry, heading=True)
 
@@ -58,7 +59,7 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)
         columns[""].button(
-            "Hide" if st.session_state.get("examined") == entry.name else "Why",
+            "Hide" if session().examined == entry.name else "Why",
             key=f"why_{entry.name}",
             on_click=_toggle_findings,
             args=(entry.name,),
@@ -68,7 +69,7 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns["Kind"].caption(descriptions.in_short(entry.config), wrap=False)
     columns["Family"].text(entry.family, wrap=False)
     _draw_number(columns["Parameters"], f"{entry.parameters:,}")
-    columns["Held out"].caption(literal(descriptions.short_score(entry.run)), wrap=False)
+    columns["Held-out metric"].caption(literal(descriptions.short_score(entry.run)), wrap=False)
     columns[""].button(
         "Chosen" if is_chosen else "Open",
         key=f"open_{entry.name}",
@@ -80,8 +81,8 @@ def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
 
 
 def _toggle_findings(name: str) -> None:
-    is_shown = st.session_state.get("examined") == name
-    st.session_state["examined"] = None if is_shown else name
+    is_shown = session().examined == name
+    session().examined = None if is_shown else name
 
 
 def _draw_number(place: DeltaGenerator, number: str) -> None:

@@ -20,7 +20,7 @@ HELP = (
     "config.json, the weights as safetensors, and the tokenizer's files. The model is kept for a "
     "while, under a name that only you know."
 )
-NO_ROOM = "There is no room to keep this upload; free some disk space and try again."
+NO_ROOM = "There is not enough disk space for this upload; free some and try again."
 
 
 def draw_own_model() -> None:

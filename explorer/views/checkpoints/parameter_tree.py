@@ -39,7 +39,7 @@ def draw_parameters(context: PageContext, opened: Opened) -> Callable[[], str]:
 def draw_parameter_tree(node: ParameterNode) -> None:
     """Every part below its module, its formula in the config's names."""
     lines = [*parameters.tree_lines(node)]
-    st.markdown(f"**{node.count:,} parameters** · the lines below a part add up to it")
+    st.markdown(f"**{node.count:,} parameters** · each total is the sum of the rows below it")
     if any(part.times > 1 for _, part in lines):
         st.caption(IDENTICAL)
     rows = [

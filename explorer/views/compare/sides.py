@@ -10,10 +10,11 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.app import url
-from explorer.app.context import TEXT_LIMIT, PageContext, reads_pairs
+from explorer.app.context import PageContext, reads_pairs
 from explorer.app.controls import follow, one_of
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
+from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import ModelError, opened_model
 from explorer.catalog.attention_parts import parts
 from explorer.catalog.available_models import ModelEntry
@@ -114,7 +115,7 @@ def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> Ma
         lambda: kept(opened, ("step", folder), lambda: open_folder(folder), lambda one: one.bytes)
     )
     if forward.written:
-        st.text("The decoder of both reads the answer of the trained model (teacher forcing).")
+        st.text("On both sides the decoder is fed the trained model's answer (teacher forcing).")
     again = kept(
         other,
         ("tokens of another step", forward.text, forward.pair, forward.target),
@@ -158,10 +159,10 @@ def _same_head_in(context: PageContext, first: Head, other: Opened, entry: Model
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
         shown = f"{part.title.lower()}, layer {layer}, head {head}"
-        st.text(f"{entry.name} has no such head; shown is its {shown}.")
+        st.text(f"{entry.name} has no such head; showing its {shown}.")
     pair = at.pair if reads_pairs(entry) else ""
     if pair != at.pair:
-        st.text(f"{entry.name} reads one sentence: the second one is left out there.")
+        st.text(f"{entry.name} takes one sentence: the second one is left out there.")
     forward = or_stop(lambda: run_text(other, at.text, pair))
     return Head(forward, entry.folder, part.name, layer, head)
 

@@ -21,12 +21,12 @@ from explorer.views.shared import widgets
 
 ADDRESS = PersistentChoices("branches", {"branches": ""})
 DO_NOT_FIT = (
-    "The branches in the address do not fit this model and text, so there are none now: "
-    "sample a token, or click one."
+    "The branches in the address do not fit this model and text, so they are left out: sample "
+    "a token, or click one."
 )
 ROWS = 4
 IDLE = "A node is a token with its probability at temperature 1. Click one to go back to it."
-EMPTY = "Nothing is generated yet. Sample a token, or click one above: the branches grow here."
+EMPTY = "Nothing is generated yet. Sample a token, or click one above: the branches appear here."
 
 
 def current_branches(context: PageContext, prompt: Prompt) -> Branches:

@@ -22,7 +22,7 @@ SHOWN = 12
 TOP_K, TOP_P = 2, 3
 WORDS = Words(
     "token",
-    "Each row is a token. Click one to force it as the next token, on a branch of its own.",
+    "Each row is a token. Click one to force it as the next token, on its own branch.",
     "{row} · {column}: {value}",
     "Force {row} as the next token",
 )

@@ -130,7 +130,7 @@ def summary(found: TeacherForcing, label: Callable[[int], str]) -> str:
     count, at = len(found.targets), found.diverges_at
     fed = (
         f"Teacher forcing: {_equal(found.predicted, found.targets)} of {count} predictions are "
-        f"right, {three(float(found.nats.mean()))} nats per token."
+        f"correct, {three(float(found.nats.mean()))} nats per token."
     )
     if at is None:
         return f"{fed} Free running: the output is the target."
@@ -138,7 +138,7 @@ def summary(found: TeacherForcing, label: Callable[[int], str]) -> str:
     wanted = text_of(label(found.targets[at]))
     return (
         f"{fed} Free running: the output diverges at step {at + 1}, with “{own}” instead of "
-        f"“{wanted}”; {_equal(found.generated, found.targets)} of {count} are right."
+        f"“{wanted}”; {_equal(found.generated, found.targets)} of {count} are correct."
     )
 
 

@@ -94,8 +94,8 @@ def stage_panels(found: HeadStages, step: int) -> list[Panel]:
         Panel("scaled", symbol, f"{_product(found)}: the scores, {divided}{capped}.", found.scaled),
         Panel("logits", "+ M", "Scores + M: the input of the softmax.", found.logits),
         Panel("weights", "softmax", softmax, found.weights, scale="sequential", top=1.0),
-        Panel("q", "Q", f"Q: a query of {d} numbers for each row.", found.q, "query", "qk", 1),
-        Panel("k", "K", f"K: a key of {d} numbers for each column.", found.k, "key", "qk", 1),
+        Panel("q", "Q", f"Q: a query of {d} dimensions for each row.", found.q, "query", "qk", 1),
+        Panel("k", "K", f"K: a key of {d} dimensions for each column.", found.k, "key", "qk", 1),
         Panel("added", "M", f"M: {m}", found.added, line=1),
         Panel("v", "V", "V: the value of each key.", found.v, "key", "vo", 1),
         Panel("out", "head", out, found.out, "query", "vo", 1),
@@ -158,8 +158,8 @@ def _about(found: HeadStages, rows: int, columns: int) -> str:
     )
     if len(found.rows) < rows or len(found.columns) < columns:
         text = (
-            f"Shown are {len(found.rows)} of {rows:,} queries and {len(found.columns)} of "
-            f"{columns:,} keys; the softmax and the output are over all keys. {text}"
+            f"{len(found.rows)} of {rows:,} queries and {len(found.columns)} of {columns:,} keys "
+            f"are shown; the softmax and the output are over all keys. {text}"
         )
     return text
 

@@ -117,8 +117,8 @@ def _is_one_stack(context: PageContext) -> bool:
     if context.part.name.endswith("self_attn"):
         return True
     say(
-        "Cross-attention leads from one stack into another, without a residual connection back "
-        "to the source. Choose the self-attention of a stack:"
+        "Rollout and flow follow the residual stream of one stack, and cross-attention leads "
+        "into another. Choose the self-attention of a stack:"
     )
     with st.container(horizontal=True):
         for part in context.forward.parts:

@@ -11,7 +11,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token
 from explorer.app.messages import say
 from explorer.app.persistent_choices import PersistentChoices
-from explorer.app.url import whole
+from explorer.app.url import whole_number
 from explorer.catalog.opened_model import Opened
 from explorer.components import chips
 from explorer.inference.core_edits import token_label
@@ -130,7 +130,7 @@ def _pick_token(position: int) -> None:
 def _choose_position(tokens: Sequence[Token], default: int) -> int:
     """Which token is replaced; an invalid value in the address is replaced with a message."""
     asked = str(TOKEN_AT.texts().get("token_at", ""))
-    found = whole(asked, len(tokens))
+    found = whole_number(asked, len(tokens))
     if asked and found is None:
         say(f"There is no token “{cut(asked, 20)}” in this text; showing {default}.")
     TOKEN_AT.settle({"token_at": "" if found is None else str(found)})

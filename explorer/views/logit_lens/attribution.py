@@ -52,7 +52,7 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
         source = (
             f"Logit of the forward pass: {logit}"
             if found.in_pass
-            else f"Logit that the head gives for the last residual stream: {logit}"
+            else f"Logit from the last residual stream: {logit}"
         )
         st.caption(
             f"{source}; the sum differs from it by {three(found.difference)}. Biases: β of the "

@@ -26,7 +26,7 @@ LARGE = (
 )
 TASK_OF_ALL = "negation"
 SHORT = (
-    "Both trainings are short and belong to this page: leaving or reloading it ends them. Points "
+    "Both training runs are short and tied to this page: leaving or reloading it ends them. Points "
     "measured before a stop stay."
 )
 ASIDES = {
@@ -99,7 +99,7 @@ def _draw_document_numbers(name: str) -> None:
 def _draw_softmax_trainings(opened: Opened) -> None:
     task = opened.task or TASKS[TASK_OF_ALL]
     outputs = len(task.classes) if task.model.head == "classifier" else task.model.vocab_size
-    st.markdown("**Two trainings from the same weights**")
+    st.markdown("**Two training runs from the same weights**")
     st.text(
         f"Task {task.name}, {paired_training.STEPS} steps of 32. With the softmax inside, the loss "
         f"cannot fall below {three(lowest_loss(outputs))}."

@@ -22,12 +22,12 @@ LARGEST_SEED = 9999
 TRIES = 2
 AGAIN = "You have a second try: find the instrument whose number is far from the right one."
 NOTHING = (
-    "This model can have none of the mistakes. Choose another model, such as translation, in the "
+    "This model can have none of these mistakes. Choose another model, such as translation, in the "
     "sidebar."
 )
 TASK = (
-    "A copy of the model with one of {count} mistakes read your sentence. Measure it with the "
-    "instruments, then say which mistake it has."
+    "A copy of the model with one of {count} mistakes was run on your sentence. Measure it "
+    "with the instruments, then say which mistake it has."
 )
 
 

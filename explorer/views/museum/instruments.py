@@ -134,7 +134,7 @@ def _causality(run: MeasuredRun) -> InstrumentResult:
     """Another last token: the change of the logits before it, or of the stream without logits."""
     if run.last_stack != "decoder":
         return InstrumentResult(
-            None, "an encoder attends to later tokens, so there is nothing to check"
+            None, "an encoder attends to later tokens, so there is no causality to check"
         )
     until = run.last_ids.shape[1] - 1
     if not until:
@@ -155,7 +155,7 @@ def _replaced_target(run: MeasuredRun) -> InstrumentResult:
     """Every target token replaced, with cross-attention ablated and without."""
     if run.target is None:
         return InstrumentResult(
-            None, "this model reads one sequence, so there is no target to replace"
+            None, "this model takes one sequence, so there is no target to replace"
         )
     other = run.replaced_tokens(run.target, slice(None))
     change, alone = (run.logit_change(target=other, is_ablated=each) for each in (False, True))

@@ -21,7 +21,7 @@ from explorer.text.labels import cut
 from explorer.views.museum import document_systems, museum_code
 from explorer.views.museum.document_systems import SYSTEMS, System
 
-NO_ROOM = "There is no room to keep this model; free some disk space and try again."
+NO_ROOM = "There is not enough disk space for this model; free some and try again."
 FOUR = (
     "Four documents, five systems: the web tutorial builds two. The repository's README describes "
     "its model as that of the paper “Attention is all you need”."

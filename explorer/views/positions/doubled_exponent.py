@@ -17,7 +17,7 @@ from explorer.text.number_format import spread
 from explorer.views.shared import tables, widgets
 
 STRIP, SQUARE = 230, 400
-DOCUMENT_SIZE, OWN_SIZE = "The document's width", "This model's width"
+DOCUMENT_SIZE, OWN_SIZE = "Width of the lecture handout", "This model's width"
 PLACES, OFFSET = DOCUMENT["places"], DOCUMENT["offset"]
 RIGHT = "Right: the exponent is i / d for the sine and i / d for the cosine"
 WRONG = "Wrong: the exponent is 2i / d for the sine and 2(i + 1) / d for the cosine"
@@ -56,7 +56,7 @@ def _measurements(found: MeasuredTable) -> list[tuple[str, str]]:
     return [
         ("dimensions 0 to 3 of position 1", first),
         ("nearly constant dimensions", f"{found.still} of {found.table.shape[1]}"),
-        (f"standard deviation of the products {OFFSET} apart", spread(found.spread)),
+        (f"standard deviation of the dot products at distance {OFFSET}", spread(found.spread)),
     ]
 
 

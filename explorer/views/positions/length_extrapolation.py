@@ -26,8 +26,9 @@ BEYOND = {
     "rotary": "The angles continue: later positions are rotated further than in training, and "
     "distances occur that are new to the model.",
     "alibi": "The penalty continues linearly: the further away a key, the lower its score.",
-    "relative": "All distances in the last bucket share one bias: far keys seem equally far.",
-    "none": "There are no positions to run out of; only the number of keys is new.",
+    "relative": "All distances in the last bucket share one bias: distant keys cannot be told "
+    "apart by distance.",
+    "none": "There are no position encodings; only the number of keys is new.",
 }
 
 
@@ -70,8 +71,8 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[],
     where = f"layer {found.layer}, head {at.head} · {forward.part(found.part).title}"
     other = "" if scheme == opened.config.positions else " It was trained with other positions."
     st.text(
-        f"Your sentence repeated to {found.length:,} tokens, in one forward pass; the model is "
-        f"made for {found.trained:,}.{other}"
+        f"Your sentence repeated to {found.length:,} tokens, in one forward pass; the model's "
+        f"maximum length is {found.trained:,}.{other}"
     )
     _draw_curves(found, where)
     chosen = (found.part, found.layer, at.head)

@@ -10,9 +10,10 @@ import streamlit as st
 
 from explorer.analysis.position_schemes import SCHEMES
 from explorer.app import url
-from explorer.app.context import TEXT_LIMIT, Choice, PageContext
+from explorer.app.context import Choice, PageContext
 from explorer.app.controls import follow, one_of, token
 from explorer.app.messages import say
+from explorer.app.url import TEXT_LIMIT
 from explorer.components import chips, matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import (
@@ -37,7 +38,7 @@ ROUNDING = 1e-4
 LEAST_SCALE = 0.01
 """The least end of the colour scale of a difference, or rounding would look like a change."""
 AROUND, LARGEST_CELL = 130, 30
-NO_VALUES = "The last vectors are NaN, so no change can be measured."
+NO_VALUES = "The final vectors are NaN, so no change can be measured."
 SAME_ANSWER = (
     "The likeliest token at every step. Both times the decoder is fed the answer that the model "
     "generated for your sentence, so that the steps can be compared."
@@ -84,9 +85,9 @@ def _choose_order(forward: ForwardPass) -> list[int] | None:
         places = widgets.side_by_side(1, 1, 2)
         typed = [at for at, each in enumerate(forward.tokens) if not each.special] or [0]
         with places[0]:
-            first = token("One token", "swap_one", forward.tokens, typed[0])
+            first = token("First token", "swap_one", forward.tokens, typed[0])
         with places[1]:
-            second = token("The other", "swap_other", forward.tokens, typed[-1])
+            second = token("Second token", "swap_other", forward.tokens, typed[-1])
         return swapped_order(forward, first, second)
     in_order = " ".join(map(str, range(last + 1)))
     usual = in_order if len(in_order) <= TEXT_LIMIT else ""
@@ -113,9 +114,11 @@ def _verdict(found: Permuted) -> str:
     if math.isnan(found.largest):
         return NO_VALUES
     if found.largest < ROUNDING:
-        return "Only the order changes: the last vector of every token stays the same."
+        return "Only the order changes: the final vector of every token stays the same."
     change = _percent(found.largest)
-    return f"The model sees the order: the last vectors change by up to {change} of their norm."
+    return (
+        f"The order affects the output: the final vectors change by up to {change} of their norm."
+    )
 
 
 def _percent(share: float) -> str:
@@ -149,7 +152,7 @@ def _draw_maps(found: Permuted, at: Choice) -> None:
     change = after - before
     titles = {
         f"Layer {at.layer}, head {at.head}, original order": (before, mask),
-        "New order, tokens put back": (after, mask_after),
+        "New order, mapped back to the original": (after, mask_after),
         "Difference": (change, mask | mask_after),
     }
     for number, (place, (title, (values, allowed))) in enumerate(
@@ -177,7 +180,7 @@ def _draw_maps(found: Permuted, at: Choice) -> None:
 def _draw_token_changes(found: Permuted) -> None:
     """Every token's positions, and how much its last vector changed."""
     tokens = found.before.tokens
-    st.markdown("**Change of each token's last vector**")
+    st.markdown("**Change in each token's final vector**")
     st.dataframe(
         {
             "token": [text_of(each) for each in tokens],

@@ -12,7 +12,7 @@ from explorer.charts.theme import palette
 CAPTIONS = {
     "product": "The dot product of the vectors of two positions, for every pair of them.",
     "bias": "What the chosen head adds to the score of a key, for every pair of positions.",
-    "bucket": "The bucket of every pair of positions: a plateau shares one number.",
+    "bucket": "The bucket of every pair of positions: a plateau is one bucket.",
 }
 
 
@@ -27,4 +27,4 @@ def draw_position_surface(shown: PositionScheme) -> None:
         figure = surface_of_positions(shown.products, shown.unit, colours)
         st.plotly_chart(figure, key="positions_3d", config=CONFIG)
         count = len(shown.products)
-        st.caption(f"{CAPTIONS[shown.unit]} Shown are the first {count} positions.")
+        st.caption(f"{CAPTIONS[shown.unit]} The first {count} positions are shown.")

@@ -63,10 +63,10 @@ def _choose_width(opened: Opened) -> int:
     if width % 2:
         half = width // 2
         st.caption(
-            f"{width} dimensions are {half} pairs and a last sine without its cosine. The code of "
-            f"the lecture handout fails here: it puts {half + 1} cosines into {half} columns. With "
-            "the lone sine, the product of two positions depends on slightly more than their "
-            "distance."
+            f"{width} dimensions are {half} pairs and a last sine without its cosine. The code "
+            f"of the lecture handout fails here: it assigns {half + 1} cosines to {half} columns. "
+            "With the unpaired sine, the dot product of two positions no longer depends on their "
+            "distance alone."
         )
     return width
 

@@ -30,15 +30,15 @@ def draw_value_path(context: PageContext, query: int, key: int) -> None:
         _draw_bars(found, order)
     with numbers:
         names = [str(each) for each in options]
-        number = int(one_of("Dimension of the stream", "number", names, as_list=True))
+        number = int(one_of("Residual stream dimension", "number", names, as_list=True))
         lines = stream_terms(found).items()
         tables.value_table(
             [(name, three(float(values[number]))) for name, values in lines],
             "Every step from the value to one dimension of the residual stream",
         )
         st.caption(
-            "Recomputed for the whole block at this query, max relative error of the stream after "
-            f"it {three(found.difference)}."
+            "Recomputed for the whole block at this query, max relative error of the residual "
+            f"stream after it {three(found.difference)}."
         )
 
 
@@ -53,10 +53,10 @@ def stream_terms(found: KeyContribution) -> dict[str, Tensor]:
     }
     if found.where == "sandwich":
         terms["attention output, normed"] = found.added
-    terms["stream before"] = found.before
+    terms["residual stream before"] = found.before
     if found.where == "post":
-        return {**terms, "sum": found.together, "stream after: the sum, normed": found.after}
-    return {**terms, "stream after": found.after}
+        return {**terms, "sum": found.together, "residual stream after: sum, normed": found.after}
+    return {**terms, "residual stream after": found.after}
 
 
 def _draw_bars(found: KeyContribution, order: list[int]) -> None:

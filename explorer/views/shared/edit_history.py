@@ -42,7 +42,7 @@ def draw_history(context: PageContext) -> tuple[EditHistory, EditedPass]:
         st.text_input(
             "Interventions",
             label_visibility="collapsed",
-            help="As they stand in the address: a link with this text has the same interventions.",
+            help="The text in the address: a link with it has the same interventions.",
             **url.bound("edits"),
         )
     history, notes = from_address(state.get("edits") or "")

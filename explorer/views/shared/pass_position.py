@@ -13,7 +13,7 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.app.context import PageContext
 from explorer.app.messages import say
 from explorer.app.session import session
-from explorer.app.url import whole
+from explorer.app.url import whole_number
 from explorer.text.labels import cut
 from explorer.views.shared import pinned_pair
 from explorer.views.shared.pinned_pair import STAGE_CHOICES
@@ -74,14 +74,14 @@ def chosen_position(context: PageContext) -> PassPosition:
         name, last = f"{stack}_token", counts[stack] - 1
         text = str(asked.get(name) or "")
         tokens[stack] = token_of(stack, counts[stack])
-        if text and whole(text, counts[stack]) is None:
+        if text and whole_number(text, counts[stack]) is None:
             invalid[name] = f"There is no token “{cut(text, LONGEST)}” here; showing {last}."
     columns = {}
     if asked.get("encoder_token") and "encoder" in tokens:
         columns["encoder_token"] = tokens["encoder"]
     for name, (kind, usual) in COLUMNS.items():
         text = str(asked.get(name) or "")
-        if (found := whole(text)) is not None:
+        if (found := whole_number(text)) is not None:
             columns[name] = found
         elif text:
             invalid[name] = f"There is no {kind} “{cut(text, LONGEST)}” here; showing {usual}."
@@ -109,7 +109,7 @@ def chosen_position(context: PageContext) -> PassPosition:
 
 def token_of(stack: str, count: int) -> int:
     """The chosen token of a stack that reads so many; the last where no such one is chosen."""
-    found = whole(STAGE_CHOICES.texts().get(f"{stack}_token", ""), count)
+    found = whole_number(STAGE_CHOICES.texts().get(f"{stack}_token", ""), count)
     return count - 1 if found is None else found
 
 
@@ -123,16 +123,22 @@ def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
         session().sidebar_follows = True
 
 
+def _sidebar(context: PageContext) -> tuple[str, str, int]:
+    """Model, part and layer of the sidebar, also what a callback has just set there."""
+    state, now = st.session_state, context.choice
+    return now.model, state.get("part", now.part), state.get("layer", now.layer)
+
+
 def _sidebar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
     """The attention and layer that the sidebar has to change to; nothing if it shows them."""
-    now = context.choice
+    model, part, _ = _sidebar(context)
     if stage.layer is None:
         return {}
-    moved = bool(stage.part) or not now.part.startswith(stage.stack)
-    part = (stage.part or f"{stage.stack}.self_attn") if moved else now.part
-    if (part, stage.layer) == (now.part, now.layer):
+    if stage.part or not part.startswith(stage.stack):
+        part = stage.part or f"{stage.stack}.self_attn"
+    if _sidebar(context) == (model, part, stage.layer):
         return {}
-    session().stage_sidebar = now.model, part, stage.layer
+    session().stage_sidebar = model, part, stage.layer
     return {"part": part, "layer": stage.layer}
 
 
@@ -143,11 +149,12 @@ def _follow_sidebar(context: PageContext) -> bool:
     the stage. A view of this page may cause a run before the browser has the sidebar's new
     layer; what that run has of the sidebar is the layer before, so it is set again.
     """
-    reader, now = session(), context.choice
-    seen, here = reader.stage_sidebar, (now.model, now.part, now.layer)
+    reader, here = session(), _sidebar(context)
+    model, part, layer = here
+    seen = reader.stage_sidebar
     was_clicked, reader.stage_clicked = reader.stage_clicked, False
     reader.stage_sidebar = here
-    if seen is None or seen[0] != now.model:
+    if seen is None or seen[0] != model:
         return True
     if seen == here:
         return False
@@ -155,10 +162,10 @@ def _follow_sidebar(context: PageContext) -> bool:
         reader.stage_sidebar = seen
         reader.choose_next = {"part": seen[1], "layer": seen[2]}
         st.rerun()
-    stack, branch = now.part.split(".")
+    stack, branch = part.split(".")
     parts = str(STAGE_CHOICES.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
-    same = ".".join([stack, str(now.layer), branch, *tail])
+    same = ".".join([stack, str(layer), branch, *tail])
     if same in {stage.name for stage in stages_of(context.forward.config)}:
         STAGE_CHOICES.put("stage", same)
     return False

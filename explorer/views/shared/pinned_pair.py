@@ -1,4 +1,4 @@
-"""What is held travels: the token and the key of the whole pass are the other pages' pair."""
+"""The pinned cell as the Forward pass page keeps it: a token and a key; shared with the others."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from explorer.app.context import PageContext
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.session import session
 from explorer.app.sidebar import switch_page
-from explorer.app.url import whole
+from explorer.app.url import whole_number
 from explorer.catalog.attention_parts import site
 from explorer.views.shared import pinned
 from explorer.views.shared.pinned import Pinned
 
 NAMES = ("stage", "encoder_token", "decoder_token", "number", "key_token", "option")
-STAGE_CHOICES = PersistentChoices("walk", dict.fromkeys(NAMES, ""))
+STAGE_CHOICES = PersistentChoices("stages", dict.fromkeys(NAMES, ""))
 
 
 def query_of(part: str) -> str:
@@ -56,7 +56,7 @@ def _keep(part: str, found: Pinned) -> None:
 
 
 def _place(name: str) -> int | None:
-    return whole(STAGE_CHOICES.texts().get(name, ""))
+    return whole_number(STAGE_CHOICES.texts().get(name, ""))
 
 
 def forward_pass_link(context: PageContext, found: Pinned) -> None:

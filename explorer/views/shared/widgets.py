@@ -85,23 +85,23 @@ def draw_head(context: PageContext, key: str, height: int = MATRIX_HEIGHT) -> No
 
 def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
     """The model's output for the sentence: a text, or the likeliest options."""
-    draw_answer = forward.answer
-    if draw_answer.kind == "text" and (forward.written or draw_answer.text):
+    answer = forward.answer
+    if answer.kind == "text" and (forward.written or answer.text):
         st.markdown("**Generated text**")
         if forward.written:
             chips(forward.written, key=key)
         else:
-            st.text(draw_answer.text)
-        notes([draw_answer.note] if draw_answer.note else [])
+            st.text(answer.text)
+        notes([answer.note] if answer.note else [])
         return
-    if not draw_answer.guesses:
-        st.text(draw_answer.note if draw_answer.kind == "mask" else ENDS_IN_VECTORS)
+    if not answer.guesses:
+        st.text(answer.note if answer.kind == "mask" else ENDS_IN_VECTORS)
         return
-    st.markdown(f"**{OUTPUTS[draw_answer.kind]}**")
-    if draw_answer.kind != "classes":
-        st.caption(f"The {len(draw_answer.guesses)} likeliest tokens. {literal(draw_answer.note)}")
-    labels = [guess.label for guess in draw_answer.guesses]
-    spec = probability_bars(labels, [guess.probability for guess in draw_answer.guesses])
+    st.markdown(f"**{OUTPUTS[answer.kind]}**")
+    if answer.kind != "classes":
+        st.caption(f"The {len(answer.guesses)} likeliest tokens. {literal(answer.note)}")
+    labels = [guess.label for guess in answer.guesses]
+    spec = probability_bars(labels, [guess.probability for guess in answer.guesses])
     st.vega_lite_chart(spec, width="stretch", height=28 * len(labels) + 30, key=key)
 
 

@@ -61,7 +61,7 @@ def draw_merges(text: str, most: int, algorithm: str, sentence: str) -> int:
     with vocabulary:
         st.markdown("**Vocabulary, newest token first**")
         _draw_vocabulary(found, step)
-    st.caption("A token ID is a place in the vocabulary, not a byte.")
+    st.caption("A token ID is an index into the vocabulary, not a byte.")
     _draw_excerpt(found, text, step)
     _draw_encoding(found, step, sentence)
     return step
@@ -111,9 +111,9 @@ def _textbook(found: MergeTraining, first: CountedPair, best: CountedPair) -> st
     pair = f"{_label(found, best.left)} and {_label(found, best.right)}"
     would = "the same pair" if same else f"{pair}, found together {_times(best.count)}"
     return (
-        "The library's trainer of WordPiece merges the most frequent pair. Textbooks divide its "
-        f"count by those of its two tokens: that would take {would} (score {best.score:.3g}, "
-        f"against {first.score:.3g})."
+        "The tokenizers library trains WordPiece by merging the most frequent pair. Textbooks "
+        "divide the count of a pair by those of its two tokens, which would merge "
+        f"{would} (score {best.score:.3g}, against {first.score:.3g})."
     )
 
 
@@ -150,7 +150,7 @@ def _draw_excerpt(found: MergeTraining, text: str, step: int) -> None:
     newest = found.merges[step - 1][2] if step else None
     marked = [place for place, token in enumerate(ids) if token == newest]
     part = f"The first {len(excerpt):,} of {len(text):,} characters: " if excerpt != text else ""
-    note = f"{len(marked):,} marked, made by the newest merge" if step else "no merge yet"
+    note = f"{len(marked):,} marked, from the newest merge" if step else "no merge yet"
     st.caption(f"{part}{len(ids):,} tokens, {note}.")
     chips(
         [ExcerptToken(_label(found, token), token) for token in ids],

@@ -38,9 +38,9 @@ def draw_unigram(text: str, most: int, sentence: str) -> int:
         larger = trained_tokenizers.unigram_pieces(text, sizes[step - 1]) if step else None
     total = sum(map(math.exp, found.scores.values()))
     notes = [
-        "The library starts from the parts that occur at least twice in the different words of "
-        "the text and drops those that the text misses least. It shows only what is left, so each "
-        "size is trained anew.",
+        "The tokenizers library starts from substrings that occur at least twice among the "
+        "distinct words of the text and drops those whose removal lowers the likelihood least. "
+        "It returns only the final pieces, so each size is trained separately.",
         f"{len(found.pieces):,} pieces, the unknown token among them. Single characters are never "
         "dropped.",
         "A score is a log-probability, but the library does not renormalise what is left: e^score "

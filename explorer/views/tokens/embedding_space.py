@@ -41,7 +41,9 @@ def draw_embedding_space(opened: Opened, forward: ForwardPass) -> None:
                 )
             labels = labels_of(opened.tokenizer, found.ids)
         except LinAlgError:
-            st.caption("The embedding holds values that are not finite, so it has no components.")
+            st.caption(
+                "The embedding contains NaN or infinite values, so it has no principal components."
+            )
             return
         except TextError as error:
             st.text(str(error))
@@ -80,15 +82,15 @@ def _draw(found: EmbeddingSpace, labels: list[str]) -> None:
 def _caption(found: EmbeddingSpace) -> str:
     text = (
         "The three principal components of the token embedding have "
-        f"{sum(found.shares):.0%} of its variance, so points that seem close need not be. "
+        f"{sum(found.shares):.0%} of its variance, so points that look close may be far apart. "
         "Neighbours are by cosine similarity in all dimensions."
     )
     if len(found.ids) < found.size:
-        text += f" Drawn are {len(found.ids):,} of {found.size:,} tokens, evenly spread by ID."
+        text += f" {len(found.ids):,} of {found.size:,} tokens are drawn, evenly spaced by ID."
     if found.rows < found.size:
-        text += f" The components are those of {found.rows:,} tokens."
+        text += f" The components are computed from {found.rows:,} tokens."
     if len(found.chosen) == MOST_CHOSEN:
-        text += f" Of your text, the first {MOST_CHOSEN} different tokens are marked."
+        text += f" Only the first {MOST_CHOSEN} distinct tokens of your text are marked."
     return text
 
 

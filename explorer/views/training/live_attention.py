@@ -48,7 +48,7 @@ def draw_preview(task: Task, own_text: str) -> None:
     except ModelError:
         st.markdown(f"Press **Start training**. {task.expectation}")
         return
-    st.markdown("No run is shown yet. This is the attention of a finished model of this task.")
+    st.markdown("No run yet. Below is the attention of a model already trained on this task.")
     _draw_sentence_and_head(task, own_text, lambda text: _run(Path(opened.name), text, opened))
 
 
@@ -99,7 +99,7 @@ def _draw_sentence(task: Task, own_text: str) -> str:
 
 def _why_not(task: Task, text: str) -> str:
     """Why the model of this task cannot read the sentence; empty where it can."""
-    too_long = "Your sentence is longer than this task's model reads"
+    too_long = "Your sentence is too long for this task's model"
     if len(text) > LIMIT:
         return too_long
     try:
@@ -157,7 +157,7 @@ def _draw_head(task: Task, forward: ForwardPass, part: str, layer: int, chosen: 
     left, right = st.columns(2)
     with left:
         title = f"**Layer {layer}, head {head}**"
-        score = f" · {scores[head]:.2f} on the pattern" if expected is not None else ""
+        score = f" · {scores[head]:.2f} on the expected pattern" if expected is not None else ""
         st.markdown(f"{title}{score}")
         _draw_map(forward, part, layer, weights[head], "watched")
     with right:

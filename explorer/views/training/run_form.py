@@ -114,17 +114,17 @@ def _draw_text(given: Given) -> str | None:
         max_upload_size=LARGEST_FILE // 1_000_000,
     )
     if file is None and len(pasted) > MOST_PASTED:
-        say(f"Pasted texts have at most {MOST_PASTED:,} characters: upload a file instead.")
+        say(f"Pasted text can have at most {MOST_PASTED:,} characters: upload a file instead.")
         return None
     if file is None:
         return pasted or None
     if file.size > LARGEST_FILE:
-        say(f"The file is too long; {MAX_CORPUS_CHARACTERS:,} characters are read at most.")
+        say(f"The file is too long; {MAX_CORPUS_CHARACTERS:,} characters at most.")
         return None
     try:
         return file.getvalue().decode("utf-8-sig")
     except UnicodeDecodeError:
-        say("The file is not a text in UTF-8; save it as one and upload it again.")
+        say("The file is not UTF-8 text; save it as UTF-8 and upload it again.")
         return None
 
 

@@ -196,8 +196,8 @@ def forcing(visitor: Visitor) -> list[Claim]:
         assert lines[name] == [SHAKESPEARE.label(each) for each in written.tolist()], name
     shown = said(
         visitor,
-        r"Teacher forcing: (\d+) of (\d+) predictions are right, ([\d.]+) nats per token\. "
-        r"Free running: .*; (\d+) of \d+ are right",
+        r"Teacher forcing: (\d+) of (\d+) predictions are correct, ([\d.]+) nats per token\. "
+        r"Free running: .*; (\d+) of \d+ are correct",
     )
     true = {f"chance of step {at}": chance for at, chance in enumerate(chances)}
     true["right when fed"] = int((best == target).sum())

@@ -161,8 +161,8 @@ def pairs(case: Case, visitor: Visitor) -> list[Claim]:
     )
     true = {
         "all keys: output of this head": to_stream @ case.of_head("head_out")[case.query],
-        "stream before": before,
-        "stream after": after,
+        "residual stream before": before,
+        "residual stream after": after,
     }
     return made + listed(visitor, true)
 

@@ -100,5 +100,5 @@ def exponents(visitor: Visitor) -> list[Claim]:
             made.append(Claim("spread", spread, spread_of))
         else:
             assert spread_of < 1e-12
-            assert spread == "0, but for rounding"
+            assert spread == "0 within rounding"
     return made
