@@ -97,7 +97,7 @@ def test_what_stands_there_is_followed_and_not_written_again() -> None:
 def test_what_does_not_fit_is_refused_and_never_cut() -> None:
     found = Branches().append(range(MAX_NODES), forced=False)
     assert (len(found.nodes), found.room) == (MAX_NODES + 1, 0)
-    with pytest.raises(ValueError, match="so 0 more fit: Undo or Clear"):
+    with pytest.raises(ValueError, match="so 0 more fit: undo or clear"):
         found.append([1], forced=True)
     almost = Branches().append(range(MAX_NODES - 2), forced=False)
     with pytest.raises(ValueError, match="so 2 more fit"):
