@@ -16,8 +16,14 @@ SIZES = {"width": 1280, "height": 800}
 PICTURES: dict[str, tuple[str, bool]] = {
     "start.png": ("/", False),
     "attention-dark.png": ("/attention", True),
-    "interventions.png": ("/interventions?model=shakespeare&layer=0&head=1&edits=1.1~h.d.0.1.z", False),
-    "forward_pass.png": ("/forward_pass?model=translation&text=the+cat&stage=encoder.0.mlp.out", False),
+    "interventions.png": (
+        "/interventions?model=shakespeare&layer=0&head=1&edits=1.1~h.d.0.1.z",
+        False,
+    ),
+    "forward_pass.png": (
+        "/forward_pass?model=translation&text=the+cat&stage=encoder.0.mlp.out",
+        False,
+    ),
     "museum.png": ("/museum", False),
 }
 """File name: the address it shows, and whether it shows it dark."""

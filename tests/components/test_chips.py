@@ -48,7 +48,7 @@ def test_a_strange_sentence_is_shown_and_not_executed(open_demo: OpenDemo) -> No
 
 def test_twenty_thousand_tokens_do_not_stop_the_page(open_demo: OpenDemo) -> None:
     page = open_demo("chips", "20000").page
-    expect(page.locator(".chips .rest")).to_contain_text(f"The first {MOST} are drawn")
+    expect(page.locator(".chips .rest")).to_contain_text(f"The first {MOST} are shown")
     assert page.locator(".chips .chip").count() == MOST
 
 

@@ -68,7 +68,8 @@ def wordpiece(visitor: Visitor) -> list[Claim]:
     assert [claim.true for claim in made[1::2]] == [n for _, n in counted.most_common(8)]
     best = max(scores, key=lambda pair: scores[pair])
     first, second, times, score = said(
-        visitor, r"that would take (\S+) and (\S+), found together ([\d,]+) times \(score ([\d.]+)"
+        visitor,
+        r"which would merge (\S+) and (\S+), found together ([\d,]+) times \(score ([\d.]+)",
     )
     assert (first, second) == best
     return [

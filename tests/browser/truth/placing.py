@@ -71,7 +71,9 @@ def longer(visitor: Visitor) -> list[Claim]:
         "keys": torch.special.entr(weights_in(passed, *HERE)).sum(-1).exp(),
         "nats": -logits[:-1].gather(-1, ids[0, 1:, None])[:, 0],
     }
-    tokens, made_for = said(visitor, r"repeated to (\d+) tokens, in one forward pass; .* for (\d+)")
+    tokens, made_for = said(
+        visitor, r"repeated to (\d+) tokens, in one forward pass; .* length is (\d+)"
+    )
     claims = [Claim("tokens", tokens, length), Claim("made for", made_for, own.max_len)]
     for unit, values in of_text.items():
         inside, beyond = said(visitor, rf"average ([\d.]+) {unit} up to [^,]+, ([\d.]+) beyond")
