@@ -67,7 +67,7 @@ def head_stages_of(
     some = None if bias is None else bias[down]
     added = torch.zeros_like(scaled) if some is None else some[:, across].to(scaled.dtype)
     allowed = mask[:, across]
-    forbidden = -torch.inf
+    masked = -torch.inf
     return HeadStages(
         rows=rows,
         columns=columns,
@@ -76,8 +76,8 @@ def head_stages_of(
         v=v[across],
         dots=attention_scores(q[None, None], k[None, None, across], 1.0)[0, 0],
         scaled=scaled,
-        added=added.masked_fill(~allowed, forbidden),
-        logits=(scaled + added).masked_fill(~allowed, forbidden),
+        added=added.masked_fill(~allowed, masked),
+        logits=(scaled + added).masked_fill(~allowed, masked),
         weights=weights[:, across],
         out=weights @ v,
         allowed=allowed,

@@ -17,7 +17,7 @@ from torch import Tensor
 class FigureData:
     """The values of a picture (rows, columns) and what they are.
 
-    `allowed` is true where a row may look at a column, None where all may; `about` says
+    `allowed` is true where a row may attend to a column, None where all may; `about` says
     how the numbers came to be: the model, the text, the place in the model. The colours of
     a picture end at `top`, None at its largest value, or at the largest of each "row" or
     "column" where `scaling` says so; `log` spreads them over three decades. The labels of
@@ -48,7 +48,7 @@ class FigureData:
 
 
 def as_csv(taken: FigureData) -> bytes:
-    """One line per row under a line of column labels; a forbidden cell is empty.
+    """One line per row under a line of column labels; a masked cell is empty.
 
     Every label begins with its place: equal tokens stay apart, and no token of a
     stranger's is taken for a formula by a spreadsheet.
@@ -63,7 +63,7 @@ def as_csv(taken: FigureData) -> bytes:
 
 
 def as_json(taken: FigureData) -> bytes:
-    """Everything in one object; a forbidden cell is null, and so is what is no number."""
+    """Everything in one object; a masked cell is null, and so is what is no number."""
     known = taken.visible & taken.values.isfinite()
     cells = [
         [value if is_known else None for value, is_known in zip(*row, strict=True)]

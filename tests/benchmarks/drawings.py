@@ -73,7 +73,7 @@ def one_head(head: Tensor, into: Path) -> Drawing:
         "row": "query",
         "column": "key",
         "sentence": "{row} attends to {column}: {value}",
-        "forbidden": "{row} may not look at {column}",
+        "masked": "{column} is masked for {row}",
         "absent": "may not look",
         "unit": "weight",
         "title": "weights",

@@ -113,7 +113,7 @@ def demo_inspect(show: str) -> None:
         inspect(heads(len(FRENCH), n), FRENCH, WORDS, key="inspect", same=False)
     elif show == "held":
         held = told(((0, 4),))[0]
-        inspect(attention(n), WORDS, WORDS, key="inspect", held=held, on_hold=choose)
+        inspect(attention(n), WORDS, WORDS, key="inspect", pinned=held, on_pin=choose)
     elif show == "empty":
         values = attention(n)
         values[2] = 0
@@ -129,7 +129,7 @@ def demo_lines(show: str) -> None:
         lines(heads(4, 10, n), FRENCH, WORDS, key="lines", drawn=[head])
     elif show == "held":
         drawn, held = told(((1, 2), (0, 4)))
-        lines(heads(4, n, n), WORDS, WORDS, key="lines", drawn=drawn, held=held, on_choice=choose)
+        lines(heads(4, n, n), WORDS, WORDS, key="lines", drawn=drawn, pinned=held, on_choice=choose)
     elif show == "strange":
         lines(heads(4, len(STRANGE), len(STRANGE)), STRANGE, STRANGE, key="lines")
     else:
@@ -158,7 +158,7 @@ def demo_matrix(show: str) -> None:
     elif show == "held":
         if st.button("Hold the first"):
             choose((0, 0))
-        how = {"held": told(((3, 1),))[0], "on_hold": choose}
+        how = {"pinned": told(((3, 1),))[0], "on_pin": choose}
     elif show.isdecimal():
         labels, values = numbered(int(show)), attention(int(show))
         how = {"allowed": causal(int(show))}

@@ -177,7 +177,7 @@ def test_a_left_out_cell_and_a_hidden_column_say_so(open_demo: OpenDemo) -> None
 
 
 def packed(values: Tensor, rows: list[str], columns: list[str], **how: Any) -> bytes:
-    words = dict.fromkeys(("row", "column", "sentence", "forbidden", "unit", "title"), "")
+    words = dict.fromkeys(("row", "column", "sentence", "masked", "unit", "title"), "")
     how = {"scale": "sequential", "allowed": None, "words": words, **how}
     return encode(values, rows, columns, **how)
 

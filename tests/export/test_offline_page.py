@@ -21,7 +21,7 @@ LABELS = ["The", "<img src=x onerror=alert(1)>", "sat", "on"]
 TITLE = "Layer 0 </title><script>alert(1)</script>"
 
 
-WORDS = dict.fromkeys(("row", "column", "forbidden", "absent", "unit", "title"), "words") | {
+WORDS = dict.fromkeys(("row", "column", "masked", "absent", "unit", "title"), "words") | {
     "sentence": "{row} attends to {column}: {value}"
 }
 

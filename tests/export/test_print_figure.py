@@ -50,7 +50,7 @@ def test_differences_keep_their_sign() -> None:
     assert fullness(-VALUES, scale="diverging")[0, :2].tolist() == pytest.approx([-1.0, -0.1])
 
 
-def test_what_is_no_number_or_forbidden_has_no_colour() -> None:
+def test_what_is_no_number_or_masked_has_no_colour() -> None:
     values = VALUES.clone()
     values[2, 0] = torch.nan
     allowed = torch.ones(3, 3, dtype=torch.bool).tril()

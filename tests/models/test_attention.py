@@ -1,4 +1,4 @@
-"""Attention: the fused kernel and the watched steps are one thing; who may look at whom."""
+"""Attention: the fused kernel and the watched steps are one thing; who may attend to whom."""
 
 from __future__ import annotations
 

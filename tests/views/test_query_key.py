@@ -56,7 +56,7 @@ def test_another_key_changes_the_sentence_and_the_order_changes_nothing_else() -
     assert "rotated to every other position by the model's own angles" in apps.said(at)
 
 
-def test_a_forbidden_pair_says_so_and_one_key_is_not_called_all_of_them() -> None:
+def test_a_masked_pair_says_so_and_one_key_is_not_called_all_of_them() -> None:
     at = page()
     at.selectbox(key="query").set_value(1).run()
     at.selectbox(key="key").set_value(2).run()

@@ -48,36 +48,36 @@ def inspect(
     column_name: str = "key",
     unit: str = "weight",
     height: int | None = None,
-    held: Place | None = None,
-    on_hold: Callable[[Place | None], None] | None = None,
+    pinned: Place | None = None,
+    on_pin: Callable[[Place | None], None] | None = None,
 ) -> None:
     """Draw the tokens of one head, whose `weights` are (queries, keys) and not negative.
 
     `same` says that rows and columns are the same tokens: then there is one strip, and
     every token has both halves. Otherwise (cross-attention) the rows are one strip and the
     columns another, and each shows the half that there is. `allowed` is true where a
-    query may look; the half of a pair that may not is hatched, and so is a value that is
+    query may attend; the half of a pair that may not is hatched, and so is a value that is
     no number. `unit` is what the values are called.
 
-    With `on_hold`, `held` is the token that is held at first, as its side (0 is a row, 1 a
-    column) and its place; holding another or letting go is one rerun, once the hand rests.
+    With `on_pin`, `pinned` is the token that is pinned at first, as its side (0 is a row, 1 a
+    column) and its place; pinning another or unpinning is one rerun, once the hand rests.
     """
 
-    def hold() -> None:
+    def pin() -> None:
         said = events.event(key, "chosen")
         token = events.on_a_side(said, len(rows), len(columns))
-        if on_hold and (token or said == []):
-            on_hold(token)
+        if on_pin and (token or said == []):
+            on_pin(token)
 
     words = {"row": row_name, "column": column_name, "unit": unit}
-    name = key if on_hold else None
+    name = key if on_pin else None
     message = encode(weights, rows, columns, allowed=allowed, same=same, words=words, name=name)
     _VIEW(
         key=key,
         data=message,
         height=height or 520,
-        choice=list(held or ()) if on_hold else NO_CHOICE,
-        **({"on_chosen_change": hold} if on_hold else {}),
+        choice=list(pinned or ()) if on_pin else NO_CHOICE,
+        **({"on_chosen_change": pin} if on_pin else {}),
     )
 
 

@@ -45,7 +45,7 @@ def lines(
     *,
     key: str,
     drawn: Sequence[int] | None = None,
-    held: Place | None = None,
+    pinned: Place | None = None,
     on_choice: Callable[[tuple[int, ...], Place | None], None] | None = None,
     row_name: str = "query",
     column_name: str = "key",
@@ -61,8 +61,8 @@ def lines(
     `names` are those of the heads and `hues` their places around the wheel, 0 to 1. A
     line is full at `top`, at the largest value there is where that is None, or at the
     largest of its head's row or column (`scaling`); `log` spreads the strengths over
-    three decades. `held` is the token that is held at first, as its side (0 is a row, 1 a
-    column) and its place. With `on_choice`, drawing other heads, or holding another token,
+    three decades. `pinned` is the token that is pinned at first, as its side (0 is a row, 1 a
+    column) and its place. With `on_choice`, drawing other heads, or pinning another token,
     is one rerun, once the hand rests, that calls it with both.
     """
 
@@ -80,7 +80,7 @@ def lines(
         key=key,
         data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
         height=height or natural_height(len(rows), len(columns)),
-        choice={"drawn": None if drawn is None else list(drawn), "held": list(held or ())},
+        choice={"drawn": None if drawn is None else list(drawn), "held": list(pinned or ())},
         **({"on_chosen_change": choose} if on_choice else {}),
     )
 

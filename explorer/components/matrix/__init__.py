@@ -48,7 +48,7 @@ def matrix(
     row_name: str = "query",
     column_name: str = "key",
     sentence: str | None = None,
-    forbidden: str | None = None,
+    masked_sentence: str | None = None,
     absent: str = "masked",
     unit: str = "weight",
     height: int | None = None,
@@ -61,14 +61,14 @@ def matrix(
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
     on_hide: Callable[[int], None] | None = None,
-    held: Place | None = None,
-    on_hold: Callable[[Place | None], None] | None = None,
+    pinned: Place | None = None,
+    on_pin: Callable[[Place | None], None] | None = None,
 ) -> None:
     """Draw `values` (queries, keys) with a label for every row and column.
 
     `allowed` is true where a query may attend: the other cells are hatched, and so are
     values that are absent (NaN) or minus infinity. `top` fixes the upper end of the
-    colours, else it is the largest value. `sentence` and `forbidden` say a cell in
+    colours, else it is the largest value. `sentence` and `masked_sentence` say a cell in
     words, with {row}, {column} and {value}; `absent` says in the legend what hatching
     means. `title` names the picture to a screen reader. The height is decided here,
     before any data is in the browser.
@@ -78,9 +78,9 @@ def matrix(
     are struck through; what is true in `cut` says that it is left out. Numbers are right to
     a step of 16 bits, or sent in single precision where they are `exact`. `places` are the
     numbers of the rows and of the columns, where a part of a larger matrix is drawn. With
-    `on_hide`, a click on a column's label, or H where a cell is held, is one rerun that
-    calls it with the column. With `on_hold`, `held` is the cell that is held at first, and
-    holding another or letting go is one rerun, once the hand rests, that calls it.
+    `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
+    calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
+    pinning another or unpinning is one rerun, once the hand rests, that calls it.
     """
 
     def hand_over() -> None:
@@ -88,11 +88,11 @@ def matrix(
         if on_hide and column is not None:
             on_hide(column)
 
-    def hold() -> None:
+    def pin() -> None:
         said = events.event(key, "chosen")
         cell = events.cell(said, len(rows), len(columns))
-        if on_hold and (cell or said == []):
-            on_hold(cell)
+        if on_pin and (cell or said == []):
+            on_pin(cell)
 
     message = encode(
         values,
@@ -104,7 +104,7 @@ def matrix(
             "row": row_name,
             "column": column_name,
             "sentence": sentence or _sentence(scale),
-            "forbidden": forbidden or "{column} is masked for {row}",
+            "masked": masked_sentence or "{column} is masked for {row}",
             "absent": absent,
             "unit": unit,
             "title": title or f"{unit} of every {row_name} and {column_name}",
@@ -117,15 +117,15 @@ def matrix(
         exact=exact,
         places=places,
         hides=on_hide is not None,
-        name=key if on_hold else None,
+        name=key if on_pin else None,
     )
     callbacks = {"on_hidden_change": hand_over} if on_hide else {}
-    callbacks |= {"on_chosen_change": hold} if on_hold else {}
+    callbacks |= {"on_chosen_change": pin} if on_pin else {}
     _VIEW(
         key=key,
         data=message,
         height=height or natural_height(rows, columns),
-        choice=list(held or ()) if on_hold else NO_CHOICE,
+        choice=list(pinned or ()) if on_pin else NO_CHOICE,
         **callbacks,
     )
 

@@ -141,18 +141,18 @@ const placeOf = ({places}, axis, at) => places ? places[axis][at] : at;
 // ---- words ------------------------------------------------------------------------
 
 // 1 where nothing may be looked at; found once, since a large picture asks a million times.
-function forbidden({data, codes}) {
+function maskedCells({data, codes}) {
   const {allowed} = data.planes, found = new Uint8Array(codes.length);
   if (allowed) for (let i = 0; i < found.length; i++) found[i] = 1 - bit(allowed, i);
   if (data.scale === "mask") for (let i = 0; i < found.length; i++) found[i] |= Number(codes[i] === 0);
   return found;
 }
 
-const mayLook = (state, i) => !state.forbidden[i];
+const isVisible = (state, i) => !state.masked[i];
 
 const leftOut = ({data}, i) => Boolean(data.planes.cut && bit(data.planes.cut, i));
 
-const blank = (state, i) => !mayLook(state, i) || state.codes[i] >= MINUS_INFINITE;
+const blank = (state, i) => !isVisible(state, i) || state.codes[i] >= MINUS_INFINITE;
 
 function spoken(state, {row, column}) {
   const {data} = state;
@@ -166,7 +166,7 @@ function spoken(state, {row, column}) {
   const i = row * data.columns.length + column, names = {row: data.rows[row], column: data.columns[column]};
   if (data.hidden.includes(column)) return ["{column} is hidden", names];
   if (leftOut(state, i)) return ["{row}, {column}: left out, the row's larger values reach its share", names];
-  return [mayLook(state, i) ? data.words.sentence : data.words.forbidden,
+  return [isVisible(state, i) ? data.words.sentence : data.words.masked,
     {...names, value: written(state, i)}];
 }
 
@@ -199,7 +199,7 @@ function show(state) {
     state.codes = joined(data.planes.values);
     const {exact} = data.planes;
     state.exact = exact && new Float32Array(exact.slice().buffer);
-    state.forbidden = forbidden(state);
+    state.masked = maskedCells(state);
     state.tops = topsOf(state);
     state.levels = noLevels();
     state.fresh = false;

@@ -1,7 +1,7 @@
 """One head stage by stage: its equation, the tensors side by side, one cell pinned in all.
 
 Pointing at a symbol shows its tensor and pointing at a tensor its symbol; a cell that is
-pointed at or held shows its number in every stage. None of it asks the server.
+pointed at or pinned shows its number in every stage. None of it asks the server.
 """
 
 from __future__ import annotations
@@ -68,29 +68,29 @@ def stages(
     spoken: str,
     about: str,
     sentence: str,
-    forbidden: str,
-    held: Place | None,
-    on_hold: Callable[[Place | None], None],
+    masked_sentence: str,
+    pinned: Place | None,
+    on_pin: Callable[[Place | None], None],
 ) -> None:
     """Draw the panels. `spoken` is the equation in words, `about` stands where none is meant.
 
-    `sentence` and `forbidden` say a cell, with {row}, {column} and {value}. `held` is the cell
-    that is held at first; holding another or letting go calls `on_hold` before the next run.
+    `sentence` and `masked_sentence` say a cell, with {row}, {column} and {value}. `pinned` is the
+    cell pinned at first; pinning another or unpinning calls `on_pin` before the next run.
     """
 
-    def hold() -> None:
+    def pin() -> None:
         said = events.event(key, "chosen")
         cell = events.cell(said, len(rows), len(columns))
         if cell or said == []:
-            on_hold(cell)
+            on_pin(cell)
 
-    words = {"spoken": spoken, "about": about, "sentence": sentence, "forbidden": forbidden}
+    words = {"spoken": spoken, "about": about, "sentence": sentence, "masked": masked_sentence}
     _VIEW(
         key=key,
         data=encode(panels, rows, columns, equation, words, name=key),
         height=_height(len(rows), len(columns)),
-        choice=list(held or ()),
-        on_chosen_change=hold,
+        choice=list(pinned or ()),
+        on_chosen_change=pin,
     )
 
 

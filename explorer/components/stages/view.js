@@ -157,7 +157,7 @@ function sentence({data, panels}, {row, column}) {
   const names = {row: data.rows[row], column: data.columns[column]};
   if (weights.hidden) return ["{row} → {column}", names];
   const may = panels.find(panel => panel.of === "logits").values[row * data.columns.length + column];
-  if (may === -Infinity) return [data.forbidden, names];
+  if (may === -Infinity) return [data.masked, names];
   return [data.sentence, {...names, value: three(weights.values[row * data.columns.length + column])}];
 }
 

@@ -59,8 +59,8 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
         hidden=made.hidden,
         cut=made.cut if options.mass < 100 else None,
         on_hide=hide,
-        held=pinned.pinned_cell(found, *groups),
-        on_hold=lambda cell: pinned.pin_cell(cell, *groups),
+        pinned=pinned.pinned_cell(found, *groups),
+        on_pin=lambda cell: pinned.pin_cell(cell, *groups),
         **_colours(options),
     )
     _draw_below(found, " ".join(made.notes))
@@ -93,7 +93,7 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         made.columns,
         key="attention_lines",
         drawn=[place for place, head in enumerate(heads) if head in chosen] or [0],
-        held=pinned.pinned_token(found, *groups),
+        pinned=pinned.pinned_token(found, *groups),
         on_choice=choose,
         row_name=part.words.row,
         column_name=part.words.column,
@@ -125,8 +125,8 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         column_name=words.column,
         unit=made.unit,
         height=widgets.MATRIX_HEIGHT,
-        held=pinned.pinned_token(found, *groups, one_strip=is_one_strip),
-        on_hold=lambda token: pinned.pin_token(found, token, *groups),
+        pinned=pinned.pinned_token(found, *groups, one_strip=is_one_strip),
+        on_pin=lambda token: pinned.pin_token(found, token, *groups),
     )
     own = [OWN_SCALE] if options != _without_colours(options) else []
     _draw_below(found, *made.notes, *own)

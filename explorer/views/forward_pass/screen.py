@@ -212,8 +212,8 @@ def _draw_matrix(
         top=1.0 if shares else None,
         exact=True,
         places=(drawn.rows, drawn.columns),
-        held=pinned,
-        on_hold=pin,
+        pinned=pinned,
+        on_pin=pin,
     )
 
 

@@ -55,9 +55,9 @@ def draw_stages(context: PageContext) -> None:
         spoken=spoken_equation(made),
         about=_about(made, len(rows), len(columns)),
         sentence=words.cell,
-        forbidden="{column} is masked for {row}: the score becomes −∞, the weight 0",
-        held=(query - down.start, key - across.start) if is_inside else None,
-        on_hold=pin_in_window,
+        masked_sentence="{column} is masked for {row}: the score becomes −∞, the weight 0",
+        pinned=(query - down.start, key - across.start) if is_inside else None,
+        on_pin=pin_in_window,
     )
     st.caption(
         "Recomputed in float64 from these queries and keys, max relative error of the weights "

@@ -35,8 +35,8 @@ def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> Co
         1.0,
         keys=("map_before", "map_after"),
         title="After − before",
-        held=None if held.query is None or held.key is None else (held.query, held.key),
-        on_hold=_pin,
+        pinned=None if held.query is None or held.key is None else (held.query, held.key),
+        on_pin=_pin,
     )
     _draw_cell_actions(context, after.forward, held)
     if difference is not None and not largest_change(difference):
