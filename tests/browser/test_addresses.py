@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from explorer.app.url import FORMER_PAGES
 from tests.browser.visiting import Visitor
 from tests.served import Server, wait_until
 
@@ -99,3 +102,33 @@ def test_a_link_repeats_a_stage_of_the_pass(visitor: Visitor, friend: Visitor) -
     visitor.asks(encoder_token="2", key_token="4")
     same_for(friend, visitor, "stage_values")
     expect(friend.widget("stage_values").locator(".place")).to_have_text("query 2, key 4")
+
+
+FORMER_LINKS = {
+    "/start?model=reviews": "Class probabilities",
+    "/learning?learn_how=WordPiece": "textbook score",
+    "/stages?model=shakespeare&layer=1&head=3&text=To+be&held=q1k0": "pinned",
+    "/pairs?model=shakespeare&text=To+be&query=1&key=0": "1 · To",
+    "/walk?model=translation&stage=decoder.0.cross_attn.weights": "layer 0, cross-attention",
+    "/lens?model=shakespeare&text=To+be": "Direct logit attribution",
+    "/writing?model=shakespeare&text=To+be&length=3": "of 3",
+    "/edits?model=translation&edits=1.1~h.c.0.1.z&look=Maps": "After − before",
+    "/train?task=copy": "Copy a word",
+    "/checkpoints?model=translation&show=Ledger": "is the sum of the rows below it",
+    "/heads?model=shakespeare&side=Likeness": "similar",
+    "/museum?room=Find+it": "Order seed",
+}
+"""Links of an earlier version, and what only the view that they meant says."""
+
+
+def test_a_link_of_an_earlier_version_opens_what_it_opened(visitor: Visitor) -> None:
+    """Pages, and options by their former names, with every other choice of the link."""
+    for link, words in FORMER_LINKS.items():
+        former = urlsplit(link).path[1:]
+        page = visitor.open(link)
+        now = FORMER_PAGES.get(former, former).replace("overview", "")
+        expect(page).to_have_url(re.compile(rf"^{re.escape(visitor.url)}/{now}(\?|$)"))
+        visitor.rest()
+        expect(page.get_by_test_id("stMain")).to_contain_text(words)
+        visitor.no_mishap()
+    assert {urlsplit(link).path[1:] for link in FORMER_LINKS} >= {*FORMER_PAGES}
