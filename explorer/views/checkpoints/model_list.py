@@ -18,13 +18,13 @@ from explorer.text.number_format import megabytes
 from explorer.views.checkpoints.findings import draw_folder_findings
 
 COLUMNS = {
-    "Model": 14,
-    "Kind": 26,
+    "Model": 13,
+    "Kind": 27,
     "Family": 7,
-    "Parameters": 10,
+    "Parameters": 12,
     "On disk": 9,
-    "Held-out metric": 14,
-    "": 12,
+    "Held-out metric": 17,
+    "": 11,
 }
 NUMBERS = ("Parameters", "On disk")
 HIGHEST, ROW = 320, 49
