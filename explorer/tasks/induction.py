@@ -101,7 +101,8 @@ def build_induction(n_layers: int = 2) -> Induction:
             "letter and then search for it, so it stays well below a model with two layers."
             if control
             else "A block of letters repeats, with another length each time, and the model "
-            "predicts what comes next. It must find the previous copy of a letter and what followed it."
+            "predicts what comes next. It must find the previous copy of a letter and what "
+            "followed it."
         ),
         expectation=(
             "No head attends to the letter after the previous copy: one layer cannot search for it."
