@@ -158,4 +158,4 @@ def test_without_a_choice_the_key_is_the_one_attended_to_most(
     of = forward_pass.run_text(opened, opened.example)
     page(WEIGHTS, head="0")
     last = len(of.target) - 1
-    assert drawn["held"] == (last, strongest(of, "decoder.self_attn", 1, 0, last))
+    assert drawn["pinned"] == (last, strongest(of, "decoder.self_attn", 1, 0, last))
