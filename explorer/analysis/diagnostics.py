@@ -110,18 +110,18 @@ def _tied(files: CheckpointFiles) -> Finding:
         stored = f"stored again as {_named(files.copies)}" if files.copies else "stored once"
         sentence = f"The unembedding and the token embedding are one matrix, {stored}."
         return Finding("fine", "Tied embeddings", sentence)
-    return Finding("fine", "Nothing tied", "Embedding and unembedding share no matrix.")
+    return Finding("fine", "No tied embeddings", "Embedding and unembedding share no matrix.")
 
 
 def type_findings(types: Mapping[str, str]) -> list[Finding]:
-    """Whether all tensors are stored in one number type; `types` is by tensor name."""
+    """Whether all tensors are stored as one data type; `types` is by tensor name."""
     counts = Counter(types.values()).most_common()
     if len(counts) < 2:
         kind = counts[0][0] if counts else "no type"
-        return [Finding("fine", "One number type", f"All tensors are stored as {kind}.")]
+        return [Finding("fine", "One data type", f"All tensors are stored as {kind}.")]
     types_of = ", ".join(f"{count:,} as {kind}" for kind, count in counts)
     sentence = f"The tensors are stored in different types ({types_of}); all are read as float32."
-    return [Finding("note", "Mixed number types", sentence)]
+    return [Finding("note", "Mixed data types", sentence)]
 
 
 def value_findings(found: Sequence[TensorSummary]) -> list[Finding]:

@@ -79,4 +79,4 @@ def parts(config: TransformerConfig) -> tuple[Part, ...]:
     if config.kind == "decoder":
         return (decoder,)
     encoder = Part("encoder.self_attn", "Encoder", config.encoder_layers, heads)
-    return (encoder, decoder, Part("decoder.cross_attn", "Cross", layers, heads))
+    return (encoder, decoder, Part("decoder.cross_attn", "Cross-attention", layers, heads))

@@ -91,9 +91,9 @@ def _scaling(config: TransformerConfig) -> str:
 
 
 def short_score(run: Mapping[str, Any]) -> str:
-    """The metric on held-out text, number first, for a narrow column."""
+    """The metric on held-out text without its baseline, for a narrow column."""
     found = _numbers(run.get("metrics"))
-    return f"{found[0][1]:.3g} {found[0][0]}" if found else "not measured"
+    return f"{found[0][0]} {found[0][1]:.3g}" if found else "not measured"
 
 
 def held_out_score(run: Mapping[str, Any]) -> str:

@@ -86,7 +86,7 @@ def test_trained_positions_of_another_model_are_a_click_away(own: Path) -> None:
 
 
 def test_a_longer_text_is_the_encoders_and_said_to_be() -> None:
-    for part in ["Decoder", "Cross"]:
+    for part in ["Decoder", "Cross-attention"]:
         at = page(model="translation", lab=LONGER, part=part)
         assert f"{part}, chosen in the sidebar, reads the generated text." in said(at)
         assert "per query: layer 0, head 0 · Encoder" in said(at)

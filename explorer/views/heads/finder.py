@@ -100,9 +100,10 @@ def _draw_chosen(
     if place is None:
         st.caption(f"{metric.title} has no value for this head.")
     else:
+        unit = "" if metric.unit == "weight" else f" {metric.unit}"
         st.caption(
             f"Rank {place.place} of {len(places)} by {metric.title.lower()}, {order.lower()}: "
-            f"{three(place.value)} {metric.unit}"
+            f"{three(place.value)}{unit}"
         )
     widgets.draw_head(context, key="found_head", height=HEIGHT)
     widgets.page_links("attention")

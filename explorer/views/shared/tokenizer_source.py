@@ -75,7 +75,7 @@ def choose_text() -> str:
 
 
 def choose_size() -> int:
-    return int(one_of("New tokens at most", "learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
+    return int(one_of("Maximum new tokens", "learn_rules", SIZES, FIRST_SIZE, **PERSISTENT))
 
 
 def choose_algorithm() -> str:
