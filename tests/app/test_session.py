@@ -55,7 +55,10 @@ NONSENSE: list[tuple[dict[str, str], str]] = [
     ({"model": "../x"}, "There is no model “../x” here; showing translation."),
     ({"model": "![x](http://x/x.png)"}, "There is no model “![x](http://x/x.png)” here"),
     ({"part": "Sideways"}, "“Attention” has no “Sideways” in this model; showing Cross-attention."),
-    ({"model": "letters", "part": "Cross-attention"}, "“Attention” has no “Cross-attention” in this model"),
+    (
+        {"model": "letters", "part": "Cross-attention"},
+        "“Attention” has no “Cross-attention” in this model",
+    ),
 ]
 
 

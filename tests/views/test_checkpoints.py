@@ -118,7 +118,9 @@ def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_ha
     assert "`decoder.blocks.1.mlp.up_proj.weight`" in said(at)
     at.selectbox(key="tensor").set_value("head.weight").run()
     assert "`head.weight`" in said(at)
-    at = page(model="translation", show="Weights", tensor="cross_attn.v_proj.bias", part="Cross-attention")
+    at = page(
+        model="translation", show="Weights", tensor="cross_attn.v_proj.bias", part="Cross-attention"
+    )
     assert "`decoder.blocks.0.cross_attn.v_proj.bias`" in said(at)
     at.selectbox(key="model").set_value("letters").run()
     assert not at.exception
