@@ -19,7 +19,7 @@ from playwright.sync_api import FilePayload, Locator, expect
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
 from explorer.views.shared.tokenizer_source import FILE
-from tests.benchmarks.learning import RULES, made_up
+from tests.benchmarks.learning import MERGES, made_up
 from tests.benchmarks.measuring import Row, milliseconds, quantile, spread
 from tests.benchmarks.places import BARE, a_browser, a_page_of, a_visitor, an_app
 from tests.browser.visiting import Visitor
@@ -31,7 +31,7 @@ WALKED, BACK = "translation", 8
 """Forward by the space bar through every stage of both stacks, each for the first time, and
 so many back by clicks."""
 STEPS = 10
-"""Of the first rules, and as many of the last."""
+"""Of the first merges, and as many of the last."""
 
 LISTEN = """() => {
   window.begun = 0;
@@ -68,12 +68,12 @@ def another_head() -> Iterator[Row]:
 
 def one_stage() -> Iterator[Row]:
     ways = [partial(on_stages, stack) for stack in ("encoder", "decoder")]
-    yield beside_a_bare_page("one step through the whole pass, key or click to paint", *ways)
+    yield beside_a_bare_page("one step through the forward pass, key or click to paint", *ways)
 
 
-def one_rule() -> Iterator[Row]:
-    what = f"one of {RULES:,} rules learnt from 1 MB, key to rest"
-    yield beside_a_bare_page(what, on_rules, has_goal=False)
+def one_merge() -> Iterator[Row]:
+    what = f"one of {MERGES:,} merges trained on 1 MB, key to rest"
+    yield beside_a_bare_page(what, on_merges, has_goal=False)
 
 
 def beside_a_bare_page(what: str, *ways: Clicks, has_goal: bool = True) -> Row:
@@ -144,23 +144,23 @@ def on_stages(stack: str, visitor: Visitor) -> Iterator[float]:
         visitor.rest()
 
 
-def on_rules(visitor: Visitor) -> Iterator[float]:
-    """The first rules of a megabyte of text, then back from the last."""
+def on_merges(visitor: Visitor) -> Iterator[float]:
+    """The first merges of a megabyte of text, then back from the last."""
     page = visitor.open(
-        "/tokenizer_training?" + urlencode({"learn_from": FILE, "learn_rules": RULES})
+        "/tokenizer_training?" + urlencode({"learn_from": FILE, "learn_rules": MERGES})
     )
     mine = FilePayload(name="mine.txt", mimeType="text/plain", buffer=made_up().encode())
     page.locator("input[type=file]").set_input_files(mine)
     page.evaluate(LISTEN)
     app = page.get_by_test_id("stApp")
-    for begin, key, by in ((0, "ArrowRight", 1), (RULES, "ArrowLeft", -1)):
+    for begin, key, by in ((0, "ArrowRight", 1), (MERGES, "ArrowLeft", -1)):
         if begin:
             page.get_by_role("slider").first.press("End")
-        expect(page.get_by_text(f"Rules: {begin:,} of {RULES:,}")).to_be_visible()
+        expect(page.get_by_text(f"Merges: {begin:,} of {MERGES:,}")).to_be_visible()
         visitor.rest()
         page.get_by_role("heading", level=1).click()
         for step in range(1, STEPS + 1):
             yield seconds_of(partial(page.keyboard.press, key), app, RESTED)
-            at = page.get_by_text(f"Rules: {begin + by * step:,} of {RULES:,}")
+            at = page.get_by_text(f"Merges: {begin + by * step:,} of {MERGES:,}")
             expect(at).to_be_visible()
             visitor.rest()

@@ -1,4 +1,4 @@
-"""Learning a thousand byte-level rules on a megabyte, beside the library's own training."""
+"""Training byte-level BPE of a thousand merges on a megabyte, beside the library's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests import apps
 from tests.benchmarks.measuring import Row, compared, milliseconds, timed
 from tests.benchmarks.places import BARE
 
-RULES, SIZE = 1_000, 1_000_000
+MERGES, SIZE = 1_000, 1_000_000
 STEP_GOAL = 0.1
 
 
@@ -44,31 +44,31 @@ def made_up() -> str:
     return "\n".join(lines)[:SIZE]
 
 
-def as_the_library_learns(texts: list[str]) -> list[tuple[str, str]]:
+def as_the_library_trains(texts: list[str]) -> list[tuple[str, str]]:
     library = Tokenizer(models.BPE())
     library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    trainer = BpeTrainer(vocab_size=BYTES + RULES, initial_alphabet=alphabet, show_progress=False)
+    trainer = BpeTrainer(vocab_size=BYTES + MERGES, initial_alphabet=alphabet, show_progress=False)
     library.train_from_iterator(texts, trainer)
     merges: list[Any] = json.loads(library.to_str())["model"]["merges"]
     return [(left, right) for left, right in merges]
 
 
-def rules() -> Iterator[Row]:
+def bpe_training() -> Iterator[Row]:
     text = made_up()
-    learnt, parts = train_merges(text, RULES), in_parts(text)
-    found = [(learnt.tokens[left], learnt.tokens[right]) for left, right, _ in learnt.merges]
-    assert found == as_the_library_learns(parts)
-    measured = timed(partial(train_merges, text, RULES), partial(as_the_library_learns, parts))
-    what = f"learning {RULES:,} byte-level rules on 1 MB"
+    trained, parts = train_merges(text, MERGES), in_parts(text)
+    found = [(trained.tokens[left], trained.tokens[right]) for left, right, _ in trained.merges]
+    assert found == as_the_library_trains(parts)
+    measured = timed(partial(train_merges, text, MERGES), partial(as_the_library_trains, parts))
+    what = f"training {MERGES:,} byte-level BPE merges on 1 MB"
     yield compared(what, measured, "of the tokenizers library on the same parts", 1.2)
     gc.collect()
     spent = []
-    for step in jumps(len(learnt.merges), 11, 13, 60):
+    for step in jumps(len(trained.merges), 11, 13, 60):
         begun = time.process_time()
-        learnt.counts_after(step)
+        trained.counts_after(step)
         spent.append(time.process_time() - begun)
-    yield each_step("the pair counts of one of these rules", spent)
+    yield each_step("the pair counts of one of these merges", spent)
 
 
 def jumps(last: int, on: int, back: int, anywhere: int) -> Iterator[int]:
@@ -90,16 +90,19 @@ def each_step(
 
 def steps_of_the_page() -> Iterator[Row]:
     """The whole page anew, more than the fragment that a step draws."""
-    at = apps.page("input/tokenizer_training", learn_from=FILE, learn_rules=str(RULES))
+    at = apps.page("input/tokenizer_training", learn_from=FILE, learn_rules=str(MERGES))
     at.file_uploader(key="learn_file").upload("mine.txt", made_up().encode()).run()
     bare_page, spent, bare = AppTest.from_string(BARE).run(), [], []
-    for turn, step in enumerate(jumps(RULES, 43, 47, 30)):
+    for turn, step in enumerate(jumps(MERGES, 43, 47, 30)):
         at.session_state["learn_step"] = step
         spent.append(seconds_of_run(at))
-        assert at.slider(key="learn_step").label == f"Merges: {step:,} of {RULES:,}"
+        assert at.slider(key="learn_step").label == f"Merges: {step:,} of {MERGES:,}"
         bare_page.segmented_control[0].set_value(str(turn % 2))
         bare.append(seconds_of_run(bare_page))
-    reference, what = median(bare), f"the page's script for one of {RULES:,} rules learnt from 1 MB"
+    reference, what = (
+        median(bare),
+        f"the page's script for one of {MERGES:,} merges trained on 1 MB",
+    )
     beside = f"p50 {milliseconds(reference)} of a bare page's script"
     yield each_step(what, spent, beside, median(spent) / reference)
 

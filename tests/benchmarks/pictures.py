@@ -39,7 +39,7 @@ FRAME = 0.016
 ROUNDS = 7
 PATIENCE = 30.0
 """Seconds for a peer, or three times what it would need to miss the goal where that is more."""
-DEMO = ROOT / "tests" / "components" / "demo_matrix.py"
+DEMO = ROOT / "tests" / "components" / "demo.py"
 WATCH = """() => {
   let begun = 0;
   window.hovers = [];
@@ -132,7 +132,7 @@ def beside_plotly(what: str, ours: Drawing, theirs: Drawing, drawn: str, goal: f
 
 def hovering() -> Iterator[Row]:
     with an_app(DEMO) as server, new_page() as (_, page):
-        page.goto(f"{server.url}?show=1024")
+        page.goto(f"{server.url}/demo_matrix?show=1024")
         page.locator(".matrix[data-painted]").wait_for(timeout=60_000)
         page.wait_for_selector(AT_REST, state="attached", timeout=60_000)
         cells = [(25 * at, 17 * at + 1) for at in range(1, 41)]

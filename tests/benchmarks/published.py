@@ -240,12 +240,12 @@ def a_reading(model: Transformer, text: torch.Tensor) -> ForwardPass:
     return ForwardPass("", model.config, (), tokens, (), seen, Answer("next", ""))
 
 
-def cell_ledger() -> Iterator[Row]:
+def one_pair() -> Iterator[Row]:
     """Another head, query and key each time; the pass is kept, as it is in the app."""
     model, text, clicks = ours(), ids(128), count()
     forward = a_reading(model, text)
 
-    def a_ledger() -> None:
+    def a_pair() -> None:
         click = next(clicks)
         here = PART, click % LAYERS, 5 * click % HEADS
         query = 127 - 7 * click % 60
@@ -255,8 +255,8 @@ def cell_ledger() -> Iterator[Row]:
         assert onwards.stream_terms(way)
         by_distance(forward, *here, query, key)
 
-    what = f"opening a cell's ledger, {TITLE}, 128 tokens, the pass kept"
-    yield compared(what, timed(a_ledger, partial(unwatched, model, text)), "of one pass", 0.1)
+    what = f"opening another query-key pair, {TITLE}, 128 tokens, the pass kept"
+    yield compared(what, timed(a_pair, partial(unwatched, model, text)), "of one pass", 0.1)
 
 
 def direct_contributions() -> Iterator[Row]:

@@ -51,7 +51,7 @@ def one_answer() -> Iterator[Row]:
             rounds=5,
         )
     reference = "of a bare Streamlit page of as many elements"
-    yield measuring.compared("server time of one answer, another head", found, reference, 5.0)
+    yield measuring.compared("server time of one answer, another head", found, reference, 2.5)
 
 
 async def core_seconds(server: Server, page: str) -> float:
