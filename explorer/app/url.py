@@ -54,9 +54,6 @@ FORMER_METRICS = {
 }
 """What the metrics of a head were called in an earlier version."""
 FORMER_VALUES: dict[str, dict[str, str]] = {
-    "part": {
-        "Cross": "Cross-attention",
-    },
     "weighting": {
         "Plain": "None",
         "Value length": "Value norm",

@@ -9,8 +9,9 @@ from models import TransformerConfig
 
 @dataclass(frozen=True)
 class AttentionWords:
-    """The words for one kind of attention: its rows and columns, one cell, the whole map."""
+    """The words for one kind of attention: its name, its rows and columns, a cell, the map."""
 
+    name: str
     row: str
     column: str
     cell: str
@@ -28,16 +29,19 @@ SELF = {
 }
 WORDS = {
     "encoder.self_attn": AttentionWords(
+        "Encoder self-attention",
         **SELF,
         explanation="Encoder self-attention: every token attends to the whole sentence.",
         ahead="No causal mask: later tokens are visible",
     ),
     "decoder.self_attn": AttentionWords(
+        "Decoder self-attention",
         **SELF,
         explanation="Causal self-attention: a token attends to itself and to earlier tokens.",
         ahead="Causal mask: later tokens are masked",
     ),
     "decoder.cross_attn": AttentionWords(
+        "Cross-attention",
         row="target",
         column="source",
         cell="Predicting {row}, the decoder attends to {column}: {value}",
@@ -52,7 +56,10 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of attention in a model, such as `decoder.cross_attn`, with its layers and heads."""
+    """One kind of attention in a model, such as `decoder.cross_attn`, with its layers and heads.
+
+    `title` is its short name, where one kind is chosen.
+    """
 
     name: str
     title: str
@@ -79,4 +86,4 @@ def parts(config: TransformerConfig) -> tuple[Part, ...]:
     if config.kind == "decoder":
         return (decoder,)
     encoder = Part("encoder.self_attn", "Encoder", config.encoder_layers, heads)
-    return (encoder, decoder, Part("decoder.cross_attn", "Cross-attention", layers, heads))
+    return (encoder, decoder, Part("decoder.cross_attn", "Cross", layers, heads))

@@ -1,7 +1,7 @@
 """Many training runs at once: a line for each through its settings to its result.
 
 Drawn with plotly's lines, not its `parcoords`: that one compiles its code in the browser, which
-the app's content security policy forbids.
+the app's content security policy does not allow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The masks of a pass, taken apart: what padding forbids, what causality forbids, and both."""
+"""The masks of a pass, taken apart: what padding masks, what causality masks, and both."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ widgets.opening("Overview", words.opening)
 forward, opened = context.forward, context.opened
 picture, beside = widgets.side_by_side(2, 1)
 with picture:
-    st.markdown(f"**Layer {at.layer}, head {at.head}** · {context.part.title}")
+    st.markdown(f"**Layer {at.layer}, head {at.head}** · {context.part.words.name}")
     widgets.draw_head(context, key="start_head")
 with beside:
     widgets.draw_answer(forward)

@@ -54,11 +54,8 @@ NONSENSE: list[tuple[dict[str, str], str]] = [
     ({"layer": "-1"}, "“Layer” has no “-1” in this model; showing 0."),
     ({"model": "../x"}, "There is no model “../x” here; showing translation."),
     ({"model": "![x](http://x/x.png)"}, "There is no model “![x](http://x/x.png)” here"),
-    ({"part": "Sideways"}, "“Attention” has no “Sideways” in this model; showing Cross-attention."),
-    (
-        {"model": "letters", "part": "Cross-attention"},
-        "“Attention” has no “Cross-attention” in this model",
-    ),
+    ({"part": "Sideways"}, "“Attention” has no “Sideways” in this model; showing Cross."),
+    ({"model": "letters", "part": "Cross"}, "“Attention” has no “Cross” in this model"),
 ]
 
 

@@ -21,7 +21,7 @@ READING = ("overview/overview", "input/tokens", "attention/attention", "attentio
 ATTENTION = {
     "Encoder": "encoder.self_attn",
     "Decoder": "decoder.self_attn",
-    "Cross-attention": "decoder.cross_attn",
+    "Cross": "decoder.cross_attn",
 }
 MASKS = {"mask_padding", "mask_causal", "mask_both"}
 MAPS = {"map_first", "map_second"}
@@ -185,7 +185,7 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
 
 def test_the_expectation_is_said_where_it_is_to_be_seen() -> None:
     expected = TASKS["translation"].expectation
-    assert expected in said(apps.page("overview/overview", part="Cross-attention"))
+    assert expected in said(apps.page("overview/overview", part="Cross"))
     at = apps.page("overview/overview", part="Encoder")
     assert expected not in said(at)
     assert WORDS["encoder.self_attn"].explanation in said(at)
@@ -194,7 +194,7 @@ def test_the_expectation_is_said_where_it_is_to_be_seen() -> None:
 def test_masks_say_what_this_attention_adds_and_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for part in ["Encoder", "Cross-attention"]:
+    for part in ["Encoder", "Cross"]:
         assert "**No causal mask: " in said(apps.page("attention/masks", part=part))
     words_model(tmp_path, "far", positions="alibi")
     monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))

@@ -201,7 +201,7 @@ def test_heads_drawn_belong_to_the_head_beside_them() -> None:
     assert persistent(at, "held") == {"held": "q2k1"}
 
 
-@grid("view, part", ["Matrix", "Lines", "Tokens"], ["Encoder", "Decoder", "Cross-attention"])
+@grid("view, part", ["Matrix", "Lines", "Tokens"], ["Encoder", "Decoder", "Cross"])
 def test_a_pinned_cell_is_the_pair_of_the_query_and_key_page(view: str, part: str) -> None:
     at = page(model="translation", part=part, view=view, held="q1k2", words="true")
     assert persistent(at, "held") == {"held": "q1k2"}

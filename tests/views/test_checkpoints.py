@@ -55,14 +55,14 @@ def test_the_views_follow_the_sidebar() -> None:
     for part, attention in [
         ("Encoder", "encoder.blocks.0.self_attn"),
         ("Decoder", "decoder.blocks.0.self_attn"),
-        ("Cross-attention", "decoder.blocks.0.cross_attn"),
+        ("Cross", "decoder.blocks.0.cross_attn"),
     ]:
         for view in ("Weights", "Singular values"):
             at = page(model="translation", show=view, part=part)
             assert f"`{attention}.q_proj.weight`" in said(at)
         at = page(model="translation", show="Heads", part=part)
         statistics = next(c for c in at.segmented_control if c.key == "statistic").options
-        assert ("Mean distance" in statistics) == (part != "Cross-attention")
+        assert ("Mean distance" in statistics) == (part != "Cross")
 
 
 def test_only_the_chosen_view_is_computed_and_once(
@@ -118,9 +118,7 @@ def test_a_tensor_is_chosen_by_the_address_and_kept_where_a_layer_and_a_model_ha
     assert "`decoder.blocks.1.mlp.up_proj.weight`" in said(at)
     at.selectbox(key="tensor").set_value("head.weight").run()
     assert "`head.weight`" in said(at)
-    at = page(
-        model="translation", show="Weights", tensor="cross_attn.v_proj.bias", part="Cross-attention"
-    )
+    at = page(model="translation", show="Weights", tensor="cross_attn.v_proj.bias", part="Cross")
     assert "`decoder.blocks.0.cross_attn.v_proj.bias`" in said(at)
     at.selectbox(key="model").set_value("letters").run()
     assert not at.exception

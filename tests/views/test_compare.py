@@ -61,7 +61,7 @@ def test_steps_are_offered_where_they_lie_beside_the_model(
 ) -> None:
     run = tiny_run(tmp_path / "runs")
     train_to_end(run.folder)
-    at = page(STEP, model=run.name, text="cab", part="Cross-attention")
+    at = page(STEP, model=run.name, text="cab", part="Cross")
     assert "map_difference" in views(at), "the answer may be another one, but the rows are the same"
     steps = at.selectbox(key="other_step")
     assert steps.options == [str(step) for step, _ in run.snapshots()]

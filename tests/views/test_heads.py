@@ -26,7 +26,7 @@ def page(**address: str) -> AppTest:
 
 def test_cross_attention_is_no_stack_and_there_is_a_way_out() -> None:
     for side, view in [("Rollout", "rollout"), ("Flow", "flow")]:
-        at = page(side=side, model="translation", part="Cross-attention")
+        at = page(side=side, model="translation", part="Cross")
         assert "Rollout and flow follow the residual stream of one stack" in said(at)
         assert view in views(press(at, "follow_Encoder"))
 

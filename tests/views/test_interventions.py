@@ -112,11 +112,7 @@ def test_a_form_begins_with_what_is_held_and_what_the_address_says() -> None:
     at = page(**letters, change="Edge")
     assert (at.selectbox(key="edge_query").value, at.selectbox(key="edge_key").value) == (2, 1)
     assert "Token 2 is “" in said(page(**letters, change="Token"))
-    for part, held, token in [
-        ("Encoder", "q2k3", 2),
-        ("Decoder", "q1k0", 1),
-        ("Cross-attention", "q0k3", 3),
-    ]:
+    for part, held, token in [("Encoder", "q2k3", 2), ("Decoder", "q1k0", 1), ("Cross", "q0k3", 3)]:
         at = page(model="translation", part=part, held=held, change="Token")
         assert f"Token {token} is “" in said(at), "a place in the answer is none in the source"
     at = page(text="the cat", change="Token", token_at="2", new_token="hat")

@@ -86,10 +86,10 @@ def test_trained_positions_of_another_model_are_a_click_away(own: Path) -> None:
 
 
 def test_a_longer_text_is_the_encoders_and_said_to_be() -> None:
-    for part in ["Decoder", "Cross-attention"]:
+    for part, name in [("Decoder", "Decoder self-attention"), ("Cross", "Cross-attention")]:
         at = page(model="translation", lab=LONGER, part=part)
-        assert f"{part}, chosen in the sidebar, reads the generated text." in said(at)
-        assert "per query: layer 0, head 0 · Encoder" in said(at)
+        assert f"{name}, chosen in the sidebar, reads the generated text." in said(at)
+        assert "per query: layer 0, head 0 · Encoder self-attention" in said(at)
 
 
 def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:

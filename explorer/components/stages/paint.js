@@ -12,7 +12,10 @@ function arrange(state) {
   line.style.gridTemplateColumns = `${margin(state, first) + room + 3}px repeat(3, ${room + 3}px)`;
   state.size = even(Math.min(room / m, (HIGHEST - BAND) / n, LARGEST[0]));
   for (const panel of panels) {
-    const low = (panel.kind === "pair" ? BAND : 4) + panel.size[0] * LARGEST[1] + 4;
+    const [rows, columns] = panel.size, isPair = panel.kind === "pair";
+    const wide = (panel.frame.clientWidth - margin(state, panel) - 2) / columns;
+    const high = isPair ? Math.min(wide, LARGEST[1]) : LARGEST[1];
+    const low = (isPair ? BAND : 4) + rows * high + 4;
     if (panel.line) panel.frame.style.maxHeight = `${low}px`;
     else panel.frame.style.height = `${Math.ceil(BAND + n * state.size + 4)}px`;
   }
@@ -162,6 +165,6 @@ function legend({ink}, panel) {
   const low = panel.scale === "diverging" ? three(-panel.top) : "0";
   const ends = [element("span", "", low), bar, element("span", "", three(panel.top))];
   panel.legend.replaceChildren(...(panel.empty ? [element("span", "", "0")] : ends));
-  const forbids = panel.kind === "pair" && panel.values.some(value => value === -Infinity);
-  if (forbids) panel.legend.append(element("span", "off"), element("span", "", "−∞"));
+  const isMasked = panel.kind === "pair" && panel.values.some(value => value === -Infinity);
+  if (isMasked) panel.legend.append(element("span", "off"), element("span", "", "−∞"));
 }

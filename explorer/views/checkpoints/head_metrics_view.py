@@ -43,7 +43,7 @@ def _draw_metrics(context: PageContext, found: HeadMetrics) -> None:
     chosen = known[title]
     drawn, numbers = widgets.side_by_side(7, 3)
     with drawn:
-        st.markdown(f"**{title}** · {context.part.title}, layers down, heads across")
+        st.markdown(f"**{title}** · {context.part.words.name}, layers down, heads across")
         head_table(context, found.values[chosen.name], chosen, "head_statistics")
         st.caption(f"{chosen.meaning} {rows_counted(found)}")
     with numbers:

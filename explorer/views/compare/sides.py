@@ -158,7 +158,7 @@ def _same_head_in(context: PageContext, first: Head, other: Opened, entry: Model
     part = named.get(first.part) or list(named.values())[-1]
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
-        shown = f"{part.title.lower()}, layer {layer}, head {head}"
+        shown = f"{part.words.name.lower()}, layer {layer}, head {head}"
         st.text(f"{entry.name} has no such head; showing its {shown}.")
     pair = at.pair if reads_pairs(entry) else ""
     if pair != at.pair:

@@ -147,7 +147,7 @@ def _draw_title(context: PageContext, layer: int) -> None:
     part = context.part
     through = f"layers 0 to {layer}" if layer else "layer 0"
     rest = "" if layer == part.layers - 1 else f" of {part.layers}"
-    st.markdown(f"**{part.title}, {through}**{rest}")
+    st.markdown(f"**{part.words.name}, {through}**{rest}")
     if part.name == "decoder.self_attn" and len(context.forward.parts) > 1:
         st.caption("Cross-attention to the encoder is not part of this matrix.")
 

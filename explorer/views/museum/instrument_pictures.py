@@ -39,7 +39,7 @@ class InstrumentPicture:
 def head_title(run: MeasuredRun) -> str:
     """The head whose map is drawn, in the words of the sidebar."""
     part, layer, head = run.head
-    return f"layer {layer}, head {head} · {run.forward.part(part).title}"
+    return f"layer {layer}, head {head} · {run.forward.part(part).words.name}"
 
 
 def map_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
@@ -55,7 +55,7 @@ def map_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
 def masked_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
     """The map of the first head where every key is masked."""
     names = _names(run, run.ids[0])
-    part = run.forward.parts[0].title
+    part = run.forward.parts[0].words.name
     shows = f"Layer 0, head 0 · {part}, with every key masked."
     return InstrumentPicture(weights, names, names, shows=shows)
 
@@ -105,7 +105,7 @@ def padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | None
     across = _names(run, longer[0])
     if weights.shape[0] < len(rows) or weights.shape[1] != len(across):
         return None
-    title = run.forward.part(part).title
+    title = run.forward.part(part).words.name
     shows = f"Layer {layer}, head {head} · {title}, with padding after the sentence."
     return InstrumentPicture(weights[: len(rows)], rows, across, shows=shows)
 

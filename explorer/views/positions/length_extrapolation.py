@@ -65,10 +65,10 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[],
     )
     if found.part != at.part:
         st.caption(
-            f"{forward.part(at.part).title}, chosen in the sidebar, reads the generated text. Only "
-            "the encoder's text is longer here, so layer 0 of the encoder is shown."
+            f"{forward.part(at.part).words.name}, chosen in the sidebar, reads the generated text. "
+            "Only the encoder's text is longer here, so layer 0 of the encoder is shown."
         )
-    where = f"layer {found.layer}, head {at.head} · {forward.part(found.part).title}"
+    where = f"layer {found.layer}, head {at.head} · {forward.part(found.part).words.name}"
     other = "" if scheme == opened.config.positions else " It was trained with other positions."
     st.text(
         f"Your sentence repeated to {found.length:,} tokens, in one forward pass; the model's "

@@ -76,7 +76,7 @@ class Case:
 
     @property
     def address(self) -> str:
-        part = "Cross-attention" if self.kind == "cross_attn" else self.stack.capitalize()
+        part = "Cross" if self.kind == "cross_attn" else self.stack.capitalize()
         text = self.text.replace(" ", "+")
         head = f"layer={self.layer}&head={self.head}"
         return f"model={self.folder.name}&part={part}&{head}&text={text}"
