@@ -1,6 +1,6 @@
 """Probabilities as bars: the likeliest first, each with its number.
 
-The Start page draws them last, so altair (0.3 s) is imported when they are first drawn.
+The Overview page draws them last, so altair (0.3 s) is imported when they are first drawn.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.fill import Spec, filled_chart, finite, written
 from explorer.text.labels import cut
 
 MONOSPACE = "'Source Code Pro', monospace"
@@ -20,10 +20,10 @@ def probability_bars(labels: Sequence[str], probabilities: Sequence[float]) -> S
     rows = [
         {
             "label": label,
-            "value": value,
-            "number": f"{value:.3f}",
+            "value": finite(value),
+            "number": written(value, 3),
             "order": order,
-            "shown": f"\u2068{cut(label, LONGEST)}\u2069  {value:.3f}",
+            "shown": f"\u2068{cut(label, LONGEST)}\u2069  {written(value, 3)}",
         }
         for order, (label, value) in enumerate(zip(labels, probabilities, strict=True))
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from explorer.charts.bars import LONGEST, MONOSPACE
-from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.fill import Spec, filled_chart, finite, written
 from explorer.charts.frame import (
     fixed,
     framed_spec,
@@ -43,7 +43,7 @@ def before_after_bars(
 ) -> Spec:
     """Two bars for every label, before over after, on one scale from 0 to 1."""
     names = [
-        f"\u2068{cut(label, LONGEST)}\u2069  {_number(old, 3)} → {_number(new, 3)}"
+        f"\u2068{cut(label, LONGEST)}\u2069  {written(old, 3)} → {written(new, 3)}"
         for label, old, new in zip(labels, before, after, strict=True)
     ]
     rows = [
@@ -51,8 +51,8 @@ def before_after_bars(
             "order": order,
             "label": labels[order],
             "when": when,
-            "value": _finite(value),
-            "number": _number(value),
+            "value": finite(value),
+            "number": written(value),
         }
         for when, values in ((BEFORE, before), (AFTER, after))
         for order, value in enumerate(values)
@@ -63,24 +63,24 @@ def before_after_bars(
 def edge_cut_curves(points: Sequence[EdgeCut]) -> Spec:
     """Two lines over the number of edges; the random one in the band of its draws."""
     curves: list[dict[str, Any]] = [
-        {"edges": p.edges, "which": which, "KL": _finite(value)}
+        {"edges": p.edges, "which": which, "KL": finite(value)}
         for p in points
         for which, value in ((STRONGEST, p.strongest), (RANDOM, p.mean))
     ]
     band: list[dict[str, Any]] = [
-        {"edges": p.edges, "least": _finite(p.least), "most": _finite(p.most)} for p in points
+        {"edges": p.edges, "least": finite(p.least), "most": finite(p.most)} for p in points
     ]
     numbers: list[dict[str, Any]] = [
         {
             "edges": p.edges,
-            "strongest": _number(p.strongest),
-            "random": f"{_number(p.mean)} ({_number(p.least)} to {_number(p.most)})",
+            "strongest": written(p.strongest),
+            "random": f"{written(p.mean)} ({written(p.least)} to {written(p.most)})",
         }
         for p in points
     ]
-    finite = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
+    known = [value for p in points for value in (p.strongest, p.most) if math.isfinite(value)]
     tables = {"curves": curves, "band": band, "numbers": numbers}
-    return filled_chart(_edge_cuts(), tables, **scale_ends("y", 0, max(finite, default=0.0) or 1.0))
+    return filled_chart(_edge_cuts(), tables, **scale_ends("y", 0, max(known, default=0.0) or 1.0))
 
 
 @cache
@@ -125,12 +125,3 @@ def _edge_cuts() -> Spec:
     )
     tooltip = [number_line("edges", places=0), text_line("strongest"), text_line("random")]
     return framed_spec(alt.layer(band, curves, ruler(x, "edges", tooltip, "numbers")))
-
-
-def _finite(value: float) -> float | None:
-    """None for what JSON has no number for: nothing is drawn there."""
-    return value if math.isfinite(value) else None
-
-
-def _number(value: float, places: int = 4) -> str:
-    return f"{value:.{places}f}" if math.isfinite(value) else "no value"

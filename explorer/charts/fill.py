@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 Spec = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
+
+
+def finite(value: float) -> float | None:
+    """None for what JSON has no number for: nothing is drawn there."""
+    return value if math.isfinite(value) else None
+
+
+def written(value: float, places: int = 4) -> str:
+    return f"{value:.{places}f}" if math.isfinite(value) else "no value"
 
 
 def filled_chart(spec: Spec, tables: Mapping[str, Rows], **params: Any) -> Spec:

@@ -8,6 +8,7 @@ theme.py), so one chart serves light and dark.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -75,8 +76,8 @@ def scale_ends(axis: str, low: float, high: float) -> dict[str, float]:
 
 
 def around_zero(values: Iterable[float]) -> tuple[float, float]:
-    """A range that holds all values and zero, with 5% room at each end but at zero."""
-    found = [0.0, *values]
+    """A range that holds all finite values and zero, with 5% room at each end but at zero."""
+    found = [0.0, *filter(math.isfinite, values)]
     low, high = min(found), max(found)
     room = 0.05 * ((high - low) or 1.0)
     return low - room * (low < 0), high + room

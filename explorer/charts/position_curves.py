@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.fill import Spec, filled_chart, finite
 from explorer.charts.frame import (
     MIDDLE,
     around_zero,
@@ -38,8 +38,9 @@ def wave_curves(rows: Sequence[Mapping[str, float | str]]) -> Spec:
     """Lines over positions; a row has `position`, `value` and `dimension`."""
     last = max((float(row["position"]) for row in rows), default=1.0)
     around = around_zero(float(row["value"]) for row in rows)
+    table = [{**row, "value": finite(float(row["value"]))} for row in rows]
     return filled_chart(
-        _waves(), {"rows": rows}, **scale_ends("x", 0, last), **scale_ends("y", *around)
+        _waves(), {"rows": table}, **scale_ends("x", 0, last), **scale_ends("y", *around)
     )
 
 
@@ -49,7 +50,7 @@ def offset_curve(rows: Sequence[tuple[int, float, float, float]], unit: str) -> 
     A row has the distance, the smallest, the mean and the largest.
     """
     names = ("offset", "smallest", "mean", "largest")
-    table = [dict(zip(names, row, strict=True)) for row in rows]
+    table = [dict(zip(names, (row[0], *map(finite, row[1:])), strict=True)) for row in rows]
     around = around_zero(number for row in rows for number in row[1:])
     axes = scale_ends("x", 0, len(rows) - 1) | scale_ends("y", *around)
     return filled_chart(_offsets(unit), {"rows": table}, **axes)
@@ -60,7 +61,7 @@ def head_curves(rows: Sequence[tuple[str, int, float]], unit: str, thick: str = 
 
     The line of the head `thick` is drawn thicker.
     """
-    table = [dict(zip(("head", "offset", "value"), row, strict=True)) for row in rows]
+    table = [{"head": head, "offset": at, "value": finite(value)} for head, at, value in rows]
     offsets = [row[1] for row in rows] or [0]
     heads = list(dict.fromkeys(row[0] for row in rows))
     axes = scale_ends("x", min(offsets), max(*offsets, 1)) | scale_ends(
@@ -94,7 +95,8 @@ def rotation_clocks(
     """
     tips, circles = [], []
     for index, (name, points) in enumerate(hands):
-        longest = max((math.hypot(*point) for point in points), default=0.0) or 1.0
+        lengths = [math.hypot(*point) for point in points]
+        longest = max(filter(math.isfinite, lengths), default=0.0) or 1.0
         line, column = divmod(index, CLOCKS_A_LINE)
         middle_x, middle_y = ACROSS * (column + 0.5), -DOWN * line
         circles.append({"x": middle_x, "y": middle_y, "low": middle_y - 1.28, "pair": name})
@@ -111,6 +113,7 @@ def rotation_clocks(
                 "now": step == position,
             }
             for step, (right, up) in enumerate(points[: position + 1])
+            if math.isfinite(right + up)
         ]
     lines = -(-len(hands) // CLOCKS_A_LINE)
     size = {"width": CLOCK * CLOCKS_A_LINE, "height": CLOCK * 1.16 * lines}

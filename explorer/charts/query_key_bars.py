@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from explorer.charts.fill import Spec, filled_chart
+from explorer.charts.fill import Spec, filled_chart, finite
 from explorer.charts.frame import (
     MIDDLE,
     around_zero,
@@ -44,13 +44,13 @@ def dimension_bars(
             {
                 "place": place,
                 "dimension": dimension,
-                "value": value if math.isfinite(value) else None,
-                "sum": running if math.isfinite(running) else None,
+                "value": finite(value),
+                "sum": finite(running),
                 "side": SIGNS[0] if value > 0 else SIGNS[1],
             }
         )
     every = max(1, math.ceil(len(order) / FEWEST_NAMED))
-    around = around_zero(value for value in values if math.isfinite(value))
+    around = around_zero(values)
     return filled_chart(
         _dimensions(title, last), {"rows": rows}, every=every, **scale_ends("y", *around)
     )

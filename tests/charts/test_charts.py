@@ -32,10 +32,15 @@ ROWS = [
 ]
 CHARTS: dict[str, dict[str, Any]] = {
     "bars": probability_bars(["a", "a", "<script>"], [0.5, 0.3, 0.2]),
+    "bars without numbers": probability_bars(["a", "b"], [NAN, 0.5]),
     "no bars": probability_bars([], []),
     "all zero bars": probability_bars(["a"], [0.0]),
     "waves": wave_curves(ROWS),
+    "waves without numbers": wave_curves([ROWS[0], ROWS[1] | {"value": NAN}]),
     "no waves": wave_curves([]),
+    "by offset without numbers": offset_curve([(0, NAN, INF, NAN), (1, 0.0, 0.5, 1.0)], "product"),
+    "by head without numbers": head_curves([("head 0", 0, NAN), ("head 0", 1, 0.5)], "bias"),
+    "clocks without numbers": rotation_clocks([("pair 0", [(NAN, INF), (1.0, 0.0)])], 1),
     "by offset": offset_curve([(0, 1.0, 1.5, 2.0), (1, -1.0, 0.0, 1.0)], "product"),
     "by head": head_curves([("head 0", 0, 0.0), ("head 0", 1, -0.5), ("head 1", 1, -0.25)], "bias"),
     "by no head": head_curves([], "bias"),
