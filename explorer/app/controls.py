@@ -1,4 +1,4 @@
-"""Controls whose choice is in the address: one of a few, a token, a number.
+"""Controls whose choice is in the address: one of a few, a token, a number, a text, a switch.
 
 What nobody chose follows its default. What the address asks for and does not exist is replaced
 by the default, and a message beside the control says so until something else is chosen there.
@@ -99,6 +99,26 @@ def whole(label: str, key: str, low: int, high: int, usual: int, **how: Any) -> 
         st.rerun()
     how = {"step": 1, **PERSISTENT, **how}
     return int(_number(st.number_input, label, key, low, high, usual, **how))
+
+
+def text_field(label: str, key: str, most: int, usual: str = "", **how: Any) -> str:
+    """A text to type, of at most so many characters; of a longer one the beginning is kept."""
+    if key not in st.session_state and (length := url.length_asked(key)) > most:
+        kept = url.asked(key)[:most]
+        note_invalid(key, kept, url.shortened(length, most, f"“{label}” in the address"))
+    typed = str(st.text_input(label, usual, max_chars=most, **url.bound(key), **how) or "")
+    say_invalid(key, typed)
+    return typed
+
+
+def switch(label: str, key: str, usual: bool, **how: Any) -> bool:
+    """On or off."""
+    asked = url.asked(key)
+    if key not in st.session_state and asked.lower() not in ("", "true", "false"):
+        note_invalid(key, usual, url.invalid_option(label, asked, "on" if usual else "off"))
+    picked = st.toggle(label, usual, **url.bound(key), **how)
+    say_invalid(key, picked)
+    return picked
 
 
 def _number(

@@ -66,7 +66,7 @@ def main() -> None:
     if chosen.url_path in url.FORMER_PAGES:
         now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
         st.switch_page(now, query_params=url.everything())
-    reader.page, reader.has_code = chosen.url_path or FIRST_PAGE, False
+    reader.page = chosen.url_path or FIRST_PAGE
     draw_sidebar()
     try:
         chosen.run()

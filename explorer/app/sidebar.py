@@ -86,8 +86,8 @@ def choose_model(name: str) -> None:
         st.session_state["text"] = shelf[name].example
     part, layer, head = first_head(shelf[name])
     st.session_state["part"] = part
-    if "scheme" in st.session_state:  # the Positions page opens with the model's own
-        st.session_state["scheme"] = config_of(shelf[name]).positions
+    if "scheme" in st.session_state:
+        st.session_state["scheme"] = None  # the Positions page opens with the model's own
     choose_head(layer, head)
 
 
@@ -222,9 +222,10 @@ def _notes_on_address(
 ) -> list[str]:
     """A message for each value of the address that does not exist; none where nothing is asked."""
     notes = []
-    length, name = url.length_asked("text") if "text" in asked else 0, asked.get("model")
-    if length > TEXT_LIMIT:
-        notes.append(url.shortened(length, TEXT_LIMIT, "The text in the address"))
+    name = asked.get("model")
+    for whose, key in (("The text", "text"), ("The second sentence", "pair")):
+        if key in asked and (length := url.length_asked(key)) > TEXT_LIMIT:
+            notes.append(url.shortened(length, TEXT_LIMIT, f"{whose} in the address"))
     if name is not None and name not in shelf:
         faults = {each.name: each.fault for each in shelves.entries()}
         notes.append(url.invalid_model(name, shelves.first(shelf).name, faults.get(name)))

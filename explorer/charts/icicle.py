@@ -1,4 +1,4 @@
-"""The parameters of a model as an icicle: a box is as wide as its share."""
+"""The parameters of a model as an icicle: a box is as tall as its share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Canvas views that answer the pointer without the server; those most pages draw by their names.
 
-The others are imported from their folders: board, cells, inspect, ranked, spine, stages, tree.
+The others are imported from their folders: board, cells, inspect, ranked, stage_list, stages, tree.
 """
 
 from __future__ import annotations

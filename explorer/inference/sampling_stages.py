@@ -22,7 +22,7 @@ class SamplingStages:
 
     `logits` are −∞ for tokens that are never generated; `plain` is their softmax, `tempered`
     the softmax of logits ÷ temperature, `top_k` and `top_p` what is left of that (0 for what
-    is cut), `final` the rest renormalised.
+    is cut), `final` the rest renormalized.
     """
 
     logits: Tensor

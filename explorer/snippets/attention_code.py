@@ -15,9 +15,9 @@ Place = tuple[str, int, int]
 """The part, the layer and the head that are chosen."""
 
 
-def tokens_script(folder: Path, text: str, query_key_script: str) -> str:
+def tokens_script(folder: Path, text: str, pair: str) -> str:
     """The tokens of a text, by the tokenizer that lies with the model."""
-    both = ", ".join(repr(each) for each in (text, query_key_script) if each)
+    both = ", ".join(repr(each) for each in (text, pair) if each)
     lines = [
         f"folder = Path({path(folder)!r}){hint(folder)}",
         "tokenizer = opened_from(folder, folder.name).tokenizer",

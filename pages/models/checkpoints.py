@@ -4,7 +4,8 @@ import streamlit as st
 
 from explorer.app import shelves
 from explorer.app.context import page_context
-from explorer.views.checkpoints import VIEWS, chosen_model, model_list, one_tensor, own_model
+from explorer.app.controls import one_of
+from explorer.views.checkpoints import VIEWS, chosen_model, model_list, own_model
 from explorer.views.shared import widgets
 
 widgets.opening(
@@ -18,7 +19,7 @@ own_model.draw_own_model()
 opened = chosen_model.open_or_examine(context, entries)
 chosen_model.draw_description(opened)
 chosen_model.draw_model_export(opened)
-view = VIEWS[one_tensor.one_of_line("View", "show", tuple(VIEWS))]
+view = VIEWS[one_of("View", "show", tuple(VIEWS), label_visibility="collapsed")]
 pasted = view.draw(context, opened)
 widgets.code_panel(*view.code, script=pasted)
 st.space("small")

@@ -17,6 +17,7 @@ from tests.views.drawing import press
 
 pytestmark = pytest.mark.usefixtures("small_models")
 HUGE = "9" * 5_000
+LONG = "the+" * 525
 LENGTH = (
     f"“Tokens to generate” goes from 1 to {MAX_GENERATED:,}, not “{{}}”; showing {USUAL_LENGTH}."
 )
@@ -109,6 +110,17 @@ IN_VAIN: dict[str, list[str]] = {
     "experiments/compare?with=A+training+step": [
         "has no “A training step” here; showing Another head."
     ],
+    f"experiments/compare?with=Another+sentence&other_text={LONG}": [
+        "“Other sentence” in the address had 2,100 characters; the first 2,000 are kept."
+    ],
+    f"experiments/interventions?change=Patch&patch_text={LONG}": [
+        "“Source sentence (same number of tokens)” in the address had 2,100 characters"
+    ],
+    f"generation/decoding?model=translation&way=Teacher+forcing&target={LONG}": [
+        "“Target” in the address had 2,100 characters; the first 400 are kept."
+    ],
+    "experiments/museum?mistake=x": ["“Make the mistake” has no “x” here; showing on."],
+    "training/training?task=nonsense": ["“Task” has no “nonsense” here; showing reverse."],
     "experiments/museum?room=Find+the+mistake&order=10000&question=0": [
         "“Order seed” goes from 0 to 9,999, not “10000”; showing 0.",
         "not “0”; showing 1.",
@@ -210,7 +222,15 @@ def test_what_an_address_asks_for_in_vain_is_said_and_replaced(subtests: pytest.
             assert [sentence for sentence in sentences if sentence not in shown] == []
 
 
+def test_a_second_sentence_that_is_too_long_is_cut_and_said() -> None:
+    at = page("attention/attention", model="bert", text="the cat", pair="a " * 1_050)
+    assert "The second sentence in the address had 2,100 characters" in said(at)
+
+
 def test_what_was_asked_in_vain_is_said_until_something_else_is_chosen() -> None:
+    at = page("experiments/interventions", model="letters", change="Token", token_at="99")
+    assert "There is no token “99” in this text" in said(at.run())
+
     at = page("attention/heads", model="letters", metric="Wisdom")
     assert "has no “Wisdom” here" in said(at.run())
     at.selectbox(key="metric").set_value("Entropy").run()

@@ -90,7 +90,7 @@ def test_what_is_cut_is_said_and_marked() -> None:
 def test_at_temperature_0_nothing_is_sampled() -> None:
     at = page(temperature="0.0")
     assert "at temperature 0 nothing is sampled" in said(at)
-    assert [row["renormalised"] for row in cells(at, "stages").values()].count("1.00") == 1
+    assert [row["renormalized"] for row in cells(at, "stages").values()].count("1.00") == 1
     first = branches(press(at, "draw"))
     assert first == branches(at.number_input(key="seed").set_value(7).run())
 

@@ -77,7 +77,7 @@ def test_a_system_says_how_large_it_is_and_is_opened_untrained() -> None:
         count, size = document_systems.system_size(system)
         assert f"{count:,} parameters." in said(at)
         label = at.button(key="open_system").label
-        assert label.endswith(f"{size / 1e6:,.0f} MB are made first")
+        assert label.endswith(f" (makes {size / 1e6:,.0f} MB first)")
         if not preset.startswith("web tutorial"):  # the others are opened below
             continue
         press(at, "open_system")

@@ -74,7 +74,7 @@ def test_a_scheme_that_the_model_does_not_have_is_made_up_where_it_needs_no_trai
 def test_trained_positions_of_another_model_are_a_click_away(own: Path) -> None:
     words_model(own, "plain")
     at = page(model="plain", scheme="Learned")
-    assert "Nor has any other model here: train one" in said(at)
+    assert "No other model here has them either: train one" in said(at)
     marked = "*taught* $x$ :smile:"
     for name in ("taught", marked):
         words_model(own, name, positions="learned")

@@ -1,1 +1,1 @@
-"""The parts of the page “Attention”."""
+"""The parts of the page “Attention maps”."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.app.context import NO_MODEL
-from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.app.sidebar import choose_model
 from explorer.catalog import descriptions
@@ -33,7 +31,6 @@ HIGHEST, ROW = 320, 49
 def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
     """A row for each model; its button opens it, or says why it cannot be opened."""
     if not entries:
-        say(NO_MODEL)
         return
     height = min(HIGHEST, ROW * (len(entries) + 1) + 20)
     with st.container(height=height, key="shelf", border=True, gap="xsmall"):

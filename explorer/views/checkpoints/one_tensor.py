@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import streamlit as st
 import torch
@@ -52,7 +52,7 @@ def draw_tensor(context: PageContext, opened: Opened) -> Callable[[], str]:
     with left:
         name, tensor = _choose_tensor(context, opened)
     with right:
-        cell = one_of_line("Each cell is", "cell", (MEAN, LARGEST))
+        cell = one_of("Each cell is", "cell", (MEAN, LARGEST), label_visibility="collapsed")
     way = "mean" if cell == MEAN else "largest"
     picture = kept(opened, ("picture", name, way), lambda: pooled(tensor, way), _bytes)
     numbers = kept(opened, ("summary", name), lambda: tensor_summary(name, tensor), size_of)
@@ -72,7 +72,7 @@ def draw_singular_values(context: PageContext, opened: Opened) -> Callable[[], s
     with left:
         name, tensor = _choose_tensor(context, opened, matrices=True)
     with right:
-        axis = one_of_line("Axis", "axis", (LINEAR, LOGARITHMIC))
+        axis = one_of("Axis", "axis", (LINEAR, LOGARITHMIC), label_visibility="collapsed")
     try:
         with bar(f"The singular values of {shape(tuple(tensor.shape))}") as report:
             found = kept(
@@ -86,11 +86,6 @@ def draw_singular_values(context: PageContext, opened: Opened) -> Callable[[], s
     else:
         _draw_curve(name, found, logarithmic=axis == LOGARITHMIC)
     return lambda: checkpoints_code.singular_value_lines(context.folder, name)
-
-
-def one_of_line(label: str, key: str, options: Sequence[str]) -> str:
-    """One of a few, in one line without its label."""
-    return one_of(label, key, options, options[0], label_visibility="collapsed")
 
 
 def _choose_tensor(
@@ -178,13 +173,15 @@ def _rows_of_head(context: PageContext, opened: Opened, name: str) -> str:
     if path[-1] not in ("weight", "bias") or not path[-2].endswith("_proj") or "mlp" in path:
         return ""
     config, head = opened.config, context.choice.head
+    name = f"head {head}"
     if path[-2] in ("k_proj", "v_proj"):
         head = head * config.kv_heads // config.n_heads
+        name = name if config.kv_heads == config.n_heads else f"key-value head {head}"
     elif path[-2] == "o_proj" and path[-1] == "bias":
         return ""
     first = head * config.head_width
     side = "Columns" if path[-2] == "o_proj" else "Indices" if path[-1] == "bias" else "Rows"
-    return f" {side} {first}–{first + config.head_width - 1} are head {context.choice.head}."
+    return f" {side} {first}–{first + config.head_width - 1} are {name}."
 
 
 def _summary_facts(found: TensorSummary) -> list[tuple[str, str]]:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.app import url
-from explorer.app.context import PageContext, reads_pairs
-from explorer.app.controls import follow, one_of
+from explorer.app.context import PageContext, config_of, reads_pairs
+from explorer.app.controls import follow, one_of, text_field
 from explorer.app.messages import or_stop, say
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
@@ -76,15 +75,10 @@ def _another_head(context: PageContext, first: Head) -> MapSide:
 def _another_sentence(context: PageContext, first: Head) -> MapSide:
     at = context.choice
     follow("other_text", at.text)
-    text = st.text_input(
-        "Other sentence",
-        value=at.text,
-        max_chars=TEXT_LIMIT,
-        **url.bound("other_text"),
-    )
+    text = text_field("Other sentence", "other_text", TEXT_LIMIT, at.text)
     if at.pair:
         st.text("The second sentence is the same on both sides.")
-    forward = or_stop(lambda: run_text(context.opened, str(text or ""), at.pair))
+    forward = or_stop(lambda: run_text(context.opened, text, at.pair))
     return MapSide("Other sentence", replace(first, forward=forward))
 
 
@@ -92,8 +86,8 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
     mine = context.opened.config
 
     def is_other_kind(entry: ModelEntry) -> bool:
-        config = entry.config
-        return config is None or (config.kind, config.head) != (mine.kind, mine.head)
+        config = config_of(entry)
+        return (config.kind, config.head) != (mine.kind, mine.head)
 
     others = [entry for name, entry in context.shelf.items() if name != context.choice.model]
     names = [entry.name for entry in sorted(others, key=is_other_kind)]

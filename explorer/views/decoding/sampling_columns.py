@@ -1,4 +1,4 @@
-"""The stages of one choice as columns: logit, softmax, temperature, top-k, top-p, renormalised."""
+"""The stages of one choice as columns: logit, softmax, temperature, top-k, top-p, renormalized."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _columns(found: SamplingStages, sampling: Sampling) -> list[Column]:
         Column(f"temperature {sampling.temperature:g}", "sums to 1"),
         Column(f"top-k {k}", f"cuts {three(found.cut_by_k)}" if sampling.top_k else "cuts nothing"),
         Column(f"top-p {p}", f"cuts {three(found.cut_by_p)}" if sampling.top_p else "cuts nothing"),
-        Column("renormalised", f"÷ {three(left)}"),
+        Column("renormalized", f"÷ {three(left)}"),
     ]
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from explorer.analysis.teacher_forcing import TeacherForcing, teacher_forcing
-from explorer.app import controls, url
+from explorer.app import controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.components.board import Cell, Column, Row, Words, board
@@ -81,14 +81,8 @@ def _choose_target(context: PageContext) -> list[int]:
     opened, forward = context.opened, context.forward
     known = right_answer(opened.task, forward.source)
     own = opened.tokenizer.decode([token.id for token in forward.written])
-    typed = st.text_input(
-        "Target",
-        persist_state="session",
-        placeholder=known or own,
-        max_chars=400,
-        **url.bound("target"),
-    )
-    typed = (typed or "").strip()
+    how = {"placeholder": known or own, **controls.PERSISTENT}
+    typed = controls.text_field("Target", "target", 400, **how).strip()
     if not typed:
         st.caption(
             "The task's reference answer; you can type another."

@@ -189,7 +189,7 @@ def _draw_next(
     elif stages.left == 1:
         st.markdown(f"**Next: {name}**, the only one that is left.")
     else:
-        st.markdown(f"**Next: {name}**, sampled by seed {seed} with probability {probability}.")
+        st.markdown(f"**Next: {name}**, sampled with seed {seed}, probability {probability}.")
     st.caption(cut_summary(stages, sampling))
 
 

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.app import url
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of, token
-from explorer.app.messages import say
+from explorer.app.controls import note_invalid, one_of, say_invalid, text_field, token
 from explorer.app.persistent_choices import PersistentChoices
 from explorer.app.url import whole_number
 from explorer.catalog.opened_model import Opened
@@ -111,10 +109,8 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
         return ReplaceToken(part, position, token_id, token_label(opened, token_id))
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        typed = st.text_input(
-            "Replace with", max_chars=60, placeholder="One token", **url.bound("new_token")
-        )
-        token_id, why = one_token(opened, typed or "")
+        typed = text_field("Replace with", "new_token", 60, placeholder="One token")
+        token_id, why = one_token(opened, typed)
         edit = None if token_id is None else replace_by(token_id)
         edit_button(context, edit, "Replace", "replace_token", type="primary")
         if (mask := opened.tokenizer.mask_id) is not None:
@@ -132,9 +128,12 @@ def _choose_position(tokens: Sequence[Token], default: int) -> int:
     asked = str(TOKEN_AT.texts().get("token_at", ""))
     found = whole_number(asked, len(tokens))
     if asked and found is None:
-        say(f"There is no token “{cut(asked, 20)}” in this text; showing {default}.")
+        why = f"There is no token “{cut(asked, 20)}” in this text; showing {default}."
+        note_invalid("token_at", default, why)
     TOKEN_AT.settle({"token_at": "" if found is None else str(found)})
-    return default if found is None else found
+    place = default if found is None else found
+    say_invalid("token_at", place)
+    return place
 
 
 def one_token(opened: Opened, typed: str) -> tuple[int | None, str]:
@@ -159,12 +158,8 @@ def _draw_patch_form(context: PageContext, after: ForwardPass) -> None:
     explanation = (
         "Activation patching: the value that this sentence has there replaces that of yours."
     )
-    other = st.text_input(
-        "Source sentence (same number of tokens)",
-        max_chars=MAX_PATCH_TEXT,
-        help=explanation,
-        **url.bound("patch_text"),
-    )
+    label = "Source sentence (same number of tokens)"
+    other = text_field(label, "patch_text", MAX_PATCH_TEXT, help=explanation)
     is_head = one_of("Patched value", "patch_what", (HEAD_OUTPUT, STREAM)) == HEAD_OUTPUT
     part = at.part if is_head else f"{at.part.split('.')[0]}.self_attn"
     rows = context.forward.rows(part)

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from explorer.analysis import ablation
 from explorer.analysis.output_change import kl, logits_at
-from explorer.app import url
 from explorer.app.context import PageContext
-from explorer.app.controls import one_of
+from explorer.app.controls import one_of, text_field
 from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
 from explorer.components.cells import cells
@@ -93,12 +92,8 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
 
 
 def _other_sentence() -> str:
-    typed = st.text_input(
-        "Source sentence (same number of tokens)",
-        max_chars=MAX_PATCH_TEXT,
-        **url.bound("heads_from"),
-    )
-    return (typed or "").strip()
+    label = "Source sentence (same number of tokens)"
+    return text_field(label, "heads_from", MAX_PATCH_TEXT).strip()
 
 
 def _measure(

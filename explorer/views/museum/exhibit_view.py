@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.app import url
-from explorer.app.context import PageContext
-from explorer.app.controls import one_of
+from explorer.app.context import PageContext, config_of
+from explorer.app.controls import one_of, switch
 from explorer.app.messages import say
 from explorer.catalog import ModelError
 from explorer.catalog.opened_model import Opened, open_entry
@@ -17,6 +16,7 @@ from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
 from explorer.views.museum import exhibit_details, museum_code
+from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
 from explorer.views.museum.instrument_pictures import InstrumentPicture
 from explorer.views.museum.instruments import INSTRUMENTS, InstrumentResult
@@ -29,16 +29,17 @@ MAP, FILLED = "Attention map", "filled-row"
 SIDES = ("wrong", "right")
 PICTURE_HEIGHT, FLAT_HEIGHT, FLAT = 360, 240, 0.5
 """A picture much wider than high, as of a few positions, needs less room."""
-NO_MODEL = "No model here can have this mistake: {why}. The document's own numbers are below."
+NO_MODEL = "No model here can have this mistake: {why}."
+HAS_NUMBERS = " The document's own numbers are below."
 
 
-def draw_exhibit(context: PageContext) -> Callable[[], str]:
+def draw_exhibit(context: PageContext) -> Callable[[], str] | None:
     """The chosen exhibit: the mistake, both models, what gives it away; its pasted lines."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picked = one_of("Exhibit", "exhibit", list(BY_LABEL), as_list=True, width=420)
         exhibit = BY_LABEL[picked]
         has_runs = exhibit.name in MISTAKES
-        on = has_runs and st.toggle("Make the mistake", True, **url.bound("mistake"))
+        on = has_runs and switch("Make the mistake", "mistake", True)
     wrong, right = widgets.side_by_side(1, 1)
     wrong.markdown(f"**In the {exhibit.where}.** {exhibit.error}")
     right.markdown(f"**Right.** {exhibit.right}")
@@ -63,7 +64,8 @@ def draw_exhibit(context: PageContext) -> Callable[[], str]:
             exhibit.sign, made, forward, folder, head_place(context, opened)
         )
 
-    return lines
+    has_lines = chosen is not None or museum_code.has_document_lines(exhibit.name)
+    return lines if has_lines else None
 
 
 def _draw_runs(
@@ -180,7 +182,7 @@ def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardP
         widgets.notes(context.forward.notes)
         return opened, context.forward
     for entry in context.shelf.values():
-        if entry.config is None or misfit(entry.config) is not None:
+        if misfit(config_of(entry)) is not None:
             continue
         try:
             other = open_entry(entry)
@@ -192,7 +194,8 @@ def _fitting_model(context: PageContext, mistake: str) -> tuple[Opened, ForwardP
             f"reads “{forward.text}”."
         )
         return other, forward
-    say(NO_MODEL.format(why=why))
+    has_numbers = mistake.partition(" ")[0] in DOCUMENT_NUMBERS
+    say(NO_MODEL.format(why=why) + HAS_NUMBERS * has_numbers)
     return None
 
 

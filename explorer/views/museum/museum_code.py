@@ -6,6 +6,7 @@ from pathlib import Path
 
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets.pass_code import hint, path
+from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS
 
 RUNS = """from pathlib import Path
 
@@ -54,6 +55,11 @@ def instrument_lines(
         runs="(wrong, right)" if mistake else "(right,)",
         sign=sign,
     )
+
+
+def has_document_lines(exhibit: str) -> bool:
+    """Whether the document has numbers of its own for this exhibit, or it has its trainings."""
+    return exhibit == "random-labels" or exhibit in DOCUMENT_NUMBERS
 
 
 def document_lines(exhibit: str) -> str:

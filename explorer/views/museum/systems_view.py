@@ -70,7 +70,7 @@ def _draw_open_button(system: System, size: int, model: str, text: str) -> None:
         st.button("It is open", key="open_system", disabled=True)
         return
     is_made = document_systems.is_made(system, root)
-    making = "" if is_made else f", {size / 1e6:,.0f} MB are made first"
+    making = "" if is_made else f" (makes {size / 1e6:,.0f} MB first)"
     if not st.button(f"Open it untrained{making}", key="open_system", type="primary"):
         return
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.app.context import PageContext
+from explorer.app.context import PageContext, config_of
 from explorer.app.messages import say
 from explorer.app.sidebar import choose_model
 from explorer.inference.position_passes import TRAINED
@@ -23,14 +23,12 @@ def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
         say(DO_NOT_WORK)
         return
     found = [
-        entry.name
-        for entry in context.shelf.values()
-        if entry.config is not None and entry.config.positions == scheme
+        entry.name for entry in context.shelf.values() if config_of(entry).positions == scheme
     ][:MOST_NAMED]
     if not found:
         say(
-            f"{why} Nor has any other model here: train one with them (Model, Positions), open a "
-            "published one, or choose another scheme."
+            f"{why} No other model here has them either: train one with them (Model, Positions), "
+            "open a published one, or choose another scheme."
         )
         widgets.page_links("training", "checkpoints")
         return

@@ -9,9 +9,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.analysis.position_schemes import SCHEMES
-from explorer.app import url
 from explorer.app.context import Choice, PageContext
-from explorer.app.controls import follow, one_of, token
+from explorer.app.controls import follow, one_of, text_field, token
 from explorer.app.messages import say
 from explorer.app.url import TEXT_LIMIT
 from explorer.components import chips, matrix
@@ -92,13 +91,8 @@ def _choose_order(forward: ForwardPass) -> list[int] | None:
     in_order = " ".join(map(str, range(last + 1)))
     usual = in_order if len(in_order) <= TEXT_LIMIT else ""
     follow("places", usual)
-    written = st.text_input(
-        "Positions in the new order",
-        usual,
-        max_chars=TEXT_LIMIT,
-        **url.bound("places"),
-    )
-    named = [int(place) for place in re.findall(r"\d{1,5}", written or "")]
+    written = text_field("Positions in the new order", "places", TEXT_LIMIT, usual)
+    named = [int(place) for place in re.findall(r"\d{1,5}", written)]
     if sorted(named) == list(range(last + 1)):
         return named
     say(

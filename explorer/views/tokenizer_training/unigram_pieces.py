@@ -43,7 +43,7 @@ def draw_unigram(text: str, most: int, sentence: str) -> int:
         "It returns only the final pieces, so each size is trained separately.",
         f"{len(found.pieces):,} pieces, the unknown token among them. Single characters are never "
         "dropped.",
-        "A score is a log-probability, but the library does not renormalise what is left: e^score "
+        "A score is a log-probability, but the library does not renormalize what is left: e^score "
         f"sums to {total:.3g} over these pieces.",
     ]
     if len(text) > MAX_UNIGRAM_TEXT:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from explorer.app import url
-from explorer.app.context import PageContext
+from explorer.app.context import PageContext, config_of
 from explorer.app.controls import say_invalid
 from explorer.app.messages import say
 from explorer.app.session import session
@@ -144,9 +144,7 @@ def _tokenizer(name: str, shelf: Mapping[str, ModelEntry]) -> AnyTokenizer | Pla
         text, most = tokenizer_source.chosen_training()
         return trained_tokenizers.trained_tokenizer(text, name.removeprefix(TRAINED_HERE), most)
     entry = shelf[name]
-    if entry.config is None:
-        raise ModelError(f"The model {name} cannot be opened: {entry.fault}")
     try:
-        return tokenizer_in(entry.folder, entry.family, entry.config)
+        return tokenizer_in(entry.folder, entry.family, config_of(entry))
     except (CheckpointError, OSError) as error:
         raise ModelError(f"The model {name} cannot be opened: {error}") from error

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.app import url
+from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog.folders import runs_root
@@ -43,7 +43,7 @@ def draw_form() -> Task | None:
     """
     cluster().start()
     session().run_requested = None
-    name = st.selectbox("Task", [*TASKS, *GIVEN], **url.bound("task"))
+    name = one_of("Task", "task", [*TASKS, *GIVEN], as_list=True)
     known = TASKS.get(name) or GIVEN[name]
     st.caption(f"**{known.title}.** {known.explanation}")
     text = _draw_text(known) if isinstance(known, Given) else None

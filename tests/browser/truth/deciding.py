@@ -90,7 +90,7 @@ def _cuts(visitor: Visitor) -> list[Claim]:
     _, tempered, kept, nucleus, final = columns()
     heads = visitor.widget("stages").locator("thead .note").all_text_contents()
     k, p, left = (int((stage > 0).sum()) for stage in (kept, nucleus, final))
-    name, chance = said(visitor, r"Next: (\S+), sampled by seed 3 with probability ([\d.]+)\.\n")
+    name, chance = said(visitor, r"Next: (\S+), sampled with seed 3, probability ([\d.]+)\.\n")
     shown = said(
         visitor,
         r"top-k cuts (\d+) tokens \(probability ([\d.]+)\); "
