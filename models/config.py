@@ -183,6 +183,10 @@ class TransformerConfig(PlainData):
         """Heads of the keys and values: fewer than `n_heads` when they are grouped."""
         return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
 
+    def kv_head(self, head: int) -> int:
+        """The place of the keys and values that this head attends with."""
+        return head * self.kv_heads // self.n_heads
+
     @property
     def head_width(self) -> int:
         """Width of one head's queries, keys and values."""

@@ -197,7 +197,7 @@ def value_and_output(
     stack, kind = part.split(".")
     attention = getattr(getattr(forward.trace.model, stack).blocks[layer], kind)
     grouped = forward.trace[f"{site(part, layer)}.v"][forward.row]
-    v = grouped[head * grouped.shape[0] // attention.n_heads]
+    v = grouped[forward.config.kv_head(head)]
     width = v.shape[-1]
     return v, attention.o_proj.weight.detach()[:, head * width : (head + 1) * width]
 

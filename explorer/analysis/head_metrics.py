@@ -94,13 +94,13 @@ METRICS = {each.name: each for each in _METRICS}
 class HeadMetrics:
     """Every metric of every head of one kind of attention, each (layers, heads).
 
-    NaN where a metric has no meaning. Of `rows` queries `blind` are fully masked.
+    NaN where a metric has no meaning. Of `rows` queries `fully_masked` are fully masked.
     """
 
     part: str
     values: Mapping[str, Tensor]
     rows: int
-    blind: int
+    fully_masked: int
 
     @property
     def known(self) -> dict[str, HeadMetric]:
@@ -226,15 +226,15 @@ def metrics_by_layer(forward: ForwardPass, part: str) -> Iterator[HeadMetrics]:
             for name, numbers in found.items():
                 values[name][0, done : done + len(weights)] = numbers
             done += len(weights)
-        blind = int((~visible.any(-1)).sum())
-        yield HeadMetrics(part, values, len(forward.rows(part)), blind)
+        fully_masked = int((~visible.any(-1)).sum())
+        yield HeadMetrics(part, values, len(forward.rows(part)), fully_masked)
 
 
 def join_layers(found: Sequence[HeadMetrics]) -> HeadMetrics:
     """The metrics (layers, heads) of all layers from those of each."""
     values = {name: torch.cat([each.values[name] for each in found]) for name in METRICS}
     first = found[0]
-    return HeadMetrics(first.part, values, first.rows, max(each.blind for each in found))
+    return HeadMetrics(first.part, values, first.rows, max(each.fully_masked for each in found))
 
 
 @dataclass(frozen=True)

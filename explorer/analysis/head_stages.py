@@ -58,7 +58,7 @@ def head_stages_of(
     config, trace = forward.config, forward.trace
     down, across = slice(rows.start, rows.stop), slice(columns.start, columns.stop)
     k, v = trace[f"{at}.k"][forward.row], trace[f"{at}.v"][forward.row]
-    group = head // (config.n_heads // len(k))
+    group = config.kv_head(head)
     q, k, v = trace[f"{at}.q"][forward.row, head, down], k[group], v[group]
     bias = forward.bias(part, layer, head)
     mask = forward.mask(part, layer)[down]

@@ -187,8 +187,7 @@ def _query_and_keys(
 ) -> tuple[Tensor, Tensor, range]:
     """One query (d), the keys of its head (n, d) in float64, and the heads that share them."""
     q, k = forward.trace[f"{at}.q"], forward.trace[f"{at}.k"]
-    size = q.shape[1] // k.shape[1]
-    group = head // size
+    size, group = q.shape[1] // k.shape[1], forward.config.kv_head(head)
     keys = k[forward.row, group].detach().double()
     sharing = range(group * size, (group + 1) * size)
     return q[forward.row, head, query].detach().double(), keys, sharing

@@ -67,7 +67,7 @@ def key_contribution(
     block = block_writes(forward, stack, layer, torch.tensor([query]))
     attended = block.attended[part]
     values = forward.trace[f"{at}.v"][forward.row]
-    group = head // (forward.config.n_heads // len(values))
+    group = forward.config.kv_head(head)
     bias = attended.attention.o_proj.bias
     with torch.no_grad():
         written = attended.through(head, attended.heads[head])[0]

@@ -71,7 +71,7 @@ def main() -> None:
     try:
         chosen.run()
     finally:
-        reader.context = None  # an idle session keeps no model and no forward pass alive
+        reader.context = None  # the next run makes its own
 
 
 def make_pages(reader: Session) -> None:

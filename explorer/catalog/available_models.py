@@ -14,8 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     examples_root,
@@ -24,8 +22,9 @@ from explorer.catalog.folders import (
     runs_root,
     shipped_root,
 )
+from explorer.catalog.parameters import count_parameters
 from explorer.tasks import GIVEN, TASKS
-from models import Transformer, TransformerConfig
+from models import TransformerConfig
 from models.loading.checkpoint import CheckpointError, peek
 from models.loading.folder_config import OURS
 from models.loading.inspection import check_inspection, inspect_folder
@@ -159,7 +158,7 @@ def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
         config=config,
         run=run,
         examples=tuple(dict.fromkeys(examples)),
-        parameters=_count_parameters(config),
+        parameters=count_parameters(config),
         origin=origin,
         family=family,
         bytes=_bytes(folder),
@@ -180,8 +179,3 @@ def _texts(value: Any, longest: int = EXAMPLE_LIMIT) -> list[str]:
     found = value[:EXAMPLES_LIMIT] if isinstance(value, list) else []
     lines = [" ".join(text.splitlines())[:longest] for text in found if isinstance(text, str)]
     return [line for line in lines if line.strip()]
-
-
-def _count_parameters(config: TransformerConfig) -> int:
-    with torch.device("meta"):  # the shapes alone, no numbers
-        return Transformer(config).n_parameters

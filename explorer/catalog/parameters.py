@@ -22,7 +22,6 @@ Term = tuple[tuple[str, int], ...]
 
 NAMES = {
     "embedding": "token embedding",
-    "first": "image token",
     "segments": "segment embedding",
     "embedding_norm": "embedding norm",
     "self_attn": "self-attention",
@@ -203,9 +202,6 @@ def _input_and_output(path: tuple[str, ...], config: TransformerConfig) -> tuple
             return _size(config, "src_vocab_size"), model
         case (_, "embedding"):
             return words, model
-        case (_, "embedding", "proj"):
-            side = _size(config, "patch_size")
-            return (*_size(config, "n_channels"), *side, *side), model
         case (_, "positions", "table") if config.positions == "relative":
             return _size(config, "n_buckets"), _size(config, "n_heads")
         case (_, "positions", "table"):
@@ -250,3 +246,10 @@ def _heads(config: TransformerConfig) -> tuple[Term, Term]:
 def _size(config: TransformerConfig, name: str) -> Term:
     value = getattr(config, name)
     return ((name, value),) if value is not None else ()
+
+
+@lru_cache(maxsize=512)
+def count_parameters(config: TransformerConfig) -> int:
+    """The number of parameters of a model of this config, which is not built."""
+    with torch.device("meta"):  # the shapes alone, no numbers
+        return Transformer(config).n_parameters

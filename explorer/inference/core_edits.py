@@ -136,7 +136,7 @@ def head_output(
 ) -> Tensor:
     """weights · V of one head, (tokens, d_head), or at one position (d_head,)."""
     values = forward.trace[f"{site(part, layer)}.v"][forward.row]
-    values = values[head * len(values) // forward.config.n_heads]
+    values = values[forward.config.kv_head(head)]
     return forward.weights(part, layer, head)[position] @ values
 
 

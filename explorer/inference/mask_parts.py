@@ -48,7 +48,7 @@ def student() -> Masks:
 
 
 def of(forward: ForwardPass, part: str, layer: int = 0) -> Masks:
-    """The masks of one kind of attention in this reading."""
+    """The masks of one kind of attention in this forward pass."""
     rows, columns, config = forward.rows(part), forward.columns(part), forward.config
     answers = part == "decoder.self_attn" and config.kind == "encoder-decoder"
     begins = answers and config.pad_id == config.bos_id  # the start of an answer is no padding

@@ -29,7 +29,7 @@ def kept(
     make: Callable[[], Made],
     size: Callable[[Made], int],
 ) -> Made:
-    """What `make` gives for this model and key, made once while there is room for it.
+    """What `make` gives for this model and key, kept while there is room for it.
 
     `size` says how many bytes hang on it; those of the key are counted here. What is made
     must not refer to `opened`, or it would keep the model alive.

@@ -1,6 +1,6 @@
 """How one token is chosen from logits, stage by stage, and which token a seed samples.
 
-Every stage is made by the functions of `models.generation`, so `final` is what it samples from.
+Every stage is made by the functions of `models.sampling`, so `final` is what it samples from.
 Source of top-p: The Curious Case of Neural Text Degeneration (Holtzman et al. 2019).
 """
 

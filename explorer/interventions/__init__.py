@@ -1,1 +1,1 @@
-"""The reader's interventions as plain data, as text, in words, and as edits of the core."""
+"""The reader's interventions as plain data and as text."""

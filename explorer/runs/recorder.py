@@ -36,7 +36,7 @@ class RunRecorder:
         self.run, self.spec, self.task = run, spec, task
         self.model, self.state = model, state
         self.tokenizer = task.tokenizer.to_json()
-        self.status = _former_status(run).replace(
+        self.status = run.status_or_new().replace(
             state=TRAINING, step=state.step, steps=spec.training.steps, message=""
         )
         if (
@@ -176,13 +176,6 @@ class RunRecorder:
             "metrics": {self.status.measure: self.status.value},
             "measured_at": self.status.measured_at,
         }
-
-
-def _former_status(run: Run) -> Status:
-    try:
-        return run.status()
-    except ValueError:
-        return Status()
 
 
 def _drop_all_but(folder: Path, newest: int) -> None:

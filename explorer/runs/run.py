@@ -71,6 +71,13 @@ class Run:
                 return status.replace(state=INTERRUPTED, steps_per_second=0.0)
         return status
 
+    def status_or_new(self) -> Status:
+        """The same, or that of a run which has none that can be read."""
+        try:
+            return self.status()
+        except RunError:
+            return Status()
+
     def status_as_written(self) -> Status:
         """The status that the last worker wrote, living or not."""
         try:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-import torch
-
+from explorer.catalog.parameters import count_parameters
 from explorer.runs.run import RunError
 from explorer.runs.spec import RunSpec
 from explorer.tasks import Task
-from models import Transformer, TransformerConfig
+from models import TransformerConfig
 from models.config import ACTIVATIONS, NORM_POSITIONS, NORMS, POSITIONS
 from models.families.styles import like
 from models.training import OPTIMIZERS, SCHEDULES
@@ -109,16 +107,10 @@ def _changes(settings: Mapping[str, Any], table: tuple[Setting, ...]) -> dict[st
 
 def _size_fault(spec: RunSpec) -> str | None:
     """A sentence where the model is too large, known before it is built."""
-    count = _count(spec.model)
+    count = count_parameters(spec.model)
     if count > MOST_PARAMETERS:
         return (
             f"This model has {count:,} parameters; at most {MOST_PARAMETERS:,} are trained "
             "here, so make it narrower or give it fewer layers."
         )
     return None
-
-
-@lru_cache(maxsize=64)
-def _count(config: TransformerConfig) -> int:
-    with torch.device("meta"):  # the shapes alone, no numbers
-        return Transformer(config).n_parameters

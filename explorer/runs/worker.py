@@ -18,7 +18,7 @@ import torch
 from explorer.runs.recorder import Progress, RunRecorder
 from explorer.runs.run import Run, RunError, step_folders
 from explorer.runs.run_files import Lock, write_json
-from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec, Status
+from explorer.runs.spec import DONE, FAILED, INTERRUPTED, PAUSED, STOPPED, RunSpec
 from explorer.tasks import Task, task_of
 from models import Transformer, load_checkpoint
 from models.loading.checkpoint import load_state
@@ -57,7 +57,8 @@ def advance(folder: Path | str, leave: Callable[[], bool] = lambda: False) -> It
             yield from _train(run, spec, leave)
         except (ArithmeticError, OSError, RuntimeError, ValueError) as error:
             message = f"The training ended with an error: {_first_line(error)}"
-            status = _status_of(run).replace(state=FAILED, message=message, steps_per_second=0.0)
+            failed = {"state": FAILED, "message": message, "steps_per_second": 0.0}
+            status = run.status_or_new().replace(**failed)
             with contextlib.suppress(OSError):
                 write_json(run.folder / "status.json", status.to_dict())
             raise RunError(message) from error
@@ -155,13 +156,6 @@ def _words_for_target(recorder: RunRecorder) -> str:
         return ""
     status = recorder.status
     return f"Reached {status.measure} {status.value:.3g} on held-out data."
-
-
-def _status_of(run: Run) -> Status:
-    try:
-        return run.status()
-    except RunError:
-        return Status()
 
 
 def _first_line(error: BaseException) -> str:

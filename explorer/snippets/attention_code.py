@@ -52,7 +52,7 @@ def query_key_script(forward: ForwardPass, folder: Path, at: Place, query: int, 
     """From one query and one key to what the head adds to the residual stream."""
     part, layer, head = at
     here, config = site(part, layer), forward.config
-    group = head * config.kv_heads // config.n_heads
+    group = config.kv_head(head)
     width = config.head_width
     stack, attention = part.split(".")
     return script(

@@ -28,7 +28,7 @@ def head_stages_script(forward: ForwardPass, folder: Path, at: Place) -> str:
     """One head from its queries and keys to its output."""
     part, layer, head = at
     here, config = site(part, layer), forward.config
-    group = head * config.kv_heads // config.n_heads
+    group = config.kv_head(head)
     bent = "" if config.attention_cap is None else f", bent within ± {config.attention_cap}"
     added = ["added = torch.zeros_like(scores)"]
     if forward.bias(part, layer, head) is not None:

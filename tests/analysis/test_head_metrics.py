@@ -172,7 +172,7 @@ def test_every_kind_of_attention_is_measured_layer_by_layer(
     for part in forward.parts:
         whole = join_layers(list(metrics_by_layer(forward, part.name)))
         assert whole.values["spread"].shape == (part.layers, part.heads)
-        assert (whole.rows, whole.blind) == (len(forward.rows(part.name)), 0)
+        assert (whole.rows, whole.fully_masked) == (len(forward.rows(part.name)), 0)
         with monkeypatch.context() as patch:
             patch.setattr(passes, "WEIGHTS_HELD", 1)
             alone = join_layers(list(metrics_by_layer(forward, part.name)))
@@ -193,4 +193,4 @@ def test_special_tokens_are_those_of_the_columns_and_blind_rows_are_counted(
     mask[0] = False
     monkeypatch.setattr(type(forward), "mask", lambda self, part, layer=0: mask)
     (found,) = metrics_by_layer(forward, part)
-    assert (found.rows, found.blind) == (len(special), 1)
+    assert (found.rows, found.fully_masked) == (len(special), 1)

@@ -23,14 +23,20 @@ def test_only_one_module_touches_the_address() -> None:
     assert touching == ["explorer/app/url.py"]
 
 
-def test_no_parameter_is_left_over() -> None:
-    """What no page, view or frame names any more has no row in the table."""
-    named = set()
-    for path in python_files("pages", "explorer"):
-        if path.name != "url.py":
-            nodes = ast.walk(ast.parse((ROOT / path).read_text("utf-8")))
-            named |= {node.value for node in nodes if isinstance(node, ast.Constant)}
+def constants() -> set[object]:
+    """What the pages, views and rooms name, but the table itself."""
+    paths = [path for path in python_files("pages", "explorer") if path.name != "url.py"]
+    nodes = chain.from_iterable(ast.walk(ast.parse((ROOT / p).read_text("utf-8"))) for p in paths)
+    return {node.value for node in nodes if isinstance(node, ast.Constant)}
+
+
+def test_no_parameter_and_no_reworded_value_is_left_over() -> None:
+    """What nothing names any more has no row, and a former value stands for one of today."""
+    named = constants()
     assert {row.name for row in url.PARAMETERS} - named == set()
+    options = {now for values in url.FORMER_VALUES.values() for now in values.values()}
+    made_of = re.compile(r"^\d+ · |(?<= )\d+$|(?<=: )")
+    assert {piece for now in options for piece in made_of.split(now) if piece} - named == set()
 
 
 def test_every_page_of_the_table_is_one() -> None:

@@ -74,7 +74,7 @@ def one_head(head: Tensor, into: Path) -> Drawing:
         "column": "key",
         "sentence": "{row} attends to {column}: {value}",
         "masked": "{column} is masked for {row}",
-        "absent": "may not look",
+        "absent": "masked",
         "unit": "weight",
         "title": "weights",
     }

@@ -233,7 +233,7 @@ def every_head_ablated() -> Iterator[Row]:
     yield compared(what, found, "of one pass with one edit for each", 0.25)
 
 
-def a_reading(model: Transformer, text: torch.Tensor) -> ForwardPass:
+def a_pass(model: Transformer, text: torch.Tensor) -> ForwardPass:
     """A pass as the app keeps it."""
     tokens = tuple(Token(i, str(i), 0, 1) for i in text[0].tolist())
     seen = looked(model, text)
@@ -243,7 +243,7 @@ def a_reading(model: Transformer, text: torch.Tensor) -> ForwardPass:
 def one_pair() -> Iterator[Row]:
     """Another head, query and key each time; the pass is kept, as it is in the app."""
     model, text, clicks = ours(), ids(128), count()
-    forward = a_reading(model, text)
+    forward = a_pass(model, text)
 
     def a_pair() -> None:
         click = next(clicks)
@@ -262,6 +262,6 @@ def one_pair() -> Iterator[Row]:
 def direct_contributions() -> Iterator[Row]:
     """All heads and blocks to one logit, beside one plain pass without anything recorded."""
     model, text = ours(), ids(128)
-    mine = partial(contributions, a_reading(model, text), 127, 7)
+    mine = partial(contributions, a_pass(model, text), 127, 7)
     what = f"what all heads and blocks contribute to one logit, {TITLE}, 128 tokens"
     yield compared(what, timed(mine, partial(unwatched, model, text)), "of one pass", 0.5)

@@ -552,7 +552,7 @@ class Pooling(Kind):
         return looked_up(float(x[place]), rf"{symbol_read(inputs.stage, config)}_{{{place}}}")
 
     def _kept(self, inputs: Inputs) -> Tensor | None:
-        """(1, t): which tokens are no padding; None where no token is."""
+        """(1, t): which tokens are no padding; None where the model has no padding."""
         pad = inputs.config.pad_id
         return None if pad is None else keep_of(inputs.values.ids(inputs.stage.stack)[None], pad)
 

@@ -175,7 +175,7 @@ def _rows_of_head(context: PageContext, opened: Opened, name: str) -> str:
     config, head = opened.config, context.choice.head
     name = f"head {head}"
     if path[-2] in ("k_proj", "v_proj"):
-        head = head * config.kv_heads // config.n_heads
+        head = config.kv_head(head)
         name = name if config.kv_heads == config.n_heads else f"key-value head {head}"
     elif path[-2] == "o_proj" and path[-1] == "bias":
         return ""

@@ -6,7 +6,6 @@ import math
 
 import streamlit as st
 import torch
-from torch import Tensor
 
 from explorer.analysis.forward_pass.kinds import KINDS
 from explorer.analysis.forward_pass.pass_values import PassValues, recorded
@@ -80,14 +79,9 @@ def values_of(context: PageContext, at: PassPosition) -> PassValues:
 
     def record(sites: tuple[str, ...]) -> Trace:
         key = ("stages", chosen.text, chosen.pair, sites)
-        return kept(context.opened, key, lambda: recorded(forward, sites), _bytes)
+        return kept(context.opened, key, lambda: recorded(forward, sites), lambda made: made.nbytes)
 
     return PassValues(forward, chosen.head, at.tokens[forward.config.stacks[-1]], record)
-
-
-def _bytes(made: Trace) -> int:
-    tensors: dict[int, Tensor] = {value.data_ptr(): value for value in made.values.values()}
-    return sum(value.nbytes for value in tensors.values())
 
 
 def sections(values: PassValues, at: PassPosition) -> list[StageSection]:

@@ -25,8 +25,8 @@ def draw_masks(masks: Masks, head: Pictures | None) -> None:
         signed["top"] = float(head.scores.abs().max())
         _draw(masks, what, head.scores, "scores", **signed)
         _draw(masks, f"{what}, masked", head.scores, "masked", allowed=masks.both, **signed)
-        is_blind = not masks.both.any(-1).all()
-        title = "Weights: rows sum to 1" + (", fully masked rows to 0" if is_blind else "")
+        has_masked_rows = not masks.both.any(-1).all()
+        title = "Weights: rows sum to 1" + (", fully masked rows to 0" if has_masked_rows else "")
         _draw(masks, title, head.weights, "weights", allowed=masks.both, top=1.0)
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.position_experiments import barely_moving, doubled_sinusoids, spread_at
+from explorer.catalog.parameters import count_parameters
 from explorer.text.number_format import spread, three
 from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import four_fills
@@ -279,9 +280,7 @@ LARGE = ("batch-softmax", "lost-target", "never-appends")
 """These build the notebook's whole model."""
 
 
-@cache
 def parameters_and_bytes(config: TransformerConfig) -> tuple[int, int]:
     """The number of parameters and their bytes, without building the model."""
-    with torch.device("meta"):
-        count = Transformer(config).n_parameters
+    count = count_parameters(config)
     return count, 4 * count

@@ -36,7 +36,7 @@ def input_key(forward: ForwardPass) -> tuple[tuple[int, int], ...]:
 
 def rows_counted(found: HeadMetrics) -> str:
     """Over how many rows a metric is the mean, apart from those that its meaning leaves out."""
-    masked = f" {found.blind:,} are fully masked and left out." if found.blind else ""
+    masked = f" {found.fully_masked:,} are fully masked and left out." if found.fully_masked else ""
     return f"Mean over {found.rows:,} rows, one for each query.{masked}"
 
 

@@ -1,4 +1,4 @@
-"""The ledgers of a head: by stages, for one pair, on to the stream; every number is the pass's."""
+"""The numbers of a head: its stages, one pair, its part of the residual stream; all the pass's."""
 
 from __future__ import annotations
 
