@@ -194,7 +194,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         ("mass", "whole number", "from 10 to 100", "100"),
     ),
     *_on(
-        "attention head_steps query_key forward_pass interventions compare",
+        "attention head_steps interventions",
         ("held", "state", "a query and a key by their places, such as q5k2", "none"),
         ("drawn", "state", "heads drawn as lines, such as 0.2.3, or all", "the chosen head"),
     ),
@@ -223,7 +223,12 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     *_on(
         "query_key forward_pass",
-        ("number", "whole number", "a dimension of the residual stream", "the largest"),
+        (
+            "number",
+            "whole number",
+            "a dimension of the residual stream",
+            "the largest, or the first",
+        ),
     ),
     *_on(
         "forward_pass",

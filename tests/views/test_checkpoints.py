@@ -20,7 +20,7 @@ from models import Transformer, TransformerConfig
 from tests import apps
 from tests.apps import said, views
 from tests.shelf import shelf
-from tests.views.drawing import press
+from tests.views.drawing import press, words_model
 
 WEIGHTS = "model.safetensors"
 
@@ -63,6 +63,13 @@ def test_the_views_follow_the_sidebar() -> None:
         at = page(model="translation", show="Heads", part=part)
         statistics = next(c for c in at.segmented_control if c.key == "statistic").options
         assert ("Mean distance" in statistics) == (part != "Cross")
+
+
+def test_rows_that_heads_share_are_of_a_key_value_head(spoiled: Path) -> None:
+    words_model(spoiled, "grouped", n_heads=4, n_kv_heads=2)
+    asked = {"model": "grouped", "show": "Weights", "head": "3"}
+    assert "are key-value head 1." in said(page(**asked, tensor="self_attn.k_proj.weight"))
+    assert "are head 3." in said(page(**asked, tensor="self_attn.q_proj.weight"))
 
 
 def test_only_the_chosen_view_is_computed_and_once(

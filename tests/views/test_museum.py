@@ -24,7 +24,7 @@ from explorer.views.museum.mistakes import MISTAKES
 from explorer.views.museum.mistakes.attention_mistakes import FILLS
 from tests import apps
 from tests.apps import said
-from tests.views.drawing import pasted, press, run
+from tests.views.drawing import pasted, press, put_state, run, words_model
 
 GIVES_AWAY = "What gives it away"
 TRAINED = ("softmax-twice", "random-labels")
@@ -189,6 +189,20 @@ def test_what_needs_another_model_is_made_when_asked_or_said(
     at = page(model="reviews", exhibit=EXHIBITS[2].label)
     assert "reviews cannot have this mistake: it has no decoder beside an encoder." in said(at)
     assert "So it is made in translation" in said(at)
+
+
+def test_a_mistake_that_no_model_can_have_promises_no_more_than_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    words_model(tmp_path, "sandwich", norm_position="sandwich")
+    label = {exhibit.name: exhibit.label for exhibit in EXHIBITS}
+    at = put_state(page(model="sandwich", exhibit=label["norm-order"]), code=True)
+    assert "No model here can have this mistake: it has norms before and after" in said(at)
+    assert "own numbers are below" not in said(at)
+    assert "DOCUMENT_NUMBERS" not in at.code[0].value
+    at = page(model="sandwich", exhibit=label["lost-target"])
+    assert "The document's own numbers are below." in said(at)
 
 
 def test_every_instrument_in_the_hunt() -> None:
