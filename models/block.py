@@ -117,7 +117,7 @@ class Block(nn.Module):
                 config.activation,
                 config.gated,
                 config.has_mlp_bias,
-                config.dropout,
+                config.hidden_dropout,
             )
             self.mlp_residual = Residual(config)
             if config.shared_norm:

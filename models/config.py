@@ -132,7 +132,8 @@ class TransformerConfig(PlainData):
     mlp_bias: bool | None = None
     head_bias: bool | None = None
 
-    dropout: float = number_field(0.0, 0, 0.95)
+    dropout: float = number_field(0.0, 0, 0.95)  # of embeddings, sub-layers and a classifier
+    activation_dropout: float | None = number_field(None, 0, 0.95)  # of mlp.hidden; None: dropout
     share_embeddings: bool = False  # both stacks of an encoder-decoder read one table
     tie_embeddings: bool = False
     logit_scale: float = number_field(1.0, 1e-6, 1e6)
@@ -159,6 +160,11 @@ class TransformerConfig(PlainData):
     @property
     def has_head_bias(self) -> bool:
         return self.bias if self.head_bias is None else self.head_bias
+
+    @property
+    def hidden_dropout(self) -> float:
+        """The share of a feed-forward layer's hidden activations that is dropped."""
+        return self.dropout if self.activation_dropout is None else self.activation_dropout
 
     @property
     def residual_norms(self) -> ResidualNorms:

@@ -20,14 +20,15 @@ from models.losses import label_smoothing
 from models.plain import PlainData, choice_field, number_field
 
 OPTIMIZERS = ("adamw", "adam", "sgd")
-SCHEDULES = ("constant", "linear", "cosine")
+SCHEDULES = ("constant", "linear", "cosine", "inverse square root")
 
 
 @dataclass(frozen=True)
 class TrainConfig(PlainData):
     """How to train: `warmup` counts steps; `clip` 0 leaves the gradients as they are.
 
-    `seed` is that of batches and dropout; the weights' own is the model's.
+    `lr` is the highest rate, at the end of the warm-up; `beta2` and `eps` are Adam's. `seed`
+    is that of batches and dropout; the weights' own is the model's.
     """
 
     steps: int = number_field(400, 1, 10_000_000)
@@ -36,6 +37,8 @@ class TrainConfig(PlainData):
     warmup: int = number_field(50, 0, 10_000_000)
     schedule: str = choice_field("constant", SCHEDULES)
     optimizer: str = choice_field("adamw", OPTIMIZERS)
+    beta2: float = number_field(0.999, 0, 0.999999)
+    eps: float = number_field(1e-8, 1e-16, 1)
     weight_decay: float = number_field(0.01, 0, 10)
     clip: float = number_field(1.0, 0, 1e6)
     label_smoothing: float = number_field(0.0, 0, 0.95)
@@ -111,12 +114,41 @@ def learning_rate(config: TrainConfig, step: int) -> float:
     """The rate of the update after `step` earlier ones: a straight warm-up, then the schedule."""
     if step < config.warmup:
         return config.lr * (step + 1) / config.warmup
+    if config.schedule == "inverse square root":
+        return config.lr * math.sqrt(max(1, config.warmup) / (step + 1))
     done = (step - config.warmup) / max(1, config.steps - config.warmup)
     if config.schedule == "linear":
         return config.lr * (1 - done)
     if config.schedule == "cosine":
         return config.lr * (1 + math.cos(math.pi * done)) / 2
     return config.lr
+
+
+def peak_rate(d_model: int, warmup: int) -> float:
+    """The `lr` that makes "inverse square root" the paper's schedule.
+
+    d_model^−0.5 · min(step^−0.5, step · warmup^−1.5) is highest at step = warmup.
+    Source: Attention Is All You Need, section 5.3.
+    """
+    return float((d_model * warmup) ** -0.5)
+
+
+PAPER_TRAINING = TrainConfig(
+    steps=100_000,
+    lr=peak_rate(d_model=512, warmup=4000),
+    warmup=4000,
+    schedule="inverse square root",
+    optimizer="adam",
+    beta2=0.98,
+    eps=1e-9,
+    weight_decay=0.0,
+    clip=0.0,
+    label_smoothing=0.1,
+)
+"""How the paper trained the base model of `presets.paper`, but for its batches of 25,000 tokens.
+
+Source: Attention Is All You Need, sections 5.2 to 5.4.
+"""
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
@@ -130,7 +162,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
     if config.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=config.lr, momentum=0.9, fused=True)
     adam = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    return adam(groups, lr=config.lr, fused=True)
+    return adam(groups, lr=config.lr, betas=(0.9, config.beta2), eps=config.eps, fused=True)
 
 
 @contextmanager

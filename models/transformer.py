@@ -16,7 +16,7 @@ from models.masking import both, causal_mask, keep_of, padding_mask, token_posit
 from models.normalization import build_norm
 from models.output_heads import ClassifierHead, LanguageModelHead
 from models.positional import build_positions
-from models.presets import paper
+from models.presets import repository_readme
 from models.shapes import Ids, Keep, Memory, SourceKeep, Stream
 from models.tap import NO_TAP, Tap
 
@@ -119,7 +119,7 @@ class Transformer(nn.Module):
     """A Transformer as `config` describes it, with fresh weights that follow from `seed`.
 
     `Transformer(src_vocab_size=…, tgt_vocab_size=…, d_model=…, n_heads=…, n_layers=…,
-    d_ff=…, dropout=…)` builds the paper's encoder-decoder. ValueError, in one sentence,
+    d_ff=…, dropout=…)` builds the repository README's. ValueError, in one sentence,
     for a config that is no model. Nothing of a pass is stored here, so one model in
     eval mode serves many threads.
     Source: Attention Is All You Need, section 3.
@@ -130,7 +130,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         if config is None:
-            config = paper(**sizes)
+            config = repository_readme(**sizes)
         elif sizes:
             raise TypeError("Give a config or its sizes, not both.")
         if fault := config.fault():

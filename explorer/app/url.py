@@ -146,6 +146,9 @@ FORMER_VALUES: dict[str, dict[str, str]] = {
     "ledger": {
         "the chosen model": "Chosen model",
     },
+    "system": {
+        "paper": "repository README",
+    },
     **dict.fromkeys(("metric", "statistic"), FORMER_METRICS),
     "against": {"No edit": "Original pass"}
     | {f"Edit {n}": f"After intervention {n}" for n in range(1, 60)},

@@ -55,6 +55,8 @@ TRAINING_SETTINGS = (
     Setting("steps", "Steps", low=1, high=100_000, step=100),
     Setting("batch_size", "Batch size", low=1, high=512, step=8),
     Setting("optimizer", "Optimizer", OPTIMIZERS),
+    Setting("beta2", "Adam β₂", high=0.9999, step=1e-3, format="%.4g"),
+    Setting("eps", "Adam ε", low=1e-16, high=1.0, step=1e-9, format="%.2g"),
     Setting("label_smoothing", "Label smoothing", high=0.5, step=0.05, format="%.2f"),
     Setting("weight_decay", "Weight decay", high=2.0, step=0.01, format="%.2f"),
     Setting("seed", "Data seed", high=9999),

@@ -4,7 +4,7 @@ from typing import Any
 
 from models.config import TransformerConfig
 
-NEVER = ("dropout", "bias")
+NEVER = ("dropout", "activation_dropout", "bias")
 """Dropout is off when a model is read, and what `bias` says is written out for every part."""
 ROTARY = ("d_rotary", "rope_theta", "rope_scaling")
 RELATIVE = ("n_buckets", "max_distance")

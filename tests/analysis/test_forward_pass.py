@@ -26,7 +26,7 @@ from explorer.text import word_tokenizer
 from explorer.text.special import CLASSIFIER, SOURCE
 from models import Transformer, TransformerConfig, positional, trace
 from models.positional import AlibiPositions, RelativePositions, RotaryPositions
-from models.presets import notebook_tutorial, paper, web_tutorial_classifier
+from models.presets import notebook_tutorial, repository_readme, web_tutorial_classifier
 from models.rope_scaling import RopeScaling
 from models.trace import Trace
 from tests import zoo
@@ -328,21 +328,21 @@ def sentence(stage: Stage, config: TransformerConfig) -> str:
 
 # ---- what is said of a stage ---------------------------------------------------------
 
-PAPER = paper(11, 11, 8, 2, 1, 8)
+README = repository_readme(11, 11, 8, 2, 1, 8)
 
 
 def test_what_is_not_scaled_is_not_called_scaled() -> None:
     """T5 scales nothing: neither its formula nor its sentence may say so."""
-    scores = next(stage for stage in stages_of(PAPER) if stage.kind == "scores")
-    unscaled = PAPER.replace(attention_scale=1.0)
-    assert sentence(scores, PAPER).startswith("Scaled")
+    scores = next(stage for stage in stages_of(README) if stage.kind == "scores")
+    unscaled = README.replace(attention_scale=1.0)
+    assert sentence(scores, README).startswith("Scaled")
     assert "does not scale" in sentence(scores, unscaled)
     assert formula(scores, unscaled) == r"s_{ij} = q_i \cdot k_j"
 
 
 def test_the_norm_of_heads_names_what_is_normed_and_the_models_own_number() -> None:
     for positions in ("sinusoidal", "rotary"):
-        made = PAPER.replace(qk_norm=True, norm_eps=1e-6, positions=positions)
+        made = README.replace(qk_norm=True, norm_eps=1e-6, positions=positions)
         normed = [stage for stage in stages_of(made) if stage.kind == "head norm"]
         letters = [formula(stage, made).split()[1] for stage in normed]
         assert letters == ["q", "k"] * (len(normed) // 2) != []
@@ -395,7 +395,7 @@ def test_the_table_of_kinds_has_a_formula_in_the_tests_for_each() -> None:
 
 
 def test_only_stages_that_the_model_has() -> None:
-    plain = {stage.name for stage in stages_of(PAPER)}
+    plain = {stage.name for stage in stages_of(README)}
     assert not {name for name in plain if name.endswith((".norm", ".bias", "q_proj", "final"))}
     assert "decoder.0.cross_attn.scores" in plain
     assert "encoder.0.cross_attn.scores" not in plain
@@ -442,13 +442,13 @@ def formulas(config: Any) -> dict[str, str]:
 
 def test_a_value_keeps_its_symbol_where_it_is_read() -> None:
     """The last norm makes m in the encoder and y before the logits; post-norm norms x itself."""
-    normed = formulas(PAPER.replace(norm_position="pre", final_norm=True))
+    normed = formulas(README.replace(norm_position="pre", final_norm=True))
     assert normed["encoder.final"].startswith("m =")
     assert normed["decoder.0.cross_attn.k"].startswith(r"K = m\,W_K")
     assert "of the encoder" not in normed["decoder.0.cross_attn.k"]
     assert normed["decoder.0.cross_attn.q"].startswith(r"Q = y\,W_Q")
     assert normed["logits"].startswith(r"\ell = y\,")
-    plain = formulas(PAPER)
+    plain = formulas(README)
     assert plain["encoder.0.resid_post"].startswith(r"x \leftarrow")
     assert plain["decoder.0.cross_attn.k"].endswith(r"m = x \text{ of the encoder}")
     assert plain["logits"].startswith(r"\ell = x\,")

@@ -1,6 +1,6 @@
 """The core without a checkpoint: a training step, a watched pass, and generation with a cache.
 
-A training step is that of the paper's encoder-decoder (post-norm, dropout 0.1, eight heads)
+A training step is that of the repository README's model (post-norm, dropout 0.1, eight heads)
 beside `torch.nn.Transformer`, on the same padded batches with the same optimizer. That one also
 drops attention weights, which keeps it from its fused kernel; so the ratio without any dropout is
 printed too: at d 256 both sides then spend nearly all their time in the same products.
@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 from explorer.tasks import TASKS
 from models import Transformer, TransformerConfig, trace
 from models.positional import PositionalEncoding
-from models.presets import paper
+from models.presets import repository_readme
 from models.training import TrainConfig, build_optimizer, train
 from models.transformer import evaluating
 from tests.benchmarks.measuring import Ratio, Row, compared, timed
@@ -69,7 +69,8 @@ def padded(generator: torch.Generator) -> Tensor:
 
 
 def steps(d_model: int, dropout: float, rounds: int) -> Ratio:
-    config = paper(VOCABULARY, VOCABULARY, d_model, 8, 2, 4 * d_model, dropout, max_len=TOKENS)
+    sizes = d_model, 8, 2, 4 * d_model
+    config = repository_readme(VOCABULARY, VOCABULARY, *sizes, dropout, max_len=TOKENS)
     config = config.replace(pad_id=PAD, final_norm=True)  # torch.nn.Transformer has last norms
     ours, theirs = Transformer(config), Reference(config)
     assert ours.n_parameters == sum(p.numel() for p in theirs.parameters())

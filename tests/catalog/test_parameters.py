@@ -16,7 +16,8 @@ from models.presets import PRESETS
 
 PLAIN = TransformerConfig()
 PROMISED = {
-    "paper": 93_322_496,
+    "paper": 63_082_496,
+    "repository README": 93_322_496,
     "lecture handout": 93_322_496,
     "notebook tutorial": 44_127_755,
     "web tutorial, encoder": 520_064,

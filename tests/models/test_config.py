@@ -21,6 +21,7 @@ OUT_OF_RANGE: dict[str, float] = (
     | dict.fromkeys(("attention_scale", "attention_cap", "logit_scale", "logit_cap"), 0)
     | dict.fromkeys(("d_model", "d_ff", "position_offset", "n_segments"), -1)
     | {"max_len": 10**8, "n_layers": 201, "n_buckets": 2}
+    | {"activation_dropout": 1}
     | {"dropout": math.nan, "rope_theta": math.inf, "pad_id": 256, "bos_id": -1}
 )
 BOTH, ROTARY = {"kind": "encoder-decoder"}, {"positions": "rotary"}

@@ -14,11 +14,13 @@ from models.losses import IGNORE, cross_entropy, label_smoothing
 from models.trace import trace
 from models.training import (
     OPTIMIZERS,
+    PAPER_TRAINING,
     Batch,
     TrainConfig,
     TrainState,
     build_optimizer,
     learning_rate,
+    peak_rate,
     seeded,
     train,
 )
@@ -125,6 +127,27 @@ def test_rates_of_the_schedules() -> None:
     assert learning_rate(TrainConfig(warmup=0, lr=1.0), 0) == 1.0
 
 
+def test_the_paper_is_trained_with_its_own_rates() -> None:
+    """Section 5.3: d_model^−0.5 · min(step^−0.5, step · warmup^−1.5), β₂ 0.98, ε 1e-9."""
+    for d_model, warmup in ((512, 4000), (1024, 4000), (64, 1)):
+        lr = peak_rate(d_model, warmup)
+        how = PAPER_TRAINING.replace(lr=lr, warmup=warmup)
+        for step in (1, 2, warmup, warmup + 1, 2 * warmup, 100_000):
+            theirs = d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+            assert learning_rate(how, step - 1) == pytest.approx(theirs, rel=1e-12)
+    assert PAPER_TRAINING.fault() is None
+    assert PAPER_TRAINING.lr == peak_rate(512, 4000) == pytest.approx(6.9877e-4, rel=1e-4)
+    without = PAPER_TRAINING.replace(warmup=0, lr=1.0)
+    assert [learning_rate(without, step) for step in (0, 3)] == [1.0, 0.5]
+    for config, betas, eps in (
+        (PAPER_TRAINING, (0.9, 0.98), 1e-9),
+        (CONFIG.replace(optimizer="adam"), (0.9, 0.999), 1e-8),
+        (CONFIG, (0.9, 0.999), 1e-8),
+    ):
+        for group in build_optimizer(Transformer(SMALL), config).param_groups:
+            assert (group["betas"], group["eps"]) == (betas, eps), config.optimizer
+
+
 def test_clipping() -> None:
     def moved(clip: float) -> float:
         model = Transformer(SMALL)
@@ -165,7 +188,7 @@ def test_losses_are_torchs(alpha: float, labels: torch.Tensor) -> None:
 
 WRONG: dict[str, Any] = {"steps": 1.5, "batch_size": 5000, "lr": math.nan, "warmup": -1, "seed": -1}
 WRONG |= {"schedule": "x", "optimizer": "lion", "weight_decay": -1, "clip": -1}
-WRONG |= {"label_smoothing": 1}
+WRONG |= {"label_smoothing": 1, "beta2": 1, "eps": 0}
 
 
 def test_every_setting_has_its_fault() -> None:

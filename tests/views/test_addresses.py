@@ -176,7 +176,7 @@ HELD_BY_THE_ADDRESS = [
     "experiments/compare?with=Another+model&other_model=reverse",
     "experiments/museum?exhibit=7+·+No+padding+mask&mistake=false",
     "experiments/museum?room=Find+the+mistake&order=7&question=2&instrument=Attention+map",
-    "experiments/museum?room=Systems&system=paper",
+    "experiments/museum?room=Systems&system=repository+README",
     "models/checkpoints?show=Parameters&ledger=paper",
     "models/checkpoints?show=Weights&tensor=mlp.down_proj.weight&cell=Largest+|w|",
     "models/checkpoints?show=Norms&tensors=Biases",

@@ -65,9 +65,9 @@ def test_the_documents_disagree() -> None:
         "notebook tutorial": ("yes", "−1e20", "post", "0.2", "without bias", "12"),
         "web tutorial, encoder": web,
         CLASSIFIER: web,
-        "paper": ("yes", "−∞", "post", "0.1", "with bias", "5,000"),
+        "repository README": ("yes", "−∞", "post", "0.1", "with bias", "5,000"),
     }
-    shown = "\n".join(table.value.to_string() for table in page("paper").table)
+    shown = "\n".join(table.value.to_string() for table in page("repository README").table)
     assert all(value in shown for value in ("−1e20", "post, and a final one", "without bias"))
 
 
@@ -143,6 +143,19 @@ def test_a_system_can_be_trained_on_its_task() -> None:
                 spec_of(task, {"like": system.preset, **size})
 
 
+def test_the_paper_is_trained_on_a_task_with_its_ties_its_dropout_and_its_schedule() -> None:
+    how = {"schedule": "inverse square root", "beta2": 0.98, "eps": 1e-9}
+    spec = spec_of(TASKS["translation"], {"like": "paper", **how})
+    assert spec.model.share_embeddings
+    assert spec.model.tie_embeddings
+    assert not spec.model.has_head_bias
+    assert (spec.model.dropout, spec.model.hidden_dropout) == (0.1, 0.0)
+    assert {name: getattr(spec.training, name) for name in how} == how
+    document = spec_of(TASKS["translation"], {"like": "repository README"}).model
+    assert not document.tie_embeddings
+    assert document.hidden_dropout == document.dropout == 0.1
+
+
 def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
     """Its shapes are read in the whole pass, all of its 177 MB made by the click."""
     at = press(page("notebook tutorial"), "open_system")
@@ -159,8 +172,8 @@ def test_the_notebook_tutorial_is_opened_from_the_museum(root: Path) -> None:
 
 def test_a_system_of_93_million_numbers_is_made_opened_and_passed_through(root: Path) -> None:
     """What is read back is what was built, and one sentence goes through it whole."""
-    system = BY_PRESET["paper"]
-    opened = opened_model.opened_from(document_systems.make_system(system, root), "paper")
+    system = BY_PRESET["repository README"]
+    opened = opened_model.opened_from(document_systems.make_system(system, root), "readme")
     assert opened.model.n_parameters == 93_322_496
     of = forward_pass.run_text(opened, opened.example)
     assert [token.label for token in of.source] == [*"the black cat sleeps".split(), "</s>"]

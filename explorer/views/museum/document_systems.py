@@ -14,7 +14,7 @@ from models import GenerationConfig, Transformer, TransformerConfig, save_checkp
 from models.presets import PRESETS
 
 SENTENCES = {
-    "paper": "the black cat sleeps",
+    "repository README": "the black cat sleeps",
     "lecture handout": "the black cat sleeps",
     "notebook tutorial": "I am a student",
     "web tutorial, encoder": "Dog is crossing the street because it saw the kitchen",
@@ -49,7 +49,7 @@ SYSTEMS = (
     System("notebook tutorial", "notebook tutorial", "copy", 1e-3),
     System("web tutorial, encoder", "web tutorial", "negation", 1e-3),
     System("web tutorial, classifier", "web tutorial", "negation", 1e-3),
-    System("paper", "repository's README", "translation", 1e-3),
+    System("repository README", "repository README", "translation", 1e-3),
 )
 
 
@@ -57,7 +57,7 @@ MASK_FILLS = {
     "lecture handout": "−1e9",
     "notebook tutorial": "−1e20",
     "web tutorial": "−∞",
-    "repository's README": "−∞",
+    "repository README": "−∞",
 }
 """The score that each document gives to masked keys."""
 
@@ -104,7 +104,7 @@ def system_size(system: System) -> tuple[int, int]:
 
 def folder_of(system: System, root: Path) -> Path:
     """Its folder, made or not: the same for every reader."""
-    return root / re.sub("[^a-z]+", "-", system.preset)
+    return root / re.sub("[^a-z]+", "-", system.preset.lower())
 
 
 def is_made(system: System, root: Path) -> bool:

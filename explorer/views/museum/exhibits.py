@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HANDOUT, NOTEBOOK, WEB = "lecture handout", "notebook tutorial", "web tutorial"
-README = "repository's README"
+README = "repository README"
 
 
 @dataclass(frozen=True)
