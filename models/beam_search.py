@@ -101,7 +101,8 @@ def beam_steps(
     last = min(max_length, state.room) - 1
     for step in range(last + 1):
         log_probabilities = logits.log_softmax(-1)
-        before = torch.tensor([nodes[n].log_probability if n >= 0 else 0.0 for n in alive])
+        so_far = [nodes[n].log_probability if n >= 0 else 0.0 for n in alive]
+        before = torch.tensor(so_far, device=logits.device)
         total = (before[:, None] + log_probabilities).flatten()
         best = total.topk(min(considered(model.config, beams), int(total.isfinite().sum())))
         penalty, kept, rows = length_penalty(step + 1, alpha), list[int](), list[int]()
@@ -125,7 +126,8 @@ def beam_steps(
         if step == last or not alive or is_won:
             return
         state.take(rows)
-        logits = state.read(torch.tensor([[nodes[n].token] for n in alive]))[:, -1]
+        tokens = torch.tensor([[nodes[n].token] for n in alive], device=prompt.device)
+        logits = state.read(tokens)[:, -1]
 
 
 def _may_beat(

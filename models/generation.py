@@ -47,7 +47,8 @@ def generate(
     A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
     reads it as its source and begins with `config.bos_id`. Tokens that the config bans are
     never generated. It also stops where the model's positions end. `greedy`, or a
-    temperature of 0, takes the likeliest token; otherwise tokens are sampled with `seed`.
+    temperature of 0, takes the likeliest token; otherwise tokens are sampled with `seed`,
+    on the CPU: where probabilities are the same, so are the tokens, on every device.
     With the cache a step costs the forward pass of one token, without it that of all tokens
     so far. ValueError for invalid arguments.
     """
@@ -154,7 +155,7 @@ class DecodingState:
     def take(self, rows: list[int]) -> None:
         """Continue from these rows, some of them several times, others not at all."""
         assert self._cache is not None
-        taken = torch.tensor(rows)
+        taken = torch.tensor(rows, device=self._ids.device)
         self._cache.take(taken)
         self._keep = None if self._keep is None else self._keep[taken]
 

@@ -3,7 +3,7 @@
 Matrices and embeddings start normal with standard deviation 0.8/√d_model, and those
 that write to the residual stream are also divided by √(2 · layers), so that it does
 not grow with depth (GPT-2, Radford et al. 2019, section 2.3). Norms start
-at one and biases at zero.
+at one and biases at zero. Numbers are drawn on the CPU, the same for every device.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,8 @@ def initialize(model: nn.Module, config: TransformerConfig, seed: int) -> None:
                 parameter.fill_(1.0)
             else:
                 std = spread / depth if name.endswith(WRITES_TO_STREAM) else spread
-                parameter.normal_(0.0, std, generator=generator)
+                drawn = torch.empty_like(parameter, device="cpu")
+                parameter.copy_(drawn.normal_(0.0, std, generator=generator))
 
 
 class _SkipFilling(TorchFunctionMode):

@@ -95,7 +95,7 @@ class PatchHeads:
             raise EditError(f"{self.site} {theirs} is no batch of {rows} over {ours}.")
         at = _row_by_row(self.heads, value, self.site)
         changed = value.clone()
-        changed[at] = self.value[at[1]].to(value.dtype)
+        changed[at] = self.value.to(value)[at[1]]
         return changed
 
 
@@ -174,7 +174,7 @@ class ReplaceAt:
             ours, theirs = tuple(self.value.shape), tuple(value.shape[-1:])
             raise EditError(f"A vector of {self.site} has the shape {theirs}, not {ours}.")
         changed = value.clone()
-        changed[..., self.position, :] = self.value.to(value.dtype)
+        changed[..., self.position, :] = self.value.to(value)
         return _in_head(self.head, changed, value, self.site)
 
 
@@ -204,13 +204,14 @@ def _row_by_row(heads: tuple[int, ...], value: Tensor, site: str) -> tuple[Tenso
     """The index of head `heads[i]` in row i of the batch."""
     for head in heads:
         _check_index("head", head, value.shape[1], site)
-    return torch.arange(len(heads)), torch.tensor(heads)
+    rows = torch.arange(len(heads), device=value.device)
+    return rows, torch.tensor(heads, device=value.device)
 
 
 def _fitted(given: Tensor, value: Tensor, site: str) -> Tensor:
-    """`given` in the type and shape of the site's value."""
+    """`given` in the type and shape of the site's value, and where that is."""
     try:
-        return given.to(value.dtype).expand_as(value)
+        return given.to(value).expand_as(value)
     except RuntimeError as error:
         ours, theirs = tuple(given.shape), tuple(value.shape)
         raise EditError(f"{site} has the shape {theirs}, not {ours}.") from error

@@ -81,7 +81,7 @@ class PositionalEncoding(Positions):
     def reset_buffers(self) -> None:
         _, max_len, d_model = self.pe.shape
         rows = max(1, ANGLES_AT_ONCE // d_model)
-        for some in torch.arange(max_len).split(rows):
+        for some in torch.arange(max_len, device="cpu").split(rows):
             self.pe[0, some[0] : some[-1] + 1] = sinusoids(some, d_model, self.pairs)
 
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"]:
@@ -129,8 +129,8 @@ class RotaryPositions(Positions):
         self.scaling = scaling
 
     def frequencies(self) -> Float[Tensor, " half"]:
-        """Radians per position of every pair, fast ones first."""
-        even = torch.arange(0, self.d_head, 2, dtype=torch.float32)
+        """Radians per position of every pair, fast ones first; on the CPU, as all constants."""
+        even = torch.arange(0, self.d_head, 2, dtype=torch.float32, device="cpu")
         frequencies = 1.0 / self.theta ** (even / self.d_head)
         if self.scaling is None:
             return frequencies
@@ -208,7 +208,7 @@ class AlibiPositions(Positions):
         whole = 2 ** math.floor(math.log2(self.n_heads))
         slopes = [2 ** (-8 * (i + 1) / whole) for i in range(whole)]
         between = [2 ** (-4 * (i + 1) / whole) for i in range(0, 2 * whole, 2)]
-        return torch.tensor((slopes + between)[: self.n_heads])
+        return torch.tensor((slopes + between)[: self.n_heads], device="cpu")
 
     def bias(
         self, queries: Int[Tensor, "*q"], keys: Int[Tensor, "*k"], heads: slice = slice(None)

@@ -79,7 +79,8 @@ def yarn_scaling(
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, 2 * pairs - 1)
     high = high if high != low else high + 0.001
-    stretched = ((torch.arange(pairs, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
+    places = torch.arange(pairs, dtype=torch.float32, device=frequencies.device)
+    stretched = ((places - low) / (high - low)).clamp(0, 1)
     return (1 - stretched) * frequencies + stretched * frequencies / scaling.factor
 
 

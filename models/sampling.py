@@ -96,7 +96,16 @@ def keep_top_p(probabilities: Float[Tensor, "b v"], p: float) -> Float[Tensor, "
 def sample(
     probabilities: Float[Tensor, "b v"], sampling: Sampling, generator: torch.Generator
 ) -> Int[Tensor, " b"]:
-    """One token ID per row; at temperature 0 the generator is not used."""
+    """One token ID per row; at temperature 0 the generator is not used.
+
+    The row's largest p ÷ e, where the e are drawn from the exponential distribution: as
+    `torch.multinomial` does it on a CPU. They are drawn on the generator's device, so that one
+    seed samples alike wherever the model runs. ValueError where a probability is not finite.
+    """
     if sampling.temperature == 0:
         return probabilities.argmax(-1)
-    return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+    if not probabilities.isfinite().all():
+        raise ValueError("No token can be sampled: a probability is not a finite number.")
+    noise = torch.empty_like(probabilities, device=generator.device)
+    noise.exponential_(generator=generator)
+    return (probabilities / noise.to(probabilities.device)).argmax(-1)

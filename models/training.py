@@ -19,6 +19,9 @@ from torch.optim import Optimizer
 from models.losses import label_smoothing
 from models.plain import PlainData, choice_field, number_field
 
+CPU = torch.device("cpu")
+WITHOUT_GENERATOR = ("cpu", "meta")
+"""Types of device that have no random generator besides the CPU's."""
 OPTIMIZERS = ("adamw", "adam", "sgd")
 SCHEDULES = ("constant", "linear", "cosine", "inverse square root")
 
@@ -52,6 +55,9 @@ class Batch:
     inputs: tuple[Int[Tensor, "b _t"], ...]
     labels: Int[Tensor, "b *t"]
 
+    def to(self, device: torch.device) -> "Batch":
+        return Batch(tuple(ids.to(device) for ids in self.inputs), self.labels.to(device))
+
 
 @dataclass(frozen=True)
 class Report:
@@ -84,19 +90,21 @@ def train(
 ) -> Iterator[Report]:
     """Train up to `config.steps`, from `state.step` on; `state` is kept up to date in place.
 
-    `batch_at(step)` must depend on the step alone. Cost of a step: three forward passes.
+    `batch_at(step)` must depend on the step alone; its batches are moved to the model's
+    device. Cost of a step: three forward passes.
     Source of warm-up and label smoothing: Attention Is All You Need, sections 5.3, 5.4.
     """
     state = TrainState.fresh(model, config) if state is None else state
+    device = next(model.parameters()).device
     model.train()
     while state.step < config.steps:
         started = time.perf_counter()
         lr = learning_rate(config, state.step)
         for group in state.optimizer.param_groups:
             group["lr"] = lr
-        batch = batch_at(state.step)
+        batch = batch_at(state.step).to(device)
         state.optimizer.zero_grad(set_to_none=True)
-        with seeded(config.seed, state.step):
+        with seeded(config.seed, state.step, device):
             loss = batch_loss(model, batch, config.label_smoothing)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip or math.inf)
@@ -166,8 +174,17 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
 
 
 @contextmanager
-def seeded(seed: int, step: int) -> Iterator[None]:
-    """Dropout in here is a function of (seed, step); the global random state comes back after."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed((seed * 1_000_003 + step) % 2**63)
+def seeded(seed: int, step: int, device: torch.device = CPU) -> Iterator[None]:
+    """Dropout on this device is in here a function of (seed, step), another one for each device.
+
+    The global random states of the CPU and of the device come back after.
+    """
+    accelerators = [] if device.type in WITHOUT_GENERATOR else [device]
+    number = (seed * 1_000_003 + step) % 2**63
+    kind = device.type if accelerators else CPU.type
+    with torch.random.fork_rng(accelerators, device_type=kind):
+        torch.default_generator.manual_seed(number)
+        for each in accelerators:
+            with torch.accelerator.device_index(each.index):
+                torch.get_device_module(each).manual_seed(number)
         yield

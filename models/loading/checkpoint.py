@@ -157,7 +157,8 @@ def load_state(folder: str | Path, model: Transformer, config: TrainConfig) -> T
             kept.setdefault(name, {})[what] = read(key).clone()
     for name, parameter in model.named_parameters() if step else ():
         check_memory(folder, kept.get(name, {}), parameter, config)
-        state.optimizer.state[parameter] = kept[name]
+        here = {key: value.to(parameter.device) for key, value in kept[name].items()}
+        state.optimizer.state[parameter] = here
     return state
 
 

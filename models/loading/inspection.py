@@ -216,7 +216,7 @@ def read_weights(found: Inspection, model: Transformer) -> None:
     longer side: a single token is multiplied faster where what lies together is long.
     """
     # As `to_empty` does, whose way from meta tensors imports a computer algebra system.
-    model._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype))
+    model._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu"))
     ours = dict(model.named_parameters())
     with torch.no_grad():
         for name, theirs in _numbers(found):
