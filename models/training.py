@@ -175,9 +175,9 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
 
 @contextmanager
 def seeded(seed: int, step: int, device: torch.device = CPU) -> Iterator[None]:
-    """Dropout on this device is in here a function of (seed, step), another one for each device.
+    """Dropout in here is a function of (seed, step), and of the type of the device.
 
-    The global random states of the CPU and of the device come back after.
+    The global random states, the CPU's and the device's, come back after.
     """
     accelerators = [] if device.type in WITHOUT_GENERATOR else [device]
     number = (seed * 1_000_003 + step) % 2**63
