@@ -149,6 +149,12 @@ class Given:
         yield from self.learner.parameters()
 
 
+def assert_same(found: list[Tensor], expected: list[Tensor], device: torch.device) -> None:
+    """Bit for bit on a CPU; a GPU adds up gradients in an order of its own."""
+    near = 0.0 if device.type == "cpu" else 1e-4
+    torch.testing.assert_close(found, expected, rtol=near, atol=near)
+
+
 @pytest.mark.usefixtures("shapes_unchecked")
 @ON_EACH
 @pytest.mark.parametrize("name", CONFIGS)
@@ -159,8 +165,7 @@ def test_everything_is_made_where_the_model_is(name: str, device: torch.device) 
         found = [each.clone() for each in given.results()]
     assert len(found) == len(expected)
     assert {each.device for each in found} == {device}
-    for one, other in zip(found, expected, strict=True):
-        assert torch.equal(one, other)
+    assert_same(found, expected, device)
 
 
 @ON_EACH
@@ -201,7 +206,7 @@ def test_a_training_goes_on_where_the_model_is(
     with ELSEWHERE:
         again = load_checkpoint(tmp_path / "half").model.to(device)
         list(train(again, lambda step: batch, how, load_state(tmp_path / "half", again, how)))
-    assert_equal_weights(weights(straight), weights(again))
+    assert_same([*again.parameters()], [*straight.parameters()], device)
 
 
 @ON_EACH
