@@ -225,7 +225,7 @@ def index() -> None:
 
 def page_of(demo: Callable[[str], None]) -> st.Page:
     def shown() -> None:
-        mounting.begin(remember=False)
+        mounting.begin()
         demo(st.query_params.get("show", ""))
 
     return st.Page(shown, title=demo.__name__, url_path=demo.__name__)

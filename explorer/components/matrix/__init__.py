@@ -17,6 +17,7 @@ from torch import Tensor
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
+from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, specials, texts
 
 SCALES = ("sequential", "diverging", "mask")
@@ -94,6 +95,7 @@ def matrix(
         if on_pin and (cell or said == []):
             on_pin(cell)
 
+    name = title or f"{unit} of every {row_name} and {column_name}"
     message = encode(
         values,
         rows,
@@ -107,7 +109,7 @@ def matrix(
             "masked": masked_sentence or "{column} is masked for {row}",
             "absent": absent,
             "unit": unit,
-            "title": title or f"{unit} of every {row_name} and {column_name}",
+            "title": name,
         },
         top=top,
         scaling=scaling,
@@ -121,9 +123,30 @@ def matrix(
     )
     callbacks = {"on_hidden_change": hand_over} if on_hide else {}
     callbacks |= {"on_chosen_change": pin} if on_pin else {}
+
+    def figures() -> list[Figure]:
+        return [
+            FigureData(
+                values,
+                tuple(texts(rows)),
+                tuple(texts(columns)),
+                name,
+                unit,
+                row_name,
+                column_name,
+                "diverging" if scale == "diverging" else "sequential",
+                None if allowed is None else allowed.expand(values.shape),
+                top=top,
+                scaling=scaling,
+                log=log,
+                hidden=tuple(hidden),
+            )
+        ]
+
     _VIEW(
         key=key,
         data=message,
+        figures=figures,
         height=height or natural_height(rows, columns),
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
         **callbacks,
