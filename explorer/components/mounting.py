@@ -80,8 +80,9 @@ def _own(name: str) -> str:
 
 
 def begin() -> None:
-    """A page begins: nothing is drawn yet."""
+    """A page begins, at its top: nothing is drawn yet."""
     reader = session()
+    _PAGE_TOP(key="page_top", data=reader.page)
     reader.drawn = {}
     reader.has_code = False
 
@@ -163,4 +164,5 @@ def mount_code() -> None:
 NOTHING = '<span style="display:none"></span>'
 
 _CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))
+_PAGE_TOP = component("explorer_page_top", html=NOTHING, js=slim_js(read(HERE / "page_top.js")))
 _CODE = component("explorer_code", html=NOTHING, js=code_of_all())

@@ -47,8 +47,9 @@ ENDS_IN_VECTORS = "This model has no head: its output is one vector for each tok
 
 def opening(title: str, sentence: str) -> None:
     """A page opens with its name and one sentence that says what one sees."""
-    mounting.begin()
-    st.title(title, anchor=False)
+    with st.container(gap=None):  # what begins the page takes no room
+        mounting.begin()
+        st.title(title, anchor=False)
     st.markdown(sentence)
 
 
