@@ -18,8 +18,8 @@ from explorer.components.grid import natural_height as height_of_grid
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.components.matrix import natural_height as height_of_matrix
-from explorer.export.offline_page import OfflineView
 from explorer.export import offline_page
+from explorer.export.offline_page import OfflineView
 
 LAYERS = HEADS = 12
 HANDED = "handed"

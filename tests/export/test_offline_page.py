@@ -12,8 +12,8 @@ from explorer.components.grid import _VIEW as GRID
 from explorer.components.grid import encode as encode_grid
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
-from explorer.export.offline_page import OfflineView
 from explorer.export import offline_page
+from explorer.export.offline_page import OfflineView
 from tests.browser.visiting import Notes, Visitor
 from tests.components.samples import heads
 

@@ -114,4 +114,7 @@ def encode(
         "columns": list(columns),
         "written": [list(labels) for labels in written or (rows, columns)],
     }
-    return wire.pack(header, {"values": wire.plane(coded.codes)})
+    planes = {"values": wire.plane(coded.codes)}
+    if array.size <= wire.FEW:
+        planes["exact"] = wire.singles(array)
+    return wire.pack(header, planes)

@@ -76,9 +76,11 @@ def matrix(
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log`
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
-    are struck through; what is true in `cut` says that it is left out. Numbers are right to
-    a step of 16 bits, or sent in single precision where they are `exact`. `places` are the
-    numbers of the rows and of the columns, where a part of a larger matrix is drawn. With
+    are struck through; what is true in `cut` says that it is left out. What is said of
+    a cell is right to single precision, of more than `wire.FEW` cells only where they are
+    `exact`, else to a step of 16 bits; an `exact` number that is too small for the decimals of
+    the picture has its first digit there. `places` are the numbers of the rows and of the
+    columns, where a part of a larger matrix is drawn. With
     `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
     calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
     pinning another or unpinning is one rerun, once the hand rests, that calls it.
@@ -205,13 +207,14 @@ def encode(
         may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), seen.shape)
         planes["allowed"] = wire.bits(may)
         seen = seen & may
-    if exact:
-        planes["exact"] = wire.as_array(values).astype("<f4").tobytes()
+    if exact or values.numel() <= wire.FEW:
+        planes["exact"] = wire.singles(wire.as_array(values))
     if cut is not None:
         planes["cut"] = wire.bits(cut)
     shown = wire.as_array(values)[seen]
     header: dict[str, Any] = {
         **coded.header(),
+        "exact": exact,
         "scale": scale,
         "words": words,
         "top": _top(shown, scale, top),

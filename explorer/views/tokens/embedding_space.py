@@ -16,6 +16,7 @@ from explorer.components.chart import plotly_chart
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
+from explorer.text.number_format import fixed
 
 OTHERS, NEIGHBOURS, YOURS = "vocabulary", "nearest neighbours", "your tokens"
 
@@ -101,7 +102,7 @@ def _neighbours(found: EmbeddingSpace, labels: dict[int, str]) -> None:
         {
             "token": labels[token],
             "nearest neighbours (cosine similarity)": ", ".join(
-                f"{labels[other]} {cosine:.2f}" for other, cosine in near
+                f"{labels[other]} {fixed(cosine, 2)}" for other, cosine in near
             ),
         }
         for token, near in zip(found.chosen, found.neighbours, strict=True)
