@@ -114,15 +114,16 @@ def _table(taken: TableData) -> Figure:
     shown = [
         [_plain(cut(_written(cell), LONGEST_LABEL)) for cell in row] for row in rows[:MOST_ROWS]
     ]
-    figure = Figure(figsize=(WIDTH, 0.8 + 0.22 * (len(shown) + 1)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.6 + 0.165 * (len(shown) + 1)), layout="constrained")
     axes = figure.add_subplot()
     axes.axis("off")
     names = [_plain(cut(name, LONGEST_LABEL)) for name in taken.columns]
-    drawn = axes.table(shown or [[""] * len(names)], colLabels=names, loc="upper center")
+    drawn = axes.table(shown or [[""] * len(names)], colLabels=names, loc="upper left", cellLoc="left", colLoc="left")
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(7)
     for cell in drawn.get_celld().values():
         cell.set_edgecolor(LIGHT.border)
+        cell.set_linewidth(0.5)
         cell.get_text().set_fontfamily("monospace")
     if len(rows) > MOST_ROWS:
         note = f"The first {MOST_ROWS} of {len(rows):,} rows."
