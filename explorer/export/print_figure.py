@@ -118,7 +118,13 @@ def _table(taken: TableData) -> Figure:
     axes = figure.add_subplot()
     axes.axis("off")
     names = [_plain(cut(name, LONGEST_LABEL)) for name in taken.columns]
-    drawn = axes.table(shown or [[""] * len(names)], colLabels=names, loc="upper left", cellLoc="left", colLoc="left")
+    drawn = axes.table(
+        shown or [[""] * len(names)],
+        colLabels=names,
+        loc="upper left",
+        cellLoc="left",
+        colLoc="left",
+    )
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(7)
     for cell in drawn.get_celld().values():

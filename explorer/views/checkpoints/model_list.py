@@ -25,7 +25,7 @@ COLUMNS = {
     "": 11,
 }
 NUMBERS = ("Parameters", "On disk")
-MOST_ROWS = 8
+MOST_ROWS = 10
 """Of more models than this, the others are shown when they are asked for."""
 
 

@@ -23,8 +23,8 @@ Make = Callable[[], Figure]
 def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = None) -> None:
     """Every figure of the page in every format behind one button; nothing is made before.
 
-    `about` says where the numbers come from. `own` makes the figure of the view of this key,
-    where its page can say more of it than the view.
+    `about` says where the numbers come from. `own` makes the main figure, by the key of its view,
+    where the page can say more of it than the view.
     """
     drawn = mounting.drawn()
     if not drawn:
@@ -34,10 +34,11 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
     ) as opened:
         if not opened.open:
             return
+        mine = {key: make for key, make in (own or {}).items() if key in drawn}
+        others = [one for key, view in drawn.items() if key not in mine for one in view.figures()]
         figures = [
             replace(figure, about={**about, **figure.about})
-            for key, view in drawn.items()
-            for figure in ([own[key]()] if own and key in own else view.figures())
+            for figure in [*(make() for make in mine.values()), *others]
         ]
         figure = _choose_figure(figures)
         for label, ending, file in file_formats(figure, [*drawn.values()]):
@@ -52,7 +53,7 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
 
 
 def _choose_figure(figures: Sequence[Figure]) -> Figure:
-    """The one to export; the first is what stands at the top of the page."""
+    """The one to export, at first the page's own or what stands at its top."""
     if len(figures) == 1:
         st.caption(literal(figures[0].title))
         return figures[0]
