@@ -27,7 +27,6 @@ LONGEST, MOST_VALUES, LONGEST_QUOTED = 4_000, 100, 30
 """Characters of a value that is no text, values of a list, characters quoted in a message."""
 
 FORMER_PAGES = {
-    "overview": "overview",  # the first page's own name; Streamlit gives it the bare address
     "start": "overview",
     "learning": "tokenizer_training",
     "stages": "head_steps",

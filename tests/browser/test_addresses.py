@@ -105,7 +105,6 @@ def test_a_link_repeats_a_stage_of_the_pass(visitor: Visitor, friend: Visitor) -
 
 
 FORMER_LINKS = {
-    "/overview?model=reviews": "Class probabilities",
     "/start?model=reviews": "Class probabilities",
     "/learning?learn_how=WordPiece": "textbook score",
     "/stages?model=shakespeare&layer=1&head=3&text=To+be&held=q1k0": "pinned",
