@@ -49,8 +49,8 @@ class Session:
     """Choices whose controls may not be drawn, by page, then by their name in the address."""
 
     # The views
-    drawn_views: dict[str, Any] | None = None
-    """What this run has drawn, for the export; None where the page exports nothing."""
+    drawn: dict[str, Any] = field(default_factory=dict)
+    """By key, what this run has drawn, for the export."""
     has_code: bool = False
     """Whether this run has sent the JavaScript of the components."""
     pinned_notes: Note | None = None

@@ -56,13 +56,15 @@ def make_page(section: str, name: str) -> st.Page:
 
 
 def main() -> None:
-    st.set_page_config(
-        page_title="Attention explorer", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH
-    )
     reader = session()
     if not reader.navigation:
         make_pages(reader)
     chosen = st.navigation(reader.navigation, expanded=True)
+    st.set_page_config(
+        page_title=f"{chosen.title} · Attention explorer",
+        layout="wide",
+        initial_sidebar_state=SIDEBAR_WIDTH,
+    )
     if chosen.url_path in url.FORMER_PAGES:
         now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
         st.switch_page(now, query_params=url.everything())

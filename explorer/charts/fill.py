@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from explorer.text.number_format import fixed
+
 Spec = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
@@ -16,7 +18,7 @@ def finite(value: float) -> float | None:
 
 
 def written(value: float, places: int = 4) -> str:
-    return f"{value:.{places}f}" if math.isfinite(value) else "no value"
+    return fixed(value, places) if math.isfinite(value) else "no value"
 
 
 def filled_chart(spec: Spec, tables: Mapping[str, Rows], **params: Any) -> Spec:

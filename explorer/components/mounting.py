@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,8 @@ import streamlit as st
 from explorer.app.session import session
 from explorer.app.streamlit_patches import install_plain_states
 from explorer.charts import theme
-from explorer.export.offline_page import Drawn as Drawn
+from explorer.export.figure_data import Figure
+from explorer.export.offline_page import OfflineView
 
 HERE = Path(__file__).parent
 install_plain_states()
@@ -77,16 +79,33 @@ def _own(name: str) -> str:
     return slim_js("".join(map(read, [*picking, *sorted((HERE / name).glob("*.js"))])))
 
 
-def begin(remember: bool) -> None:
-    """A page begins: nothing is drawn yet. What it draws is remembered only if it is asked for."""
+def begin() -> None:
+    """A page begins, at its top: nothing is drawn yet."""
     reader = session()
-    reader.drawn_views = {} if remember else None
+    _PAGE_TOP(key="page_top", data=reader.page)
+    reader.drawn = {}
     reader.has_code = False
 
 
-def drawn() -> list[Drawn]:
-    """What this run of the page has drawn so far, in order."""
-    return list((session().drawn_views or {}).values())
+@dataclass(frozen=True)
+class Drawn:
+    """A view or a chart that this run of a page has drawn.
+
+    `figures` makes its numbers when they are exported; `offline` is what an offline page needs
+    to draw it, None for a chart.
+    """
+
+    figures: Callable[[], Sequence[Figure]]
+    offline: OfflineView | None = None
+
+
+def no_figures() -> Sequence[Figure]:
+    return ()
+
+
+def drawn() -> dict[str, Drawn]:
+    """By key, what this run of the page has drawn so far, in order."""
+    return dict(session().drawn)
 
 
 class View:
@@ -105,17 +124,18 @@ class View:
         data: bytes,
         height: int | str,
         choice: Sequence[int] | int | object | None = NO_CHOICE,
+        figures: Callable[[], Sequence[Figure]] = no_figures,
         **callbacks: Callable[[], None],
     ) -> Any:
         """Mount it; `choice` reaches the view under the name of its key.
 
+        `figures` makes the numbers it shows, for the export.
+
         Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
         a table, with pandas, which takes 65 MB.
         """
-        views = session().drawn_views
-        if views is not None:
-            chosen = None if choice is NO_CHOICE else choice
-            views[key] = self.drawn(key, data, height, chosen)
+        chosen = None if choice is NO_CHOICE else choice
+        session().drawn[key] = Drawn(figures, self.offline(key, data, height, chosen))
         with st.container(gap=None):  # what stands beside the picture takes no room
             mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)
@@ -123,9 +143,9 @@ class View:
                 _CHOICE(key=f"{key}-choice", data=[key, choice])
         return result
 
-    def drawn(self, key: str, data: bytes, height: int | str, choice: object) -> Drawn:
-        """What a run keeps of this view for its export."""
-        return Drawn(self._kind, key, data, height, choice, self._html, self._css, self._js)
+    def offline(self, key: str, data: bytes, height: int | str, choice: object) -> OfflineView:
+        """What an offline page needs to draw this view."""
+        return OfflineView(self._kind, key, data, height, choice, self._html, self._css, self._js)
 
 
 def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:
@@ -144,4 +164,5 @@ def mount_code() -> None:
 NOTHING = '<span style="display:none"></span>'
 
 _CHOICE = component("explorer_choice", html=NOTHING, js=slim_js(read(HERE / "choice.js")))
+_PAGE_TOP = component("explorer_page_top", html=NOTHING, js=slim_js(read(HERE / "page_top.js")))
 _CODE = component("explorer_code", html=NOTHING, js=code_of_all())

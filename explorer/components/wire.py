@@ -32,6 +32,9 @@ STEPS = 65_000
 INFINITY = 65_533
 MINUS_INFINITY = 65_534
 ABSENT = 65_535
+FEW = 4_096
+"""Cells: a picture of no more has its numbers in single precision too, 4 bytes each, so that what
+is said of a cell is rounded once, like the same number in a sentence of the page."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -101,6 +104,11 @@ def plane(codes: Array) -> bytes:
     """All low bytes, then all high bytes."""
     halves: Array = np.ascontiguousarray(codes, dtype="<u2").reshape(-1).view(np.uint8)
     return halves.reshape(-1, 2).T.tobytes()
+
+
+def singles(array: Array) -> bytes:
+    """The values in single precision."""
+    return np.ascontiguousarray(array, dtype="<f4").tobytes()
 
 
 def bits(flags: Tensor | Array) -> bytes:

@@ -1,1 +1,1 @@
-"""What a reader takes along: numbers, print figures, offline pages, published folders."""
+"""What leaves the app: numbers, pictures, offline pages, published folders."""

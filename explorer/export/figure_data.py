@@ -1,16 +1,20 @@
-"""What a reader takes away of a picture: its numbers, whole, with the words that belong to them."""
+"""The numbers of a picture, whole, with the words that belong to them, as CSV, JSON and npz."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,53 +50,114 @@ class FigureData:
         shape = self.values.shape
         return torch.ones(shape, dtype=torch.bool) if self.allowed is None else self.allowed
 
+    def lines(self) -> Iterator[list[object]]:
+        """One line per row under a line of column labels; a masked cell is empty.
 
-def as_csv(taken: FigureData) -> bytes:
-    """One line per row under a line of column labels; a masked cell is empty.
+        Every label begins with its place: equal tokens stay apart, and no token of a
+        stranger's is taken for a formula by a spreadsheet.
+        """
+        yield [f"{self.row_name} ↓ {self.column_name} →", *_numbered(self.columns)]
+        visible = self.visible.tolist()
+        for label, row, seen in zip(
+            _numbered(self.rows), self.values.tolist(), visible, strict=True
+        ):
+            yield [label, *(v if s else "" for v, s in zip(row, seen, strict=True))]
 
-    Every label begins with its place: equal tokens stay apart, and no token of a
-    stranger's is taken for a formula by a spreadsheet.
+    def fields(self) -> dict[str, Any]:
+        """A masked cell is null, and so is what is no number."""
+        known = self.visible & self.values.isfinite()
+        cells = [
+            [value if is_known else None for value, is_known in zip(*row, strict=True)]
+            for row in zip(self.values.tolist(), known.tolist(), strict=True)
+        ]
+        return {
+            self.row_name: list(self.rows),
+            self.column_name: list(self.columns),
+            "values": cells,
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        """`values`, `allowed`, `rows` and `columns`."""
+        return {
+            "values": self.values.detach().cpu().numpy(),
+            "allowed": self.visible.cpu().numpy(),
+            "rows": np.array(self.rows, dtype=np.str_),
+            "columns": np.array(self.columns, dtype=np.str_),
+        }
+
+
+Value = str | float | int | None
+
+
+@dataclass(frozen=True, eq=False)
+class TableData:
+    """Columns of one length by their names: the rows of a chart or of a list.
+
+    `spec` is the Vega-Lite chart that draws them, with its data.
     """
-    lines = io.StringIO()
-    write = csv.writer(lines)
-    write.writerow([f"{taken.row_name} ↓ {taken.column_name} →", *_numbered(taken.columns)])
-    visible = taken.visible.tolist()
-    for label, row, seen in zip(_numbered(taken.rows), taken.values.tolist(), visible, strict=True):
-        write.writerow([label, *(v if s else "" for v, s in zip(row, seen, strict=True))])
-    return lines.getvalue().encode("utf-8-sig")  # with the mark that spreadsheets ask for
+
+    columns: Mapping[str, Sequence[Value]]
+    title: str
+    unit: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+    spec: Mapping[str, Any] | None = None
+
+    @property
+    def rows(self) -> Iterator[tuple[Value, ...]]:
+        return zip(*self.columns.values(), strict=True)
+
+    def lines(self) -> Iterator[list[object]]:
+        """A line of names, then the rows; a text that a spreadsheet would compute is quoted."""
+        yield [_quoted(name) for name in self.columns]
+        for row in self.rows:
+            yield [_quoted(cell) if isinstance(cell, str) else cell for cell in row]
+
+    def fields(self) -> dict[str, Any]:
+        """What is no number is null."""
+        return {"columns": {name: [*map(_known, row)] for name, row in self.columns.items()}}
+
+    def arrays(self) -> dict[str, Array]:
+        """An array for every column, of numbers (NaN where there is none) or of texts."""
+        return {name: _array(values) for name, values in self.columns.items()}
 
 
-def as_json(taken: FigureData) -> bytes:
-    """Everything in one object; a masked cell is null, and so is what is no number."""
-    known = taken.visible & taken.values.isfinite()
-    cells = [
-        [value if is_known else None for value, is_known in zip(*row, strict=True)]
-        for row in zip(taken.values.tolist(), known.tolist(), strict=True)
-    ]
-    said = {
-        "title": taken.title,
-        "unit": taken.unit,
-        **taken.about,
-        taken.row_name: list(taken.rows),
-        taken.column_name: list(taken.columns),
-        "values": cells,
-    }
+Figure = FigureData | TableData
+
+
+def as_csv(figure: Figure) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(figure.lines())
+    return text.getvalue().encode("utf-8-sig")  # with the mark that spreadsheets ask for
+
+
+def as_json(figure: Figure) -> bytes:
+    """Everything in one object."""
+    said = {"title": figure.title, "unit": figure.unit, **figure.about, **figure.fields()}
     return json.dumps(said, ensure_ascii=False, indent=1).encode()
 
 
-def as_npz(taken: FigureData) -> bytes:
-    """`values`, `allowed`, `rows` and `columns` for numpy.load, which needs no pickle for them."""
+def as_npz(figure: Figure) -> bytes:
+    """The arrays, and what they are, for numpy.load, which needs no pickle for them."""
     file = io.BytesIO()
-    np.savez_compressed(
-        file,
-        values=taken.values.detach().cpu().numpy(),
-        allowed=taken.visible.cpu().numpy(),
-        rows=np.array(taken.rows, dtype=np.str_),
-        columns=np.array(taken.columns, dtype=np.str_),
-        about=np.array(json.dumps({"title": taken.title, "unit": taken.unit, **taken.about})),
-    )
+    about = json.dumps({"title": figure.title, "unit": figure.unit, **figure.about})
+    np.savez_compressed(file, about=np.array(about), allow_pickle=False, **figure.arrays())
     return file.getvalue()
 
 
 def _numbered(labels: tuple[str, ...]) -> list[str]:
     return [f"{place} {label}" for place, label in enumerate(labels)]
+
+
+def _quoted(text: str) -> str:
+    """With an apostrophe before it where a spreadsheet would take it for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _known(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _array(values: Sequence[Value]) -> Array:
+    if any(isinstance(value, str) for value in values):
+        return np.array(["" if value is None else str(value) for value in values], dtype=np.str_)
+    return np.array([math.nan if value is None else value for value in values])

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 from explorer.charts import theme
 
-POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'"
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
+)
 """Nothing is fetched, by whoever opens the page."""
 
 START = """
@@ -31,7 +33,7 @@ for (const host of document.querySelectorAll(".host")) {
 
 
 @dataclass(frozen=True)
-class Drawn:
+class OfflineView:
     """A view as a run of a page has drawn it: all that is needed to draw it elsewhere."""
 
     kind: str
@@ -44,9 +46,19 @@ class Drawn:
     js: str
 
 
-def offline_html(title: str, about: Mapping[str, str], drawn: Sequence[Drawn]) -> bytes:
+@dataclass(frozen=True)
+class OfflinePicture:
+    """A chart as a picture that stands still."""
+
+    title: str
+    svg: bytes
+
+
+def offline_html(
+    title: str, about: Mapping[str, str], drawn: Sequence[OfflineView | OfflinePicture]
+) -> bytes:
     """The views as they were drawn, one under another; its size is that of their data."""
-    kinds = {view.kind: view for view in drawn}
+    kinds = {view.kind: view for view in drawn if isinstance(view, OfflineView)}
     imports = "".join(
         f'import v{at} from "{_data_url(view.js)}";\nv{at}();\n'
         for at, view in enumerate(kinds.values())
@@ -64,14 +76,23 @@ def offline_html(title: str, about: Mapping[str, str], drawn: Sequence[Drawn]) -
 <style>{styles}</style>
 <h1>{html.escape(title)}</h1>
 <dl>{said}</dl>
-{"".join(map(_host, drawn))}
+{"".join(_host(one) if isinstance(one, OfflineView) else _picture(one) for one in drawn)}
 <script type="module">
 {imports}{START}</script>
 </html>
 """.encode()
 
 
-def _host(view: Drawn) -> str:
+def _picture(picture: OfflinePicture) -> str:
+    name = html.escape(picture.title)
+    source = base64.b64encode(picture.svg).decode()
+    return (
+        f"<figure><figcaption>{name}</figcaption>"
+        f'<img alt="{name}" src="data:image/svg+xml;base64,{source}"></figure>'
+    )
+
+
+def _host(view: OfflineView) -> str:
     told = {"name": f"explorer_{view.kind}", "key": view.key, "choice": view.choice}
     height = f"{view.height}px" if isinstance(view.height, int) else "auto"
     data = base64.b64encode(view.data).decode()
@@ -93,6 +114,9 @@ dl { color: var(--st-text-color); display: grid; font-size: 13px; gap: 2px 16px;
   grid-template-columns: max-content 1fr; margin: 0 0 24px; }
 dd { margin: 0; overflow-wrap: anywhere; }
 .host { margin-bottom: 24px; }
+figure { margin: 0 0 24px; }
+figcaption { font-size: 13px; margin-bottom: 8px; }
+figure img { background: #fff; max-width: 100%; }
 """
 
 

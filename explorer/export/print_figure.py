@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explorer.charts.theme import LIGHT
-from explorer.export.figure_data import FigureData
+from explorer.export.figure_data import FigureData, TableData
 from explorer.text.labels import cut
+from explorer.text.number_format import three
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +26,8 @@ MOST_LABELS = 48
 LONGEST_LABEL = 25
 LINE = 110
 """Characters of the note in one line."""
+MOST_ROWS = 40
+"""Of a table of texts."""
 DECADES = 3
 """How many a log scale spans below the fullest colour, as on the screen."""
 FAINTEST = 3 / 255
@@ -33,8 +36,8 @@ FAINTEST = 3 / 255
 _one_at_a_time = Lock()  # matplotlib's settings belong to the whole process
 
 
-def as_picture(taken: FigureData, kind: str) -> bytes:
-    """The picture as a file of this kind, "png" or "svg".
+def as_picture(taken: FigureData | TableData, kind: str) -> bytes:
+    """The matrix, or a table of texts, as a file of this kind, "png" or "svg".
 
     Queries down, keys across; masked cells are hatched, and what is not finite has no colour.
     In an SVG texts stay texts, and the cells are one picture with a pixel each.
@@ -43,7 +46,8 @@ def as_picture(taken: FigureData, kind: str) -> bytes:
 
     file = io.BytesIO()
     with _one_at_a_time, mpl.rc_context({"svg.fonttype": "none", "hatch.linewidth": 0.5}):
-        _figure(taken).savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
+        figure = _figure(taken) if isinstance(taken, FigureData) else _table(taken)
+        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
     return file.getvalue()
 
 
@@ -100,6 +104,42 @@ def _figure(taken: FigureData) -> Figure:
     figure.suptitle(_plain(taken.title), fontsize=9)
     _strike(figure, axes, set(taken.hidden))
     return figure
+
+
+def _table(taken: TableData) -> Figure:
+    """The first rows as lines of text, and how many there are."""
+    from matplotlib.figure import Figure
+
+    rows = [*taken.rows]
+    shown = [
+        [_plain(cut(_written(cell), LONGEST_LABEL)) for cell in row] for row in rows[:MOST_ROWS]
+    ]
+    figure = Figure(figsize=(WIDTH, 0.6 + 0.165 * (len(shown) + 1)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.axis("off")
+    names = [_plain(cut(name, LONGEST_LABEL)) for name in taken.columns]
+    drawn = axes.table(
+        shown or [[""] * len(names)],
+        colLabels=names,
+        loc="upper left",
+        cellLoc="left",
+        colLoc="left",
+    )
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(7)
+    for cell in drawn.get_celld().values():
+        cell.set_edgecolor(LIGHT.border)
+        cell.set_linewidth(0.5)
+        cell.get_text().set_fontfamily("monospace")
+    if len(rows) > MOST_ROWS:
+        note = f"The first {MOST_ROWS} of {len(rows):,} rows."
+        figure.supxlabel(note, fontsize=6, color=LIGHT.muted)
+    figure.suptitle(_plain(taken.title), fontsize=9)
+    return figure
+
+
+def _written(cell: object) -> str:
+    return "" if cell is None else three(cell) if isinstance(cell, float) else str(cell)
 
 
 def _top(taken: FigureData, shown: np.ma.MaskedArray) -> np.ndarray:

@@ -1,8 +1,13 @@
-"""Numbers as the pages write them: three significant digits, with their unit."""
+"""Numbers as the pages write them: three significant digits, with their unit.
+
+Halves are rounded away from zero, as JavaScript does it: 0.3125 is 0.313 in a sentence of the
+page and under the pointer.
+"""
 
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_UP, Decimal
 
 
 def three(value: float) -> str:
@@ -16,10 +21,26 @@ def three(value: float) -> str:
     sign, size = ("−" if value < 0 else ""), abs(value)
     magnitude = math.floor(math.log10(size))
     if magnitude < -5:
-        return f"{sign}{size:.2e}".replace("e-0", "e−").replace("e-", "e−")
-    rounded = round(size, 2 - magnitude)
-    places = max(0, 2 - math.floor(math.log10(rounded)))
+        mantissa = _rounded(size, 2 - magnitude).scaleb(-magnitude)
+        if mantissa >= 10:
+            mantissa, magnitude = mantissa / 10, magnitude + 1
+        return f"{sign}{mantissa:.2f}e−{-magnitude}"
+    rounded = _rounded(size, 2 - magnitude)
+    places = max(0, 2 - rounded.adjusted())
     return f"{sign}{rounded:,.{places}f}"
+
+
+def fixed(value: float, places: int) -> str:
+    """So many decimals; "no value" where there is none."""
+    if not math.isfinite(value):
+        return three(value)
+    rounded = _rounded(abs(value), places)
+    return f"{'−' if value < 0 and rounded else ''}{rounded:.{places}f}"
+
+
+def _rounded(size: float, places: int) -> Decimal:
+    """The float itself, digit by digit, to so many decimals (to tens and hundreds below 0)."""
+    return Decimal(size).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
 
 ROUNDING = 1e-12

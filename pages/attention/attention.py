@@ -1,5 +1,7 @@
 """Attention maps: every head of every layer small, and one of them large."""
 
+from functools import partial
+
 import streamlit as st
 
 from explorer.analysis import thumbnails
@@ -20,7 +22,6 @@ widgets.opening(
     "Attention maps",
     "Each thumbnail is one head: the stronger a cell, the more the query of that row attends to "
     "the key of that column.",
-    exports=True,
 )
 context = page_context()
 at, forward, part = context.choice, context.forward, context.part
@@ -40,9 +41,10 @@ with one:
         st.markdown(f"**{title}**", width="stretch")
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
     VIEWS[view](context, options)
-    export_panel.export_button(lambda: large_head.head_figure(context, options))
 
 st.markdown(part.words.explanation)
+figure = partial(large_head.head_figure, context, options)
+export_panel.export_button(export_panel.origin(context), dict.fromkeys(large_head.KEYS, figure))
 widgets.code_panel(
     MultiHeadAttention.forward,
     scaled_dot_product_attention,

@@ -3,7 +3,7 @@
 from explorer.app.context import page_context
 from explorer.snippets import positions_code
 from explorer.views.head_steps.stage_matrices import draw_stages
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 from models.attention import attention_scores, attention_weights, scaled_dot_product_attention
 
 widgets.opening(
@@ -15,6 +15,7 @@ context = page_context()
 at, forward = context.choice, context.forward
 draw_stages(context)
 widgets.notes(forward.notes)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     attention_scores,
     attention_weights,

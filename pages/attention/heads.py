@@ -3,7 +3,7 @@
 from explorer.app import controls
 from explorer.app.context import page_context
 from explorer.views.heads import finder, rollout_and_flow, similar_heads
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 
 SIDES = {
     "Finder": finder.draw_finder,
@@ -21,3 +21,4 @@ context = page_context()
 widgets.notes(context.forward.notes)
 side = controls.one_of("View", "side", list(SIDES), label_visibility="collapsed")
 SIDES[side](context)
+export_panel.export_button(export_panel.origin(context))

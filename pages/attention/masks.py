@@ -11,7 +11,7 @@ from explorer.inference import mask_parts
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import attention_code
 from explorer.views.masks.mask_pictures import draw_masks
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 from models import masking
 from models.attention import attention_weights
 
@@ -41,4 +41,5 @@ else:
     draw_masks(mask_parts.of(forward, at.part, at.layer), pictures)
     widgets.notes(forward.notes)
     lines = partial(attention_code.masks_script, passes, context.folder, head)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(masking.causal_mask, masking.padding_mask, attention_weights, script=lines)

@@ -5,7 +5,7 @@ from functools import partial
 from explorer.app.context import page_context
 from explorer.snippets.attention_code import query_key_script
 from explorer.views.query_key.product import draw_query_key
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 from models.attention import attention_scores, attention_weights
 from models.positional import RotaryPositions
 
@@ -19,6 +19,7 @@ at, forward = context.choice, context.forward
 found = draw_query_key(context)
 widgets.notes(forward.notes)
 here = at.part, at.layer, at.head
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     attention_scores,
     attention_weights,

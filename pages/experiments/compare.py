@@ -19,12 +19,13 @@ widgets.opening(
     "Compare",
     "The chosen head beside another head, sentence, model or training step, or beside the pass "
     "with your interventions: both maps on one scale, and their difference.",
-    exports=True,
 )
 first, second = choose_sides(context)
 difference = draw_compared_maps(first, second)
-if difference is not None:
-    export_panel.export_button(partial(difference_to_export, context, first, second, difference))
 draw_outputs(first, second)
+own: dict[str, export_panel.Make] = {}
+if difference is not None:
+    own["map_difference"] = partial(difference_to_export, context, first, second, difference)
+export_panel.export_button(export_panel.origin(context), own)
 lines = partial(two_heads_script, first.head, second.head)
 widgets.code_panel(map_difference, head_similarity.js_divergence, script=lines)

@@ -8,7 +8,7 @@ from explorer.views.interventions.edit_forms import draw_edit_form
 from explorer.views.interventions.head_grid import draw_head_grid
 from explorer.views.interventions.map_comparison import draw_maps
 from explorer.views.interventions.output_effects import choose_baseline, draw_output_change
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.edit_history import draw_history
 from explorer.views.shared.output_position import choose_output_position
 from models import interventions
@@ -40,4 +40,5 @@ views = {
     "Faithfulness": lambda: draw_faithfulness(context, edited, position),
 }
 view = one_of("View", "look", tuple(views))
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(*CODE[view], script=views[view]())

@@ -11,7 +11,7 @@ from explorer.views.museum.mistakes import (
     stack_mistakes,
 )
 from explorer.views.museum.systems_view import draw_systems
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 
 VIEWS = {
     "Exhibits": draw_exhibit,
@@ -27,6 +27,7 @@ widgets.opening(
 )
 context = page_context()
 pasted = VIEWS[one_of("View", "room", tuple(VIEWS))](context)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     position_mistakes.doubled_sinusoids,
     output_mistakes.SoftmaxBatch,

@@ -7,7 +7,7 @@ from explorer.app.throttle import turn
 from explorer.components.alone import alone
 from explorer.views.forward_pass import screen
 from explorer.views.forward_pass.stage_lines import stage_lines
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 
 widgets.opening(
     "Forward pass",
@@ -21,6 +21,7 @@ def draw_chosen_stage(context: PageContext) -> None:
     """What one step redraws."""
     screen.draw_forward_pass(context)
     widgets.notes(context.forward.notes)
+    export_panel.export_button(export_panel.origin(context))
     widgets.code_panel(stages_of, recorded, script=lambda: stage_lines(context))
 
 

@@ -11,7 +11,7 @@ from explorer.inference.results_cache import kept
 from explorer.snippets import attention_code
 from explorer.views.logit_lens.attribution import draw_logit_attribution
 from explorer.views.logit_lens.layer_predictions import draw_layer_predictions
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.output_position import choose_output_position
 
 widgets.opening(
@@ -37,6 +37,7 @@ else:
     option = draw_logit_attribution(context, position, logits[-1])
     lines = partial(attention_code.logit_lens_script, forward, context.folder, position, option)
 widgets.notes(forward.notes)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     logit_lens.lens_logits,
     logit_lens.residual_streams,

@@ -5,7 +5,7 @@ from explorer.app.controls import one_of
 from explorer.views.decoding.beam_search_view import draw_beam_search
 from explorer.views.decoding.teacher_forcing_view import draw_teacher_forcing
 from explorer.views.decoding.token_by_token import draw_token_by_token
-from explorer.views.shared import growing_text, widgets
+from explorer.views.shared import export_panel, growing_text, widgets
 from models.beam_search import beam_search
 from models.sampling import choose_from, keep_top_k, keep_top_p
 
@@ -23,4 +23,5 @@ widgets.opening(
 )
 growing_text.require_generation(context.opened)
 lines = WAYS[one_of("View", "way", list(WAYS))](context)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(choose_from, keep_top_k, keep_top_p, beam_search, script=lines)

@@ -2,7 +2,7 @@
 
 from explorer.app.context import page_context
 from explorer.snippets import forward_pass_code
-from explorer.views.shared import growing_text, widgets
+from explorer.views.shared import export_panel, growing_text, widgets
 from models.generation import generate
 from models.sampling import choose_from
 
@@ -15,6 +15,7 @@ widgets.opening(
 generated = growing_text.generate_from(context)
 growing_text.draw_generated_text(context, generated)
 widgets.notes(generated.forward.notes)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     generate,
     choose_from,

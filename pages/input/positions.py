@@ -9,7 +9,7 @@ from explorer.views.positions.doubled_exponent import draw_doubled_exponent
 from explorer.views.positions.length_extrapolation import draw_length_extrapolation
 from explorer.views.positions.permutation import draw_permutation
 from explorer.views.positions.scheme import draw_scheme
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 
 VIEWS = {
     "Scheme": draw_scheme,
@@ -33,4 +33,5 @@ if scheme != own:
     whose = f"The chosen model uses another one: {SCHEMES[own]}."
 st.caption(f"{whose} {EXPLANATIONS[scheme]}")
 lines = VIEWS[view](context, scheme)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(CODE[scheme], script=lines)

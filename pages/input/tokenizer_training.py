@@ -10,7 +10,7 @@ from explorer.snippets.tokenizer_code import tokenizer_training_code
 from explorer.text import TextError
 from explorer.text.bpe_training import MergeTraining, train_merges
 from explorer.text.unigram import UNIGRAM, segmentations, train_unigram
-from explorer.views.shared import tokenizer_source, widgets
+from explorer.views.shared import export_panel, tokenizer_source, widgets
 from explorer.views.tokenizer_training.merges import draw_merges
 from explorer.views.tokenizer_training.unigram_pieces import draw_unigram
 
@@ -39,6 +39,7 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
     shown = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
     )
+    export_panel.export_button({"algorithm": algorithm, "learned from": text})
     widgets.code_panel(*shown, script=lines)
 
 

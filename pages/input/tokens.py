@@ -7,7 +7,7 @@ from explorer.app.messages import say
 from explorer.components import chips
 from explorer.snippets import attention_code
 from explorer.text import TextError, Tokenizer, steps
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.step_slider import stepper
 from explorer.views.tokens.embedding_space import draw_embedding_space
 from explorer.views.tokens.tokenizer_comparison import draw_comparison, draw_token_table
@@ -53,6 +53,7 @@ else:
 draw_token_table(context)
 draw_comparison(context)
 draw_embedding_space(context.opened, forward)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     Tokenizer.encode,
     steps,

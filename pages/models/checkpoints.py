@@ -6,7 +6,7 @@ from explorer.app import shelves
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.checkpoints import VIEWS, chosen_model, model_list, own_model
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 
 widgets.opening(
     "Checkpoints",
@@ -21,6 +21,7 @@ chosen_model.draw_description(opened)
 chosen_model.draw_model_export(opened)
 view = VIEWS[one_of("View", "show", tuple(VIEWS), label_visibility="collapsed")]
 pasted = view.draw(context, opened)
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(*view.code, script=pasted)
 st.space("small")
 widgets.page_links("overview", "attention")

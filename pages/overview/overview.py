@@ -8,7 +8,7 @@ from explorer.inference.answers import first_place
 from explorer.inference.first_look import is_expected_in
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.snippets import attention_code
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 from models.attention import MultiHeadAttention, attention_weights
 
 context = page_context()
@@ -33,6 +33,7 @@ is_blind = not forward.mask(at.part, at.layer).any(-1).all()
 st.text(f"{explanation} Every row sums to 1{', except fully masked rows' if is_blind else ''}.")
 place = first_place(opened, last_stack_tokens(forward))
 head = at.part, at.layer, at.head
+export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     MultiHeadAttention.forward,
     attention_weights,

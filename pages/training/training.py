@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.app.context import page_context
 from explorer.snippets import forward_pass_code
-from explorer.views.shared import widgets
+from explorer.views.shared import export_panel, widgets
 from explorer.views.training import live_attention, live_run, run_form, run_list
 from models.training import learning_rate, train
 
@@ -27,6 +27,9 @@ with right:
         live_attention.draw_preview(task, text)
 run_list.draw_run_list()
 spec = run_form.requested_spec(run)
+export_panel.export_button(
+    {"run": run.name} if run is not None else {"task": task.name if task else ""}
+)
 widgets.code_panel(
     train, learning_rate, script=partial(forward_pass_code.training, spec) if spec else None
 )

@@ -18,8 +18,8 @@ from explorer.components.grid import natural_height as height_of_grid
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
 from explorer.components.matrix import natural_height as height_of_matrix
-from explorer.components.mounting import Drawn
 from explorer.export import offline_page
+from explorer.export.offline_page import OfflineView
 
 LAYERS = HEADS = 12
 HANDED = "handed"
@@ -56,13 +56,13 @@ def labels(tokens: int) -> list[str]:
     return [f"token{i}" for i in range(tokens)]
 
 
-def overview(heads: Tensor, into: Path) -> tuple[Drawing, Drawn]:
+def overview(heads: Tensor, into: Path) -> tuple[Drawing, OfflineView]:
     """Our page of every head, and the view in it."""
     small = thumbnails_of_weights(heads)
     data = encode_grid(small, "layer", "head", name="overview")
     queries, keys = small.shape[2:]
     height = height_of_grid(LAYERS, queries, keys, HEADS)
-    view = GRID.drawn("overview", data, height, [0, 0])
+    view = GRID.offline("overview", data, height, [0, 0])
     return _written(view, into, f"overview-{heads.shape[-1]}"), view
 
 
@@ -80,11 +80,11 @@ def one_head(head: Tensor, into: Path) -> Drawing:
     }
     allowed = torch.ones_like(head).tril().bool()
     data = encode_matrix(head, names, names, scale="sequential", allowed=allowed, words=words)
-    view = MATRIX.drawn("head", data, height_of_matrix(names, names), None)
+    view = MATRIX.offline("head", data, height_of_matrix(names, names), None)
     return _written(view, into, f"head-{len(head)}")
 
 
-def _written(view: Drawn, into: Path, name: str) -> Drawing:
+def _written(view: OfflineView, into: Path, name: str) -> Drawing:
     path = into / f"ours-{name}.html"
     page, start = offline_page.offline_html("Attention", {}, [view]), offline_page.START.encode()
     assert start in page

@@ -75,3 +75,9 @@ def test_an_upload_opens_for_its_reader_and_by_its_address_and_a_hostile_one_is_
     stranger.open(visitor.page.url.removeprefix(visitor.url))
     stranger.shows("attention_head", seen)
     opens(stranger, name)
+
+
+def test_no_row_of_the_list_is_cut(visitor: Visitor) -> None:
+    """The list has no scroll box of its own, whose edge could fall into a row."""
+    visitor.open("/checkpoints")
+    assert visitor.widget("shelf").evaluate("rows => rows.scrollHeight <= rows.clientHeight")

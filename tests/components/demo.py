@@ -35,6 +35,7 @@ from tests.components.samples import (
     heads,
     words,
 )
+from tests.text.test_number_format import TIES
 
 state, n = st.session_state, len(WORDS)
 
@@ -66,6 +67,7 @@ def demo_board(show: str) -> None:
 
 def demo_cells(show: str) -> None:
     values = {
+        "ties": torch.tensor(TIES).reshape(3, 3),
         "small": torch.arange(8).reshape(2, 4) / 80,
         "diverging": torch.tensor([[-2.0, 0.0, torch.nan]]),
         "large": torch.rand(144, 144),
@@ -151,6 +153,8 @@ def demo_matrix(show: str) -> None:
     elif show == "exact":
         labels, values = list("ab"), torch.tensor([[3000.0, 0.3], [0.05, 3e-8]])
         how = {"scale": "diverging", "exact": True, "places": [[3, 4], [12, 14]]}
+    elif show == "ties":
+        labels, values = list("abc"), torch.tensor(TIES).reshape(3, 3)
     elif show == "cut":
         cut = torch.zeros(n, n, dtype=torch.bool)
         cut[0, 1] = True
@@ -225,7 +229,7 @@ def index() -> None:
 
 def page_of(demo: Callable[[str], None]) -> st.Page:
     def shown() -> None:
-        mounting.begin(remember=False)
+        mounting.begin()
         demo(st.query_params.get("show", ""))
 
     return st.Page(shown, title=demo.__name__, url_path=demo.__name__)

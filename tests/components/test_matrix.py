@@ -12,11 +12,12 @@ from torch import Tensor
 
 from explorer.components import wire
 from explorer.components.matrix import encode, room
+from explorer.text.number_format import three
 from tests.browser.visiting import Visitor
 from tests.components.conftest import OpenDemo
 from tests.components.samples import STRANGE, WORDS, attention, causal
-from tests.components.test_wire import shown
 from tests.served import wait_until
+from tests.text.test_number_format import TIES
 
 KEY = "matrix"
 COLOURS = """canvas => new Set(new Uint32Array(canvas.getContext("2d")
@@ -39,18 +40,13 @@ def walk(visitor: Visitor, *keys: str) -> None:
         visitor.page.keyboard.press(key)
 
 
-def said_of(value: Tensor) -> str:
-    return shown(wire.encode(value).codes.item() / wire.UNIT_STEPS)
-
-
 def test_a_cell_says_the_value_of_the_tensor_and_a_label_its_token(open_demo: OpenDemo) -> None:
     visitor = open_demo(KEY, "words")
     weights = attention(12)
     for row, column in [(0, 0), (4, 1), (5, 2), (11, 11)]:
         sentence = visitor.point(KEY, row, column)
-        said = f"{WORDS[row]} attends to {WORDS[column]}: {said_of(weights[row, column])}"
-        expect(sentence).to_have_text(re.compile(rf"^{re.escape(said)}( or less)?$"))
-        assert (" or less" in sentence.inner_text()) == (said.endswith(" 0.0001"))
+        said = f"{WORDS[row]} attends to {WORDS[column]}: {three(weights[row, column].item())}"
+        expect(sentence).to_have_text(said)
         expect(of(visitor, ".place")).to_have_text(f"query {row}, key {column}")
     expect(visitor.point(KEY, 2, 5)).to_have_text("sat is masked for small")
     expect(visitor.point(KEY, 3, -0.8 - 0.5)).to_have_text("query 3 of 12: black")
@@ -69,6 +65,16 @@ def test_beside_a_large_number_small_ones_are_said_as_they_are(open_demo: OpenDe
         expect(of(visitor, ".place")).to_have_text(place)
 
 
+@pytest.mark.parametrize("kind", ["matrix", "cells"])
+def test_a_number_is_rounded_as_a_sentence_of_the_page_rounds_it(
+    open_demo: OpenDemo, kind: str
+) -> None:
+    visitor = open_demo(kind, "ties")
+    for place, value in enumerate(TIES):
+        shown = visitor.point(kind, *divmod(place, 3)).locator(".value")
+        expect(shown).to_contain_text(three(torch.tensor(value).item()))
+
+
 def test_a_cell_is_held_through_new_values_walked_from_and_let_go(open_demo: OpenDemo) -> None:
     visitor = open_demo(KEY, "words")
     view, sentence = visitor.page.locator(".view.matrix"), of(visitor, ".sentence")
@@ -80,7 +86,7 @@ def test_a_cell_is_held_through_new_values_walked_from_and_let_go(open_demo: Ope
     visitor.away()
     expect(sentence).to_contain_text("sat attends to small")
     visitor.page.get_by_role("slider").press("ArrowRight")
-    now = said_of(attention(12, 1)[5, 2])
+    now = three(attention(12, 1)[5, 2].item())
     expect(sentence).to_contain_text(f"sat attends to small: {now}")
     assert view.bounding_box() == before
     walk(visitor, "ArrowDown", "ArrowRight")

@@ -12,8 +12,8 @@ from explorer.components.grid import _VIEW as GRID
 from explorer.components.grid import encode as encode_grid
 from explorer.components.matrix import _VIEW as MATRIX
 from explorer.components.matrix import encode as encode_matrix
-from explorer.components.mounting import Drawn
 from explorer.export import offline_page
+from explorer.export.offline_page import OfflineView
 from tests.browser.visiting import Notes, Visitor
 from tests.components.samples import heads
 
@@ -26,13 +26,13 @@ WORDS = dict.fromkeys(("row", "column", "masked", "absent", "unit", "title"), "w
 }
 
 
-def drawn() -> list[Drawn]:
+def drawn() -> list[OfflineView]:
     weights, allowed = heads(2, 3, 4, 4), torch.ones(4, 4).tril().bool()
     one = encode_matrix(
         weights[1, 2], LABELS, LABELS, scale="sequential", allowed=allowed, words=WORDS
     )
     many = encode_grid(thumbnails_of_weights(weights), "layer", "head", name="overview")
-    return [MATRIX.drawn("head", one, 360, None), GRID.drawn("overview", many, 240, [1, 2])]
+    return [MATRIX.offline("head", one, 360, None), GRID.offline("overview", many, 240, [1, 2])]
 
 
 def test_it_is_alive_without_a_server_and_asks_nobody(browser: Browser, tmp_path: Path) -> None:

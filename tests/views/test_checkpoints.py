@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import weight_statistics
 from explorer.text.number_format import megabytes, three
 from explorer.views.checkpoints import VIEWS, weight_norms
+from explorer.views.checkpoints.model_list import MOST_ROWS
 from explorer.views.checkpoints.weight_norms import short_part
 from models import Transformer, TransformerConfig
 from tests import apps
@@ -212,3 +213,18 @@ def test_numbers_have_three_digits() -> None:
         assert three(value) == text
     assert three(math.nan) == "no value"
     assert megabytes(548_105_171) == "548 MB"
+
+
+def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -> None:
+    for number in range(MOST_ROWS):
+        words_model(spoiled, f"many{number}", "the cat")
+
+    def listed(at: AppTest) -> list[str]:
+        keys = [str(button.key) for button in at.button]
+        return [key.removeprefix("open_") for key in keys if key.startswith("open_")]
+
+    few = page(model="many7")
+    every = listed(page(model="many7").toggle(key="all_models").set_value(True).run())
+    assert sorted(every) == sorted(folder.name for folder in spoiled.iterdir())
+    chosen = [] if "many7" in every[:MOST_ROWS] else ["many7"]
+    assert listed(few) == every[:MOST_ROWS] + chosen

@@ -12,7 +12,8 @@ from typing import Any
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.text.token_labels import Label, text_of
+from explorer.export.figure_data import Figure, TableData
+from explorer.text.token_labels import Label, text_of, texts
 
 HTML = """
 <div class="view board">
@@ -90,7 +91,14 @@ def board(
         if place is not None and rows[place].pickable and on_pick:
             on_pick(place)
 
+    def figures() -> list[Figure]:
+        table = {words.corner: texts([row.name for row in rows])}
+        for place, column in enumerate(columns):
+            table[column.name] = [row.cells[place].text for row in rows]
+        return [TableData(table, f"{words.corner} by column")]
+
     _VIEW(
+        figures=figures,
         key=key,
         data=encode(columns, rows, words, key=key, narrow=narrow),
         height=ROW * len(rows) + AROUND,

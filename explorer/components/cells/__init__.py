@@ -13,6 +13,7 @@ from torch import Tensor
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.export.figure_data import Figure, FigureData
 
 HTML = """
 <div class="view cells">
@@ -58,6 +59,13 @@ def cells(
         if picked:
             on_pick(*picked)
 
+    def figures() -> list[Figure]:
+        title = f"{unit or 'value'} by {row_name} and {column_name}"
+        names = tuple(rows), tuple(columns)
+        return [
+            FigureData(values, *names, title, unit, row_name, column_name, scale=scale, top=top)
+        ]
+
     words = {"row": row_name, "column": column_name, "sentence": sentence}
     words = {**words, "unit": unit, "absent": absent}
     _VIEW(
@@ -65,6 +73,7 @@ def cells(
         data=encode(values, rows, columns, words, scale=scale, top=top, name=key, written=written),
         height=height or natural_height(len(rows)),
         choice=list(selected) if selected else None,
+        figures=figures,
         on_picked_change=hand_over,
     )
 
@@ -105,4 +114,7 @@ def encode(
         "columns": list(columns),
         "written": [list(labels) for labels in written or (rows, columns)],
     }
-    return wire.pack(header, {"values": wire.plane(coded.codes)})
+    planes = {"values": wire.plane(coded.codes)}
+    if array.size <= wire.FEW:
+        planes["exact"] = wire.singles(array)
+    return wire.pack(header, planes)

@@ -8,12 +8,17 @@ const AGAIN = true;
 
 const code = ({data, codes}, [row, column]) => codes[row * data.columns.length + column];
 
+// Rounded once where the number itself was sent, like the same number in a sentence of the page.
+const digits = ({data, codes, singles}, [row, column]) => singles
+  ? three(singles[row * data.columns.length + column])
+  : number(valueOf(codes[row * data.columns.length + column], data), data);
+
 function said(state, cell) {
   const {data} = state, value = code(state, cell);
   return [data.words.sentence, {
     row: data.rows[cell[0]],
     column: data.columns[cell[1]],
-    value: value === ABSENT ? data.words.absent : `${number(valueOf(value, data), data)} ${data.words.unit}`,
+    value: value === ABSENT ? data.words.absent : `${digits(state, cell)} ${data.words.unit}`,
   }];
 }
 
@@ -163,6 +168,8 @@ function show(state) {
   const {data, stage, canvas} = state;
   if (state.fresh) {
     state.codes = joined(data.planes.values);
+    const {exact} = data.planes;
+    state.singles = exact && new Float32Array(exact.slice().buffer);
     state.fresh = false;
     state.hovered = state.walked = null;
     state.picture ??= document.createElement("canvas");

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.export.figure_data import Figure, TableData
 from explorer.text.token_labels import Label, specials, texts
 
 MOST = 4_000
@@ -49,12 +50,16 @@ def chips(
         if picked is not None and on_pick:
             on_pick(picked)
 
+    def figures() -> list[Figure]:
+        return [TableData({name: texts(tokens)}, f"{name}s".capitalize())]
+
     marked = [highlight] if isinstance(highlight, int) else list(highlight or [])
     result = _VIEW(
         key=key,
         data=encode(tokens, text=text, key=key, name=name, pickable=on_pick is not None),
         height=height or "content",
         choice=marked,
+        figures=figures,
         on_picked_change=hand_over,
     )
     return events.place(result.get("picked"), len(tokens))

@@ -16,6 +16,7 @@ from torch import Tensor
 from explorer.analysis.thumbnails import Thumbnails, thumbnails_of_weights
 from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.export.figure_data import Figure, FigureData
 
 HTML = """
 <div class="view grid">
@@ -54,7 +55,21 @@ def grid(
         if picked and on_pick:
             on_pick(*picked)
 
+    def figures() -> list[Figure]:
+        side = f", each cell the largest of {small.pooled} × {small.pooled}"
+        return [
+            FigureData(
+                small.cells.permute(0, 2, 1, 3).reshape(layers * queries, heads * keys),
+                tuple(f"{row_name} {y}, query {q}" for y in range(layers) for q in range(queries)),
+                tuple(f"{column_name} {x}, key {k}" for x in range(heads) for k in range(keys)),
+                f"Weights of all heads{side if small.pooled > 1 else ''}",
+                row_name=f"{row_name} and query",
+                column_name=f"{column_name} and key",
+            )
+        ]
+
     _VIEW(
+        figures=figures,
         key=key,
         data=encode(small, row_name, column_name, name=key),
         height=height or natural_height(layers, queries, keys, heads),

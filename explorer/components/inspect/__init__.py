@@ -15,6 +15,7 @@ from torch import Tensor
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
+from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, specials, texts
 
 STRONGEST = 5
@@ -72,7 +73,15 @@ def inspect(
     words = {"row": row_name, "column": column_name, "unit": unit}
     name = key if on_pin else None
     message = encode(weights, rows, columns, allowed=allowed, same=same, words=words, name=name)
+
+    def figures() -> list[Figure]:
+        names = tuple(texts(rows)), tuple(texts(columns))
+        may = None if allowed is None else allowed.expand(weights.shape)
+        title = f"{unit} of every {row_name} and {column_name}"
+        return [FigureData(weights, *names, title, unit, row_name, column_name, allowed=may)]
+
     _VIEW(
+        figures=figures,
         key=key,
         data=message,
         height=height or 520,

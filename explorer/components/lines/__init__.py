@@ -16,6 +16,7 @@ from torch import Tensor
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
+from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, specials, texts
 
 FAINT = 0.005
@@ -76,7 +77,18 @@ def lines(
 
     how: dict[str, Any] = {"names": names, "hues": hues, "top": top, "scaling": scaling, "log": log}
     how["tells"] = on_choice is not None
+
+    def figures() -> list[Figure]:
+        heads = names or [f"head {place}" for place in range(len(weights))]
+        labels = tuple(texts(rows)), tuple(texts(columns))
+        title = f"weight of every {row_name} and {column_name}"
+        return [
+            FigureData(one, *labels, f"{title}, {head}", row_name=row_name, column_name=column_name)
+            for one, head in zip(weights, heads, strict=True)
+        ]
+
     _VIEW(
+        figures=figures,
         key=key,
         data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
         height=height or natural_height(len(rows), len(columns)),

@@ -17,6 +17,7 @@ from torch import Tensor
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
+from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, specials, texts
 
 SCALES = ("sequential", "diverging", "mask")
@@ -75,9 +76,11 @@ def matrix(
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log`
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
-    are struck through; what is true in `cut` says that it is left out. Numbers are right to
-    a step of 16 bits, or sent in single precision where they are `exact`. `places` are the
-    numbers of the rows and of the columns, where a part of a larger matrix is drawn. With
+    are struck through; what is true in `cut` says that it is left out. What is said of
+    a cell is right to single precision, of more than `wire.FEW` cells only where they are
+    `exact`, else to a step of 16 bits; an `exact` number that is too small for the decimals of
+    the picture has its first digit there. `places` are the numbers of the rows and of the
+    columns, where a part of a larger matrix is drawn. With
     `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
     calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
     pinning another or unpinning is one rerun, once the hand rests, that calls it.
@@ -94,6 +97,7 @@ def matrix(
         if on_pin and (cell or said == []):
             on_pin(cell)
 
+    name = title or f"{unit} of every {row_name} and {column_name}"
     message = encode(
         values,
         rows,
@@ -107,7 +111,7 @@ def matrix(
             "masked": masked_sentence or "{column} is masked for {row}",
             "absent": absent,
             "unit": unit,
-            "title": title or f"{unit} of every {row_name} and {column_name}",
+            "title": name,
         },
         top=top,
         scaling=scaling,
@@ -121,9 +125,30 @@ def matrix(
     )
     callbacks = {"on_hidden_change": hand_over} if on_hide else {}
     callbacks |= {"on_chosen_change": pin} if on_pin else {}
+
+    def figures() -> list[Figure]:
+        return [
+            FigureData(
+                values,
+                tuple(texts(rows)),
+                tuple(texts(columns)),
+                name,
+                unit,
+                row_name,
+                column_name,
+                "diverging" if scale == "diverging" else "sequential",
+                None if allowed is None else allowed.expand(values.shape),
+                top=top,
+                scaling=scaling,
+                log=log,
+                hidden=tuple(hidden),
+            )
+        ]
+
     _VIEW(
         key=key,
         data=message,
+        figures=figures,
         height=height or natural_height(rows, columns),
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
         **callbacks,
@@ -182,13 +207,14 @@ def encode(
         may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), seen.shape)
         planes["allowed"] = wire.bits(may)
         seen = seen & may
-    if exact:
-        planes["exact"] = wire.as_array(values).astype("<f4").tobytes()
+    if exact or values.numel() <= wire.FEW:
+        planes["exact"] = wire.singles(wire.as_array(values))
     if cut is not None:
         planes["cut"] = wire.bits(cut)
     shown = wire.as_array(values)[seen]
     header: dict[str, Any] = {
         **coded.header(),
+        "exact": exact,
         "scale": scale,
         "words": words,
         "top": _top(shown, scale, top),

@@ -171,8 +171,8 @@ function spoken(state, {row, column}) {
 }
 
 // As it was sent: in single precision, or by its code, which knows no less than a step.
-function written({data, codes, exact}, i) {
-  if (exact) return three(exact[i]);
+function written({data, codes, singles}, i) {
+  if (singles) return three(singles[i]);
   const small = data.steps === 10000 && codes[i] === 1;
   return number(valueOf(codes[i], data), data) + (small ? " or less" : "");
 }
@@ -198,7 +198,8 @@ function show(state) {
   if (state.fresh) {
     state.codes = joined(data.planes.values);
     const {exact} = data.planes;
-    state.exact = exact && new Float32Array(exact.slice().buffer);
+    state.singles = exact && new Float32Array(exact.slice().buffer);
+    state.exact = data.exact ? state.singles : undefined;
     state.masked = maskedCells(state);
     state.tops = topsOf(state);
     state.levels = noLevels();

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.export.figure_data import Figure, TableData
 
 HTML = """
 <div class="view ranked">
@@ -24,6 +25,9 @@ HTML = """
 </div>
 """
 IN_A_ROW, ITEM, AROUND = 6, 164, 56
+
+RANKED = ("layer", "head", "place", "value")
+"""What is exported of each head."""
 
 _VIEW = View("ranked", HTML)
 
@@ -57,12 +61,17 @@ def ranked(
         if picked:
             on_pick(*picked)
 
+    def figures() -> list[Figure]:
+        columns = {name: [getattr(item, name) for item in items] for name in RANKED}
+        return [TableData(columns, "Heads in their order")]
+
     rows = -(-len(items) // IN_A_ROW)
     _VIEW(
         key=key,
         data=encode(items, pooled, name=key),
         height=rows * ITEM + AROUND,
         choice=list(selected),
+        figures=figures,
         on_picked_change=hand_over,
     )
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
+from explorer.export.figure_data import Figure, FigureData
 from explorer.text.token_labels import Label, specials, texts
 
 HTML = """
@@ -84,13 +85,33 @@ def stages(
         if cell or said == []:
             on_pin(cell)
 
+    def figures() -> list[Figure]:
+        return [_figure(panel, texts(rows), texts(columns)) for panel in panels if not panel.hidden]
+
     words = {"spoken": spoken, "about": about, "sentence": sentence, "masked": masked_sentence}
     _VIEW(
         key=key,
         data=encode(panels, rows, columns, equation, words, name=key),
         height=_height(len(rows), len(columns)),
         choice=list(pinned or ()),
+        figures=figures,
         on_chosen_change=pin,
+    )
+
+
+def _figure(panel: Panel, rows: Sequence[str], columns: Sequence[str]) -> FigureData:
+    names = {"pair": ("query", "key")}.get(panel.kind, (panel.kind, "dimension"))
+    labels = rows if names[0] == "query" else columns
+    dimensions = columns if panel.kind == "pair" else [*map(str, range(panel.values.shape[-1]))]
+    return FigureData(
+        panel.values,
+        tuple(labels),
+        tuple(dimensions),
+        f"{panel.symbol}: {panel.said}",
+        "value",
+        *names,
+        scale="diverging" if panel.scale == "diverging" else "sequential",
+        top=panel.top,
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
-from explorer.text.token_labels import Label, text_of
+from explorer.export.figure_data import Figure, TableData, Value
+from explorer.text.token_labels import Label, text_of, texts
 
 HTML = """
 <div class="view tree">
@@ -62,7 +63,17 @@ def tree(
         if place is not None and on_pick:
             on_pick(place)
 
+    def figures() -> list[Figure]:
+        columns: dict[str, list[Value]] = {
+            "node": [*range(len(nodes))],
+            "parent": [None if node.parent < 0 else node.parent for node in nodes],
+            "token": [*texts([node.label for node in nodes])],
+            "number": [node.number for node in nodes],
+        }
+        return [TableData(columns, "Tree of tokens")]
+
     _VIEW(
+        figures=figures,
         key=key,
         data=encode(nodes, key=key, idle=idle, marked=marked, follows=follows),
         height=ROW * rows + AROUND,

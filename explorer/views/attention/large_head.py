@@ -36,6 +36,10 @@ OWN_SCALE = (
 )
 
 
+KEYS = ("attention_head", "attention_lines", "attention_tokens")
+"""Of the views, which all show the numbers of `head_figure`."""
+
+
 def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
     """The chosen head, or several combined: queries down, keys across."""
     words, made = context.part.words, adjusted(context, options)

@@ -61,5 +61,5 @@ def draw_model_export(opened: Opened) -> None:
         f"Export as a {found.family} folder",
         lambda: published_folder.to_zip(opened),
         file_name=f"{opened.name}-{found.family}.zip",
-        key="export",
+        key="export_model",
     )

@@ -25,23 +25,33 @@ COLUMNS = {
     "": 11,
 }
 NUMBERS = ("Parameters", "On disk")
-HIGHEST, ROW = 320, 49
+MOST_ROWS = 10
+"""Of more models than this, the others are shown when they are asked for."""
 
 
 def draw_model_list(entries: Sequence[ModelEntry], chosen: str) -> None:
     """A row for each model; its button opens it, or says why it cannot be opened."""
     if not entries:
         return
-    height = min(HIGHEST, ROW * (len(entries) + 1) + 20)
-    with st.container(height=height, key="shelf", border=True, gap="xsmall"):
+    with st.container(key="shelf", border=True, gap="xsmall"):
         for heading, place in _columns().items():
             place.caption(heading, text_alignment="right" if heading in NUMBERS else "left")
-        for entry in entries:
+        for entry in _shown(entries, chosen):
             _draw_row(entry, is_chosen=entry.name == chosen)
+        if len(entries) > MOST_ROWS:
+            name = f"Show all {len(entries)} models"
+            st.toggle(name, key="all_models")
     for entry in entries:
         if entry.fault and entry.name == session().examined:
             with st.container(border=True, key="examined_findings"):
                 draw_folder_findings(entry, heading=True)
+
+
+def _shown(entries: Sequence[ModelEntry], chosen: str) -> Sequence[ModelEntry]:
+    """The first ones and the chosen one, or all where they are asked for."""
+    if st.session_state.get("all_models"):
+        return entries
+    return [entry for at, entry in enumerate(entries) if at < MOST_ROWS or entry.name == chosen]
 
 
 def _columns() -> dict[str, DeltaGenerator]:

@@ -29,6 +29,7 @@ from explorer.app.progress import bar
 from explorer.catalog.opened_model import Opened
 from explorer.charts import singular_value_chart as figure
 from explorer.components import matrix
+from explorer.components.chart import chart
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import checkpoints_code
 from explorer.text.number_format import shape, three
@@ -159,7 +160,7 @@ def _draw_curve(name: str, found: SingularValues, logarithmic: bool) -> None:
         values = found.values.tolist()
         others = random_singular_values(found.shape, found.rms).tolist()
         spec = figure.singular_value_curves(values, others, found.edge, logarithmic=logarithmic)
-        st.vega_lite_chart(spec, height=CURVE_HEIGHT, key="spectrum")
+        chart(spec, height=CURVE_HEIGHT, key="spectrum", title=f"Singular values of {name}")
         count = len(figure.drawn_ranks(len(values)))
         some = f" The chart has {count} of {len(values):,} ranks." if count < len(values) else ""
         st.caption(f"{EXPLANATION} {found.method}{some}")

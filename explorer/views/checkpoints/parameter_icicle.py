@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.catalog.parameters import ParameterNode
-from explorer.charts.icicle import parameter_icicle
-from explorer.charts.plotly_frame import CONFIG
+from explorer.charts.icicle import parameter_boxes, parameter_icicle
 from explorer.charts.theme import palette
+from explorer.components.chart import Table, plotly_chart
 
 CAPTION = (
     "A box is as tall as its share of all parameters; the boxes right of a part add up to it. "
@@ -22,5 +22,12 @@ def draw_parameter_icicle(node: ParameterNode) -> None:
         if not panel.open:
             return
         figure = parameter_icicle(node, palette(st.context.theme.type))
-        st.plotly_chart(figure, key="parameter_boxes", config=CONFIG)
+        boxes = [*parameter_boxes(node)]
+        table: Table = {
+            "id": [name for name, _, _, _ in boxes],
+            "inside": [parent for _, parent, _, _ in boxes],
+            "part": [part.name for _, _, part, _ in boxes],
+            "parameters": [count for _, _, _, count in boxes],
+        }
+        plotly_chart(figure, key="parameter_boxes", title="Parameters by part", table=table)
         st.caption(CAPTION)

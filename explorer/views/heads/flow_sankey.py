@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import rollout
-from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.sankey import EDGES_DRAWN, FlowEdge, rollout_sankey, strongest_edges
 from explorer.charts.theme import palette
+from explorer.components.chart import Table, plotly_chart
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.token_labels import text_of
 
@@ -27,7 +27,13 @@ def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -
         shares = rollout.edge_shares([*rollout.half_residual_layers(forward, part, layers)], token)
         edges = strongest_edges(shares)
         figure = rollout_sankey(edges, tokens, layers, palette(st.context.theme.type))
-        st.plotly_chart(figure, key="flow_edges", config=CONFIG)
+        table: Table = {
+            "layer": [edge.layer for edge in edges],
+            "from": [f"{edge.lower} {tokens[edge.lower]}" for edge in edges],
+            "to": [f"{edge.upper} {tokens[edge.upper]}" for edge in edges],
+            "share": [edge.share for edge in edges],
+        }
+        plotly_chart(figure, key="flow_edges", title="Rollout, layer by layer", table=table)
         st.caption(_caption(edges, layers))
 
 

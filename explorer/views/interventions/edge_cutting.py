@@ -16,6 +16,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, whole
 from explorer.app.progress import bar
 from explorer.charts.before_after import EdgeCut, edge_cut_curves
+from explorer.components.chart import chart
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.results_cache import kept
 from explorer.snippets.edits_code import edge_cutting_lines
@@ -70,7 +71,8 @@ def draw_faithfulness(context: PageContext, edited: EditedPass, position: int) -
         st.text("No query attends to any key here, so there is no edge to cut.")
         return lines
     with st.container(key="faithfulness"):
-        st.vega_lite_chart(edge_cut_curves(points(found)), height=CHART_HEIGHT)
+        title = "Output against the number of edges cut"
+        chart(edge_cut_curves(points(found)), height=CHART_HEIGHT, key="edges_cut", title=title)
     of = f"layer {at.layer}" if head is None else f"layer {at.layer}, head {head}"
     st.caption(
         f"Attention weights of {of} set to zero, the strongest first or drawn at random ({DRAWS} "

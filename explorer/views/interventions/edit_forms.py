@@ -25,6 +25,7 @@ from explorer.interventions.edits import (
 )
 from explorer.text import TextError, Token
 from explorer.text.labels import cut
+from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.interventions.mask_editor import draw_mask_form
 from explorer.views.shared import pinned
@@ -82,7 +83,7 @@ def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
         return
     weight = float(after.weights(at.part, at.layer, at.head)[query, key])
     words = after.part(at.part).words.cell.format(
-        row=text_of(rows[query]), column=text_of(columns[key]), value=f"{weight:.3f}"
+        row=text_of(rows[query]), column=text_of(columns[key]), value=three(weight)
     )
     st.text(f"{words} in layer {at.layer}, head {at.head}.")
     edit = CutEdge(at.part, at.layer, head, query, key, to)

@@ -11,6 +11,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.catalog.opened_model import Opened
 from explorer.charts.before_after import before_after_bars
+from explorer.components.chart import chart
 from explorer.inference.answers import option_name
 from explorer.inference.edited_pass import EditedPass, run_edited
 from explorer.inference.output_tokens import predicted_ids
@@ -49,7 +50,8 @@ def draw_output_change(
     probabilities = (each.double().softmax(-1)[found].tolist() for each in (old, new))
     bars = before_after_bars(labels, *probabilities)
     with st.container(key="probabilities"):
-        st.vega_lite_chart(bars, width="stretch", height=BARS_HEIGHT)
+        title = "Probabilities before and after"
+        chart(bars, height=BARS_HEIGHT, key="before_after", title=title)
     names = [f"{label} ({option})" for label, option in zip(labels, found, strict=True)]
     label = "Tracked token" if output_change.has_words(opened.config) else "Tracked class"
     tracked = found[names.index(one_of(label, "watched", names, as_list=True))]

@@ -8,6 +8,7 @@ from torch import Tensor
 from explorer.analysis.logit_lens import ranks_by_layer
 from explorer.catalog.opened_model import Opened
 from explorer.charts.bars import probability_bars
+from explorer.components.chart import chart
 from explorer.inference.answers import option_name
 from explorer.text.literal import literal
 from explorer.text.number_format import three
@@ -41,7 +42,8 @@ def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
         ranks = ranks_by_layer(logits, output)
         labels = [f"{step} · rank {rank}" for step, rank in zip(steps, ranks, strict=True)]
         spec = probability_bars(labels, probabilities[:, output].tolist())
-        st.vega_lite_chart(spec, width="stretch", height=BAR * len(steps) + 30, key="way")
+        title = f"Probability of {option_text(opened, output)} after each layer"
+        chart(spec, height=BAR * len(steps) + 30, key="way", title=title)
         st.caption(
             "Its probability after each layer, and its rank among all options. The output head was "
             "trained on the last layer only, so predictions after early layers may be poor."

@@ -11,6 +11,7 @@ from explorer.app.context import PageContext
 from explorer.app.session import session
 from explorer.catalog.opened_model import Opened
 from explorer.charts.training_curves import HEIGHT, held_out_curves, loss_curves
+from explorer.components.chart import Table, chart
 from explorer.tasks import TASKS
 from explorer.text.number_format import three
 from explorer.views.museum import document_numbers, paired_training
@@ -150,15 +151,15 @@ def _draw_training_buttons(
 
 
 def _draw_curves(
-    points: list[TrainingPoint], column: str, what: str, chart: dict[str, Any], height: int
+    points: list[TrainingPoint], column: str, what: str, spec: dict[str, Any], height: int
 ) -> None:
     """The curves, and the last value of each in words."""
-    table = {
+    table: Table = {
         "step": [point.step for point in points],
         column: [point.value for point in points],
         "run": [point.curve for point in points],
     }
-    st.vega_lite_chart(table, chart, height=height, key="museum_curves")
+    chart(spec, table=table, height=height, key="museum_curves", title=what)
     last = {point.curve: point for point in points}
     values = "; ".join(f"{name}: {three(point.value)}" for name, point in last.items())
     step = next(iter(last.values())).step

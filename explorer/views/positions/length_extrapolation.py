@@ -11,6 +11,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.charts.position_curves import position_curve
+from explorer.components.chart import chart
 from explorer.inference.position_passes import MAX_EXTRAPOLATED, Extrapolated, can_run, extrapolate
 from explorer.inference.results_cache import kept
 from explorer.snippets import positions_code
@@ -101,7 +102,7 @@ def _draw_curves(found: Extrapolated, where: str) -> None:
         with place:
             st.markdown(f"**{title}**")
             spec = position_curve(numbers.tolist(), found.trained, unit)
-            st.vega_lite_chart(spec, height=HEIGHT, key=f"extrapolated_{unit}")
+            chart(spec, height=HEIGHT, key=f"extrapolated_{unit}", title=title)
             st.caption(_averages(found, numbers, unit, formula))
 
 

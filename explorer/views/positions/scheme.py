@@ -13,6 +13,7 @@ from explorer.app.controls import number, one_of
 from explorer.catalog.opened_model import Opened
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.components import matrix
+from explorer.components.chart import chart
 from explorer.snippets import positions_code
 from explorer.text.number_format import three
 from explorer.views.positions.missing_positions import NO_TABLE, draw_missing_positions
@@ -81,7 +82,7 @@ def _draw_biases(shown: PositionScheme, head: int) -> None:
         title = "Bias of every head by distance" if of_heads else "Bucket by distance"
         st.markdown(f"**{title}**")
         spec = head_curves(shown.by_head, shown.unit, f"head {head}")
-        st.vega_lite_chart(spec, height=CURVE_HEIGHT + 90, key="by_head")
+        chart(spec, height=CURVE_HEIGHT + 90, key="by_head", title=title)
     if of_heads:
         st.caption(
             f"Left: head {head}, chosen in the sidebar, on a colour scale of its own. Right: its "
@@ -94,7 +95,8 @@ def _draw_table(shown: PositionScheme, table: Tensor, count: int) -> None:
     with left:
         _draw_matrix("dimension", shown.title, "value", "positions_table", table)
         pair = number("Pair of dimensions", "dimensions", len(shown.pairs) - 1)
-        st.vega_lite_chart(wave_curves(shown.wave(pair)), height=CURVE_HEIGHT, key="waves")
+        spec = wave_curves(shown.wave(pair))
+        chart(spec, height=CURVE_HEIGHT, key="waves", title=f"Pair {pair} of dimensions")
         if shown.wavelengths:
             st.caption(f"One period takes {three(shown.wavelengths[pair])} positions.")
     with right:
@@ -102,7 +104,7 @@ def _draw_table(shown: PositionScheme, table: Tensor, count: int) -> None:
         _draw_matrix("position", title, shown.unit, "products", shown.products)
         st.markdown("**Dot product by distance**")
         spec = offset_curve(shown.against_offset(), "product")
-        st.vega_lite_chart(spec, height=CURVE_HEIGHT, key="by_offset")
+        chart(spec, height=CURVE_HEIGHT, key="by_offset", title="Dot product by distance")
     _draw_hands(shown, count)
 
 
@@ -114,7 +116,8 @@ def _draw_hands(shown: PositionScheme, count: int) -> None:
     some = sorted({round(step * last / (CLOCKS - 1)) for step in range(CLOCKS)})
     st.markdown(f"**Clock hands of {len(some)} pairs at position {place}**")
     hands = [(f"pair {pair}", [tuple(tip) for tip in shown.hand(pair).tolist()]) for pair in some]
-    st.vega_lite_chart(rotation_clocks(hands, place), width="content", key="clocks")
+    title = f"Pairs of dimensions at position {place}"
+    chart(rotation_clocks(hands, place), width="content", key="clocks", title=title)
     turns = {
         "sinusoidal": "Up is the sine, right the cosine; every hand turns at its own speed.",
         "rotary": "A hand is a rotated pair of ones; every pair turns at its own speed.",

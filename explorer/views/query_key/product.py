@@ -16,6 +16,7 @@ from explorer.analysis.query_key import (
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token, token_names
 from explorer.charts import query_key_bars
+from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
@@ -159,7 +160,7 @@ def _draw_bars(found: QueryKeyPair, order: str, config: TransformerConfig) -> No
         ("product", found.products, HEIGHT),
     ):
         spec = query_key_bars.dimension_bars(values.tolist(), places, name, last=name == "product")
-        st.vega_lite_chart(spec, height=height, key=f"pair_{name}")
+        chart(spec, height=height, key=f"pair_{name}", title=f"{name.capitalize()} by dimension")
     applied = {"norm": config.qk_norm, "rotation": config.positions == "rotary"}
     after = " and ".join(what for what, is_applied in applied.items() if is_applied)
     st.caption(
@@ -179,7 +180,8 @@ def _draw_distance(context: PageContext, found: QueryKeyPair) -> None:
             st.caption(_no_curve(forward, at.part))
             return
         spec = query_key_bars.distance_curve(curve.points, curve.actual, curve.what)
-        st.vega_lite_chart(spec, height=DISTANCE_HEIGHT, key="pair_distance")
+        title = "The same pair at other distances"
+        chart(spec, height=DISTANCE_HEIGHT, key="pair_distance", title=title)
         st.caption(_curve_caption(curve))
 
 

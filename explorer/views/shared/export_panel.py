@@ -3,54 +3,92 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from explorer.app.context import PageContext
 from explorer.components import mounting
-from explorer.export import offline_page
-from explorer.export.figure_data import FigureData, as_csv, as_json, as_npz
-from explorer.export.print_figure import as_picture
+from explorer.components.mounting import Drawn
+from explorer.export.figure_data import Figure, as_csv, as_json, as_npz
+from explorer.export.offline_page import OfflinePicture, OfflineView, offline_html
+from explorer.export.pictures import as_picture
 from explorer.text.literal import literal
 
+Make = Callable[[], Figure]
 
-def export_button(make: Callable[[], FigureData]) -> None:
-    """Every format behind one button; nothing is made before it is asked for."""
+
+def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = None) -> None:
+    """Every figure of the page in every format behind one button; nothing is made before.
+
+    `about` says where the numbers come from. `own` makes the main figure, by the key of its view,
+    where the page can say more of it than the view.
+    """
+    drawn = mounting.drawn()
+    if not drawn:
+        return
     with st.popover(
         "Export", icon=":material/download:", key="export", on_change="rerun"
     ) as opened:
         if not opened.open:
             return
-        data = make()
-        st.caption(literal(data.title))
-        for label, ending, file in file_formats(data):
+        mine = {key: make for key, make in (own or {}).items() if key in drawn}
+        others = [one for key, view in drawn.items() if key not in mine for one in view.figures()]
+        figures = [
+            replace(figure, about={**about, **figure.about})
+            for figure in [*(make() for make in mine.values()), *others]
+        ]
+        figure = _choose_figure(figures)
+        for label, ending, file in file_formats(figure, [*drawn.values()]):
             st.download_button(
                 label,
                 data=file,
-                file_name=f"{file_name(data.title)}.{ending}",
+                file_name=f"{file_name(figure.title)}.{ending}",
                 key=f"export_{ending}",
                 on_click="ignore",
                 width="stretch",
             )
 
 
-def file_formats(data: FigureData) -> list[tuple[str, str, Callable[[], bytes]]]:
+def _choose_figure(figures: Sequence[Figure]) -> Figure:
+    """The one to export, at first the page's own or what stands at its top."""
+    if len(figures) == 1:
+        st.caption(literal(figures[0].title))
+        return figures[0]
+    place = st.selectbox(
+        "Figure",
+        range(len(figures)),
+        format_func=lambda place: f"{place + 1} · {figures[place].title}",
+        key="export_figure",
+    )
+    return figures[place]
+
+
+def file_formats(
+    figure: Figure, drawn: Sequence[Drawn]
+) -> list[tuple[str, str, Callable[[], bytes]]]:
     """For each format: what it is, the file's ending, and how the file is made."""
-    views = mounting.drawn()
     return [
-        ("Figure for print, PNG", "png", partial(as_picture, data, "png")),
-        ("Figure for print, SVG", "svg", partial(as_picture, data, "svg")),
-        ("Numbers, CSV", "csv", partial(as_csv, data)),
-        ("Numbers, JSON", "json", partial(as_json, data)),
-        ("Numbers, npz", "npz", partial(as_npz, data)),
-        (
-            "These views, offline HTML",
-            "html",
-            partial(offline_page.offline_html, data.title, data.about, views),
-        ),
+        ("Figure for print, PNG", "png", partial(as_picture, figure, "png")),
+        ("Figure for print, SVG", "svg", partial(as_picture, figure, "svg")),
+        ("Numbers, CSV", "csv", partial(as_csv, figure)),
+        ("Numbers, JSON", "json", partial(as_json, figure)),
+        ("Numbers, npz", "npz", partial(as_npz, figure)),
+        ("These views, offline HTML", "html", partial(offline, figure, drawn)),
     ]
+
+
+def offline(figure: Figure, drawn: Sequence[Drawn]) -> bytes:
+    """Everything the page draws: its views alive, its charts as pictures."""
+    views: list[OfflineView | OfflinePicture] = []
+    for one in drawn:
+        if one.offline is not None:
+            views.append(one.offline)
+            continue
+        views += [OfflinePicture(chart.title, as_picture(chart, "svg")) for chart in one.figures()]
+    return offline_html(figure.title, figure.about, views)
 
 
 def file_name(title: str) -> str:

@@ -13,6 +13,7 @@ from explorer.app.sidebar import switch_page
 from explorer.catalog.opened_model import Opened
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix
+from explorer.components.chart import chart
 from explorer.inference.generated_text import (
     CANNOT_GENERATE,
     MAX_GENERATED,
@@ -105,4 +106,5 @@ def _draw_next_tokens(opened: Opened, generated: GeneratedText, step: int) -> No
     spec = probability_bars(
         [guess.label for guess in guesses], [guess.probability for guess in guesses]
     )
-    st.vega_lite_chart(spec, width="stretch", height=28 * len(guesses) + 30, key="written_next")
+    title = "Next-token probabilities"
+    chart(spec, height=28 * len(guesses) + 30, key="written_next", title=title)

@@ -12,6 +12,7 @@ from explorer.app.context import PageContext
 from explorer.app.session import session
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
+from explorer.components.chart import chart
 from explorer.components.matrix import room
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import source
@@ -44,13 +45,11 @@ OUTPUTS = {
 ENDS_IN_VECTORS = "This model has no head: its output is one vector for each token."
 
 
-def opening(title: str, sentence: str, *, exports: bool = False) -> None:
-    """A page opens with its name and one sentence that says what one sees.
-
-    Where a page `exports` its views, they are remembered.
-    """
-    mounting.begin(exports)
-    st.title(title, anchor=False)
+def opening(title: str, sentence: str) -> None:
+    """A page opens with its name and one sentence that says what one sees."""
+    with st.container(gap=None):  # what begins the page takes no room
+        mounting.begin()
+        st.title(title, anchor=False)
     st.markdown(sentence)
 
 
@@ -102,7 +101,7 @@ def draw_answer(forward: ForwardPass, key: str = "answer") -> None:
         st.caption(f"The {len(answer.guesses)} likeliest tokens. {literal(answer.note)}")
     labels = [guess.label for guess in answer.guesses]
     spec = probability_bars(labels, [guess.probability for guess in answer.guesses])
-    st.vega_lite_chart(spec, width="stretch", height=28 * len(labels) + 30, key=key)
+    chart(spec, height=28 * len(labels) + 30, key=key, title=OUTPUTS[answer.kind])
 
 
 def page_links(*names: str) -> None:

@@ -10,12 +10,13 @@ from torch.linalg import LinAlgError
 
 from explorer.analysis.embedding_pca import MOST_CHOSEN, EmbeddingSpace, embedding_space
 from explorer.catalog.opened_model import Opened
-from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.space_scatter import embedding_scatter
 from explorer.charts.theme import palette
+from explorer.components.chart import plotly_chart
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
+from explorer.text.number_format import fixed
 
 OTHERS, NEIGHBOURS, YOURS = "vocabulary", "nearest neighbours", "your tokens"
 
@@ -75,7 +76,9 @@ def _draw(found: EmbeddingSpace, labels: list[str]) -> None:
         found.shares,
         palette(st.context.theme.type),
     )
-    st.plotly_chart(figure, key="embedding_points", config=CONFIG)
+    x, y, z = found.places.T.tolist()
+    table = {"token": labels, "group": groups, "x": x, "y": y, "z": z}
+    plotly_chart(figure, key="embedding_points", title="Embedding space", table=table)
     st.caption(_caption(found))
 
 
@@ -99,7 +102,7 @@ def _neighbours(found: EmbeddingSpace, labels: dict[int, str]) -> None:
         {
             "token": labels[token],
             "nearest neighbours (cosine similarity)": ", ".join(
-                f"{labels[other]} {cosine:.2f}" for other, cosine in near
+                f"{labels[other]} {fixed(cosine, 2)}" for other, cosine in near
             ),
         }
         for token, near in zip(found.chosen, found.neighbours, strict=True)

@@ -20,6 +20,7 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
+from explorer.text.number_format import fixed
 
 HEIGHT = 340
 LIMIT = 400
@@ -157,8 +158,9 @@ def _draw_head(task: Task, forward: ForwardPass, part: str, layer: int, chosen: 
     left, right = st.columns(2)
     with left:
         title = f"**Layer {layer}, head {head}**"
-        score = f" · {scores[head]:.2f} on the expected pattern" if expected is not None else ""
-        st.markdown(f"{title}{score}")
+        score = fixed(float(scores[head]), 2)
+        has_pattern = expected is not None
+        st.markdown(f"{title} · {score} on the expected pattern" if has_pattern else title)
         _draw_map(forward, part, layer, weights[head], "watched")
     with right:
         st.markdown("**Expected pattern**")

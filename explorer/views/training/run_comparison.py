@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.charts.parallel_coordinates import parallel_runs
-from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.theme import palette
+from explorer.components.chart import plotly_chart
 from explorer.runs.run import Run, RunError
 from explorer.runs.spec import RunSpec
 from explorer.text.literal import literal
@@ -53,7 +53,8 @@ def draw_run_comparison(runs: Sequence[Run]) -> None:
         columns = {**comparison_columns(same), measure: results}
         names = [run.name for run in same]
         figure = parallel_runs(names, columns, results, palette(st.context.theme.type))
-        st.plotly_chart(figure, key="runs_compared", config=CONFIG)
+        title = f"Runs of {task}"
+        plotly_chart(figure, key="runs_compared", title=title, table={"run": names, **columns})
         st.caption(
             f"{len(same)} runs of {literal(task)}: a line for each, through its settings to its "
             f"last {measure} on held-out data, stronger where the result is larger. Settings that "

@@ -22,6 +22,7 @@ JUDGED = 12
 
 def parameter_tree(visitor: Visitor) -> list[Claim]:
     made = []
+    visitor.until_run(visitor.widget("all_models").locator("label").click)
     for name in ("translation", "shakespeare", "reviews", "negation"):
         (shown,) = said(visitor, rf"{name}\s+[^\n]+\s+ours\s+([\d,]+)")
         made.append(Claim(name, shown, parameters(model_in(CHECKPOINTS / name))))

@@ -1,0 +1,65 @@
+"""A Vega-Lite or plotly chart on the page, whose numbers can be exported with the views'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from explorer.app.session import session
+from explorer.charts.fill import Rows, Spec
+from explorer.charts.plotly_frame import CONFIG
+from explorer.components.mounting import Drawn
+from explorer.export.figure_data import TableData, Value
+
+Table = Mapping[str, Sequence[Value]]
+
+
+def chart(
+    spec: Spec,
+    *,
+    key: str,
+    title: str,
+    table: Table | None = None,
+    height: int | None = None,
+    width: Literal["stretch", "content"] = "stretch",
+) -> None:
+    """Draw a chart that holds its rows, or one without rows together with their `table`."""
+
+    def figures() -> list[TableData]:
+        size = {} if height is None else {"height": height}
+        if table is None:
+            return [TableData(_columns(_rows(spec)), title, spec={**spec, **size})]
+        rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        return [TableData(table, title, spec={**spec, **size, "data": {"values": rows}})]
+
+    session().drawn[key] = Drawn(figures)
+    how: dict[str, Any] = {"height": height} if height is not None else {}
+    if table is None:
+        st.vega_lite_chart(spec, width=width, key=key, **how)
+    else:
+        st.vega_lite_chart(table, spec, width=width, key=key, **how)
+
+
+def plotly_chart(figure: go.Figure, *, key: str, title: str, table: Table) -> None:
+    """Draw a plotly chart. Its `table` is exported; a picture would lose the page's theme."""
+    session().drawn[key] = Drawn(lambda: [TableData(table, title)])
+    st.plotly_chart(figure, key=key, config=CONFIG)
+
+
+def _rows(spec: Spec) -> list[Mapping[str, Any]]:
+    """The rows of every table that a chart holds."""
+    tables: list[Rows] = [*spec.get("datasets", {}).values()]
+    for part in (spec, *spec.get("layer", ()), *spec.get("hconcat", ()), *spec.get("vconcat", ())):
+        data = part.get("data", {})
+        if "values" in data:
+            tables.append(data["values"])
+    return [row for table in tables for row in table]
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The rows as columns; a cell that a row lacks is empty."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: [row.get(name) for row in rows] for name in names}

@@ -1,0 +1,35 @@
+"""Numbers in words: three digits, halves away from zero, as the browser writes them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from explorer.text.number_format import fixed, three
+
+TIES = (0.3125, 0.0625, 2.5, 1.125, 12.25, 1_015.0, 2**-11, 2**-16, 0.9995117)
+
+
+def test_halves_are_rounded_away_from_zero() -> None:
+    assert [three(value) for value in TIES] == [
+        *("0.313", "0.0625", "2.50", "1.13", "12.3", "1,020", "0.000488", "0.0000153", "1.00"),
+    ]
+    assert three(-0.3125) == "−0.313"
+    assert (fixed(0.3125, 3), fixed(-0.125, 2), fixed(-0.001, 2)) == ("0.313", "−0.13", "0.00")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (9.996e-7, "1.00e−6"),
+        (1.2345e-7, "1.23e−7"),
+        (999.5, "1,000"),
+        (123_456.0, "123,000"),
+        (0.0, "0"),
+        (math.nan, "no value"),
+        (-math.inf, "−∞"),
+    ],
+)
+def test_three_digits(value: float, text: str) -> None:
+    assert three(value) == text
