@@ -13,7 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from models.config import TransformerConfig
-from models.generation import DecodingState
+from models.generation import DecodingState, check_prompt
 from models.transformer import Transformer
 
 
@@ -67,7 +67,7 @@ def considered(config: TransformerConfig, beams: int) -> int:
 
 def beam_search(
     model: Transformer,
-    prompt: Int[Tensor, "1 t"],
+    prompt: Int[Tensor, "b t"],
     *,
     beams: int = 4,
     max_length: int = 50,
@@ -80,7 +80,7 @@ def beam_search(
 
 def beam_steps(
     model: Transformer,
-    prompt: Int[Tensor, "1 t"],
+    prompt: Int[Tensor, "b t"],
     *,
     beams: int = 4,
     max_length: int = 50,
@@ -95,6 +95,15 @@ def beam_steps(
     """
     if beams < 1 or max_length < 1:
         raise ValueError(f"beams and max_length must be at least 1, not {beams}, {max_length}.")
+    check_prompt(model, prompt)
+    if len(prompt) != 1:
+        raise ValueError(f"Beam search continues one prompt, not {len(prompt)}: call it for each.")
+    return _steps(model, prompt, beams, max_length, alpha)
+
+
+def _steps(
+    model: Transformer, prompt: Tensor, beams: int, max_length: int, alpha: float
+) -> Iterator[Beams]:
     state = DecodingState(model, prompt)
     nodes: list[BeamNode] = []
     alive, ended, logits = [-1], list[int](), state.first_logits

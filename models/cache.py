@@ -37,6 +37,15 @@ class LayerCache:
         self.length += k.shape[2]
         return self.read()
 
+    def back_to(self, length: int) -> None:
+        """Hold the first `length` tokens. Whoever read the others still has them.
+
+        There is no room left, so that what is added next is written into a copy.
+        """
+        if self.length:
+            self.length = length
+            self.keys, self.values = self.read()
+
     def take(self, rows: Int[Tensor, " b"]) -> None:
         """Hold these rows, some of them twice or not at all, with room for one token more."""
         if self.length:
@@ -95,4 +104,4 @@ class KeyValueCache:
     def back_to(self, length: int) -> None:
         """Drop all tokens but the first `length`; the memory's keys and values stay."""
         for block in self.blocks:
-            block.self_attn.length = length
+            block.self_attn.back_to(length)

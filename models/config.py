@@ -278,6 +278,8 @@ def _position_fault(config: TransformerConfig) -> str | None:
 
 
 def _kind_fault(config: TransformerConfig) -> str | None:
+    if config.n_segments and config.kind != "encoder":
+        return "n_segments is for models of kind encoder; no other is told the sentence of a token."
     if config.kind == "encoder-decoder":
         if config.head == "classifier":
             return "A classifier head needs kind encoder or decoder."

@@ -57,9 +57,7 @@ def generate(
         raise ValueError(fault)
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}.")
-    check_generates(model)
-    if prompt.shape[1] > model.config.max_len or not prompt.numel():
-        raise ValueError(f"A prompt has 1 to {model.config.max_len} tokens, not {prompt.shape[1]}.")
+    check_prompt(model, prompt, keep)
     generator = torch.Generator().manual_seed(seed)
     return _steps(model, prompt, keep, max_length, sampling, generator, use_cache)
 
@@ -109,6 +107,20 @@ def check_generates(model: Transformer) -> None:
     """ValueError for a model that predicts no next token."""
     if model.config.head != "language-model" or model.decoder is None:
         raise ValueError("Only a decoder with a language-model head can write.")
+
+
+def check_prompt(
+    model: Transformer, prompt: Int[Tensor, "b t"], keep: Bool[Tensor, "b t"] | None = None
+) -> None:
+    """ValueError for a model that predicts no next token, or a prompt that it cannot continue."""
+    check_generates(model)
+    if prompt.shape[1] > model.config.max_len or not prompt.numel():
+        raise ValueError(f"A prompt has 1 to {model.config.max_len} tokens, not {prompt.shape[1]}.")
+    if model.config.kind == "encoder-decoder":
+        return
+    keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
+    if keep is not None and not keep[:, -1].all():
+        raise ValueError("A prompt ends in padding: put it on the left, before the first token.")
 
 
 class DecodingState:

@@ -21,13 +21,15 @@ class Sampling(PlainData):
 
     def fault(self) -> str | None:
         """One sentence saying why no token can be chosen like this, or None."""
+        if fault := super().fault():
+            return fault
         if not 0 <= self.temperature < math.inf:
             return f"temperature must be 0 or more, not {self.temperature}."
         if self.top_k is not None and self.top_k < 1:
             return f"top_k must be at least 1, not {self.top_k}."
         if self.top_p is not None and not 0 < self.top_p <= 1:
             return f"top_p must be above 0 and at most 1, not {self.top_p}."
-        return super().fault()
+        return None
 
 
 def allowed(

@@ -180,8 +180,11 @@ class Transformer(nn.Module):
         One stack takes `ids` and `keep`; two take source and target, each with its own
         `…_keep`. True keeps a token; without it every id but
         `config.pad_id` is kept. `segments` says which sentence a token of an encoder belongs
-        to. A language model scores its vocabulary only at the positions `read_at`.
+        to. A language model scores its vocabulary only at the positions `read_at`. ValueError for
+        an argument that this model has no use for.
         """
+        if segments is not None and not self.config.n_segments:
+            raise ValueError("This model has no segments: its config has n_segments 0.")
         if self.config.kind == "encoder-decoder":
             if target is None:
                 raise ValueError("An encoder-decoder reads two sequences: source and target.")

@@ -25,7 +25,13 @@ PROMISED = {
 }
 CLASSIFIER = {"kind": "encoder", "head": "classifier"}
 CHANGES: list[dict[str, Any]] = [
-    {"n_segments": 2, "embedding_norm": True, "positions": "learned", "position_offset": 2},
+    {
+        "kind": "encoder",
+        "n_segments": 2,
+        "embedding_norm": True,
+        "positions": "learned",
+        "position_offset": 2,
+    },
     {"positions": "relative", "norm": "rms"},
     {"kind": "encoder", "head": "masked-language-model", "tie_embeddings": True},
     {**CLASSIFIER, "d_classifier": 32, "classifier_bias": False},

@@ -103,6 +103,12 @@ def test_what_cannot_be_searched_is_refused() -> None:
             beam_search(model("decoder"), PROMPT, **how)
     with pytest.raises(ValueError, match="can write"):
         beam_search(Transformer(TransformerConfig(kind="encoder", n_layers=1, **SIZES)), PROMPT)
+    decoder = model("decoder")
+    too_long = PROMPT[:, :1].expand(1, decoder.config.max_len + 1)
+    with pytest.raises(ValueError, match=r"A prompt has 1 to \d+ tokens, not"):
+        beam_steps(decoder, too_long)
+    with pytest.raises(ValueError, match="Beam search continues one prompt, not 2"):
+        beam_steps(decoder, PROMPT.expand(2, -1))
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])

@@ -8,6 +8,7 @@ import torch
 from models.block import Block, StackContext
 from models.cache import BlockCache, KeyValueCache, LayerCache
 from models.config import NORM_POSITIONS, POSITIONS
+from models.trace import RecordingTap
 from tests.grids import grid
 from tests.models.building import config_of, inputs_of, keep_of_lengths, shaken
 
@@ -58,3 +59,20 @@ def test_a_last_block_needs_only_what_is_remembered(norm_position: str) -> None:
         assert cache.self_attn.length == place
         one = block(x[:, place : place + 1], around(place, place + 1), cache)[:, 0]
         torch.testing.assert_close(one, block(x, around(0, 6))[:, place], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_what_a_trace_holds_stays_when_the_cache_goes_back(kind: str) -> None:
+    """Keys and values are recorded as they were, whatever is read in their place afterwards."""
+    config = config_of(kind, positions="rotary")
+    model, (*source, target) = shaken(config), inputs_of(config)
+    memory = model.encode(source[0]) if source else None
+    cache, tap = KeyValueCache.empty(config.n_layers), RecordingTap()
+    model.decode(target[:, :2], memory, cache=cache)
+    model.decode(target[:, 2:4], memory, cache=cache, tap=tap)
+    before = {site: value.clone() for site, value in tap.values.items()}
+    assert {"decoder.0.self_attn.k", "decoder.1.self_attn.v"} <= before.keys()
+    cache.back_to(2)
+    model.decode(target[:, :2], memory, cache=cache)
+    for site, value in before.items():
+        assert torch.equal(tap.values[site], value), site

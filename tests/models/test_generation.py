@@ -141,6 +141,8 @@ def test_probabilities_follow_from_temperature_top_k_and_top_p_in_this_order() -
 
 def test_a_meaningless_choice_is_refused_before_the_first_step() -> None:
     model, ids = writer(), ids_of(1, 2)
+    on_the_left = "A prompt ends in padding: put it on the left"
+    padded = torch.cat((ids, torch.zeros(1, 1, dtype=torch.long)), 1)
     can_write = "Only a decoder with a language-model head"
     refused: list[tuple[Transformer, Tensor, dict[str, Any], str]] = [
         (model, ids, {"max_length": 0}, "max_length must be at least 1, not 0."),
@@ -151,6 +153,11 @@ def test_a_meaningless_choice_is_refused_before_the_first_step() -> None:
         (model, ids, {"top_p": 1.5}, "top_p must be above 0 and at most 1, not 1.5."),
         (model, ids[:, :0], {}, "A prompt has 1 to 16 tokens, not"),
         (model, ids_of(1, 17), {}, "A prompt has 1 to 16 tokens, not"),
+        (model, ids, {"temperature": "hot"}, "temperature must be float, not str."),
+        (model, ids, {"top_k": 2.5}, "top_k must be .*, not float."),
+        (model, ids, {"top_p": True}, "top_p must be .*, not bool."),
+        (model, padded, {}, on_the_left),
+        (model, ids, {"keep": keep_of_lengths([1], 2)}, on_the_left),
         (Transformer(config_of("encoder")), ids, {}, can_write),
         (Transformer(config_of("decoder", head="none")), ids, {}, can_write),
     ]

@@ -125,3 +125,10 @@ def test_a_classifier_is_its_formula_and_padding_moves_no_class(
     close(head(X), pooled @ head.out.weight.T + head.out.bias)
     model, ids = shaken(config), ids_of(2, 5)
     close(model(ids), model(torch.cat((ids, torch.zeros(2, 4, dtype=torch.long)), 1)))
+
+
+def test_segments_that_a_model_has_no_use_for_are_refused() -> None:
+    ids = ids_of(1, 3)
+    for kind in ("encoder", "decoder"):
+        with pytest.raises(ValueError, match="This model has no segments"):
+            Transformer(config_of(kind))(ids, segments=torch.zeros_like(ids))
