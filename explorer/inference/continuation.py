@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +26,7 @@ from models.trace import CHEAP_SITES
 
 Report = Callable[[float], None]
 """Called with the share of the work that is done."""
-NAN_LOGITS = "The logits of this model are NaN, so it generates nothing: choose another model."
+NO_PROBABILITIES = "The logits of this model are {}, so it generates nothing: choose another model."
 NEXT = Token(-1, "next", 0, 0, special=True)
 """Labels the row that predicts the next token."""
 
@@ -59,11 +60,19 @@ def prompt_of(opened: Opened, text: str) -> Prompt:
     if not can_generate(opened):
         raise ForwardPassError(CANNOT_GENERATE)
     forward = run_text(opened, text)
-    if bool(forward.trace.output.isnan().any()):
-        raise ForwardPassError(NAN_LOGITS)
+    require_probabilities(forward.trace.output)
     tokens = forward.target[:1] if forward.source else forward.target
     room = min(MAX_GENERATED, opened.config.max_len - len(tokens) + 1)
     return Prompt(forward.source, tokens, room)
+
+
+def require_probabilities(logits: Tensor) -> None:
+    """ForwardPassError where a softmax of them would be NaN: one is NaN or +∞; −∞ may be."""
+    largest = float(logits.max())
+    if not largest < math.inf:
+        raise ForwardPassError(
+            NO_PROBABILITIES.format("NaN" if math.isnan(largest) else "infinite")
+        )
 
 
 def continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuation:
@@ -90,6 +99,7 @@ def _continue_from(opened: Opened, text: str, path: Sequence[int]) -> Continuati
     else:
         passed = trace(opened.model, target, keep=keep, **how)
     logits = allowed_rows(passed.output[0].float(), config, first=len(prompt.tokens) == 1)
+    require_probabilities(logits)
     chosen = torch.tensor(list(path), dtype=torch.long)[:, None]
     log_probabilities = logits[:-1].log_softmax(-1).gather(-1, chosen)[:, 0].tolist()
     rows = (*tokens, NEXT) if prompt.source else ()
@@ -162,7 +172,7 @@ def sample_tokens(
     decoder = _cached_decoder(opened, text)
     logits = decoder.read(torch.tensor([path]))[:, -1] if path else decoder.first_logits
     generator = generator_at(seed, len(path), logits.shape[-1], sampling)
-    while True:
+    while float(logits.max()) < math.inf:  # what comes next says why it ends
         token = int(sample(choose_from(logits.float(), sampling), sampling, generator))
         yield token
         logits = decoder.read(torch.tensor([[token]]))[:, -1]

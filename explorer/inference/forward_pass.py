@@ -177,6 +177,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
     ids = ids_of(inputs)
     if opened.config.kind != "encoder-decoder":
         passed = one_stack(opened, inputs, positions_shown(opened, encoded))
+        overflow = not_finite(passed)
         is_encoder = opened.config.kind == "encoder"
         return tuple(
             ForwardPass(
@@ -187,7 +188,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
                 written=(),
                 trace=passed,
                 answer=answer_of(opened, passed.output[row], encoded[row]),
-                notes=notes[row],
+                notes=(*notes[row], *overflow),
                 row=row,
                 pair=pair,
             )
@@ -196,6 +197,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
     answers = _written(opened, ids)
     full = _padded(opened, answers)
     passed = trace(opened.model, ids, ids_of(full)[:, :-1], sites=CHEAP_SITES)
+    overflow = not_finite(passed)
     return tuple(
         ForwardPass(
             text=text,
@@ -205,7 +207,7 @@ def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPa
             written=full[row][1:],
             trace=passed,
             answer=written_answer(opened, answers[row]),
-            notes=notes[row],
+            notes=(*notes[row], *overflow),
             row=row,
         )
         for row, text in enumerate(texts)
@@ -273,6 +275,18 @@ def unknown(
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
     name = unknown[0].label
     return (f"Not in this model's vocabulary, so {done} as {name}: {named}{more}.",)
+
+
+def not_finite(passed: Trace) -> tuple[str, ...]:
+    """One sentence that names the first recorded value with an infinite number or NaN in it."""
+    for name, value in {**passed.values, "the output": passed.output}.items():
+        if value.is_floating_point() and not all(each.isfinite() for each in value.aminmax()):
+            return (
+                f"This forward pass has values that are not finite, first in {name}: the model's "
+                "weights are too large. What depends on them has no value; the page Checkpoints "
+                "shows the weights.",
+            )
+    return ()
 
 
 def _padded(opened: Opened, rows: Sequence[tuple[Token, ...]]) -> list[tuple[Token, ...]]:

@@ -11,7 +11,8 @@ from explorer.views.shared import export_panel, widgets
 
 widgets.opening(
     "Forward pass",
-    "Every stage from the tokens to the output; Space and the arrow keys step through them.",
+    "Space and the arrow keys step through every stage; after Tab into the matrix, the arrow keys "
+    "move its pinned cell.",
 )
 
 

@@ -8,10 +8,13 @@ from playwright.sync_api import Locator, expect
 
 from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
-from tests.browser.visiting import Visitor
+from tests.browser.conftest import Visit
+from tests.browser.visiting import SlowLine, Visitor
 
 TEXT = "the white cat does not see the black house"
 ADDRESS = f"/forward_pass?model=translation&text={TEXT.replace(' ', '+')}&head=0"
+LOWEST = 20
+"""Pixels from the middle of a cell to the lower edge of the screen, when it is clicked."""
 
 
 def here(visitor: Visitor) -> Locator:
@@ -60,6 +63,42 @@ def test_many_quick_steps_end_where_they_lead(visitor: Visitor) -> None:
     page.keyboard.press(" ")
     expect(page.get_by_label("Your sentence", exact=True)).to_have_value(re.compile(r" $"))
     expect(here(visitor)).to_have_text(names[12].title)
+
+
+def test_a_second_stage_is_chosen_before_the_first_has_come(visit: Visit) -> None:
+    """The sidebar, which the browser reports as it was before both, ends at the second."""
+    visitor = visit()
+    line = SlowLine(visitor.page)
+    page = visitor.open(ADDRESS)
+    visitor.drawn("stage_list")
+    stages = visitor.widget("stage_list")
+    line.hold()
+    stages.get_by_role("button", name=re.compile("Decoder layer 0")).click()
+    line.answered(page, 1)
+    stages.get_by_role("button", name="Scores", exact=True).nth(1).click()
+    line.answered(page, 2)
+    line.release()
+    stands_at(visitor, "Scores", "decoder.0.cross_attn.scores")
+    expect(visitor.widget("part").get_by_role("radio", name="Cross")).to_be_checked()
+    expect(page.get_by_test_id("stMain").get_by_text("cross-attention").first).to_be_visible()
+
+
+def test_the_sum_of_a_clicked_cell_is_in_view(visitor: Visitor) -> None:
+    """Of the first cell and of the last, for which the page is scrolled until it shows."""
+    last = len(TEXT.split())
+    for stage in ("encoder.0.self_attn.weights", "encoder.0.mlp.out"):
+        page = visitor.open(f"{ADDRESS}&stage={stage}&encoder_token=3")
+        equation = page.get_by_test_id("stMain").locator(".katex-display").nth(1)
+        for row in (0, last):
+            canvas, at = visitor.cell("stage_values", row, 1)
+            box = canvas.bounding_box()
+            assert box
+            below = max(0, box["y"] + at["y"] + LOWEST - 900)
+            page.get_by_test_id("stMain").evaluate("(main, by) => { main.scrollTop += by; }", below)
+            page.mouse.click(box["x"] + at["x"], box["y"] + at["y"] - below)
+            visitor.asks(encoder_token=str(row))
+            visitor.rest()
+            expect(equation).to_be_in_viewport(ratio=1)
 
 
 def test_a_held_pair_travels_to_the_heads_pages_and_back(visitor: Visitor) -> None:

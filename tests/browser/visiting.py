@@ -16,6 +16,7 @@ from playwright.sync_api import (
     Page,
     Position,
     WebSocket,
+    WebSocketRoute,
     expect,
 )
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -76,6 +77,44 @@ class Notes:
     def interrupted(self, dialog: Dialog) -> None:
         self.dialogs.append(dialog.message)
         dialog.dismiss()
+
+
+class SlowLine:
+    """A line to the server on which answers can be held back; to be laid before a page opens."""
+
+    def __init__(self, page: Page) -> None:
+        self.held: list[bytes | str] | None = None
+        page.route_web_socket(re.compile("_stcore/stream"), self._connect)
+
+    def _connect(self, browser: WebSocketRoute) -> None:
+        self._browser = browser
+        self._server = browser.connect_to_server()
+        self._server.on_message(self._down)
+
+    def _down(self, message: bytes | str) -> None:
+        if self.held is None:
+            self._browser.send(message)
+        else:
+            self.held.append(message)
+
+    def hold(self) -> None:
+        """From now on the browser hears nothing."""
+        self.held = []
+
+    def answered(self, page: Page, runs: int) -> None:
+        """Wait until the server has run so often while its answers were held back."""
+
+        def has_run() -> bool:
+            page.evaluate(DRAWN_ANEW)  # meanwhile messages arrive
+            return sum(map(is_end, self.held or ())) >= runs
+
+        wait_until(has_run, f"the end of {runs} runs")
+
+    def release(self) -> None:
+        """The browser hears everything, in order."""
+        held, self.held = self.held or [], None
+        for message in held:
+            self._browser.send(message)
 
 
 class Visitor:

@@ -187,7 +187,7 @@ def demo_ranked(show: str) -> None:
 
 
 def demo_stage_list(show: str) -> None:
-    layers = 2 if show == "small" else 30
+    layers = 30 if show == "long" else 2
     if st.button("To the end"):
         choose(2 + 3 * layers)
     stages, on_line = ("Queries", "Add", "Hidden"), (False, True, False)
@@ -201,6 +201,8 @@ def demo_stage_list(show: str) -> None:
         sections, key="stage_list", at=told((0,))[0], on_move=choose, height=400, note="a note"
     )
     st.text_input("Words", key="words")
+    if show == "beside":
+        matrix(attention(n), WORDS, WORDS, key="matrix")
 
 
 def demo_tree(show: str) -> None:

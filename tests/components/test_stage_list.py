@@ -54,6 +54,60 @@ def test_keys_move_and_stop_at_both_ends_and_who_writes_does_not_move(open_demo:
     expect(page.locator(".stage_list .spoken")).to_have_text("Answer, Logits")
 
 
+def test_after_a_click_on_a_cell_the_keys_step_and_after_tab_the_arrows_move_the_cell(
+    open_demo: OpenDemo,
+) -> None:
+    visitor = open_demo("stage_list", "beside")
+    page, canvas = visitor.page, visitor.page.locator(".matrix canvas")
+    pinned = page.locator(".matrix .place")
+    visitor.click("matrix", 2, 1)
+    visitor.away()
+    for press, title in (("ArrowRight", "Sum"), (" ", "Queries"), ("ArrowDown", "Add")):
+        page.keyboard.press(press)
+        expect(here(page)).to_have_text(title)
+        expect(pinned).to_have_text("query 2, key 1")
+    visitor.click("matrix", 3, 1)
+    visitor.away()
+    page.keyboard.press("Escape")  # the cell that was clicked still hears it
+    expect(pinned).to_have_text("")
+    visitor.click("matrix", 3, 1)
+    visitor.away()
+    page.get_by_label("Words").focus()
+    page.keyboard.press("Tab")
+    expect(canvas).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(pinned).to_have_text("query 3, key 2")
+    expect(here(page)).to_have_text("Add")
+    page.keyboard.press(" ")
+    expect(here(page)).to_have_text("Hidden")
+    expect(canvas).to_be_focused()
+
+
+def test_a_step_after_a_click_on_blank_ground_draws_no_frame(open_demo: OpenDemo) -> None:
+    page = open_demo("stage_list", "small").page
+    main = page.get_by_test_id("stMain")
+    main.click(position={"x": 600, "y": 880})
+    expect(main).to_be_focused()
+    page.keyboard.press(" ")
+    expect(here(page)).to_have_text("Sum")
+    assert page.locator("[data-testid=stMain]:focus-visible").count() == 0
+
+
+def test_a_long_list_fades_where_it_goes_on(open_demo: OpenDemo) -> None:
+    page = open_demo("stage_list", "long").page
+    stage = page.locator(".stage_list .stage")
+    goes_on = (
+        "stage => ['top', 'bottom'].map(side => stage.style.getPropertyValue(`--more-${side}`))"
+    )
+    assert stage.evaluate(goes_on) == ["0", "1"]
+    assert "linear-gradient" in stage.evaluate("stage => getComputedStyle(stage).maskImage")
+    page.get_by_role("button", name="To the end").click()
+    expect(here(page)).to_have_text("Logits")
+    stage.evaluate("stage => { stage.scrollTop = stage.scrollHeight; }")
+    expect(stage).to_have_css("--more-bottom", "0")
+    assert stage.evaluate(goes_on) == ["1", "0"]
+
+
 def test_in_a_long_list_the_chosen_stage_is_in_view(open_demo: OpenDemo) -> None:
     page = open_demo("stage_list", "long").page
     page.get_by_role("button", name="To the end").click()

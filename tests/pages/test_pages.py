@@ -11,11 +11,22 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.catalog.attention_parts import WORDS
 from explorer.tasks import TASKS
+from explorer.text import word_tokenizer
+from explorer.text.special import DECODER, SOURCE
 from tests import apps
 from tests.apps import said, views
 from tests.grids import grid
-from tests.shelf import shelf
-from tests.views.drawing import PAGES, every_view, path_of, press, without_numbers, words_model
+from tests.shelf import WORDS as VOCABULARY
+from tests.shelf import put, shelf
+from tests.views.drawing import (
+    PAGES,
+    every_view,
+    path_of,
+    press,
+    with_overflow,
+    without_numbers,
+    words_model,
+)
 
 READING = ("overview/overview", "input/tokens", "attention/attention", "attention/masks")
 ATTENTION = {
@@ -51,8 +62,25 @@ SAID = {
     "attention/query_key": "Recomputed in float64",
     "attention/head_steps": "max relative error of the weights",
 }
+NOT_FINITE = "This forward pass has values that are not finite, first in "
+WITHOUT_PASS = {
+    ("attention/masks", "I am a student"),
+    ("experiments/museum", "Systems"),
+    ("input/positions", "Scheme"),
+    ("input/positions", "Doubled exponent"),
+    *(("input/tokenizer_training", each) for each in ("Byte-level BPE", "WordPiece", "Unigram")),
+    *(("models/checkpoints", each) for each in ("Parameters", "Weights", "Norms")),
+    *(("models/checkpoints", each) for each in ("Singular values", "Diagnostics")),
+    ("training/training",),
+}
+"""Views without the chosen model's forward pass over the text."""
 WRITING = ("generation/decoding", "generation/generate")
 NO_STACK = "Rollout and flow follow the residual stream of one stack"
+NOTHING_DRAWN = (
+    NO_STACK,
+    "The weights of every head are NaN, so no metric has a value",
+    "The weights of this head are NaN, so it has no similarity to others.",
+)
 NOTHING = "There is nothing to read yet: type a sentence."
 UNKNOWN = "Not in this model's vocabulary, so read as <unk>: "
 STRANGE = {  # and what every page says of it
@@ -134,6 +162,32 @@ def test_a_model_whose_numbers_are_none_has_every_view(
     assert "This token's row: no value is finite, so there is none to recompute." in said(at)
     assert "max relative error" not in said(at)
     assert any(r"\text{NaN} = " in latex.value for latex in at.latex)
+
+
+@grid("kind, part", ("decoder", "encoder-decoder"), ("layer", "logits"))
+def test_a_pass_that_overflows_is_said_on_every_page(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    subtests: pytest.Subtests,
+    kind: str,
+    part: str,
+) -> None:
+    """And what can be drawn is drawn; of Decoding, which needs probabilities, only the sentence."""
+    special = DECODER if kind == "decoder" else SOURCE
+    for name in ("huge", "other"):
+        put(tmp_path, name, word_tokenizer(VOCABULARY, special), "the cat sleeps", kind=kind)
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(tmp_path))
+    with_overflow("huge", part)
+    for path, asked in every_view():
+        with subtests.test(path=path, asked=asked):
+            at = apps.page(path, model="huge", **asked)
+            if path == "generation/decoding":
+                assert " so it generates nothing: choose another model." in said(at)
+                continue
+            drawn = DRAWN.get((path, *asked.values()), set())
+            assert drawn <= views(at) or any(each in said(at) for each in NOTHING_DRAWN)
+            if (path, *asked.values()) not in WITHOUT_PASS:
+                assert said(at).count(NOT_FINITE) == 1
 
 
 @grid("text, path", STRANGE, READING)

@@ -120,3 +120,17 @@ def without_numbers(name: str) -> None:
     """From now on the first queries of this model, as it is opened, are no numbers."""
     named = dict(opened_model.open_model(name).model.named_parameters())
     named["decoder.blocks.0.self_attn.q_proj.weight"].data.fill_(float("nan"))
+
+
+def with_overflow(name: str, part: str) -> None:
+    """From now on the forward pass of this model is not finite: a layer is too large, or a logit.
+
+    Its weights stay finite where it is a layer.
+    """
+    named = dict(opened_model.open_model(name).model.named_parameters())
+    if part == "logits":
+        named["head.bias"].data[1] = float("inf")
+        return
+    for parameter, values in named.items():
+        if ".blocks.0." in parameter:
+            values.data.mul_(1e20)

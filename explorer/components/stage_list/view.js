@@ -3,25 +3,45 @@
 const MOVES = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1};
 // In these elements the keys keep a meaning of their own.
 const TAKES_KEYS = "input, textarea, select, [contenteditable=true], [role=slider], " +
-  "[role=radio], [role=tab], [role=option], [role=combobox], [role=application], " +
+  "[role=radio], [role=tab], [role=option], [role=combobox], " +
   "[role=dialog] *, [data-testid=stSidebar] *";
+// These have the focus after a click on them, but the keys only once they are reached with Tab.
+const FOCUSED_BY_CLICK = "[role=application], [data-testid=stMain]";
 const TAKES_SPACE = "button, a, summary, [role=button], [role=checkbox], [role=switch]";
 
 function make(state) {
   const {root} = state;
   state.stage = root.querySelector(".stage");
   state.line = root.querySelector(".line");
+  state.faded = fades(state.stage);
   state.at = 0;
+  state.clicked = [];
   for (const [name, by] of [["back", -1], ["on", 1]]) {
     const button = root.querySelector(`.${name}`);
     button.addEventListener("click", event => { left(event); move(state, state.at + by); });
   }
   state.chosen = () => { if (state.data && hear(state)) mark(state); };
-  const listen = event => {
-    if (root.isConnected) key(state, event);
-    else document.removeEventListener("keydown", listen);
-  };
-  document.addEventListener("keydown", listen);
+  const gone = new AbortController();
+  const listen = (kind, take, capture) => document.addEventListener(kind, event => {
+    if (root.isConnected) take(state, event);
+    else gone.abort();
+  }, {capture, signal: gone.signal});
+  listen("pointerdown", clicked, true);
+  listen("keydown", keyOfClicked, true);
+  listen("keydown", key, false);
+}
+
+const clicked = (state, event) => { state.clicked = event.composedPath(); };
+
+// What a click has focused gives the focus up with the first of these keys, as a button does.
+function keyOfClicked(state, event) {
+  const from = event.composedPath()[0];
+  if (event.key === "Tab") state.clicked = [];
+  if (!from.matches?.(FOCUSED_BY_CLICK) || !state.clicked.includes(from)) return;
+  key(state, event);
+  if (!event.defaultPrevented) return;
+  event.stopPropagation();
+  from.blur();
 }
 
 // A button that was clicked gives up the focus, so that Space goes to the next stage.
@@ -116,6 +136,7 @@ function mark(state) {
     else button.removeAttribute("aria-current");
     if (here) reach(stage, one);
   }
+  state.faded();
   root.querySelector(".where").textContent = `${at + 1} of ${state.count}`;
   root.querySelector(".back").disabled = at === 0;
   root.querySelector(".on").disabled = at === state.count - 1;

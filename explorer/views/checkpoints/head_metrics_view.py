@@ -15,10 +15,10 @@ from explorer.snippets import head_metrics_code
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 from explorer.views.shared.head_table import (
-    NO_VISIBLE_KEYS,
     head_table,
     measured_heads,
     rows_counted,
+    why_unmeasured,
 )
 from explorer.views.shared.tables import column, facts
 
@@ -30,7 +30,8 @@ def draw_head_metrics(context: PageContext, opened: Opened) -> Callable[[], str]
     if found.known:
         _draw_metrics(context, found)
     else:
-        say(NO_VISIBLE_KEYS)
+        say(why_unmeasured(found))
+    widgets.notes(forward.notes)
     return lambda: head_metrics_code.head_metrics_script(forward, context.folder, at.part, at.layer)
 
 

@@ -82,7 +82,7 @@ def difference_to_export(
 
 
 def draw_outputs(first: MapSide, second: MapSide) -> None:
-    """The output of each side's pass; nothing where only the head differs.
+    """The output of each side's pass and its notes; only the notes where only the head differs.
 
     With interventions the decoder reads the answer generated without them, so both answers
     already stand above.
@@ -90,6 +90,7 @@ def draw_outputs(first: MapSide, second: MapSide) -> None:
     mine, theirs = first.forward, second.forward
     same_input = mine.trace.model is theirs.trace.model and mine.text == theirs.text
     if mine is theirs or (mine.written and same_input):
+        widgets.notes(mine.notes)
         return
     columns, keys = widgets.side_by_side(1, 1), ("answer_first", "answer_second")
     for column, forward, key in zip(columns, (mine, theirs), keys, strict=True):

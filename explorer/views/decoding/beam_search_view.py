@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
+import torch
 
 from explorer.app import controls
 from explorer.app.context import PageContext
@@ -13,7 +15,7 @@ from explorer.app.messages import or_stop
 from explorer.app.progress import with_bar
 from explorer.catalog.opened_model import Opened
 from explorer.components.tree import Node, tree
-from explorer.inference.continuation import Prompt, prompt_of
+from explorer.inference.continuation import Prompt, prompt_of, require_probabilities
 from explorer.inference.generated_text import MAX_GENERATED
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
@@ -41,6 +43,8 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     with places[2]:
         length = min(growing_text.choose_length(), prompt.room)
     found = _search(opened, text, prompt, beams, length, alpha)
+    scores = [node.log_probability for node in found.nodes] if found.ends else [math.nan]
+    or_stop(lambda: require_probabilities(torch.tensor(scores)))
 
     def take(node: int) -> None:
         branches = current_branches(context, prompt)

@@ -13,7 +13,7 @@ from explorer.app import controls
 from explorer.app.context import PageContext
 from explorer.app.messages import or_stop, say
 from explorer.components.board import Cell, Column, Row, Words, board
-from explorer.inference.continuation import prompt_of, unknown_in
+from explorer.inference.continuation import prompt_of, require_probabilities, unknown_in
 from explorer.inference.generated_text import MAX_GENERATED
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.reference_answer import right_answer, target_of
@@ -52,6 +52,7 @@ def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
         lambda: teacher_forcing(opened.model, source, torch.tensor(cut), given),
         size_of,
     )
+    or_stop(lambda: require_probabilities(found.probabilities))
     label = opened.tokenizer.label
     board(_columns(found), _rows(found, label), WORDS, key="forcing", narrow=True)
     st.caption(LEGEND)

@@ -119,15 +119,17 @@ def _stream_norm(forward: ForwardPass, last: Stage, token: int) -> float:
 def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
     stage = at.stage
     where = [stage.stack.capitalize(), stage.section.lower(), BRANCHES[stage.branch]]
-    st.markdown(f"**{stage.title}** · {', '.join(filter(None, where))}")
     kind = KINDS[stage.kind]
-    st.latex(kind.formula(stage, values.config))
-    caption = [kind.sentence(values.config), _origin(stage), _shapes(values, stage)]
-    st.caption(" ".join(caption))
+    with st.container(gap="xxsmall"):  # a formula brings room of its own
+        st.markdown(f"**{stage.title}** · {', '.join(filter(None, where))}")
+        st.latex(kind.formula(stage, values.config))
+        st.caption(kind.sentence(values.config))
+    recorded_as = f"{_origin(stage)} {_shapes(values, stage)}"
     names = [] if stage.per_text else token_names(row_names(values, stage))
     if stage.kind == "tokens":
         pass_position.draw_controls(at, names, [])
         draw_tokenization(values, stage, at.row)
+        st.caption(recorded_as)
         return
     in_ranges = columns_are(stage) == "dimension"
     pass_position.draw_controls(
@@ -135,14 +137,22 @@ def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
     )
     drawn = cut_stage(values, stage, at.row, at.window, lambda option: option_name(opened, option))
     cell = _pinned_cell(values, drawn, at)
-    _draw_matrix(values, stage, drawn, at, cell)
-    if cell is not None:
-        row, column = values.rows(stage.name).index(drawn.rows[cell[0]]), drawn.columns[cell[1]]
-        if made := values.equation(stage, row, column):
-            st.latex(made.of(float(drawn.values[cell])))
-    st.caption(" ".join(stage_notes(values, stage, drawn, at)))
+    with st.container(gap="xxsmall"):
+        if cell is not None:  # over the matrix: in view where the cell is clicked
+            _draw_equation(values, stage, drawn, cell)
+        _draw_matrix(values, stage, drawn, at, cell)
+    st.caption(" ".join([*stage_notes(values, stage, drawn, at), recorded_as]))
     if stage.part:
         pinned_pair.head_page_links(at.tokens[stage.stack], _key(values, at))
+
+
+def _draw_equation(
+    values: PassValues, stage: Stage, drawn: StageCut, cell: tuple[int, int]
+) -> None:
+    """The pinned number, from the numbers that it is computed from."""
+    row, column = values.rows(stage.name).index(drawn.rows[cell[0]]), drawn.columns[cell[1]]
+    if made := values.equation(stage, row, column):
+        st.latex(made.of(float(drawn.values[cell])))
 
 
 def _origin(stage: Stage) -> str:

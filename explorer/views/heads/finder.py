@@ -21,10 +21,10 @@ from explorer.snippets.head_metrics_code import head_metrics_script
 from explorer.text.number_format import three
 from explorer.views.shared import widgets
 from explorer.views.shared.head_table import (
-    NO_VISIBLE_KEYS,
     head_table,
     measured_heads,
     rows_counted,
+    why_unmeasured,
 )
 
 SHOWN = ("6", "12", "24")
@@ -41,7 +41,7 @@ def draw_finder(context: PageContext) -> None:
     """The best heads by the chosen metric, then all of them as a table, then the chosen one."""
     found = measured_heads(context)
     if not found.known:
-        say(NO_VISIBLE_KEYS)
+        say(why_unmeasured(found))
         return
     metric, order, shown = _choose(found.known)
     values = found.values[metric.name]

@@ -76,6 +76,7 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[],
         f"maximum length is {found.trained:,}.{other}"
     )
     _draw_curves(found, where)
+    widgets.notes(forward.notes)
     chosen = (found.part, found.layer, at.head)
     return lambda: positions_code.longer(forward, context.folder, count, scheme, chosen)
 

@@ -13,6 +13,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 
 NO_VISIBLE_KEYS = "Every row of this attention is fully masked: enter another text."
+NO_WEIGHTS = "The weights of every head are NaN, so no metric has a value: choose another model."
 
 
 def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
@@ -32,6 +33,11 @@ def measured_heads(context: PageContext, part: str = "") -> HeadMetrics:
 def input_key(forward: ForwardPass) -> tuple[tuple[int, int], ...]:
     """The input of the model, as a key for what was computed from it."""
     return tuple((token.id, token.segment) for token in (*forward.source, *forward.target))
+
+
+def why_unmeasured(found: HeadMetrics) -> str:
+    """Why no metric has a value for any head."""
+    return NO_VISIBLE_KEYS if found.fully_masked == found.rows else NO_WEIGHTS
 
 
 def rows_counted(found: HeadMetrics) -> str:

@@ -130,15 +130,20 @@ def _sidebar(context: PageContext) -> tuple[str, str, int]:
 
 
 def _sidebar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
-    """The attention and layer that the sidebar has to change to; nothing if it shows them."""
+    """The attention and layer that the sidebar has to change to; nothing if it shows them.
+
+    The browser may not have heard yet of what a click before this one made the sidebar show, so
+    what it reports is not enough.
+    """
     model, part, _ = _sidebar(context)
     if stage.layer is None:
         return {}
     if stage.part or not part.startswith(stage.stack):
         part = stage.part or f"{stage.stack}.self_attn"
-    if _sidebar(context) == (model, part, stage.layer):
+    target = model, part, stage.layer
+    if _sidebar(context) == target == session().stage_sidebar:
         return {}
-    session().stage_sidebar = model, part, stage.layer
+    session().stage_sidebar = target
     return {"part": part, "layer": stage.layer}
 
 
