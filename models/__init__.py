@@ -17,6 +17,7 @@ To be read in this order, in which no module needs a later one:
 13. `interventions`, `trace`: a forward pass recorded and edited
 14. `sampling`, `generation`, `beam_search`: from logits to text
 15. `losses`, `training`: from text to weights
+16. `documents`: the parts by the names that the documents give them
 
 Around the core: `families` maps published configs and weight names to ours, `loading` reads
 and writes checkpoints, `checkpoints` holds those that come with the app.

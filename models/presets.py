@@ -1,6 +1,8 @@
 """The configs of the paper and of the documents that this project grew from."""
 
 from collections.abc import Callable
+from inspect import signature
+from typing import Any
 
 from models.config import GenerationConfig, TransformerConfig
 
@@ -130,6 +132,17 @@ def web_tutorial_classifier(
     """The web tutorial's classifier of the first token. 389,218 parameters as called here."""
     encoder = web_tutorial_encoder(vocab_size, d_model, n_heads, n_layers, d_ff)
     return encoder.replace(head="classifier", n_classes=n_classes, d_classifier=d_model // 2)
+
+
+def preset_of(**sizes: Any) -> TransformerConfig:
+    """The model of the document that calls its sizes by these names.
+
+    That is the repository README, or the notebook tutorial. TypeError where neither does.
+    """
+    for preset in (repository_readme, notebook_tutorial):
+        if sizes.keys() <= signature(preset).parameters.keys():
+            return preset(**sizes)
+    raise TypeError(f"No document has a Transformer of these sizes: {', '.join(sorted(sizes))}.")
 
 
 PRESETS: dict[str, Callable[..., TransformerConfig]] = {

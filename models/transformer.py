@@ -16,7 +16,7 @@ from models.masking import both, causal_mask, keep_of, padding_mask, token_posit
 from models.normalization import build_norm
 from models.output_heads import ClassifierHead, LanguageModelHead
 from models.positional import build_positions
-from models.presets import repository_readme
+from models.presets import preset_of
 from models.shapes import Ids, Keep, Memory, SourceKeep, Stream
 from models.tap import NO_TAP, Tap
 
@@ -119,7 +119,9 @@ class Transformer(nn.Module):
     """A Transformer as `config` describes it, with fresh weights that follow from `seed`.
 
     `Transformer(src_vocab_size=…, tgt_vocab_size=…, d_model=…, n_heads=…, n_layers=…,
-    d_ff=…, dropout=…)` builds the repository README's. ValueError, in one sentence,
+    d_ff=…, dropout=…)` builds the repository README's, `Transformer(embed_dim=…,
+    src_vocab_size=…, target_vocab_size=…, seq_length=…, num_layers=…, expansion_factor=…,
+    n_heads=…)` the notebook tutorial's. ValueError, in one sentence,
     for a config that is no model. Nothing of a pass is stored here, so one model in
     eval mode serves many threads.
     Source: Attention Is All You Need, section 3.
@@ -130,7 +132,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         if config is None:
-            config = repository_readme(**sizes)
+            config = preset_of(**sizes)
         elif sizes:
             raise TypeError("Give a config or its sizes, not both.")
         if fault := config.fault():
@@ -214,14 +216,21 @@ class Transformer(nn.Module):
     def decode(
         self,
         target: Ids,
-        memory: Memory | None = None,
+        memory: Memory | Int[Tensor, "b n"] | None = None,
         memory_keep: SourceKeep | None = None,
         keep: Keep | None = None,
         cache: KeyValueCache | None = None,
         read_at: slice = EVERYWHERE,
         tap: Tap = NO_TAP,
-    ) -> Float[Tensor, "..."]:
-        """The output of the head, given the tokens of the target so far."""
+    ) -> Float[Tensor, "..."] | Int[Tensor, "b s"]:
+        """The output of the head, given the tokens of the target so far.
+
+        Called with the IDs of a source and a target, `decode(source, target)` is what the notebook
+        tutorial means by it: as many tokens as the source has, each the likeliest after the target
+        and those before it.
+        """
+        if memory is not None and not memory.is_floating_point():
+            return self._likeliest(target, memory)
         if self.decoder is None:
             raise ValueError("An encoder alone has nothing that decodes.")
         if keep is None and cache is None:
@@ -229,6 +238,14 @@ class Transformer(nn.Module):
             keep = keep_of(target, pad, pad_begins=memory is not None and pad == start)
         x = self.decoder(target, keep, memory, memory_keep, cache, tap=tap.at("decoder"))
         return self.read(x, keep, read_at, tap)
+
+    def _likeliest(self, source: Ids, target: Int[Tensor, "b n"]) -> Int[Tensor, "b s"]:
+        n_given = target.shape[1]
+        with evaluating(self):
+            for _ in range(source.shape[1]):
+                best = self(source, target, read_at=slice(-1, None)).argmax(-1)
+                target = torch.cat((target, best), 1)
+        return target[:, n_given:]
 
     def read(
         self, x: Stream, keep: Keep | None = None, read_at: slice = EVERYWHERE, tap: Tap = NO_TAP
