@@ -51,7 +51,10 @@ KEPT_BY = {
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """An opened folder. `tokenizer` is its tokenizer.json's text, `unused` what was not read."""
+    """An opened folder. `tokenizer` is its tokenizer.json's text, `unused` what was not read.
+
+    `unfollowed` names settings of the config that the files contradict or that have no effect.
+    """
 
     folder: Path
     model: Transformer
@@ -60,6 +63,7 @@ class Checkpoint:
     run: dict[str, Any] = field(default_factory=dict)
     family: str = "ours"
     unused: tuple[str, ...] = ()
+    unfollowed: tuple[str, ...] = ()
 
 
 def save_checkpoint(
@@ -132,6 +136,7 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
         run=found.run,
         family=found.family,
         unused=found.unused,
+        unfollowed=found.unfollowed,
     )
 
 
