@@ -167,6 +167,14 @@ def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
     assert (config.pad_id, config.generation.eos_ids) == (None, (2,))
 
 
+def test_stored_positions_that_are_no_sinusoids_are_refused(tmp_path: Path) -> None:
+    reference = build_reference(CASES["marian, bare"])
+    reference.get_parameter("encoder.embed_positions.weight").data[3] += 0.1
+    reference.save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match=r"encoder\.embed_positions\.weight.*sinusoids"):
+        load_checkpoint(tmp_path)
+
+
 FACTORS = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama", older("dynamic", LINEAR), "'dynamic'"),
