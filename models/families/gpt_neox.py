@@ -21,6 +21,7 @@ def gpt_neox_config(read: Published) -> TransformerConfig:
     bias = read.flag("attention_bias", True)
     part, theta = "rotary_pct", "rotary_emb_base"
     head = width // max(heads, 1)
+    read.require("head_dim", None, head)
     return TransformerConfig(
         kind="decoder",
         head=read.head("language-model"),

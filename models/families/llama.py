@@ -64,9 +64,8 @@ def qwen3(read: Published) -> TransformerConfig:
 
 
 def qwen_windows(read: Published) -> tuple[int, ...]:
-    if not read.flag("use_sliding_window", False):
-        return ()
-    return layer_windows(read, first=read.int("max_window_layers", 28))
+    windows = layer_windows(read, first=read.int("max_window_layers", 28))
+    return windows if read.flag("use_sliding_window", False) else ()
 
 
 def llama_config(

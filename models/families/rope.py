@@ -52,7 +52,10 @@ def rope(
 def scaling(read: Published, kind: str, model: Published) -> RopeScaling:
     """The scaling that `read` describes; what its kind must have may not be left out."""
     whole = model.int("max_position_embeddings", 2048)
-    length = read.int("original_max_position_embeddings", whole)
+    length = whole
+    if kind != "linear":  # beside the other values, it counts before the one inside
+        name = "original_max_position_embeddings"
+        length = (model if name in model else read).int(name, whole)
     factor = read.optional_number("factor")
     if factor is None and kind == "yarn" and "factor" in read and length > 0:
         factor = whole / length

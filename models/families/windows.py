@@ -13,11 +13,14 @@ def layer_windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[i
     """
     width = read.optional_int("sliding_window")
     types = read.values.get("layer_types")
+    n_layers = read.int("num_hidden_layers", 32)
     if types is None:
-        layers = range(min(read.int("num_hidden_layers", 32), MOST_LAYERS))
+        layers = range(min(n_layers, MOST_LAYERS))
         types = [SLIDING if i >= first and i % every == 0 else FULL for i in layers]
     if not isinstance(types, list) or any(kind not in (SLIDING, FULL) for kind in types):
         raise ValueError(f"layer_types must be a list of {SLIDING} and {FULL}.")
+    if read.values.get("layer_types") is not None and len(types) != n_layers:
+        raise ValueError(f"layer_types names {len(types):,} layers, but there are {n_layers:,}.")
     if width is None or SLIDING not in types:
         return ()
     if width < 1:

@@ -35,6 +35,19 @@ LLAMA3 = {
 }
 YARN = {"factor": 5.0, "original_max_position_embeddings": 12}
 PARTLY: dict[str, Any] = {"partial_rotary_factor": 0.4}
+BESIDE: dict[str, Any] = {"original_max_position_embeddings": 24}
+ROTARY = (
+    "Llama",
+    "Mistral",
+    "Qwen2",
+    "Qwen3",
+    "Gemma",
+    "Gemma2",
+    "GPTNeoX",
+    "Phi",
+    "StableLm",
+    "Starcoder2",
+)
 
 
 def older(kind: str, scaling: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -80,6 +93,15 @@ ROTATIONS = [
         | {"rope_parameters": {"rope_type": "default", "rope_theta": 300.0} | PARTLY},
     ),
     published("gpt_neox, by default", "GPTNeoX", SIZES),
+    *(
+        published(f"{kind}, length of the training beside, {model}", model, values | BESIDE)
+        for model in ROTARY
+        for kind, values in (
+            ("llama3", newer("llama3", LLAMA3)),
+            ("yarn", newer("yarn", YARN)),
+            ("older yarn", older("yarn", YARN)),
+        )
+    ),
     published("phi3, newer", "Phi3", newer("default", PARTLY)),
 ]  # fmt: skip
 
@@ -129,6 +151,7 @@ def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
     found = inspect_folder(saved("gpt2", tmp_path, {"tie_word_embeddings": False}))
     assert found.tied
     assert found.unfollowed == ("tie_word_embeddings",)
+    assert load_checkpoint(found.folder).unfollowed == ("tie_word_embeddings",)
 
 
 def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
@@ -142,6 +165,14 @@ def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
     assert (config.pad_id, config.bos_id, config.generation.eos_ids) == (None, None, (3,))
     config = load_checkpoint(saved("gpt2", tmp_path / "shared", {"pad_token_id": 2})).config
     assert (config.pad_id, config.generation.eos_ids) == (None, (2,))
+
+
+def test_stored_positions_that_are_no_sinusoids_are_refused(tmp_path: Path) -> None:
+    reference = build_reference(CASES["marian, bare"])
+    reference.get_parameter("encoder.embed_positions.weight").data[3] += 0.1
+    reference.save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match=r"encoder\.embed_positions\.weight.*sinusoids"):
+        load_checkpoint(tmp_path)
 
 
 FACTORS = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
@@ -164,6 +195,13 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"quantization_config": {"load_in_4bit": True}}, "quantization_config"),
     ("mistral", {"layer_types": ["sliding_attention"] * 3}, "layer_types"),
     ("mistral", {"sliding_window": 0}, "sliding_window"),
+    ("qwen2", {"layer_types": ["full_attention"]}, "layer_types names 1 layers"),
+    ("qwen2", {"layer_types": ["full_attention"] * 2 + ["strange"]}, "layer_types must"),
+    ("qwen3", {"layer_types": ["full_attention"] * 4}, "layer_types names 4 layers"),
+    ("gemma2", {"layer_types": ["sliding_attention"]}, "layer_types names 1 layers"),
+    ("phi3", {"layer_types": ["sliding_attention"] * 2}, "layer_types names 2 layers"),
+    ("gpt_neox", {"head_dim": 8}, "head_dim 8"),
+    ("llama", newer("llama3", LLAMA3, original_max_position_embeddings=None), "original_max_pos"),
     ("gemma", {"use_bidirectional_attention": True}, "use_bidirectional_attention"),
     ("gptj", {"rotary_dim": None}, "rotary_dim"),
     ("opt", {"word_embed_proj_dim": 32}, "word_embed_proj_dim"),
