@@ -35,6 +35,24 @@ def points_per_mean(points: Sequence[Point], most: int = MOST_POINTS) -> int:
     return max(1, -(-len(points) // most))
 
 
+def one_in(points: Sequence[Point], most: int = MOST_POINTS) -> int:
+    """1, or the power of two by which a whole run has fewer than `most` points.
+
+    It doubles, so the points on screen stay where they are while a run goes on.
+    """
+    share = 1
+    while len(points) > most * share:
+        share *= 2
+    return share
+
+
+def spread(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
+    """Points of the whole run, as they are: one in so many from the first on, and the last."""
+    share = one_in(points, most)
+    kept = list(points[::share])
+    return kept if kept[-1:] == list(points[-1:]) else [*kept, points[-1]]
+
+
 def loss_curves(steps: int, highest: float | None = None, *, run: str | None = None) -> Spec:
     """The loss of a table with `step` and `loss`, and its mean over 15 rows.
 

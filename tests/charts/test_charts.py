@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 from typing import Any
 
 import altair
@@ -22,7 +23,7 @@ from explorer.charts.position_curves import (
 )
 from explorer.charts.query_key_bars import dimension_bars, distance_curve
 from explorer.charts.singular_value_chart import MOST_POINTS, drawn_ranks, singular_value_curves
-from explorer.charts.training_curves import held_out_curves, loss_curves, thinned
+from explorer.charts.training_curves import held_out_curves, loss_curves, spread, thinned
 
 NAN, INF = math.nan, math.inf
 ROWS = [
@@ -145,6 +146,19 @@ def test_a_long_curve_is_thinned_and_ends_where_it_ends() -> None:
     assert few[0][1] == sum(range(1, few[0][0] + 1)) / few[0][0]
     assert thinned([]) == []
     assert thinned([(1, 2.0)]) == [(1, 2.0)]
+
+
+def test_measurements_left_out_lie_evenly_over_the_whole_run() -> None:
+    for count in (0, 1, 2, 300, 301, 599, 601, 1_000, 12_345):
+        points = [(step, step / 7) for step in range(count)]
+        kept = spread(points)
+        assert len(kept) <= training_curves.MOST_POINTS + 1, count
+        assert kept[:1] == points[:1], count
+        assert kept[-1:] == points[-1:], count
+        assert set(kept) <= set(points), "no value is made up"
+        gaps = {after - before for (before, _), (after, _) in pairwise(kept[:-1])}
+        assert len(gaps) <= 1, (count, gaps)
+    assert spread(points[:300]) == points[:300]
 
 
 def test_charts_of_a_training_hold_no_data_and_end_where_the_run_will() -> None:

@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 
 from explorer.runs.cluster import Cluster
+from explorer.runs.metrics import cut_after
 from explorer.runs.run import Run, all_runs
 from explorer.runs.spec import STATES, Status
 from explorer.runs.worker import train_to_end
@@ -154,7 +156,37 @@ def test_a_long_curve_says_what_a_point_is(desk: Desk, tmp_path: Path) -> None:
     (run.folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     text = said(page(run=run.name))
     assert "Each point is the mean of up to 3 updates." in text
-    assert "The last 300 of 601 measurements." in text
+    assert "151 of 601 measurements are drawn: one in 4, and the last." in text
+
+
+def test_the_held_out_curve_spans_the_whole_run_and_a_resumed_one(
+    desk: Desk, tmp_path: Path
+) -> None:
+    run = tiny_run(tmp_path)
+    desk.submit(run)
+    path = run.folder / "metrics.jsonl"
+    lines = [json.dumps({"step": at, "value": at / 4000}) + "\n" for at in range(1500)]
+    path.write_text("".join(lines))
+    at = page(run=run.name)
+    steps = held_out_steps(at)
+    assert (steps[0], steps[-1], len(steps)) == (0, 1499, 189)
+    assert set(steps[:-1]) == set(range(0, 1500, 8))
+    cut_after(path, 1000)  # as a run does that goes on from step 1,000
+    with path.open("a") as file:
+        file.writelines(
+            json.dumps({"step": at, "value": 0.5}) + "\n" for at in range(1001, 2400)
+        )
+    steps = held_out_steps(at.run())
+    assert (steps[0], steps[-1]) == (0, 2399)
+    assert set(steps[:-1]) == set(range(0, 2400, 8)), "the same points as before"
+
+
+def held_out_steps(at: AppTest) -> list[int]:
+    """The steps of the points that the second chart is given."""
+    assert not at.exception
+    chart = at.get("vega_lite_chart")[1].proto
+    data = chart.datasets[0].data if chart.datasets else chart.data
+    return [int(step) for step in convert_arrow_bytes_to_pandas_df(data.data)["step"]]
 
 
 def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from explorer.charts.training_curves import (
     MOST_POINTS,
     held_out_curves,
     loss_curves,
+    one_in,
     points_per_mean,
+    spread,
     thinned,
 )
 from explorer.components.alone import alone
@@ -92,6 +94,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     """The loss and the held-out metric so far, on fixed axes."""
     metrics = _metrics(run)
     losses, values = metrics.losses(), metrics.values()
+    drawn = spread(values)
     left, right = st.columns(2)
     left.vega_lite_chart(
         _table("loss", thinned(losses)),
@@ -101,7 +104,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
         key="loss_curve",
     )
     right.vega_lite_chart(
-        _table("value", values[-MOST_POINTS:]),
+        _table("value", drawn),
         held_out_curves(
             status.measure or "held out",
             status.steps,
@@ -114,8 +117,11 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     )
     if len(losses) > MOST_POINTS:
         left.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
-    if len(values) > MOST_POINTS:
-        right.caption(f"The last {MOST_POINTS} of {len(values):,} measurements.")
+    if len(drawn) < len(values):
+        right.caption(
+            f"{len(drawn)} of {len(values):,} measurements are drawn: "
+            f"one in {one_in(values)}, and the last."
+        )
 
 
 def _table(name: str, points: Sequence[tuple[int, float]]) -> dict[str, list[float]]:
