@@ -247,3 +247,7 @@ def test_find_it_and_the_score() -> None:
     at = page(room="Find the mistake", order="3")
     guess(0, 5)
     assert "Found so far: 1 of 1." in guess(0, 0), "a second try counts"
+
+
+def test_the_repository_s_code_is_said_not_to_run() -> None:
+    assert "Nor does the repository's code parse" in said(page(exhibit=EXHIBITS[12].label))

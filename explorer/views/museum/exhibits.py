@@ -163,7 +163,8 @@ EXHIBITS = (
         "norm-order",
         "Post-norm in words, pre-norm in code",
         README,
-        "The equations normalize the sum after a sublayer; the code normalizes its input.",
+        "The equations normalize the sum after a sublayer; the code normalizes its input. Nor does "
+        "the repository's code parse, or have the generate that the README calls.",
         "Say which one is used: with the other one the same weights give another model.",
         "Residual stream",
         "With post-norm the stream leaves every block with the size of the norm's own weights; "
