@@ -11,7 +11,9 @@ from playwright.sync_api import Browser, expect
 
 from explorer.runs.run import Run
 from explorer.runs.spec import DONE, PAUSED, STOPPED, TRAINING
+from explorer.runs.worker import train_to_end
 from tests.browser.visiting import Visitor
+from tests.runs.making import tiny_run
 from tests.served import Server, wait_until
 
 LONG_TASK = "sort"
@@ -93,6 +95,45 @@ def is_watched_and_paused(visitor: Visitor, run: Run) -> None:
     becomes(visitor, run, PAUSED)
     press(visitor, "resume")
     becomes(visitor, run, TRAINING)
+
+
+def test_the_curve_and_the_map_of_a_run_are_seen_at_once(browser: Browser, tmp_path: Path) -> None:
+    with Server(tmp_path / "runs") as server:
+        run = tiny_run(server.runs)
+        train_to_end(run.folder)
+        for width in (1440, 1280):
+            visitor = Visitor(browser, server.url, width=width, height=900)
+            visitor.open(f"/training?run={run.name}")
+            visitor.drawn("watched")
+            curve = visitor.page.get_by_test_id("stVegaLiteChart").first
+            for seen in (curve, visitor.widget("watched").locator("canvas").first):
+                expect(seen).to_be_in_viewport(ratio=1)
+            visitor.no_mishap()
+            visitor.close()
+
+
+def test_the_choices_of_the_form_are_not_cut(visitor: Visitor) -> None:
+    page = visitor.open("/training?task=reverse")
+    page.get_by_text(re.compile("^Model · ")).click()
+    page.get_by_text(re.compile("^Optimizer · ")).click()
+    choices = page.get_by_test_id("stMain").get_by_role("combobox")
+    expect(page.get_by_role("combobox", name="Positions")).to_have_value("sinusoidal")
+    expect(page.get_by_role("combobox", name="Schedule")).to_be_visible()
+    cut = "inputs => inputs.filter(one => one.scrollWidth > one.clientWidth).map(one => one.value)"
+    assert choices.evaluate_all(cut) == []
+
+
+def test_a_text_that_was_typed_is_used_without_a_key(visitor: Visitor) -> None:
+    page = visitor.open("/training?task=characters")
+    text = "the quick brown fox jumps over the lazy dog. " * 40
+    page.get_by_label("Text", exact=True).fill(text)
+    visitor.press("Use this text")
+    expect(visitor.widget("start_training").get_by_role("button")).to_be_enabled()
+    expect(page.get_by_label("Text", exact=True)).to_have_value(text)
+    page.get_by_label("Text", exact=True).fill(text + "and more")
+    visitor.choose("Task", "reverse")
+    visitor.choose("Task", "characters")
+    expect(page.get_by_label("Text", exact=True)).to_have_value(text + "and more")
 
 
 def test_a_run_goes_on_through_pages_pauses_and_the_end_of_its_server(

@@ -173,9 +173,7 @@ def test_the_held_out_curve_spans_the_whole_run_and_a_resumed_one(
     assert set(steps[:-1]) == set(range(0, 1500, 8))
     cut_after(path, 1000)  # as a run does that goes on from step 1,000
     with path.open("a") as file:
-        file.writelines(
-            json.dumps({"step": at, "value": 0.5}) + "\n" for at in range(1001, 2400)
-        )
+        file.writelines(json.dumps({"step": at, "value": 0.5}) + "\n" for at in range(1001, 2400))
     steps = held_out_steps(at.run())
     assert (steps[0], steps[-1]) == (0, 2399)
     assert set(steps[:-1]) == set(range(0, 2400, 8)), "the same points as before"

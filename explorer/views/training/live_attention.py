@@ -8,6 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 import torch
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from explorer.app.messages import say
@@ -37,9 +38,24 @@ class LiveAttention:
     fault: str
 
 
-def draw_live_attention(run: Run, task: Task, own_text: str) -> None:
-    """The sentence, one head's attention, and beside it the expected pattern."""
-    _draw_sentence_and_head(task, own_text, lambda text: _newest_pass(run, text))
+@dataclass(frozen=True)
+class AttentionPlaces:
+    """Where the parts of the live attention stand."""
+
+    sentence: DeltaGenerator
+    head: DeltaGenerator
+    weights: DeltaGenerator
+    pattern: DeltaGenerator
+
+
+def draw_live_attention(
+    run: Run, task: Task, own_text: str, below: DeltaGenerator, beside: DeltaGenerator
+) -> None:
+    """One head's attention and the expected pattern beside the curves, the sentence below them."""
+    places = AttentionPlaces(
+        below.container(), beside.container(), beside.container(), beside.container()
+    )
+    _draw_sentence_and_head(task, own_text, places, lambda text: _newest_pass(run, text))
 
 
 def draw_preview(task: Task, own_text: str) -> None:
@@ -50,25 +66,28 @@ def draw_preview(task: Task, own_text: str) -> None:
         st.markdown(f"Press **Start training**. {task.expectation}")
         return
     st.markdown("No run yet. Below is the attention of a model already trained on this task.")
-    _draw_sentence_and_head(task, own_text, lambda text: _run(Path(opened.name), text, opened))
+    places = AttentionPlaces(*st.columns(2, vertical_alignment="bottom"), *st.columns(2))
+    _draw_sentence_and_head(
+        task, own_text, places, lambda text: _run(Path(opened.name), text, opened)
+    )
 
 
 def _draw_sentence_and_head(
-    task: Task, own_text: str, run: Callable[[str], LiveAttention | None]
+    task: Task, own_text: str, places: AttentionPlaces, run: Callable[[str], LiveAttention | None]
 ) -> None:
-    left, right = st.columns(2, vertical_alignment="bottom")
-    with left:
+    with places.sentence:
         text = _draw_sentence(task, own_text)
     found = run(text)
     if found is None:
-        st.caption("The attention appears with the first weights.")
+        places.weights.caption("The attention appears with the first weights.")
         return
     if found.forward is None:
-        say(found.fault)
+        with places.weights:
+            say(found.fault)
         return
     part, layer = _pattern_place(task, found.forward)
     heads = [BEST, *map(str, range(found.forward.part(part).heads))]
-    chosen = right.segmented_control(
+    chosen = places.head.segmented_control(
         f"Head of layer {layer}",
         heads,
         default=BEST,
@@ -77,7 +96,7 @@ def _draw_sentence_and_head(
         key=f"watched_head_{len(heads)}",
         persist_state="session",
     )
-    _draw_head(task, found.forward, part, layer, str(chosen or BEST))
+    _draw_head(task, found.forward, part, layer, str(chosen or BEST), places)
 
 
 def _draw_sentence(task: Task, own_text: str) -> str:
@@ -149,13 +168,15 @@ def _pattern_place(task: Task, forward: ForwardPass) -> tuple[str, int]:
     return forward.parts[-1].name, forward.parts[-1].layers - 1
 
 
-def _draw_head(task: Task, forward: ForwardPass, part: str, layer: int, chosen: str) -> None:
+def _draw_head(
+    task: Task, forward: ForwardPass, part: str, layer: int, chosen: str, places: AttentionPlaces
+) -> None:
     weights = forward.all_weights(part)[layer]
     written = forward.target if forward.source else ()
     expected = pattern_of(task, forward.tokens, written, weights.shape[1:])
     scores = _scores(weights, expected)
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
-    left, right = st.columns(2)
+    left, right = places.weights, places.pattern
     with left:
         title = f"**Layer {layer}, head {head}**"
         score = fixed(float(scores[head]), 2)

@@ -85,8 +85,10 @@ def _draw_now(run: Run, text: str, every: float | None) -> None:
     except (RunError, TextError) as error:
         say(str(error))
         return
-    _draw_curves(run, spec, status, task)
-    draw_live_attention(run, task, text)
+    curves, attention = st.columns(2)
+    with curves:
+        _draw_curves(run, spec, status, task)
+    draw_live_attention(run, task, text, below=curves, beside=attention)
     _cpu_times().append(time.thread_time() - begun)
 
 
@@ -95,15 +97,16 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     metrics = _metrics(run)
     losses, values = metrics.losses(), metrics.values()
     drawn = spread(values)
-    left, right = st.columns(2)
-    left.vega_lite_chart(
+    st.vega_lite_chart(
         _table("loss", thinned(losses)),
         loss_curves(status.steps, math.log(spec.model.vocab_size)),
         height=HEIGHT,
         width="stretch",
         key="loss_curve",
     )
-    right.vega_lite_chart(
+    if len(losses) > MOST_POINTS:
+        st.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
+    st.vega_lite_chart(
         _table("value", drawn),
         held_out_curves(
             status.measure or "held out",
@@ -115,10 +118,8 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
         width="stretch",
         key="held_out_curve",
     )
-    if len(losses) > MOST_POINTS:
-        left.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
     if len(drawn) < len(values):
-        right.caption(
+        st.caption(
             f"{len(drawn)} of {len(values):,} measurements are drawn: "
             f"one in {one_in(values)}, and the last."
         )

@@ -107,6 +107,7 @@ def _draw_text(given: Given) -> str | None:
         height=140,
         persist_state="session",
     )
+    st.button("Use this text" if kind == "txt" else "Use this table", key=f"use_{given.name}")
     file = st.file_uploader(
         f"Or a .{kind} file",
         type=[kind],
@@ -157,7 +158,7 @@ def _draw_training_settings(task: Task) -> dict[str, Any]:
 
 
 class _Inputs:
-    """Small inputs, two in a row; every task keeps its own values."""
+    """Small inputs, two numbers or one choice in a row; every task keeps its own values."""
 
     def __init__(self, task: str) -> None:
         self._task = task
@@ -168,7 +169,8 @@ class _Inputs:
         """The value chosen for this setting, at first `value`."""
         key = f"{self._task}_{setting.name}"
         if setting.options:
-            return self._place().selectbox(
+            self._drawn += self._drawn % 2  # a row of its own: half of one cuts its texts
+            return st.selectbox(
                 setting.label,
                 setting.options,
                 index=setting.options.index(value),
