@@ -28,6 +28,7 @@ from explorer.charts.training_curves import (
     thinned,
 )
 from explorer.components.alone import alone
+from explorer.components.chart import Table, chart
 from explorer.runs.cluster import cluster
 from explorer.runs.metrics import Metrics
 from explorer.runs.run import Run, RunError
@@ -97,26 +98,26 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
     metrics = _metrics(run)
     losses, values = metrics.losses(), metrics.values()
     drawn = spread(values)
-    st.vega_lite_chart(
-        _table("loss", thinned(losses)),
+    chart(
         loss_curves(status.steps, math.log(spec.model.vocab_size)),
+        table=_table("loss", thinned(losses)),
         height=HEIGHT,
-        width="stretch",
         key="loss_curve",
+        title=f"Loss of {run.name}",
     )
     if len(losses) > MOST_POINTS:
         st.caption(f"Each point is the mean of up to {points_per_mean(losses)} updates.")
-    st.vega_lite_chart(
-        _table("value", drawn),
+    chart(
         held_out_curves(
             status.measure or "held out",
             status.steps,
             goal=task.goal if spec.stop_at is None else spec.stop_at,
             domain=task.measured_between,
         ),
+        table=_table("value", drawn),
         height=HEIGHT,
-        width="stretch",
         key="held_out_curve",
+        title=f"Held-out metric of {run.name}",
     )
     if len(drawn) < len(values):
         st.caption(
@@ -125,7 +126,7 @@ def _draw_curves(run: Run, spec: RunSpec, status: Status, task: Task) -> None:
         )
 
 
-def _table(name: str, points: Sequence[tuple[int, float]]) -> dict[str, list[float]]:
+def _table(name: str, points: Sequence[tuple[int, float]]) -> Table:
     return {"step": [step for step, _ in points], name: [value for _, value in points]}
 
 
