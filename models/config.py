@@ -97,6 +97,7 @@ class TransformerConfig(PlainData):
     n_kv_heads: int | None = number_field(None, 1, LARGEST_SIZE)
     d_head: int | None = number_field(None, 1, LARGEST_SIZE)
     d_ff: int = number_field(256, 0, LARGEST_SIZE)
+    d_ff_encoder: int | None = number_field(None, 1, LARGEST_SIZE)  # where the encoder's differs
     max_len: int = number_field(512, 1, LARGEST_MAX_LEN)
 
     positions: str = choice_field("sinusoidal", POSITIONS)
@@ -203,6 +204,13 @@ class TransformerConfig(PlainData):
         return self.n_layers if self.n_encoder_layers is None else self.n_encoder_layers
 
     @property
+    def of_encoder(self) -> "TransformerConfig":
+        """The config that the blocks of an encoder-decoder's encoder follow."""
+        if self.d_ff_encoder is None:
+            return self
+        return self.replace(d_ff=self.d_ff_encoder, d_ff_encoder=None)
+
+    @property
     def stacks(self) -> tuple[str, ...]:
         """The stacks of the model in the order they run: ("encoder", "decoder") or one of them."""
         return ("encoder", "decoder") if self.kind == "encoder-decoder" else (self.kind,)
@@ -288,6 +296,8 @@ def _kind_fault(config: TransformerConfig) -> str | None:
         return "src_vocab_size is for encoder-decoders; this model reads what vocab_size counts."
     if config.n_encoder_layers is not None:
         return "n_encoder_layers is for encoder-decoders; n_layers counts the only stack."
+    if config.d_ff_encoder is not None:
+        return "d_ff_encoder is for encoder-decoders; d_ff is the width of the only stack."
     if config.share_embeddings:
         return "share_embeddings is for encoder-decoders; this model has one table."
     return None

@@ -144,7 +144,7 @@ class Transformer(nn.Module):
             if "encoder" in config.stacks:
                 source = nn.Embedding(config.src_vocab_size or config.vocab_size, config.d_model)
                 layers = config.encoder_layers
-                self.encoder = Stack(config, source, layers, causal=False, cross=False)
+                self.encoder = Stack(config.of_encoder, source, layers, causal=False, cross=False)
             if "decoder" in config.stacks:
                 target = nn.Embedding(config.vocab_size, config.d_model)
                 if config.share_embeddings and self.encoder is not None:

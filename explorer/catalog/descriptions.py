@@ -42,7 +42,10 @@ def config_sentences(config: TransformerConfig) -> str:
     feed_forward = "no feed-forward layer"
     if config.d_ff:
         gate = "gated " if config.gated else ""
-        feed_forward = f"feed-forward width {config.d_ff:,} ({gate}{config.activation})"
+        widths = f"{config.d_ff:,}"
+        if config.d_ff_encoder is not None:
+            widths = f"{config.d_ff_encoder:,} + {widths}"
+        feed_forward = f"feed-forward width {widths} ({gate}{config.activation})"
     norm = {"layer": "layer norm", "rms": "RMS norm"}[config.norm]
     return (
         f"{KINDS[config.kind]} {HEADS[config.head]}: {layers} layer{'' if layers == '1' else 's'}, "

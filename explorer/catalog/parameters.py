@@ -195,6 +195,8 @@ def _input_and_output(path: tuple[str, ...], config: TransformerConfig) -> tuple
     A norm has no input size: it has one parameter, or two, for each output.
     """
     model, ff, classes = (_size(config, name) for name in ("d_model", "d_ff", "n_classes"))
+    if path[:1] == ("encoder",):
+        ff = _size(config, "d_ff_encoder") or ff
     words, hidden = _size(config, "vocab_size"), _size(config, "d_classifier")
     heads, keys = _heads(config)
     match path:

@@ -55,6 +55,8 @@ def two_stacks(
     read.require("add_bias_logits", False)
     read.require("is_encoder_decoder", True)
     read.require("is_decoder", False)
+    width = read.int("decoder_ffn_dim", 4096)
+    encoder_width = read.int("encoder_ffn_dim", 4096)
     return TransformerConfig(
         kind="encoder-decoder",
         head=read.head("language-model", "classifier", "masked-language-model"),
@@ -63,7 +65,8 @@ def two_stacks(
         n_layers=read.int("decoder_layers", 12),
         n_encoder_layers=read.int("encoder_layers", 12),
         n_heads=same(read, "encoder_attention_heads", "decoder_attention_heads", 16),
-        d_ff=same(read, "encoder_ffn_dim", "decoder_ffn_dim", 4096),
+        d_ff=width,
+        d_ff_encoder=None if encoder_width == width else encoder_width,
         max_len=read.int("max_position_embeddings", 1024),
         positions="sinusoidal" if static else "learned",
         pairs="halves" if static else None,

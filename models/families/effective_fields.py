@@ -21,6 +21,7 @@ def effective_fields(config: TransformerConfig) -> dict[str, Any]:
         "d_head": config.head_width,
         "src_vocab_size": config.src_vocab_size or config.vocab_size,
         "n_encoder_layers": config.encoder_layers,
+        "d_ff_encoder": config.of_encoder.d_ff,
         "d_rotary": config.rotary_width,
         "pairs": pair_layout(config),
         "attention_scale": config.scale,

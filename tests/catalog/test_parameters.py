@@ -37,6 +37,7 @@ CHANGES: list[dict[str, Any]] = [
     {**CLASSIFIER, "d_classifier": 32, "classifier_bias": False},
     {"kind": "encoder-decoder", "share_embeddings": True, "tie_embeddings": True},
     {"kind": "encoder-decoder", "src_vocab_size": 99, "n_encoder_layers": 3, "head": "none"},
+    {"kind": "encoder-decoder", "d_ff_encoder": 300},
     {"norm_position": "sandwich", "qk_norm": True, "n_kv_heads": 2, "d_head": 24},
     {"parallel": True, "shared_norm": True, "gated": True, "bias": False, "qkv_bias": False},
     {"d_ff": 0, "positions": "none", "final_norm": False, "head_bias": False},

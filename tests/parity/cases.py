@@ -198,6 +198,7 @@ ENCODER_DECODERS = [
         "bart, nothing shared", "Bart", BART, WRITER, tie_word_embeddings=False,
         activation_function="relu", unused=("model.shared.weight",),
     ),
+    tiny("bart, a wider encoder", "Bart", BART, WRITER, encoder_ffn_dim=44),
     tiny("bart, bare", "Bart", BART, "Model", scale_embedding=True),
     tiny("mbart", "MBart", BART, WRITER, scale_embedding=True, decoder_start_token_id=2),
     tiny("plbart", "PLBart", BART, WRITER),

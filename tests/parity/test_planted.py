@@ -20,6 +20,7 @@ from models.families import FAMILIES
 from models.families.family import Family
 from models.families.layout import Rows, Same
 from models.loading.checkpoint import load_checkpoint
+from models.loading.safe_files import CheckpointError
 from models.output_heads import LanguageModelHead
 from models.transformer import Transformer
 from tests.parity.cases import CASES, GPT2, LM, tiny
@@ -222,8 +223,13 @@ MISSED_BY_DEFAULT_WEIGHTS = {
 }  # fmt: skip
 
 
-def planted(model: str, mistakes: list[Mistake], folder: Path, shaken: bool) -> Iterator[Pair]:
-    """The reference and what becomes of its folder with each mistake, in float64 if it may be."""
+def planted(
+    model: str, mistakes: list[Mistake], folder: Path, shaken: bool
+) -> Iterator[Pair | None]:
+    """The reference and what becomes of its folder with each mistake, in float64 if it may be.
+
+    None where the sinusoids stored in the folder give the mistake away before it is read.
+    """
     case = MODELS[model]
     kind = case.config.model_type
     reference = build_reference(case, shaken)
@@ -231,7 +237,12 @@ def planted(model: str, mistakes: list[Mistake], folder: Path, shaken: bool) -> 
     for mistake in mistakes:
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(FAMILIES, kind, mistake.family(FAMILIES[kind]))
-            pair = Pair(case, reference, load_checkpoint(folder))
+            try:
+                pair = Pair(case, reference, load_checkpoint(folder))
+            except CheckpointError as error:
+                assert "holds positions that are not the sinusoids" in str(error)
+                yield None
+                continue
         mistake.model(pair.ours.model)
         yield pair.double() if case.exact else pair
 
@@ -239,8 +250,9 @@ def planted(model: str, mistakes: list[Mistake], folder: Path, shaken: bool) -> 
 @pytest.mark.parametrize("model", MISTAKES)
 def test_every_mistake_is_seen_and_nothing_where_there_is_none(model: str, tmp_path: Path) -> None:
     none, *wrong = planted(model, [Mistake(), *MISTAKES[model]], tmp_path, shaken=True)
+    assert none is not None
     same_values(none)
-    for pair in wrong:
+    for pair in filter(None, wrong):
         with pytest.raises(AssertionError, match="differs by"):
             same_values(pair)
 
@@ -255,4 +267,5 @@ def test_default_weights_alone_would_miss_swapped_norms_and_lost_biases(
     model: str, tmp_path: Path
 ) -> None:
     for pair in planted(model, MISSED_BY_DEFAULT_WEIGHTS[model], tmp_path, shaken=False):
+        assert pair is not None
         same_values(pair)

@@ -170,7 +170,8 @@ def _shapes(values: PassValues, stage: Stage) -> str:
     """The shapes that it goes through: symbols with their numbers."""
     tokens, source = len(tokens_of(values, stage.stack)), len(values.forward.source)
     keys = source if stage.branch == "cross_attn" else tokens
-    known = sizes(values.config, 1, tokens, source, keys)
+    config = values.config.of_encoder if stage.stack == "encoder" else values.config
+    known = sizes(config, 1, tokens, source, keys)
     shapes = [" × ".join(f"{name} {known[name]:,}" for name in shape) for shape in stage.shapes]
     return f"Shape: {' → '.join(shapes)}."
 
