@@ -36,8 +36,8 @@ def exported(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> FigureData:
     """What a page exports."""
     made: list[FigureData] = []
 
-    def keep(data: FigureData) -> list[object]:
-        made.append(data)
+    def keep(figure: FigureData, _: object) -> list[object]:
+        made.append(figure)
         return []
 
     monkeypatch.setattr(export_panel, "file_formats", keep)

@@ -95,9 +95,9 @@ def test_every_stage_follows_from_those_before_it_and_every_number_is_opened(
     every_cell_is_opened(values_of(found, head=found.config.n_heads - 1))
 
 
-def test_of_two_stacks_with_segments_of_their_own_too(tmp_path: Path) -> None:
+def test_of_two_stacks_of_unequal_widths_too(tmp_path: Path) -> None:
     words = word_tokenizer(WORDS, SOURCE)
-    put(tmp_path, "two", words, "the cat", kind="encoder-decoder", n_segments=2)
+    put(tmp_path, "two", words, "the cat", kind="encoder-decoder", d_ff_encoder=20)
     opened = opened_model.opened_from(tmp_path / "two", "two")
     shake(opened.model.double(), by=0.4)
     of = forward_pass.run_batch_uncached(opened, ("the black cat",))[0]

@@ -51,7 +51,8 @@ class Panel:
     def _sent(self, key: str) -> tuple[wire.Array, float]:
         header, planes = drawing.sent(self.at, key)
         if "exact" in planes:
-            return np.frombuffer(planes["exact"], "<f4").reshape(header["shape"]), 0.0
+            singles = np.frombuffer(planes["exact"], "<f4").reshape(header["shape"])
+            return singles.astype(np.float64), 0.0
         codes = wire.codes_of(planes["values"], header["shape"])
         return wire.decode(codes, header), (header["high"] - header["low"]) / header["steps"]
 

@@ -240,7 +240,8 @@ def planted(
             try:
                 pair = Pair(case, reference, load_checkpoint(folder))
             except CheckpointError as error:
-                assert "holds positions that are not the sinusoids" in str(error)
+                if "holds positions that are not the sinusoids" not in str(error):
+                    raise
                 yield None
                 continue
         mistake.model(pair.ours.model)

@@ -10,7 +10,6 @@ from streamlit.testing.v1 import AppTest
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.runs.worker import train_to_end
-from explorer.text.literal import literal
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from tests import apps, zoo
 from tests.apps import exported, said, views
@@ -93,8 +92,9 @@ def test_the_difference_is_taken_away_with_its_name_and_the_place_of_the_second(
     assert not at.get("download_button")
     put_state(at, export=True)
     assert len(at.get("download_button")) == 6
-    assert literal("Layer 1, head 3 − layer 0, head 1 of letters") in said(at)
-    found = exported(at, monkeypatch).about
+    figure = exported(at, monkeypatch)
+    assert figure.title == "Layer 1, head 3 − layer 0, head 1 of letters"
+    found = figure.about
     place = [found[f"{name} of the second"] for name in ("part", "layer", "head")]
     assert place == ["decoder.self_attn", "1", "3"]
     assert "interventions of the second" not in found

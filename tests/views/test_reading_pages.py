@@ -60,4 +60,5 @@ def test_nothing_is_made_before_it_is_asked_for() -> None:
         put_state(at, export=True)
         ways = [button.key for button in at.get("download_button")]
         assert ways == [f"export_{way}" for way in WAYS]
-        assert f" of {model}" in said(at)
+        (figure,) = (each for each in at.selectbox if each.key == "export_figure")
+        assert f" of {model}" in figure.options[0]
