@@ -86,6 +86,8 @@ class Session:
     """The uploaded training text of a tokenizer, which no address holds."""
     system_reads: tuple[str, str, str] = ("", "", "")
     """A document's system that was just made, its text, and why it reads no other."""
+    upload_note: tuple[Path, str] | None = None
+    """An uploaded model, and which of its files were not kept."""
     examined: str | None = None
     """The model in the list whose findings are open."""
     run_requested: Any = None

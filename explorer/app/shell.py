@@ -11,10 +11,11 @@ if str(ROOT) not in sys.path:  # the script's own folder is explorer/, imports s
 
 import streamlit as st  # noqa: E402
 
-from explorer.app import url  # noqa: E402
+from explorer.app import streamlit_patches, url  # noqa: E402
 from explorer.app.session import Session, session  # noqa: E402
 from explorer.app.sidebar import draw_sidebar  # noqa: E402
 from explorer.app.throttle import turn  # noqa: E402
+from explorer.catalog.uploads import MEGABYTE, largest_upload  # noqa: E402
 
 PAGES = {
     "Overview": {"overview": "Overview"},
@@ -56,6 +57,7 @@ def make_page(section: str, name: str) -> st.Page:
 
 
 def main() -> None:
+    streamlit_patches.set_upload_limit(largest_upload() // MEGABYTE)
     reader = session()
     if not reader.navigation:
         make_pages(reader)

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as bidi_components
+from streamlit.config_option import ConfigOption
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 # What a component has reported, as a plain dictionary. Streamlit (since its pull request 12685;
@@ -66,6 +68,17 @@ def messages_in_full() -> Iterator[None]:
         yield
     finally:
         run.cached_message_hashes = known
+
+
+# How large an upload may be follows from the machine, and only the settings of a client may be
+# set by what is served (`st.set_option`).
+UPLOAD_LIMIT = "server.maxUploadSize"
+
+
+def set_upload_limit(megabytes: int) -> None:
+    """Of one uploaded file, unless whoever started the app named a limit."""
+    if config.get_where_defined(UPLOAD_LIMIT) == ConfigOption.DEFAULT_DEFINITION:
+        config.set_option(UPLOAD_LIMIT, megabytes)
 
 
 # Every runtime, and so every AppTest, looks for components in all installed packages, which stay

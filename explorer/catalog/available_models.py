@@ -17,6 +17,7 @@ from typing import Any
 from explorer.catalog.example_texts import ANY_EXAMPLE, examples_for
 from explorer.catalog.folders import (
     examples_root,
+    is_upload,
     model_name,
     named_folders,
     runs_root,
@@ -62,6 +63,11 @@ class ModelEntry:
     family: str = OURS
     bytes: int = 0
     """Size of the weight files on disk."""
+
+    @property
+    def short_name(self) -> str:
+        """Its name, but for the key of an upload, which only a link needs."""
+        return self.folder.name if is_upload(self.folder) else self.name
 
     @property
     def example(self) -> str:
@@ -135,6 +141,7 @@ def _changed(file: os.DirEntry[str]) -> tuple[str, int, int]:
 
 @lru_cache(maxsize=512)
 def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
+    called = folder.name if is_upload(folder) else name
     try:
         config, run = peek(folder)
         family = OURS
@@ -144,10 +151,12 @@ def _entry(origin: str, name: str, folder: Path, stamp: Stamp) -> ModelEntry:
             config, family = found.config, found.family
     except (CheckpointError, OSError) as error:
         fault = str(error)
-        return ModelEntry(name, name, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder))
+        return ModelEntry(
+            name, called, folder, None, {}, (), 0, fault, origin, bytes=_bytes(folder)
+        )
     kind = str(run.get("task", name))
     task, given = TASKS.get(kind), GIVEN.get(kind)
-    own = task.title if task else given.title if given else name
+    own = task.title if task else given.title if given else called
     theirs = _texts([run.get("example")]) + _texts(run.get("examples"))
     usual = examples_for(config, family, folder) if family != OURS else ()
     examples = [*theirs, *(task.examples if task else usual)]

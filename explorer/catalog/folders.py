@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from explorer.catalog import ModelError
 
 ROOT = Path(__file__).resolve().parents[2]
 ALLOW_PATHS = "EXPLORER_FREE_PATH"
+MODEL_FILES = (
+    "config.json",
+    "generation_config.json",
+    "*.safetensors",
+    "model.safetensors.index.json",
+    "run.json",
+    "*token*.json",
+    "*vocab*",
+    "merges.txt",
+    "*.spm",
+    "*.model",
+)
+"""What opens a model, to be fetched or kept: never its code, never pickled weights."""
 MOST_FOLDERS = 200
+UPLOAD = "upload-"
 SEARCHED = ("", "snapshots/*", "*", "*/snapshots/*")
 """A model, one in the hub's cache, and folders of either."""
 
@@ -68,8 +83,18 @@ def checkpoints_in(place: Path) -> list[Path]:
     return []
 
 
+def is_upload(folder: Path) -> bool:
+    """Whether it is that of an uploaded model, which lies in one that is named by its contents."""
+    return re.fullmatch(rf"{UPLOAD}[0-9a-f]{{24}}", folder.parent.name) is not None
+
+
 def model_name(folder: Path) -> str:
-    """The folder's name, or the hub ID from which the hub's cache made it."""
+    """The folder's name, or the hub ID from which the hub's cache made it.
+
+    That of an upload goes on with the folder around it, which only who brought it knows.
+    """
+    if is_upload(folder):
+        return f"{folder.name}-{folder.parent.name}"
     if folder.parent.name == "snapshots":
         from explorer.catalog import hub  # 8 MB that most servers never need
 
@@ -78,18 +103,18 @@ def model_name(folder: Path) -> str:
     return folder.name or "model"
 
 
-def paths_allowed() -> bool:
+def paths_allowed(is_local: bool = False) -> bool:
     """Whether a reader may name any folder of this machine, or have one fetched from the hub.
 
-    Only whoever starts the app can allow it: behind a proxy the app cannot know whether a
-    visitor comes from outside.
+    Unless whoever starts the app says so or not, only a reader on this very machine may.
     """
-    return os.environ.get(ALLOW_PATHS) == "1"
+    said = os.environ.get(ALLOW_PATHS)
+    return said == "1" if said else is_local
 
 
-def find_model(place: str) -> Path:
+def find_model(place: str, is_local: bool = False) -> Path:
     """The folder of a typed path or hub ID. ModelError says in a sentence why there is none."""
-    if not paths_allowed():
+    if not paths_allowed(is_local):
         raise ModelError(
             f"Paths and hub IDs are not allowed; start the app with {ALLOW_PATHS}=1 to allow them."
         )

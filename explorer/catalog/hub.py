@@ -10,20 +10,11 @@ from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 from huggingface_hub.utils import validate_repo_id
 
 from explorer.catalog import ModelError
+from explorer.catalog.folders import MODEL_FILES
 
 LARGEST_DOWNLOAD = 16_000_000_000
-READ = [
-    "config.json",
-    "generation_config.json",
-    "*.safetensors",
-    "model.safetensors.index.json",
-    "*token*.json",
-    "*vocab*",
-    "merges.txt",
-    "*.spm",
-    "*.model",
-]
-"""What is fetched of a model: never its code, never pickled weights, nothing of subfolders."""
+READ = list(MODEL_FILES)
+"""What is fetched of a model; nothing of subfolders."""
 SUBFOLDERS = "*/*"
 
 

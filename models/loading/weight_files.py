@@ -5,7 +5,7 @@ fill the file without a gap. A number is read when it is asked for. Pickled weig
 refused, since opening them can run code.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -253,31 +253,38 @@ def _check_shard_name(folder: Path, name: str) -> None:
 
 
 def _only_file(folder: Path) -> str:
-    """The one safetensors file of another name, or the reason why nothing can be read."""
     try:
         names = sorted(path.name for path in islice(folder.iterdir(), MOST_ENTRIES))
     except OSError as error:
         raise CheckpointError(f"There is no readable folder {title(folder)}.") from error
+    return only_file(names, title(folder))
+
+
+def only_file(names: Sequence[str], folder: str) -> str:
+    """The one safetensors file of another name, or the reason why nothing can be read.
+
+    `names` are those of the folder's files, and `folder` is what a sentence calls it.
+    """
     found = [name for name in names if name.endswith(ENDING) and name != STATE_WEIGHTS]
     if len(found) > 1:
         raise CheckpointError(
-            f"{title(folder)} holds several safetensors files and no {INDEX} that says which "
+            f"{folder} holds several safetensors files and no {INDEX} that says which "
             "belong together."
         )
     if "adapter_config.json" in names or found == ["adapter_model.safetensors"]:
         raise CheckpointError(
-            f"{title(folder)} holds an adapter, which is no model; merge it into its model first."
+            f"{folder} holds an adapter, which is no model; merge it into its model first."
         )
     if found:
         return found[0]
     if any(name.endswith(PICKLED) for name in names):
         raise CheckpointError(
-            f"{title(folder)} holds pickled weights, which can run code when they are opened; "
+            f"{folder} holds pickled weights, which can run code when they are opened; "
             f"save them as {WEIGHTS} instead."
         )
     if foreign := next((name for name in names if name.endswith(FOREIGN)), None):
         raise CheckpointError(
-            f"{title(folder)} holds its weights as {shown(foreign)}, a format that is not read "
+            f"{folder} holds its weights as {shown(foreign)}, a format that is not read "
             f"here; save them as {WEIGHTS} instead."
         )
-    raise CheckpointError(f"{title(folder)} has no {WEIGHTS}.")
+    raise CheckpointError(f"{folder} has no {WEIGHTS}.")

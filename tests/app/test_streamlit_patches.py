@@ -11,9 +11,13 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+import streamlit as st
 import streamlit.components.v2.presentation as streamlit_presentation
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as streamlit_components
+from streamlit.config_option import ConfigOption
+from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
@@ -129,3 +133,17 @@ def test_the_installed_packages_are_looked_through_once(monkeypatch: pytest.Monk
     for _ in range(2):
         unpatched()
     assert len(looked) == count + 2, "Streamlit keeps what it found: scan_packages_once may go"
+
+
+def test_the_limit_of_uploads_follows_the_machine_unless_it_was_named() -> None:
+    limit = streamlit_patches.UPLOAD_LIMIT
+    before = config.get_option(limit), config.get_where_defined(limit)
+    try:
+        for where, value in [(ConfigOption.DEFAULT_DEFINITION, 700), ("the command line", 200)]:
+            config.set_option(limit, 200, where)
+            streamlit_patches.set_upload_limit(700)
+            assert config.get_option(limit) == value
+    finally:
+        config.set_option(limit, *before)
+    with pytest.raises(StreamlitAPIException):  # the way that is not private
+        st.set_option(limit, 700)

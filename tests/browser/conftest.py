@@ -44,7 +44,6 @@ def server(
         tmp_path_factory.mktemp("served") / "runs",
         env={
             "EXPLORER_MODELS": os.pathsep.join(map(str, (published, long_gpt2.parent))),
-            "EXPLORER_FREE_PATH": "1",
             "HF_HUB_OFFLINE": "1",
         },
     ) as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def upload(visitor: Visitor, folder: Path) -> None:
     visitor.page.get_by_text("Open a model of your own", exact=True).click()
     chosen = visitor.widget("uploaded_model")
     chosen.locator("input[type=file]").set_input_files(folder)
-    expect(chosen.get_by_text(f"{folder.name}/").first).to_be_visible()
+    expect(chosen.get_by_role("button", name=f"Remove {folder.name}/").first).to_be_visible()
     visitor.page.get_by_role("button", name="Open the upload").click()
 
 
@@ -29,6 +30,13 @@ def opens(visitor: Visitor, name: str) -> None:
     expect(visitor.page.get_by_role("combobox", name="Model")).to_have_value(name)
     visitor.rest()
     visitor.no_traceback()
+
+
+def uploaded(visitor: Visitor, folder: str) -> str:
+    """Wait for the upload of a folder of this name; what the address calls the model."""
+    begins = f"{folder}-upload-"
+    wait_until(lambda: visitor.query().get("model", "").startswith(begins), "the upload")
+    return visitor.query()["model"]
 
 
 def test_a_view_of_a_model_is_chosen_by_the_keyboard(visitor: Visitor) -> None:
@@ -64,8 +72,7 @@ def test_an_upload_opens_for_its_reader_and_by_its_address_and_a_hostile_one_is_
     mine = zoo.bert(tmp_path / "mine", seed=5, hidden_size=512, num_hidden_layers=2)
     assert (mine / "model.safetensors").stat().st_size > 9_000_000
     upload(visitor, mine)
-    wait_until(lambda: visitor.query().get("model", "").startswith("upload-"), "the upload")
-    name = visitor.query()["model"]
+    name = uploaded(visitor, "mine")
     opens(visitor, name)
     visitor.follow("Attention maps")
     seen = visitor.picture("attention_head")
@@ -81,3 +88,31 @@ def test_no_row_of_the_list_is_cut(visitor: Visitor) -> None:
     """The list has no scroll box of its own, whose edge could fall into a row."""
     visitor.open("/checkpoints")
     assert visitor.widget("shelf").evaluate("rows => rows.scrollHeight <= rows.clientHeight")
+
+
+def test_a_folder_cloned_from_a_hub_opens_under_its_own_name(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    clone = zoo.bert(tmp_path / "minilm", seed=6)
+    beside = [
+        *(".gitattributes", "README.md", "LICENSE", "modules.json", "pytorch_model.bin"),
+        *(".git/HEAD", ".git/config", ".git/objects/ab/cdef", "1_Pooling/config.json"),
+        *("onnx/model.onnx", "training_args.bin", "figure.png"),
+    ]
+    for name in beside:
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        (clone / name).write_bytes(b"\x80\x02c")
+    upload(visitor, clone)
+    name = uploaded(visitor, clone.name)
+    opens(visitor, name)
+    page = visitor.page
+    expect(page.get_by_role("heading", name=clone.name, exact=True)).to_be_visible()
+    visitor.says(
+        f"Skipped {len(beside)} files that a model does not need: .gitattributes, LICENSE and "
+        f"{len(beside) - 2} others."
+    )
+    page.reload()
+    opens(visitor, name)
+    page.get_by_text("Open a model of your own", exact=True).click()
+    expect(page.get_by_text(re.compile(r"Model folder, [\d,]+ MB at most"))).to_be_visible()
+    expect(page.get_by_label("Folder on this machine, or hub ID")).to_be_visible()

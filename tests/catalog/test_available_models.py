@@ -212,11 +212,13 @@ def test_what_another_reader_uploaded_is_on_no_shelf(folder: Path) -> None:
     files = list((folder / "gpt2").iterdir())
     streams = {file.name: file.open("rb") for file in files}
     sizes = {file.name: file.stat().st_size for file in files}
-    kept = uploads.keep_upload(streams, sizes, folders.uploads_root())
+    kept = uploads.keep_upload(streams, sizes, folders.uploads_root()).folder
     for stream in streams.values():
         stream.close()
-    assert kept.name not in found()
-    assert uploads.uploaded(kept.name) == kept
-    assert found(kept)[kept.name].fault is None
+    name = folders.model_name(kept)
+    assert name.startswith("model-upload-")
+    assert name not in found()
+    assert uploads.uploaded(name) == kept
+    assert (found(kept)[name].fault, found(kept)[name].title) == (None, "model")
     assert opened_model.open_entry(available_models.brought_model(kept)).family == "gpt2"
-    assert uploads.uploaded("../" + kept.name) is None
+    assert uploads.uploaded("../" + name) is None

@@ -25,24 +25,40 @@ def folder_of(path: Path) -> Path:
     return path
 
 
-def keep(root: Path, files: Mapping[str, bytes] = WEIGHTS) -> Path:
+def upload(
+    root: Path, files: Mapping[str, bytes] = WEIGHTS, largest: int = uploads.USUAL_UPLOAD
+) -> uploads.KeptUpload:
     streams = {name: io.BytesIO(data) for name, data in files.items()}
-    return uploads.keep_upload(streams, {name: len(data) for name, data in files.items()}, root)
+    sizes = {name: len(data) for name, data in files.items()}
+    return uploads.keep_upload(streams, sizes, root, largest)
 
 
-def test_paths_are_closed_unless_opened_at_the_start(
+def keep(root: Path, files: Mapping[str, bytes] = WEIGHTS) -> Path:
+    return upload(root, files).folder
+
+
+def inside(folder: str) -> dict[str, bytes]:
+    return {folder + name: data for name, data in WEIGHTS.items()}
+
+
+def test_paths_are_open_to_this_machine_and_to_others_only_if_the_start_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who a visitor is cannot be told behind a proxy, so only the person at the start can say."""
     here = folder_of(tmp_path / "here")
     assert folders.find_model(str(here)) == here
-    for said in ["", "0", "yes"]:
+    for said in ["0", "yes"]:
         monkeypatch.setenv(folders.ALLOW_PATHS, said)
-        with pytest.raises(ModelError, match=r"^Paths and hub IDs are not allowed; .*\.$"):
+        for is_local in (True, False):
+            with pytest.raises(ModelError, match=r"^Paths and hub IDs are not allowed; .*\.$"):
+                folders.find_model(str(here), is_local)
+    for unsaid in ["", None]:
+        if unsaid is None:
+            monkeypatch.delenv(folders.ALLOW_PATHS)
+        else:
+            monkeypatch.setenv(folders.ALLOW_PATHS, unsaid)
+        assert folders.find_model(str(here), is_local=True) == here
+        with pytest.raises(ModelError, match="EXPLORER_FREE_PATH=1 to allow them"):
             folders.find_model(str(here))
-    monkeypatch.delenv(folders.ALLOW_PATHS)
-    with pytest.raises(ModelError, match="=1 to allow them"):
-        folders.find_model(str(here))
 
 
 def test_a_place_is_a_model_or_holds_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,52 +109,167 @@ def test_an_upload_is_kept_once_by_what_is_in_it(tmp_path: Path) -> None:
     os.utime(left, (0, 0))
     kept = keep(tmp_path)
     assert {file.name: file.read_bytes() for file in kept.iterdir()} == WEIGHTS
-    assert keep(tmp_path, {f"my-bert/{name}": data for name, data in WEIGHTS.items()}) == kept
+    mine = keep(tmp_path, {f"my-bert/{name}": data for name, data in WEIGHTS.items()})
+    assert (kept.name, mine.name) == ("model", "my-bert")
+    assert keep(tmp_path, {f"x/my-bert/{name}": data for name, data in WEIGHTS.items()}) == mine
     assert keep(tmp_path, {**WEIGHTS, "config.json": b"[]"}) != kept
-    assert keep(tmp_path, {"a": b"bc", "d": b""}) != keep(tmp_path, {"a": b"b", "cd": b""})
-    assert uploads.uploaded(kept.name, tmp_path) == kept
+    moved = {"merges.txt": b"b", "vocab.txt": b"cd"}, {"merges.txt": b"bc", "vocab.txt": b"d"}
+    assert keep(tmp_path, {**WEIGHTS, **moved[0]}) != keep(tmp_path, {**WEIGHTS, **moved[1]})
+    assert uploads.uploaded(folders.model_name(mine), tmp_path) == mine
     assert not list(tmp_path.glob(f"{uploads.RECEIVING}*")), "also what a killed process left"
-    for name in ["", "upload-", "upload-../x", f"upload-{'0' * 24}", f"{kept.name}/..", "x" * 9999]:
+    key = mine.parent.name
+    for name in [
+        *("", "upload-", "upload-../x", f"upload-{'0' * 24}", f"{key}/..", "x" * 9999),
+        *(key, f"-{key}", f"other-{key}", f"..-{key}", f"my-bert-upload-{'0' * 24}", f"*-{key}"),
+    ]:
         assert uploads.uploaded(name, tmp_path) is None
+    (before := tmp_path / f"upload-{'1' * 24}").mkdir()
+    (before / "config.json").write_text("{}")
+    assert uploads.uploaded(before.name, tmp_path) == before, "a link of before"
+    assert folders.model_name(before) == before.name
 
 
-BAD_NAMES = ["..", ".", ".hidden", "a/..", "a/", "a\\..", "", "a\0b", "a\nb", "a\u202eb", "x" * 121]
+CLONED = {
+    **WEIGHTS,
+    **dict.fromkeys(["generation_config.json", "tokenizer.json", "tokenizer_config.json"], b"{}"),
+    **dict.fromkeys(["vocab.txt", "merges.txt", "special_tokens_map.json", "run.json"], b""),
+}
+BESIDE_A_MODEL = [
+    *(".DS_Store", ".gitattributes", "LICENSE", "README.md", "events.out.tfevents.1", "figure.png"),
+    *("Icon\r", "flax_model.msgpack", "modeling.py", "modules.json", "optimizer.pt"),
+    *("pytorch_model.bin", "rust_model.ot", "state.json", "state.safetensors", "tf_model.h5"),
+    *("training_args.bin", "vocab.pkl", ".git/HEAD", ".git/config.json", "1_Pooling/config.json"),
+    *("2_Dense/config.json", "2_Dense/model.safetensors", "onnx/model.onnx"),
+    *(".git/objects/ab/cdef", "openvino/a/config.json"),
+]
+
+
+def test_of_a_real_folder_only_what_opens_the_model_is_kept(tmp_path: Path) -> None:
+    others = dict.fromkeys(BESIDE_A_MODEL, b"\x80\x02c")
+    for around in ("my-bert", ".hidden/my-bert", "models--me--my-bert/snapshots/0123abc"):
+        files = {f"{around}/{name}": data for name, data in {**CLONED, **others}.items()}
+        kept = upload(tmp_path, files)
+        assert kept.folder.name == "my-bert"
+        assert {file.name: file.read_bytes() for file in kept.folder.iterdir()} == CLONED
+        assert sorted(kept.skipped) == sorted(BESIDE_A_MODEL)
+    assert uploads.skipped_files(kept.skipped) == (
+        "Skipped 26 files that a model does not need: .DS_Store, .gitattributes and 24 others."
+    )
+    for count, words in [
+        (3, "3 files that a model does not need: README.md, b and 1 other"),
+        (2, "2 files that a model does not need: README.md and b"),
+        (1, "1 file that a model does not need: README.md"),
+    ]:
+        assert uploads.skipped_files(["README.md", "b", "c"][:count]) == f"Skipped {words}."
+    assert uploads.skipped_files([]) == ""
+    assert "\r" not in uploads.skipped_files(["Icon\r"])
+
+
+def test_the_weights_that_are_read_are_those_that_are_kept(tmp_path: Path) -> None:
+    other = {"config.json": b"{}", "adapter.safetensors": b"1"}
+    shards = {"model.safetensors.index.json": b"{}", "model-00001-of-00001.safetensors": b"2"}
+    for files, needed in [
+        ({**WEIGHTS, **other}, WEIGHTS),
+        ({**other, **shards}, {**other, **shards}),
+        ({**WEIGHTS, **shards}, {**WEIGHTS, "model.safetensors.index.json": b"{}"}),
+        ({"old/config.json": b"", **other}, other),
+        ({"0_Transformer/config.json": b"", "1_Pooling/config.json": b"", **other}, other),
+    ]:
+        kept = keep(tmp_path, {f"bert/{name}": data for name, data in files.items()})
+        assert {file.name: file.read_bytes() for file in kept.iterdir()} == needed
+    only = {f"st/0_Transformer/{name}": data for name, data in WEIGHTS.items()}
+    assert keep(tmp_path, {**only, "st/1_Pooling/config.json": b""}).name == "0_Transformer"
+
+
+def test_weights_that_are_not_read_are_refused_as_those_of_a_folder_are(tmp_path: Path) -> None:
+    for weights, why in {
+        "pytorch_model.bin": "holds pickled weights, which can run code when they are opened",
+        "model.onnx": r"holds its weights as model\.onnx",
+        "onnx/model.onnx": r"holds its weights as model\.onnx",
+        "adapter_model.safetensors": "holds an adapter",
+        ".git/model.safetensors": r"has no model\.safetensors",
+        "2_Dense/model.safetensors": r"has no model\.safetensors",
+    }.items():
+        with pytest.raises(ModelError, match=rf"^This model cannot be opened: my-bert {why}"):
+            keep(tmp_path, {"my-bert/config.json": b"{}", f"my-bert/{weights}": b"\x80\x02c"})
+    assert list(tmp_path.iterdir()) == []
+
+
+OUTSIDE = ["..", ".", "", "a/..", "a/", "a\\..", "../../config.json", "/etc/passwd", "..\\x"]
+BAD_NAMES = [
+    "a\u202eb.safetensors",
+    "a\0b.safetensors",
+    "\n.safetensors",
+    "x" * 109 + ".safetensors",
+]
 
 
 def test_a_name_never_leaves_its_folder_and_one_that_is_none_is_refused(tmp_path: Path) -> None:
-    for name in BAD_NAMES:
+    for name in OUTSIDE:
         with pytest.raises(ModelError, match=r"^This upload holds a file without a valid name"):
             keep(tmp_path, {**WEIGHTS, name: b""})
-    with pytest.raises(ModelError, match=r"^This upload holds config\.json twice"):
-        keep(tmp_path, {"a/config.json": b"{}", "b/config.json": b"[]"})
+    for name in BAD_NAMES:
+        with pytest.raises(ModelError, match=r"^This upload holds a file without a valid name"):
+            keep(tmp_path, {"config.json": b"{}", name: b""})
+    for first, second in [("a/", "b/"), ("a/", "a\\"), ("x/a/", "x/b/")]:
+        with pytest.raises(ModelError, match=r"^This upload holds config\.json twice"):
+            keep(tmp_path, {**inside(first), **inside(second)})
     assert list(tmp_path.iterdir()) == []
-    for name in ["../../x", "/etc/x", "C:\\windows\\x", "..\\x"]:
-        kept = keep(tmp_path / "up", {name: b"data"})
-        assert [file.name for file in kept.iterdir()] == ["x"]
+    for around, called in {
+        "C:\\windows\\": "windows",
+        "a\u202eb/": "a_b",
+        "...x../": "x",
+        ". ./": "model",
+        "x" * 500 + "/": "x" * 60,
+        "a\nb/": "a_b",
+        "a\0b/": "a_b",
+    }.items():
+        kept = keep(tmp_path / "up", inside(around))
+        assert kept.name == called
+        assert kept.parent.parent == tmp_path / "up"
+        assert sorted(file.name for file in kept.iterdir()) == sorted(WEIGHTS)
     assert list(tmp_path.iterdir()) == [tmp_path / "up"]
 
 
-def test_nothing_and_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_and_too_much_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"^There is no file .*\.$"):
         keep(tmp_path, {})
-    with pytest.raises(ModelError, match=r"^A model has at most 40 files, not 41\.$"):
-        keep(tmp_path, {f"{n}": b"" for n in range(41)})
-    monkeypatch.setattr(uploads, "LARGEST_UPLOAD", 1_000_000)
+    for no_model in (["README.md"], ["a/.git/config.json"], ["a/b"]):
+        with pytest.raises(ModelError, match=r"^There is no config\.json in this upload: .*\.$"):
+            keep(tmp_path, dict.fromkeys(no_model, b""))
+    with pytest.raises(ModelError, match=r"^A model has at most 40 files, not 42\.$"):
+        keep(tmp_path, {**WEIGHTS, **{f"{n}.spm": b"" for n in range(40)}})
+    files = {**WEIGHTS, "vocab.txt": b"y" * 1_999_999, "README.md": b"z" * 5_000_000}
     with pytest.raises(ModelError, match=r"^An upload has at most 1 MB; this one has 2 MB\.$"):
-        keep(tmp_path, {"config.json": b"x" * 1_000_000, "more": b"y" * 1_000_000})
+        upload(tmp_path, files, largest=1_000_000)
     assert list(tmp_path.iterdir()) == []
+    assert upload(tmp_path, files, largest=2_000_009).skipped == ("README.md",)
+
+
+def test_an_upload_may_be_larger_where_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for free, megabytes in [(0, 200), (10**9, 250), (3 * 10**9 + 1, 750), (10**12, 2_000)]:
+        uploads.largest_upload.cache_clear()
+        monkeypatch.setattr(uploads, "available_memory", lambda free=free: free)
+        assert uploads.largest_upload() == megabytes * 1_000_000
+    uploads.largest_upload.cache_clear()
 
 
 def test_the_oldest_upload_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "UPLOADS_KEPT", 25)
-    first, second = (keep(tmp_path, {"a": bytes([n]) * 10}) for n in (1, 2))
-    os.utime(first, (1, 1))
-    os.utime(second, (2, 2))
-    assert keep(tmp_path, {"a": bytes([1]) * 10}) == first  # asked for again, it is new again
-    third = keep(tmp_path, {"a": b"3" * 10})
-    assert sorted(tmp_path.iterdir()) == sorted([first, third])
-    large = keep(tmp_path, {"a": b"4" * 100})
-    assert list(tmp_path.iterdir()) == [large], "the newest stays even alone"
+    def put(letter: bytes, times: int = 9) -> Path:
+        return upload(
+            tmp_path, {"config.json": b"", "model.safetensors": letter * times}, 10
+        ).folder
+
+    monkeypatch.setattr(uploads, "KEPT", 2)
+    first, second = put(b"1"), put(b"2")
+    os.utime(first.parent, (1, 1))
+    os.utime(second.parent, (2, 2))
+    assert put(b"1") == first  # asked for again, it is new again
+    third = put(b"3")
+    assert sorted(tmp_path.iterdir()) == sorted([first.parent, third.parent])
+    monkeypatch.setattr(uploads, "KEPT", 0)
+    large = put(b"4")
+    assert list(tmp_path.iterdir()) == [large.parent], "the newest stays even alone"
 
 
 def test_a_typed_path_is_a_folder_or_that_of_a_file(

@@ -61,7 +61,7 @@ def _columns() -> dict[str, DeltaGenerator]:
 
 def _draw_row(entry: ModelEntry, is_chosen: bool) -> None:
     columns = _columns()
-    columns["Model"].text(entry.name, wrap=False)
+    columns["Model"].text(entry.short_name, wrap=False)
     _draw_number(columns["On disk"], megabytes(entry.bytes))
     if entry.config is None:
         columns["Kind"].caption("cannot be opened", wrap=False)

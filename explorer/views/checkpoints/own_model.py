@@ -3,43 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import streamlit as st
 
 from explorer.app import shelves
+from explorer.app.context import PageContext
+from explorer.app.local_reader import is_local
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog import ModelError
 from explorer.catalog.available_models import brought_model
 from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed, uploads_root
-from explorer.catalog.uploads import LARGEST_UPLOAD, keep_upload
+from explorer.catalog.uploads import MEGABYTE, KeptUpload, keep_upload, skipped_files
 
-MEGABYTE = 1_000_000
 HELP = (
-    "config.json, the weights as safetensors, and the tokenizer's files. The model is kept for a "
-    "while, under a name that only you know."
+    "config.json, the weights as safetensors, and the tokenizer's files; others are skipped. The "
+    "model is kept for a while, under its folder's name and a key that only you know."
 )
 NO_ROOM = "There is not enough disk space for this upload; free some and try again."
+CLOSED = (
+    "Paths and hub IDs are disabled, as they are wherever other machines can reach the app. To "
+    f"allow them to every visitor, start it with {ALLOW_PATHS}=1."
+)
 
 
-def draw_own_model() -> None:
+def draw_own_model(context: PageContext) -> None:
     """Forms that open a model which is not in the list; a sentence where it cannot be opened."""
+    megabytes = st.get_option("server.maxUploadSize")
     with st.expander("Open a model of your own"):
         with st.form("upload", border=False, clear_on_submit=True):
             files = st.file_uploader(
-                f"Model folder, {LARGEST_UPLOAD // MEGABYTE} MB at most",
+                f"Model folder, {megabytes:,} MB at most",
                 accept_multiple_files="directory",
-                max_upload_size=LARGEST_UPLOAD // MEGABYTE,
                 key="uploaded_model",
                 help=HELP,
             )
             if st.form_submit_button("Open the upload") and files is not None:
                 streams = {file.name: file for file in files}
                 sizes = {name: file.size for name, file in streams.items()}
+                most = megabytes * MEGABYTE
                 with st.spinner("Checking the upload"):
-                    _open_folder(lambda: keep_upload(streams, sizes, uploads_root()))
-        if paths_allowed():
+                    _open_folder(lambda: keep_upload(streams, sizes, uploads_root(), most))
+        local = is_local()
+        if paths_allowed(local):
             with st.form("typed", border=False):
                 place = st.text_input(
                     "Folder on this machine, or hub ID",
@@ -48,18 +54,19 @@ def draw_own_model() -> None:
                 )
                 if st.form_submit_button("Open it"):
                     with st.spinner("Finding the model; one from the hub is downloaded first"):
-                        _open_folder(lambda: find_model(place))
+                        _open_folder(lambda: KeptUpload(find_model(place, local)))
         else:
-            st.caption(
-                "Paths and hub IDs are disabled. To allow them on your own machine, start the app "
-                f"with {ALLOW_PATHS}=1."
-            )
+            st.caption(CLOSED)
+    folder, skipped = session().upload_note or (None, "")
+    if skipped and context.shelf and folder == context.folder:
+        st.text(skipped)
 
 
-def _open_folder(find: Callable[[], Path]) -> None:
+def _open_folder(find: Callable[[], KeptUpload]) -> None:
     """Add the folder to this reader's models and open it in the next run."""
     try:
-        entry = brought_model(find())
+        found = find()
+        entry = brought_model(found.folder)
     except (ModelError, OSError) as error:
         say(str(error) if isinstance(error, ModelError) else NO_ROOM)
         return
@@ -68,4 +75,5 @@ def _open_folder(find: Callable[[], Path]) -> None:
         return
     shelves.add_model(entry.folder)
     session().open_next = entry.folder
+    session().upload_note = entry.folder, skipped_files(found.skipped)
     st.rerun()

@@ -108,7 +108,12 @@ def _choose_file() -> str:
         f"Plain text of at most {MAX_TRAINING_TEXT:,} characters. A link does not contain it: "
         "whoever opens the link uploads the file again."
     )
-    upload = st.file_uploader("Text file", key="learn_file", on_change=_forget_upload)
+    upload = st.file_uploader(
+        "Text file",
+        key="learn_file",
+        max_upload_size=MOST_BYTES // 1_000_000,
+        on_change=_forget_upload,
+    )
     if upload is None:  # removed, or uploaded before the reader went to another page
         return _uploaded_text()
     kept = session().tokenizer_file

@@ -1,0 +1,40 @@
+"""Whether a reader sits at the machine that the app runs on."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via")
+"""What a proxy says of whoever came to it."""
+
+
+def is_local() -> bool:
+    """Whether only this machine reaches the server, and this reader did without a proxy.
+
+    One who came to a proxy on this machine may be anybody, and comes by another name than it.
+    """
+    headers = st.context.headers
+    return (
+        is_loopback(st.get_option("server.address") or "")
+        and is_loopback(_host(headers.get("Host", "")))
+        and not any(name in headers for name in FORWARDED)
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this name or address is always that of the machine itself."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host(named: str) -> str:
+    """The name or address in it, without the port."""
+    try:
+        return urlsplit(f"//{named}").hostname or ""
+    except ValueError:
+        return ""

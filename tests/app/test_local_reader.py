@@ -1,0 +1,36 @@
+"""Whether a reader sits at the machine of the app: by the server's address and the headers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from starlette.datastructures import Headers
+
+from explorer.app import local_reader
+
+
+def sits_here(monkeypatch: pytest.MonkeyPatch, address: str | None, **headers: str) -> bool:
+    """What is said of a reader with these headers, of a server that listens at this address."""
+    named = Headers({name.replace("_", "-"): value for name, value in headers.items()})
+    monkeypatch.setattr(
+        local_reader,
+        "st",
+        SimpleNamespace(context=SimpleNamespace(headers=named), get_option=lambda _: address),
+    )
+    return local_reader.is_local()
+
+
+def test_a_reader_is_local_where_nothing_says_that_others_get_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for address in ("localhost", "127.0.0.1", "127.1.2.3", "::1"):
+        for host in ("localhost:8501", "127.0.0.1:8501", "[::1]:8501", "localhost"):
+            assert sits_here(monkeypatch, address, Host=host), (address, host)
+    for anywhere in ("0.0.0.0", "::", "192.168.0.7", "explorer.example", "unix:///x", "", None):
+        assert not sits_here(monkeypatch, anywhere, Host="localhost:8501"), anywhere
+    for host in ("explorer.example", "192.168.0.7:8501", "localhost.example", "[::1", "", "@"):
+        assert not sits_here(monkeypatch, "localhost", Host=host), host
+    assert not sits_here(monkeypatch, "localhost"), "a reader of whom nothing is known"
+    for name in ("X_Forwarded_For", "x_forwarded_host", "Forwarded", "X_Real_IP", "Via"):
+        assert not sits_here(monkeypatch, "localhost", Host="localhost", **{name: "1.2.3.4"}), name
