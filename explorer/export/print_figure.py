@@ -11,6 +11,7 @@ import numpy as np
 
 from explorer.charts.theme import LIGHT
 from explorer.export.figure_data import FigureData
+from explorer.export.fonts import are_common, fallback_families, printable
 from explorer.text.labels import cut
 
 if TYPE_CHECKING:
@@ -37,12 +38,16 @@ def as_picture(taken: FigureData, kind: str) -> bytes:
     """The picture as a file of this kind, "png" or "svg".
 
     Queries down, keys across; masked cells are hatched, and what is not finite has no colour.
-    In an SVG texts stay texts, and the cells are one picture with a pixel each.
+    In an SVG the cells are one picture with a pixel each, and texts stay texts where most systems
+    have their letters; else they are outlines, which need no font.
     """
     import matplotlib as mpl  # 1 s and 40 MB, only when somebody exports a picture
 
     file = io.BytesIO()
-    with _one_at_a_time, mpl.rc_context({"svg.fonttype": "none", "hatch.linewidth": 0.5}):
+    with _one_at_a_time, mpl.rc_context({"svg.hashsalt": "explorer", "hatch.linewidth": 0.5}):
+        more = _more_families(taken)
+        mpl.rcParams["font.family"] = ["sans-serif", *more]
+        mpl.rcParams["svg.fonttype"] = "path" if more else "none"
         _figure(taken).savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
     return file.getvalue()
 
@@ -50,6 +55,13 @@ def as_picture(taken: FigureData, kind: str) -> bytes:
 def _metadata(kind: str) -> dict[str, str | None]:
     """Without a date, so that the same picture gives the same file."""
     return {"Date": None} if kind == "svg" else {}
+
+
+def _more_families(taken: FigureData) -> tuple[str, ...]:
+    """The families with the letters that the common fonts lack; none where they lack none."""
+    names = taken.title, taken.unit, taken.note, taken.row_name, taken.column_name
+    texts = *names, *taken.rows, *taken.columns
+    return () if are_common(texts) else fallback_families()
 
 
 def _figure(taken: FigureData) -> Figure:
@@ -82,8 +94,9 @@ def _figure(taken: FigureData) -> Figure:
         axes.broken_barh(
             _runs(~seen), (row - 0.5, 1), hatch="/////", facecolor="none", edgecolor=LIGHT.border
         )
-    axes.set_yticks(*_labels(taken.rows), fontfamily="monospace", fontsize=7)
-    axes.set_xticks(*_labels(taken.columns), fontfamily="monospace", fontsize=7, rotation=90)
+    family = ["monospace", *_more_families(taken)]
+    axes.set_yticks(*_labels(taken.rows), fontfamily=family, fontsize=7)
+    axes.set_xticks(*_labels(taken.columns), fontfamily=family, fontsize=7, rotation=90)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
@@ -173,9 +186,9 @@ def _height(rows: int, columns: int) -> float:
 def _labels(labels: tuple[str, ...]) -> tuple[range, list[str]]:
     every = -(-len(labels) // MOST_LABELS)
     places = range(0, len(labels), every)
-    return places, [_plain(cut(labels[place], LONGEST_LABEL)) for place in places]
+    return places, [_plain(cut(printable(labels[place]), LONGEST_LABEL)) for place in places]
 
 
 def _plain(text: str) -> str:
     """The text as it is: matplotlib would set what is between two dollar signs as a formula."""
-    return text.replace("$", r"\$")
+    return printable(text).replace("$", r"\$")
