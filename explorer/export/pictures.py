@@ -7,6 +7,7 @@ from typing import Any
 from explorer.charts.theme import LIGHT
 from explorer.export import print_figure
 from explorer.export.figure_data import Figure, TableData
+from explorer.export.fonts import font_folders
 
 WIDTH, HEIGHT = 600, 260
 """Pixels of the plot where a chart leaves its size to the page."""
@@ -24,6 +25,8 @@ def as_picture(figure: Figure, kind: str) -> bytes:
 def _chart_as_picture(figure: TableData, kind: str) -> bytes:
     import vl_convert  # 40 MB and 0.4 s for its first chart, only when somebody exports one
 
+    for folder in font_folders():
+        vl_convert.register_font_directory(str(folder))
     spec = _printed(figure)
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).encode()

@@ -11,6 +11,7 @@ import numpy as np
 
 from explorer.charts.theme import LIGHT
 from explorer.export.figure_data import FigureData, TableData
+from explorer.export.fonts import are_common, fallback_families, printable
 from explorer.text.labels import cut
 from explorer.text.number_format import three
 
@@ -40,13 +41,17 @@ def as_picture(taken: FigureData | TableData, kind: str) -> bytes:
     """The matrix, or a table of texts, as a file of this kind, "png" or "svg".
 
     Queries down, keys across; masked cells are hatched, and what is not finite has no colour.
-    In an SVG texts stay texts, and the cells are one picture with a pixel each.
+    In an SVG the cells are one picture with a pixel each, and texts stay texts where most systems
+    have their letters; else they are outlines, which need no font.
     """
     import matplotlib as mpl  # 1 s and 40 MB, only when somebody exports a picture
 
     file = io.BytesIO()
-    with _one_at_a_time, mpl.rc_context({"svg.fonttype": "none", "hatch.linewidth": 0.5}):
-        figure = _figure(taken) if isinstance(taken, FigureData) else _table(taken)
+    with _one_at_a_time, mpl.rc_context({"svg.hashsalt": "explorer", "hatch.linewidth": 0.5}):
+        more = _more_families(taken)
+        mpl.rcParams["font.family"] = ["sans-serif", *more]
+        mpl.rcParams["svg.fonttype"] = "path" if more else "none"
+        figure = _figure(taken) if isinstance(taken, FigureData) else _table(taken, more)
         figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=_metadata(kind))
     return file.getvalue()
 
@@ -54,6 +59,17 @@ def as_picture(taken: FigureData | TableData, kind: str) -> bytes:
 def _metadata(kind: str) -> dict[str, str | None]:
     """Without a date, so that the same picture gives the same file."""
     return {"Date": None} if kind == "svg" else {}
+
+
+def _more_families(taken: FigureData | TableData) -> tuple[str, ...]:
+    """The families with the letters that the common fonts lack; none where they lack none."""
+    if isinstance(taken, FigureData):
+        names = taken.unit, taken.note, taken.row_name, taken.column_name
+        texts = [taken.title, *names, *taken.rows, *taken.columns]
+    else:
+        cells = [str(cell) for column in taken.columns.values() for cell in column[:MOST_ROWS]]
+        texts = [taken.title, *taken.columns, *cells]
+    return () if are_common(texts) else fallback_families()
 
 
 def _figure(taken: FigureData) -> Figure:
@@ -86,8 +102,9 @@ def _figure(taken: FigureData) -> Figure:
         axes.broken_barh(
             _runs(~seen), (row - 0.5, 1), hatch="/////", facecolor="none", edgecolor=LIGHT.border
         )
-    axes.set_yticks(*_labels(taken.rows), fontfamily="monospace", fontsize=7)
-    axes.set_xticks(*_labels(taken.columns), fontfamily="monospace", fontsize=7, rotation=90)
+    family = ["monospace", *_more_families(taken)]
+    axes.set_yticks(*_labels(taken.rows), fontfamily=family, fontsize=7)
+    axes.set_xticks(*_labels(taken.columns), fontfamily=family, fontsize=7, rotation=90)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
@@ -106,18 +123,19 @@ def _figure(taken: FigureData) -> Figure:
     return figure
 
 
-def _table(taken: TableData) -> Figure:
+def _table(taken: TableData, more: tuple[str, ...]) -> Figure:
     """The first rows as lines of text, and how many there are."""
     from matplotlib.figure import Figure
 
     rows = [*taken.rows]
     shown = [
-        [_plain(cut(_written(cell), LONGEST_LABEL)) for cell in row] for row in rows[:MOST_ROWS]
+        [_plain(cut(printable(_written(cell)), LONGEST_LABEL)) for cell in row]
+        for row in rows[:MOST_ROWS]
     ]
     figure = Figure(figsize=(WIDTH, 0.6 + 0.165 * (len(shown) + 1)), layout="constrained")
     axes = figure.add_subplot()
     axes.axis("off")
-    names = [_plain(cut(name, LONGEST_LABEL)) for name in taken.columns]
+    names = [_plain(cut(printable(name), LONGEST_LABEL)) for name in taken.columns]
     drawn = axes.table(
         shown or [[""] * len(names)],
         colLabels=names,
@@ -130,7 +148,7 @@ def _table(taken: TableData) -> Figure:
     for cell in drawn.get_celld().values():
         cell.set_edgecolor(LIGHT.border)
         cell.set_linewidth(0.5)
-        cell.get_text().set_fontfamily("monospace")
+        cell.get_text().set_fontfamily(["monospace", *more])
     if len(rows) > MOST_ROWS:
         note = f"The first {MOST_ROWS} of {len(rows):,} rows."
         figure.supxlabel(note, fontsize=6, color=LIGHT.muted)
@@ -213,9 +231,9 @@ def _height(rows: int, columns: int) -> float:
 def _labels(labels: tuple[str, ...]) -> tuple[range, list[str]]:
     every = -(-len(labels) // MOST_LABELS)
     places = range(0, len(labels), every)
-    return places, [_plain(cut(labels[place], LONGEST_LABEL)) for place in places]
+    return places, [_plain(cut(printable(labels[place]), LONGEST_LABEL)) for place in places]
 
 
 def _plain(text: str) -> str:
     """The text as it is: matplotlib would set what is between two dollar signs as a formula."""
-    return text.replace("$", r"\$")
+    return printable(text).replace("$", r"\$")

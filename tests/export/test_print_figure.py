@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,8 @@ from matplotlib.lines import Line2D
 
 from explorer.export import print_figure
 from explorer.export.figure_data import FigureData
+from explorer.export.fonts import printable
+from explorer.export.print_figure import as_picture
 
 VALUES = torch.tensor([[0.9, 0.09, 0.0], [0.2, 0.1, 0.0002], [0.0, 0.0, 0.0]])
 NAMES = ("a", "b", "c")
@@ -55,6 +59,46 @@ def test_what_is_no_number_or_masked_has_no_colour() -> None:
     values[2, 0] = torch.nan
     allowed = torch.ones(3, 3, dtype=torch.bool).tril()
     assert (fullness(values, allowed=allowed).mask == ~(allowed & values.isfinite()).numpy()).all()
+
+
+SCRIPTS = (
+    *("注意力", "日本語カナ", "한국어", "क्षत्रिय", "বাংলা", "العربية", "עברית", "ภาษาไทย"),
+    *("😀🎉👩\u200d👩\u200d👧❤\ufe0f", "𝕏∑", "\U00013000"),
+)
+
+
+def named(*labels: str, title: str = "t") -> FigureData:
+    return FigureData(torch.zeros(len(labels), 3), labels, NAMES, title)
+
+
+def test_no_letter_is_drawn_as_a_box() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib warns of each letter that its fonts lack
+        for kind in ("png", "svg"):
+            assert as_picture(named(*SCRIPTS, title=" ".join(SCRIPTS)), kind)
+        assert as_picture(named("𝕏"), "png"), "only one of the common fonts has it"
+
+
+def test_a_letter_that_no_font_has_is_its_code_point() -> None:
+    figure = print_figure._figure(named("a𓀀"))
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "a[U+13000]"
+    assert printable("注意 क्ष 😀 a𓀀") == "注意 क्ष 😀 a[U+13000][U+E000]"
+
+
+def test_letters_that_join_are_joined() -> None:
+    wide = {}
+    for label in ("क", "ष", "क्ष"):
+        figure = print_figure._figure(named(label))
+        figure.draw_without_rendering()
+        wide[label] = figure.axes[0].get_yticklabels()[0].get_window_extent().width
+    assert wide["क्ष"] < wide["क"] + wide["ष"]
+
+
+def test_texts_of_an_svg_are_texts_where_systems_have_the_letters_else_outlines() -> None:
+    common, rare = as_picture(named("café"), "svg"), as_picture(named("注意力"), "svg")
+    assert "café" in common.decode()
+    assert b"<text" not in rare
+    assert rare == as_picture(named("注意力"), "svg"), "the same picture is the same file"
 
 
 def test_hidden_keys_are_struck_through_and_no_others() -> None:
