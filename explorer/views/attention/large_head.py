@@ -172,11 +172,10 @@ def head_figure(context: PageContext, options: DisplayOptions) -> FigureData:
 
 
 def head_lines(context: PageContext, options: DisplayOptions) -> str:
-    """The script that makes the raw weights of the chosen head."""
+    """The script that makes what is drawn: the weights as the display options change them."""
     at = context.choice
-    is_adjusted = _without_colours(options) != DisplayOptions()
     here = at.part, at.layer, at.head
-    return head_script(context.forward, context.folder, *here, adjusted=is_adjusted)
+    return head_script(context.forward, context.folder, *here, _without_colours(options))
 
 
 def _draw_below(found: Pinned, *notes: str) -> None:

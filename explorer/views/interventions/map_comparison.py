@@ -12,7 +12,8 @@ from explorer.components.events import Place
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import CutEdge, HideKey, Intervention, MaskCell
-from explorer.snippets import Head, two_heads_script
+from explorer.snippets import Head
+from explorer.snippets.edits_code import before_after_lines
 from explorer.text.token_labels import text_of
 from explorer.views.interventions.many_passes import CodeLines
 from explorer.views.shared import pinned
@@ -21,8 +22,13 @@ from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.pinned import Pinned
 
 
-def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> CodeLines:
-    """Both maps on one scale, and the difference around zero; gives the lines that make them."""
+def draw_maps(
+    context: PageContext, before: EditedPass, after: EditedPass, position: int
+) -> CodeLines:
+    """Both maps on one scale, and the difference around zero.
+
+    Gives the lines that make them, and the output at this position.
+    """
     at, held = context.choice, pinned.current_pin(context, after.forward)
     st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
     heads = [
@@ -44,7 +50,8 @@ def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> Co
             "The attention weights of this head are unchanged. Ablating a head's output changes "
             "what later layers read, not its own weights."
         )
-    return partial(two_heads_script, *heads)
+    here = at.part, at.layer, at.head
+    return partial(before_after_lines, before, after, context.folder, here, position)
 
 
 def _pin(place: Place | None) -> None:
