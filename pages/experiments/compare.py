@@ -22,7 +22,7 @@ widgets.opening(
     exports=True,
 )
 first, second = choose_sides(context)
-difference = draw_compared_maps(first, second)
+difference = draw_compared_maps(first, second, context.choice.model)
 if difference is not None:
     export_panel.export_button(partial(difference_to_export, context, first, second, difference))
 draw_outputs(first, second)

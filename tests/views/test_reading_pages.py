@@ -60,4 +60,4 @@ def test_nothing_is_made_before_it_is_asked_for() -> None:
         put_state(at, export=True)
         ways = [button.key for button in at.get("download_button")]
         assert ways == [f"export_{way}" for way in WAYS]
-        assert f" of {model}" in said(at)
+        assert any(each.value.startswith(f"{literal(model)} · ") for each in at.caption)

@@ -16,7 +16,7 @@ from explorer.snippets import Head
 from explorer.snippets.edits_code import before_after_lines
 from explorer.text.token_labels import text_of
 from explorer.views.interventions.many_passes import CodeLines
-from explorer.views.shared import pinned
+from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import edit_button
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.pinned import Pinned
@@ -30,7 +30,7 @@ def draw_maps(
     Gives the lines that make them, and the output at this position.
     """
     at, held = context.choice, pinned.current_pin(context, after.forward)
-    st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
+    st.markdown(f"{widgets.head_heading(context)} · before, after and after − before")
     heads = [
         Head(each.forward, context.folder, at.part, at.layer, at.head, each.core_edits)
         for each in (before, after)
@@ -39,6 +39,7 @@ def draw_maps(
         MapSide("Before", heads[0]),
         MapSide("After", heads[1]),
         1.0,
+        models=(at.model, at.model),
         keys=("map_before", "map_after"),
         title="After − before",
         pinned=None if held.query is None or held.key is None else (held.query, held.key),

@@ -13,6 +13,7 @@ from torch import Tensor
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog import ModelError
+from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
@@ -20,6 +21,7 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
+from explorer.text.literal import literal
 
 HEIGHT = 340
 LIMIT = 400
@@ -156,7 +158,7 @@ def _draw_head(task: Task, forward: ForwardPass, part: str, layer: int, chosen: 
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     left, right = st.columns(2)
     with left:
-        title = f"**Layer {layer}, head {head}**"
+        title = f"**{literal(head_title(task.name, part, layer, head))}**"
         score = f" · {scores[head]:.2f} on the expected pattern" if expected is not None else ""
         st.markdown(f"{title}{score}")
         _draw_map(forward, part, layer, weights[head], "watched")
@@ -167,7 +169,7 @@ def _draw_head(task: Task, forward: ForwardPass, part: str, layer: int, chosen: 
         else:
             _draw_map(forward, part, layer, expected, "expected")
     if expected is not None:
-        st.caption(task.expectation)
+        st.caption(f"Trained to show: {task.expectation}")
     for note in forward.notes:
         st.text(note)
 
