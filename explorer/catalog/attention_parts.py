@@ -31,13 +31,15 @@ WORDS = {
     "encoder.self_attn": AttentionWords(
         "Encoder self-attention",
         **SELF,
-        explanation="Encoder self-attention: every token attends to the whole sentence.",
+        explanation="Encoder self-attention: a row is a token of the text as query, a column a "
+        "token as key. Hatched cells are masked.",
         ahead="No causal mask: later tokens are visible",
     ),
     "decoder.self_attn": AttentionWords(
         "Decoder self-attention",
         **SELF,
-        explanation="Causal self-attention: a token attends to itself and to earlier tokens.",
+        explanation="Decoder self-attention: a row is a token as query, a column a token as key. "
+        "Hatched cells are masked.",
         ahead="Causal mask: later tokens are masked",
     ),
     "decoder.cross_attn": AttentionWords(
@@ -69,6 +71,16 @@ class Part:
     @property
     def words(self) -> AttentionWords:
         return WORDS[self.name]
+
+
+def map_title(model: str, part: str, heads: str) -> str:
+    """Whose map it is, the same everywhere: the model, the attention, the layer and head."""
+    return f"{model} · {WORDS[part].name} · {heads}"
+
+
+def head_title(model: str, part: str, layer: int, head: int) -> str:
+    """The title of one head's map."""
+    return map_title(model, part, f"Layer {layer}, head {head}")
 
 
 def site(part: str, layer: int) -> str:

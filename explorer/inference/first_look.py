@@ -9,6 +9,7 @@ from explorer.catalog.opened_model import Opened
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept, size_of
 from explorer.tasks import pattern_of, pattern_score
+from explorer.text.number_format import three
 
 
 def first_look(opened: Opened) -> tuple[str, int, int]:
@@ -28,16 +29,32 @@ def _look(opened: Opened) -> tuple[str, int, int]:
         return part.name, 0, 0
 
 
-def is_expected_in(opened: Opened, part: str) -> bool:
-    """Whether this kind of attention should show the task's expected pattern."""
-    site_of = opened.task.pattern_site if opened.task else ""
-    if not site_of:
-        return len(parts(opened.config)) == 1
-    stack, _, attention = site_of.split(".")[:3]
-    return part == f"{stack}.{attention}"
+def on_pattern(opened: Opened, forward: ForwardPass, part: str, layer: int, head: int) -> str:
+    """How much of its weight this head has on the keys that the task expects, in a sentence.
+
+    Empty where the task expects nothing of this attention and text. Unknown words are no
+    reason to expect anything of a text.
+    """
+    found = _pattern_scores(opened, forward)
+    if found is None or found[0][:2] != (part, layer):
+        return ""
+    (_, _, scores), rows = found
+    said = f"The expected keys of the task get {three(scores[head])} of the weight of their rows"
+    return f"{said} on average ({rows} {'row' if rows == 1 else 'rows'} of this text)."
 
 
 def _on_pattern(opened: Opened, forward: ForwardPass) -> tuple[str, int, int] | None:
+    found = _pattern_scores(opened, forward)
+    if found is None:
+        return None
+    (part, layer, scores), _ = found
+    return part, layer, scores.index(max(scores))
+
+
+def _pattern_scores(
+    opened: Opened, forward: ForwardPass
+) -> tuple[tuple[str, int, list[float]], int] | None:
+    """Each head's weight on the expected keys of the task's attention; and over how many rows."""
     if opened.task is None or not opened.task.pattern_site:
         return None
     stack, layer, attention = opened.task.pattern_site.split(".")[:3]
@@ -50,7 +67,7 @@ def _on_pattern(opened: Opened, forward: ForwardPass) -> tuple[str, int, int] | 
     if pattern is None:
         return None
     scores = [pattern_score(weights, pattern) for weights in heads]
-    return part.name, int(layer), scores.index(max(scores))
+    return (part.name, int(layer), scores), int((pattern.sum(-1) > 0).sum())
 
 
 def _most_decided(forward: ForwardPass, part: Part) -> tuple[str, int, int]:

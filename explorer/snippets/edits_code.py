@@ -7,12 +7,16 @@ from pathlib import Path
 
 from explorer.analysis.output_change import has_words
 from explorer.catalog.attention_parts import site
+from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
+from explorer.interventions.edits import Intervention
 from explorer.snippets.pass_code import (
     CORE,
+    OPENED,
     inputs_of,
     is_short,
     model_lines,
+    opened_lines,
     pass_lines,
     script,
     segment_ids,
@@ -20,6 +24,68 @@ from explorer.snippets.pass_code import (
 from models.interventions import Edit
 
 KL = "from explorer.analysis.output_change import kl"
+
+
+def before_after_lines(
+    before: EditedPass, after: EditedPass, folder: Path, at: tuple[str, int, int], position: int
+) -> str:
+    """Both maps of a head and their difference; and the output before and after."""
+    forward, (part, layer, head) = before.forward, at
+    config = forward.config
+    lines = [
+        *opened_lines(forward, folder),
+        f"before = {_edited(before)}",
+        f"after = {_edited(after)}",
+        "passes = before.forward, after.forward",
+        f"first, second = (each.weights({part!r}, {layer}, {head}) for each in passes)",
+        "weights = second - first",
+        "print(weights)  # a row per query, a column per key",
+        "",
+    ]
+    imports = [
+        *OPENED,
+        "from explorer.inference.edited_pass import run_edited",
+        *_intervention_kinds((*before.applied, *after.applied)),
+    ]
+    if config.head == "none":
+        return script(
+            [
+                *lines,
+                "old, new = (last_stream(each.trace)[0] for each in passes)",
+                "moved, size = (new - old).norm(), old.norm()",
+                "print(moved, moved / size)",
+            ],
+            *imports,
+            "from explorer.analysis.output_change import last_stream",
+        )
+    lines += [
+        f"old, new = (logits_at(each.trace, {position}) for each in passes)",
+        "likely = likeliest(old, new)",
+        "probabilities = torch.stack([old, new]).double().softmax(-1)[:, likely]",
+        "print(likely, probabilities, kl(old, new))  # a row before, a row after; nats",
+    ]
+    if config.kind == "encoder-decoder":
+        lines += [
+            "answers = [edited_answer(opened, each).text for each in (before, after)]",
+            "print(answers)",
+        ]
+        imports.append("from explorer.inference.edited_generation import edited_answer")
+    names = "from explorer.analysis.output_change import kl, likeliest, logits_at"
+    return script(lines, *imports, names)
+
+
+def _edited(edited: EditedPass) -> str:
+    if not edited.applied:
+        return "run_edited(opened, forward, [])"
+    return (
+        "\n    ".join(["run_edited(opened, forward, [", *(f"{edit!r}," for edit in edited.applied)])
+        + "\n])"
+    )
+
+
+def _intervention_kinds(edits: Sequence[Intervention]) -> list[str]:
+    kinds = ", ".join(sorted({type(edit).__name__ for edit in edits}))
+    return [f"from explorer.interventions.edits import {kinds}"] if kinds else []
 
 
 def ablation_lines(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
+from explorer.analysis.adjusted_weights import DisplayOptions
 from explorer.catalog.attention_parts import site
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets.pass_code import CORE, kinds_of, pass_lines, script
+from explorer.snippets.pass_code import CORE, OPENED, kinds_of, opened_lines, pass_lines, script
 from models.interventions import Edit
 
 
@@ -23,17 +24,40 @@ class Head:
     edits: tuple[Edit, ...] = ()
 
 
-def head_script(
-    forward: ForwardPass, folder: Path, part: str, layer: int, head: int, *, adjusted: bool = False
-) -> str:
-    """The weights of one head over this text; run it where the README is.
+RAW = DisplayOptions()
 
-    Where they are `adjusted` on screen, a comment says that these are raw.
+
+def head_script(
+    forward: ForwardPass,
+    folder: Path,
+    part: str,
+    layer: int,
+    head: int,
+    options: DisplayOptions = RAW,
+) -> str:
+    """The weights of one head over this text as its display options show them; or raw.
+
+    Run it where the README is.
     """
-    plain = f"# The raw weights of layer {layer}, head {head}, without the display options."
-    lines = weight_lines(Head(forward, folder, part, layer, head), "weights")
     end = "print(weights)  # a row per query, a column per key"
-    return script([*lines, end], CORE, comments=[plain] * adjusted)
+    if options == RAW:
+        lines = weight_lines(Head(forward, folder, part, layer, head), "weights")
+        return script([*lines, end], CORE)
+    chosen = ", ".join(
+        f"{field.name}={getattr(options, field.name)!r}"
+        for field in fields(options)
+        if getattr(options, field.name) != field.default
+    )
+    return script(
+        [
+            *opened_lines(forward, folder),
+            f"options = DisplayOptions({chosen})",
+            f"weights = adjust_head(forward, {part!r}, {layer}, {head}, options).values",
+            end,
+        ],
+        *OPENED,
+        "from explorer.analysis.adjusted_weights import DisplayOptions, adjust_head",
+    )
 
 
 def two_heads_script(first: Head, second: Head) -> str:

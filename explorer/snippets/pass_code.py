@@ -24,6 +24,23 @@ def script(lines: Sequence[str], *imports: str, comments: Sequence[str] = ()) ->
     return "\n".join([*comments, *front, "", *lines]) + "\n"
 
 
+OPENED = (
+    "from pathlib import Path",
+    "from explorer.catalog.opened_model import opened_from",
+    "from explorer.inference.forward_pass import run_text",
+)
+
+
+def opened_lines(forward: ForwardPass, folder: Path) -> list[str]:
+    """After these lines `forward` is the pass that the page shows, of the `opened` model."""
+    typed = ", ".join(repr(each) for each in (forward.text, forward.pair) if each)
+    return [
+        f"folder = Path({path(folder)!r}){hint(folder)}",
+        "opened = opened_from(folder, folder.name)",
+        f"forward = run_text(opened, {typed})",
+    ]
+
+
 def model_lines(folder: Path) -> list[str]:
     """After these lines `model` is the chosen model."""
     return [f"folder = {path(folder)!r}{hint(folder)}", "model = load_checkpoint(folder).model"]

@@ -7,7 +7,9 @@ import streamlit as st
 from explorer.analysis import thumbnails
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
+from explorer.catalog.attention_parts import map_title
 from explorer.components import grid
+from explorer.text.literal import literal
 from explorer.views.attention import display_options, large_head
 from explorer.views.shared import export_panel, widgets
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
@@ -29,7 +31,8 @@ options = display_options.choose_display(context)
 
 overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
 with overview:
-    st.markdown("**All heads** · layers down, heads across")
+    every = map_title(at.model, at.part, "All heads")
+    st.markdown(f"**{literal(every, widgets.LONGEST_TITLE)}** · layers down, heads across")
     small = thumbnails.thumbnails_of(forward, at.part)
     framed = (at.layer, at.head) if options.heads == "one" else None
     grid(small, selected=framed, key="overview", on_pick=display_options.show_single_head)
@@ -38,11 +41,13 @@ with overview:
 with one:
     with st.container(horizontal=True, vertical_alignment="center"):
         title = display_options.heads_title(context, options)
-        st.markdown(f"**{title}**", width="stretch")
+        st.markdown(f"**{literal(title, widgets.LONGEST_TITLE)}**", width="stretch")
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
     VIEWS[view](context, options)
 
-st.markdown(part.words.explanation)
+st.text(part.words.explanation)
+if options.heads == "one":
+    st.text(f"{widgets.head_title(context)}, raw weights. {widgets.head_summary(context)}")
 figure = partial(large_head.head_figure, context, options)
 export_panel.export_button(export_panel.origin(context), dict.fromkeys(large_head.KEYS, figure))
 widgets.code_panel(

@@ -38,6 +38,7 @@ else:
     pictures = mask_parts.pictures(forward, *head)
     if pictures.adds_bias:
         st.caption("The scores include the bias that positions add.")
+    st.markdown(widgets.head_heading(context))
     draw_masks(mask_parts.of(forward, at.part, at.layer), pictures)
     widgets.notes(forward.notes)
     lines = partial(attention_code.masks_script, passes, context.folder, head)

@@ -21,7 +21,7 @@ widgets.opening(
     "with your interventions: both maps on one scale, and their difference.",
 )
 first, second = choose_sides(context)
-difference = draw_compared_maps(first, second)
+difference = draw_compared_maps(first, second, context.choice.model)
 draw_outputs(first, second)
 own: dict[str, export_panel.Make] = {}
 if difference is not None:

@@ -35,7 +35,7 @@ with output:
     baseline = choose_baseline(context, history)
     draw_output_change(context, baseline, edited, position)
 views = {
-    "Attention maps": lambda: draw_maps(context, baseline, edited),
+    "Attention maps": lambda: draw_maps(context, baseline, edited, position),
     "Every head": lambda: draw_head_grid(context, edited, position),
     "Faithfulness": lambda: draw_faithfulness(context, edited, position),
 }

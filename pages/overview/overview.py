@@ -5,7 +5,7 @@ import streamlit as st
 from explorer.app.context import page_context
 from explorer.catalog.attention_parts import WORDS
 from explorer.inference.answers import first_place
-from explorer.inference.first_look import is_expected_in
+from explorer.inference.first_look import on_pattern
 from explorer.inference.output_tokens import last_stack_tokens
 from explorer.snippets import attention_code
 from explorer.views.shared import export_panel, widgets
@@ -18,7 +18,7 @@ widgets.opening("Overview", words.opening)
 forward, opened = context.forward, context.opened
 picture, beside = widgets.side_by_side(2, 1)
 with picture:
-    st.markdown(f"**Layer {at.layer}, head {at.head}** · {context.part.words.name}")
+    st.markdown(widgets.head_heading(context))
     widgets.draw_head(context, key="start_head")
 with beside:
     widgets.draw_answer(forward)
@@ -27,12 +27,12 @@ with beside:
     st.caption("Enter your own sentence above, or continue with:")
     widgets.page_links("tokens", "positions", "attention", "masks", "training")
 
-pattern = opened.expectation if is_expected_in(opened, at.part) else ""
-explanation = f"Expected pattern: {pattern}" if pattern else words.explanation
-is_blind = not forward.mask(at.part, at.layer).any(-1).all()
-st.text(f"{explanation} Every row sums to 1{', except fully masked rows' if is_blind else ''}.")
-place = first_place(opened, last_stack_tokens(forward))
 head = at.part, at.layer, at.head
+is_blind = not forward.mask(at.part, at.layer).any(-1).all()
+widgets.notes(filter(None, (widgets.head_summary(context), on_pattern(opened, forward, *head))))
+sums = "Every row sums to 1, except fully masked rows." if is_blind else "Every row sums to 1."
+st.text(f"{words.explanation} {sums}")
+place = first_place(opened, last_stack_tokens(forward))
 export_panel.export_button(export_panel.origin(context))
 widgets.code_panel(
     MultiHeadAttention.forward,

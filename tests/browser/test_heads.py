@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.browser.visiting import Visitor
@@ -23,7 +25,7 @@ def test_heads_are_ranked_and_one_is_chosen_by_its_rank_its_place_or_its_share(
     third.click()
     expect(third).to_have_attribute("aria-pressed", "true")
     visitor.click("heads_table", 0, 1)
-    expect(page.get_by_text("Layer 0, head 1", exact=True)).to_be_visible()
+    expect(page.get_by_text(re.compile("Layer 0, head 1$"))).to_be_visible()
     page.get_by_test_id("stMain").get_by_role("link", name="Attention maps of every head").click()
     visitor.titled("Attention maps")
     expect(page.get_by_text("Layer 0, head 1", exact=False).first).to_be_visible()

@@ -147,7 +147,7 @@ def test_a_run_goes_on_through_pages_pauses_and_the_end_of_its_server(
         visitor = Visitor(browser, first.url)
         page = visitor.open("/attention?model=shakespeare&layer=0&head=2")
         assert urlsplit(page.url).path == "/attention"
-        expect(page.get_by_text("Layer 0, head 2", exact=True)).to_be_visible()
+        expect(page.get_by_text(re.compile("Layer 0, head 2$"))).to_be_visible()
         visitor.drawn("attention_head")
         alone = [process.pid for process in first.leftovers()]
         assert alone == [first.pid], "who does not train has no processes for it"

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from torch import Tensor
 
-from explorer.catalog.attention_parts import WORDS
-from explorer.tasks import TASKS
+from explorer.catalog.opened_model import open_model
+from explorer.inference.forward_pass import ForwardPass, run_text
+from explorer.tasks import TASKS, pattern_score
 from explorer.text import word_tokenizer
+from explorer.text.literal import JOINER
+from explorer.text.number_format import three
 from explorer.text.special import DECODER, SOURCE
+from explorer.text.token_labels import text_of
 from tests import apps
 from tests.apps import said, views
 from tests.grids import grid
 from tests.shelf import WORDS as VOCABULARY
 from tests.shelf import put, shelf
+from tests.source import ROOT
 from tests.views.drawing import (
     PAGES,
     every_view,
@@ -238,12 +245,69 @@ def test_stepping_ends_in_what_the_model_reads() -> None:
     assert "Add the special tokens" in said(at)
 
 
-def test_the_expectation_is_said_where_it_is_to_be_seen() -> None:
-    expected = TASKS["translation"].expectation
-    assert expected in said(apps.page("overview/overview", part="Cross"))
-    at = apps.page("overview/overview", part="Encoder")
-    assert expected not in said(at)
-    assert WORDS["encoder.self_attn"].explanation in said(at)
+def test_what_is_said_of_a_map_is_computed_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+    for model, text in (("reverse", "zorpblik"), ("translation", "zorp blik fnord")):
+        at = apps.page("overview/overview", model=model, text=text, part="Cross")
+        assert TASKS[model].expectation not in said(at), "it may not be so on this text"
+        forward = run_text(open_model(model), text)
+        here = [int(at.session_state[name]) for name in ("layer", "head")]
+        weights = forward.weights("decoder.cross_attn", *here).double()
+        largest = f"“{_largest_key(forward, weights)}”: {three(float(weights.max()))}, the largest"
+        assert f"attends to {largest} weight" in said(at)
+        share = three(100 * float(weights[:, 0].mean()))
+        assert f"the first key, gets {share} % of the weight of the {len(weights)} rows" in said(at)
+    assert "so read as <unk>: “zorp”, “blik”, “fnord”." in said(at)
+
+
+def test_the_expected_pattern_is_said_as_the_weight_that_it_gets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+    opened = open_model("reverse")
+    at = apps.page("overview/overview", model="reverse", text=opened.example)
+    layer, head = (int(at.session_state[name]) for name in ("layer", "head"))
+    forward = run_text(opened, opened.example)
+    assert opened.task is not None
+    pattern = opened.task.pattern(forward.source, forward.target)
+    assert pattern is not None
+    score = pattern_score(forward.weights("decoder.cross_attn", layer, head), pattern)
+    assert f"The expected keys of the task get {three(score)} of the weight" in said(at)
+
+
+def test_every_map_of_a_head_is_under_its_model_attention_layer_and_head() -> None:
+    plain = "translation · Cross-attention · Layer 0, head 0"
+    asked = {"model": "translation", "part": "Cross", "layer": "0", "head": "0"}
+    views: list[tuple[str, dict[str, str]]] = [
+        ("overview/overview", {}),
+        *[("attention/attention", {"view": view}) for view in ("Matrix", "Lines", "Tokens")],
+        ("attention/masks", {}),
+        ("attention/query_key", {}),
+        ("attention/head_steps", {}),
+        ("attention/heads", {"side": "Finder"}),
+        ("attention/heads", {"side": "Similarity"}),
+        ("generation/generate", {}),
+        ("generation/decoding", {}),
+        ("experiments/interventions", {}),
+        ("experiments/compare", {}),
+    ]
+    missing = [
+        (path, view)
+        for path, view in views
+        if not re.search(rf"{plain}\b", unescaped(apps.page(path, **asked, **view)))
+    ]
+    assert not missing
+
+
+def unescaped(at: AppTest) -> str:
+    """What it says, with literal Markdown as the reader sees it."""
+    return re.sub(rf"\\(.){JOINER}", r"\1", said(at))
+
+
+def _largest_key(forward: ForwardPass, weights: Tensor) -> str:
+    return text_of(forward.source[int(weights.argmax()) % weights.shape[-1]])
 
 
 def test_masks_say_what_this_attention_adds_and_lacks(

@@ -153,6 +153,26 @@ def doctor(page: Panel) -> None:
         assert finding.sentence in page.words()
 
 
+def adjusted(page: Panel) -> None:
+    """The head as its display options change it."""
+    page.shows("attention_head", "weights")
+
+
+def before_after(page: Panel) -> None:
+    """The maps, the probabilities that the bars show, the KL divergence and the answers."""
+    page.shows("map_before", "first")
+    page.shows("map_after", "second")
+    page.shows("map_difference", "weights")
+    made = page.made
+    facts = dict(zip(page.column("what"), page.column("value"), strict=True))
+    assert facts["KL divergence"] == f"{three(float(made['kl'](made['old'], made['new'])))} nats"
+    bars = json.loads(page.at.get("vega_lite_chart")[0].proto.spec)["layer"][0]["data"]["values"]
+    shown = [bar["value"] for bar in bars]
+    np.testing.assert_allclose(shown, made["probabilities"].flatten(), rtol=1e-5)
+    for when, answer in zip(("before", "after"), made.get("answers", ()), strict=False):
+        assert f"Generated {when}: {answer or 'no readable text'}" in page.words()
+
+
 def every_head(page: Panel) -> None:
     layer = page.at.session_state["layer"]
     seen = torch.from_numpy(page.picture("heads_off")[layer])
@@ -227,6 +247,13 @@ SCHEME, ORDER, LONGER = "input/positions", "Permutation", "Length extrapolation"
 SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
 DRAWN = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
 PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
+CUT_AND_MASKED = "1.2~h.e.0.1.m~m.e.0.n.1"
+ADJUSTED: tuple[dict[str, str], ...] = (
+    {},
+    {"heads": "Mean", "weighting": "Value norm"},
+    {"heads": "Max of all layers", "hide_first": "true"},
+    {"mass": "50", "words": "true", "colours": "Row", "log": "true"},
+)
 VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("overview/overview", {}, start, ALL),
     ("input/tokens", {}, tokens, ALL),
@@ -262,6 +289,9 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("models/checkpoints", {"show": "Singular values"}, spectrum, FEW),
     ("models/checkpoints", {"show": "Heads"}, statistics, MOST),
     ("models/checkpoints", {"show": "Diagnostics"}, doctor, FEW),
+    *[("attention/attention", look, adjusted, MOST) for look in ADJUSTED],
+    ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),
+    ("experiments/interventions", {"edits": CUT_AND_MASKED}, before_after, ("bert", "reviews")),
     ("experiments/interventions", {"look": "Every head"}, every_head, MOST),
     ("experiments/interventions", {"look": "Faithfulness"}, nothing, MOST),
 ]

@@ -117,9 +117,6 @@ def test_what_is_pasted_makes_what_is_seen(
 def test_what_the_lines_leave_out_is_said(small_models: Path) -> None:
     opened, folder = opened_model.open_model("letters"), small_models / "letters"
     forward = run_text(opened, "the cat")
-    said = "# The raw weights of layer 1, head 2, without the display options."
-    assert snippets.head_script(forward, folder, D, 1, 2, adjusted=True).splitlines()[0] == said
-    assert "display options" not in snippets.head_script(forward, folder, D, 1, 2)
     edits = (PresetMask(D, 0, "none", 1), AblateHead(D, 0, 1))
     passed = run_edited(opened, forward, edits)
     code = two(forward, passed.forward, folder, passed.core_edits)

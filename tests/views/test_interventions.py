@@ -198,7 +198,7 @@ def test_a_sentence_that_an_address_cannot_hold_is_to_be_shortened() -> None:
 def test_the_lines_to_paste_make_both_maps() -> None:
     for look, is_pair in [("Attention maps", True), ("Every head", False)]:
         code = pasted(page(edits="1.1~h.d.0.1.z", look=look))
-        assert ("Scale(" in code and "weights = second - first" in code) == is_pair
+        assert ("AblateHead(" in code and "weights = second - first" in code) == is_pair
 
 
 def test_what_does_not_fit_waits_for_a_text_that_it_fits() -> None:

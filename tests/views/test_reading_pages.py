@@ -61,4 +61,4 @@ def test_nothing_is_made_before_it_is_asked_for() -> None:
         ways = [button.key for button in at.get("download_button")]
         assert ways == [f"export_{way}" for way in WAYS]
         (figure,) = (each for each in at.selectbox if each.key == "export_figure")
-        assert f" of {model}" in figure.options[0]
+        assert f"{model} · " in figure.options[0]

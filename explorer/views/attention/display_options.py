@@ -17,6 +17,7 @@ from explorer.app.persistent_choices import PersistentChoices, Text
 from explorer.app.session import session
 from explorer.app.sidebar import choose_head
 from explorer.app.url import whole_number
+from explorer.catalog.attention_parts import head_title, map_title
 
 HEADS = {
     "This head": ("one", False),
@@ -143,9 +144,9 @@ def heads_title(context: PageContext, options: DisplayOptions) -> str:
     """What is drawn, as a heading."""
     at = context.choice
     if options.heads == "one":
-        return f"Layer {at.layer}, head {at.head}"
+        return head_title(at.model, at.part, at.layer, at.head)
     where = f"All {context.part.layers} layers" if options.all_layers else f"Layer {at.layer}"
-    return f"{where}, {combined_title(context, options)}"
+    return map_title(at.model, at.part, f"{where}, {combined_title(context, options)}")
 
 
 def combined_title(context: PageContext, options: DisplayOptions) -> str:

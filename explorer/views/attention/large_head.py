@@ -58,6 +58,7 @@ def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
         row_name=words.row,
         column_name=words.column,
         sentence=made.sentence,
+        title=heads_title(context, options),
         unit=made.unit,
         height=room(len(made.rows), len(made.columns), widgets.MATRIX_HEIGHT),
         hidden=made.hidden,
@@ -163,7 +164,7 @@ def head_figure(context: PageContext, options: DisplayOptions) -> FigureData:
         values=made.values,
         rows=tuple(texts(made.rows)),
         columns=tuple(texts(made.columns)),
-        title=f"{heads_title(context, options)} of {at.model}",
+        title=heads_title(context, options),
         unit=made.unit,
         row_name=words.row,
         column_name=words.column,
@@ -176,11 +177,10 @@ def head_figure(context: PageContext, options: DisplayOptions) -> FigureData:
 
 
 def head_lines(context: PageContext, options: DisplayOptions) -> str:
-    """The script that makes the raw weights of the chosen head."""
+    """The script that makes what is drawn: the weights as the display options change them."""
     at = context.choice
-    is_adjusted = _without_colours(options) != DisplayOptions()
     here = at.part, at.layer, at.head
-    return head_script(context.forward, context.folder, *here, adjusted=is_adjusted)
+    return head_script(context.forward, context.folder, *here, _without_colours(options))
 
 
 def _draw_below(found: Pinned, *notes: str) -> None:

@@ -39,7 +39,11 @@ def draw_description(model: Opened) -> None:
     st.subheader(literal(model.title), anchor=False)
     st.markdown(descriptions.config_sentences(model.config))
     score = descriptions.held_out_score(model.run) if model.run.get("metrics") else ""
-    more = [score, descriptions.data_attribution(model.run), model.expectation]
+    more = [
+        score,
+        descriptions.data_attribution(model.run),
+        model.expectation and f"Expected after training: {model.expectation}",
+    ]
     if line := " · ".join(literal(words, LONGEST_RECORD) for words in more if words):
         st.caption(line)
 

@@ -16,10 +16,15 @@ from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 
 
-def draw_compared_maps(first: MapSide, second: MapSide) -> Tensor | None:
-    """Both on one scale, second − first, and how far apart they are; gives the difference."""
+def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> Tensor | None:
+    """Both on one scale, second − first, and how far apart they are; gives the difference.
+
+    `model` is that of the first; another model is the title of the second.
+    """
+    is_same = first.forward.trace.model is second.forward.trace.model
+    other = model if is_same else second.title
     top = common_scale(first.values, second.values)
-    difference = draw_map_pair(first, second, top)
+    difference = draw_map_pair(first, second, top, models=(model, other))
     if difference is None:
         return None
     rows = first.allowed.any(-1) & second.allowed.any(-1)

@@ -198,7 +198,7 @@ def _draw_head(context: PageContext, continuation: Continuation) -> None:
     at, forward = context.choice, continuation.forward
     words = forward.part(at.part).words
     weights = forward.weights(at.part, at.layer, at.head)
-    st.markdown(f"**Layer {at.layer}, head {at.head}, text so far**")
+    st.markdown(f"**{literal(widgets.head_title(context))}, text so far**")
     if at.part == "decoder.cross_attn":
         st.caption("The last row attends to your sentence to predict the next token.")
     matrix(
@@ -210,6 +210,7 @@ def _draw_head(context: PageContext, continuation: Continuation) -> None:
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
+        title=widgets.head_title(context),
         height=min(widgets.MATRIX_HEIGHT, AROUND + ROW * len(weights)),
         top=1.0,
     )

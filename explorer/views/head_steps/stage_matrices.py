@@ -45,6 +45,7 @@ def draw_stages(context: PageContext) -> None:
     def pin_in_window(place: Place | None) -> None:
         pinned.pin(Pinned() if place is None else Pinned(down[place[0]], across[place[1]]))
 
+    st.markdown(widgets.head_heading(context))
     is_inside = query in down and key in across
     view(
         stage_panels(made, step),

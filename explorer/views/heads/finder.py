@@ -96,7 +96,7 @@ def _draw_chosen(
     """The rank of the chosen head, and the head itself."""
     at = context.choice
     place = next((each for each in places if (each.layer, each.head) == (at.layer, at.head)), None)
-    st.markdown(f"**Layer {at.layer}, head {at.head}** · {context.part.words.name}")
+    st.markdown(widgets.head_heading(context))
     if place is None:
         st.caption(f"{metric.title} has no value for this head.")
     else:

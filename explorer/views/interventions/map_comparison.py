@@ -12,19 +12,25 @@ from explorer.components.events import Place
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import CutEdge, HideKey, Intervention, MaskCell
-from explorer.snippets import Head, two_heads_script
+from explorer.snippets import Head
+from explorer.snippets.edits_code import before_after_lines
 from explorer.text.token_labels import text_of
 from explorer.views.interventions.many_passes import CodeLines
-from explorer.views.shared import pinned
+from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import edit_button
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.pinned import Pinned
 
 
-def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> CodeLines:
-    """Both maps on one scale, and the difference around zero; gives the lines that make them."""
+def draw_maps(
+    context: PageContext, before: EditedPass, after: EditedPass, position: int
+) -> CodeLines:
+    """Both maps on one scale, and the difference around zero.
+
+    Gives the lines that make them, and the output at this position.
+    """
     at, held = context.choice, pinned.current_pin(context, after.forward)
-    st.markdown(f"**Layer {at.layer}, head {at.head}** · before, after and after − before")
+    st.markdown(f"{widgets.head_heading(context)} · before, after and after − before")
     heads = [
         Head(each.forward, context.folder, at.part, at.layer, at.head, each.core_edits)
         for each in (before, after)
@@ -33,6 +39,7 @@ def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> Co
         MapSide("Before", heads[0]),
         MapSide("After", heads[1]),
         1.0,
+        models=(at.model, at.model),
         keys=("map_before", "map_after"),
         title="After − before",
         pinned=None if held.query is None or held.key is None else (held.query, held.key),
@@ -44,7 +51,8 @@ def draw_maps(context: PageContext, before: EditedPass, after: EditedPass) -> Co
             "The attention weights of this head are unchanged. Ablating a head's output changes "
             "what later layers read, not its own weights."
         )
-    return partial(two_heads_script, *heads)
+    here = at.part, at.layer, at.head
+    return partial(before_after_lines, before, after, context.folder, here, position)
 
 
 def _pin(place: Place | None) -> None:

@@ -11,6 +11,7 @@ from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask
 from explorer.text.token_labels import text_of, texts
+from explorer.views.shared import widgets
 from explorer.views.shared.edit_history import add_intervention, edit_button
 
 THIS_LAYER, EVERY_LAYER = "This layer", "Every layer"
@@ -80,6 +81,7 @@ def _draw_cells_form(context: PageContext, after: ForwardPass, layer: int | None
             edit_button(context, edit, label, "set_cell", type="primary")
         return
     weights = after.weights(at.part, at.layer, at.head)
+    st.markdown(widgets.head_heading(context))
     st.caption("Click a cell to mask or unmask it. Colours are the weights of the chosen head.")
     cells(
         weights.masked_fill(~allowed, torch.nan),

@@ -13,6 +13,7 @@ from explorer.app.context import Choice, PageContext
 from explorer.app.controls import follow, one_of, text_field, token
 from explorer.app.messages import say
 from explorer.app.url import TEXT_LIMIT
+from explorer.catalog.attention_parts import head_title
 from explorer.components import chips, matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.position_passes import (
@@ -26,6 +27,7 @@ from explorer.inference.position_passes import (
 from explorer.inference.results_cache import kept
 from explorer.snippets import positions_code
 from explorer.text.labels import cut
+from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import text_of
 from explorer.views.positions.missing_positions import CANNOT, draw_missing_positions
@@ -144,8 +146,9 @@ def _draw_maps(found: Permuted, at: Choice) -> None:
     words = found.before.part(at.part).words
     mask, mask_after = found.masks(at.part, at.layer)
     change = after - before
+    title = literal(head_title(at.model, at.part, at.layer, at.head))
     titles = {
-        f"Layer {at.layer}, head {at.head}, original order": (before, mask),
+        f"{title}, original order": (before, mask),
         "New order, mapped back to the original": (after, mask_after),
         "Difference": (change, mask | mask_after),
     }

@@ -49,7 +49,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
     found = query_key_pair(forward, *here, query, key)
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:
-        st.markdown(f"**Layer {at.layer}, head {at.head}** · {context.part.words.name}")
+        st.markdown(widgets.head_heading(context))
         names = f"“{text_of(rows[query])}”", f"“{text_of(columns[key])}”"
         st.text(pair_sentence(found, words.cell, *names))
         widgets.notes(pinned.read_and_written(forward, at.part, query))

@@ -70,7 +70,7 @@ def draw_generated_text(context: PageContext, generated: GeneratedText) -> None:
     chips(tokens, key="written_tokens", highlight=prompt + step - 1)
     left, right = widgets.side_by_side(3, 2)
     with left:
-        st.markdown(f"**Layer {at.layer}, head {at.head}**")
+        st.markdown(widgets.head_heading(context))
         words = forward.part(at.part).words
         rows, columns = generated.size(at.part, step)
         matrix(
@@ -82,6 +82,7 @@ def draw_generated_text(context: PageContext, generated: GeneratedText) -> None:
             row_name=words.row,
             column_name=words.column,
             sentence=words.cell,
+            title=widgets.head_title(context),
             absent="masked or not generated yet",
             height=widgets.MATRIX_HEIGHT,
             top=1.0,

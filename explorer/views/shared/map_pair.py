@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.analysis.comparison import DifferentSizesError, largest_change, map_difference
 from explorer.app.messages import say
-from explorer.catalog.attention_parts import WORDS
+from explorer.catalog.attention_parts import WORDS, head_title
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass
 from explorer.snippets import Head
@@ -54,21 +54,26 @@ def draw_map_pair(
     second: MapSide,
     top: float,
     *,
+    models: tuple[str, str],
     keys: tuple[str, str] = ("map_first", "map_second"),
     title: str = "Second − first",
     **pinning: Any,
 ) -> Tensor | None:
     """Both maps under their `keys`, their colours ending at `top`; then second − first.
 
-    Gives the difference; None where there is none, and its place says why. `pinning` is the
+    `models` are the names in their titles. Gives the difference; None where there is none, and
+    its place says why. `pinning` is the
     cell that is pinned in all three, and what to call when another one is.
     """
     columns = widgets.side_by_side(1, 1, 1)
-    for column, side, key in zip(columns[:2], (first, second), keys, strict=True):
+    sides = first, second
+    for column, side, key, model in zip(columns[:2], sides, keys, models, strict=True):
         with column:
             st.markdown(f"**{literal(side.title)}**")
-            sentence = WORDS[side.head.part].cell
-            _map(side, side.values, side.allowed, key=key, sentence=sentence, top=top, **pinning)
+            name = head_title(model, side.head.part, side.head.layer, side.head.head)
+            st.text(name)
+            how = {"sentence": WORDS[side.head.part].cell, "top": top, "title": name}
+            _map(side, side.values, side.allowed, key=key, **how, **pinning)
     with columns[2]:
         st.markdown(f"**{title}**")
         try:

@@ -8,8 +8,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis.map_summary import summary_of
 from explorer.app.context import PageContext
 from explorer.app.session import session
+from explorer.catalog import attention_parts
 from explorer.charts.bars import probability_bars
 from explorer.components import chips, matrix, mounting
 from explorer.components.chart import chart
@@ -24,6 +26,8 @@ SMALL_WIDTH, SMALL_HEIGHT = 384, 370
 
 WIDEST = 1160
 """A picture and what stands beside it belong together, also on a wide screen."""
+
+LONGEST_TITLE = 200
 
 LINKS = {
     "overview": "Overview",
@@ -64,6 +68,29 @@ def notes(sentences: Iterable[str]) -> None:
         st.text(sentence)
 
 
+def head_title(context: PageContext) -> str:
+    """The title of the chosen head's map."""
+    at = context.choice
+    return attention_parts.head_title(at.model, at.part, at.layer, at.head)
+
+
+def head_heading(context: PageContext) -> str:
+    """The same in bold, as Markdown."""
+    return f"**{literal(head_title(context), LONGEST_TITLE)}**"
+
+
+def head_summary(context: PageContext, forward: ForwardPass | None = None) -> str:
+    """What is true of the chosen head's map, computed from it."""
+    at, passed = context.choice, forward or context.forward
+    return summary_of(
+        passed.weights(at.part, at.layer, at.head),
+        passed.mask(at.part, at.layer),
+        passed.rows(at.part),
+        passed.columns(at.part),
+        passed.part(at.part).words.cell,
+    )
+
+
 def draw_head(context: PageContext, key: str, height: int = MATRIX_HEIGHT) -> None:
     """The chosen head, large: queries down, keys across."""
     at, forward, words = context.choice, context.forward, context.part.words
@@ -77,6 +104,7 @@ def draw_head(context: PageContext, key: str, height: int = MATRIX_HEIGHT) -> No
         row_name=words.row,
         column_name=words.column,
         sentence=words.cell,
+        title=head_title(context),
         height=room(len(rows), len(columns), height),
         top=1.0,
     )

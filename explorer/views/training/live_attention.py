@@ -14,6 +14,7 @@ from torch import Tensor
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.catalog import ModelError
+from explorer.catalog.attention_parts import head_title
 from explorer.catalog.opened_model import Opened, open_model
 from explorer.components import matrix
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_batch_uncached
@@ -21,6 +22,7 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
+from explorer.text.literal import literal
 from explorer.text.number_format import fixed
 
 HEIGHT = 340
@@ -178,7 +180,7 @@ def _draw_head(
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     left, right = places.weights, places.pattern
     with left:
-        title = f"**Layer {layer}, head {head}**"
+        title = f"**{literal(head_title(task.name, part, layer, head))}**"
         score = fixed(float(scores[head]), 2)
         has_pattern = expected is not None
         st.markdown(f"{title} · {score} on the expected pattern" if has_pattern else title)
@@ -190,7 +192,7 @@ def _draw_head(
         else:
             _draw_map(forward, part, layer, expected, "expected")
     if expected is not None:
-        st.caption(task.expectation)
+        st.caption(f"Trained to show: {task.expectation}")
     for note in forward.notes:
         st.text(note)
 
