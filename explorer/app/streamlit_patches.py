@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import streamlit as st
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component import main as bidi_components
@@ -68,6 +69,16 @@ def messages_in_full() -> Iterator[None]:
         yield
     finally:
         run.cached_message_hashes = known
+
+
+# Where one reader's run waits for another's work, Streamlit cannot end it: it does so only where
+# the run draws something or reads the state.
+
+
+def end_if_unwanted() -> None:
+    """End this run if its reader has gone or wants another; elsewhere nothing happens."""
+    if get_script_run_ctx(suppress_warning=True) is not None:
+        _ = "any" in st.session_state
 
 
 # How large an upload may be follows from the machine, and only the settings of a client may be

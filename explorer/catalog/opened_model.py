@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from cachetools import LRUCache, cached
@@ -14,6 +13,7 @@ from explorer.catalog import ModelError
 from explorer.catalog.available_models import ModelEntry, Stamp, list_models, stamp_of
 from explorer.catalog.example_texts import ANY_EXAMPLE
 from explorer.catalog.tokenizers import tokenizer_of
+from explorer.catalog.waiting import PatientCondition, PatientLock
 from explorer.tasks import GIVEN, TASKS, Task
 from explorer.text import AnyTokenizer, TextError
 from models import Transformer, TransformerConfig, load_checkpoint
@@ -22,6 +22,9 @@ from models.loading.folder_config import OURS
 
 WEIGHTS_KEPT = 4_000_000_000
 """Bytes of all opened models together; the largest one may still be opened alone."""
+
+_loading = PatientLock()
+"""One model at a time: whether there is memory for the next is seen when this one is in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +87,8 @@ def opened_from(
 
 
 @cached(
-    LRUCache(WEIGHTS_KEPT, getsizeof=lambda opened: min(opened.bytes, WEIGHTS_KEPT)), lock=Lock()
+    LRUCache(WEIGHTS_KEPT, getsizeof=lambda opened: min(opened.bytes, WEIGHTS_KEPT)),
+    condition=PatientCondition(),
 )
 def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> Opened:
     return opened_from(folder, name, title, example)
@@ -92,7 +96,8 @@ def _open(name: str, folder: Path, title: str, example: str, stamp: Stamp) -> Op
 
 def _load(name: str, folder: Path) -> tuple[Checkpoint, AnyTokenizer]:
     try:
-        checkpoint = load_checkpoint(folder)
+        with _loading:
+            checkpoint = load_checkpoint(folder)
     except (CheckpointError, OSError) as error:
         raise ModelError(f"The model {name} cannot be opened: {error}") from error
     try:

@@ -6,12 +6,12 @@ import sys
 import weakref
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields, is_dataclass
-from threading import RLock
 from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
 from explorer.catalog.opened_model import Opened
+from explorer.catalog.waiting import PatientCondition
 
 BYTES_KEPT = 600_000_000
 """Of all models together. What is larger than this alone is made anew each time."""
@@ -20,7 +20,8 @@ Made = TypeVar("Made")
 Key = tuple[int, Hashable]
 _kept: LRUCache[Key, tuple[Any, int]] = LRUCache(BYTES_KEPT, getsizeof=lambda pair: pair[1])
 _known: dict[int, weakref.finalize] = {}
-_lock = RLock()  # a model may be given up while something is being put in
+_being_made: set[Key] = set()
+_lock = PatientCondition()  # re-entrant: a model may be given up while something is being put in
 
 
 def kept(
@@ -31,21 +32,30 @@ def kept(
 ) -> Made:
     """What `make` gives for this model and key, kept while there is room for it.
 
+    It is made once however many threads ask at once. If that fails, the next one tries.
     `size` says how many bytes hang on it; those of the key are counted here. What is made
     must not refer to `opened`, or it would keep the model alive.
     """
     place = (id(opened), key)
     with _lock:
+        while place in _being_made:
+            _lock.wait()
         if place in _kept:
             found: Made = _kept[place][0]
             return found
-    made = make()
-    held = size(made) + size_of(key)
-    with _lock:
-        if held <= BYTES_KEPT:
-            if id(opened) not in _known:
-                _known[id(opened)] = weakref.finalize(opened, _forget, id(opened))
-            _kept[place] = (made, held)
+        _being_made.add(place)
+    try:
+        made = make()
+        held = size(made) + size_of(key)
+        with _lock:
+            if held <= BYTES_KEPT:
+                if id(opened) not in _known:
+                    _known[id(opened)] = weakref.finalize(opened, _forget, id(opened))
+                _kept[place] = (made, held)
+    finally:
+        with _lock:
+            _being_made.discard(place)
+            _lock.notify_all()
     return made
 
 

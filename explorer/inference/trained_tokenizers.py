@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 from operator import itemgetter
-from threading import Lock
 
 from cachetools import LRUCache, cached
 
 from explorer.catalog.folders import ROOT
+from explorer.catalog.waiting import PatientCondition
 from explorer.inference.results_cache import size_of
 from explorer.tasks.translation import translation_sentences
 from explorer.text.bpe_training import BPE, STATE_EVERY, MergeTraining, train_merges
@@ -56,7 +56,7 @@ def trained_merges(text: str, most: int, algorithm: str = BPE) -> MergeTraining:
     return _trained_merges(text, most, algorithm)[0]
 
 
-@cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), lock=Lock())
+@cached(LRUCache(BYTES_KEPT, getsizeof=itemgetter(1)), condition=PatientCondition())
 def _trained_merges(text: str, most: int, algorithm: str) -> tuple[MergeTraining, int]:
     """With their size in bytes."""
     _refuse_giants(checked(text, MAX_TRAINING_TEXT), algorithm)
@@ -97,7 +97,9 @@ def unigram_pieces(text: str, size: int) -> UnigramPieces:
     return _unigram_pieces(checked(text, MAX_TRAINING_TEXT)[:MAX_UNIGRAM_TEXT], size)
 
 
-_unigram_pieces = lru_cache(maxsize=KEPT)(train_unigram)
+@cached(LRUCache(KEPT), condition=PatientCondition())
+def _unigram_pieces(text: str, size: int) -> UnigramPieces:
+    return train_unigram(text, size)
 
 
 def trained_tokenizer(text: str, algorithm: str, most: int) -> PlainTokenizer:

@@ -3,19 +3,37 @@
 import os
 from pathlib import Path
 
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where a container says how much of its host it may use."""
+LIMITS = (
+    ("/sys/fs/cgroup", "memory.max", "memory.current", "file"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"),
+)
+"""Where a container says how much of its host it may use and does, and how much of that are files.
+
+Those are read again when the memory is needed for something else.
+"""
 
 
 def available_memory() -> int:
-    """Bytes that are free or can be freed; in a container, at most its limit."""
-    limits = [_available()]
-    for name in LIMITS:
-        try:
-            limits.append(int(Path(name).read_text("ascii")))
-        except (OSError, ValueError):  # none, or "max"
-            continue
-    return min(limits)
+    """Bytes that are free or can be freed; in a container, at most what is left of its limit."""
+    return min([_available(), *map(_left, LIMITS)])
+
+
+def _left(limit: tuple[str, str, str, str]) -> int:
+    """What a container may still take, where it has a limit."""
+    folder, most, used, files = limit
+    try:
+        left = int(_read(folder, most)) - int(_read(folder, used))
+    except (OSError, ValueError):  # none, or "max"
+        return 1 << 62
+    try:
+        listed = dict(line.split() for line in _read(folder, "memory.stat").splitlines())
+        return max(left + int(listed[files]), 0)
+    except (OSError, ValueError, KeyError):
+        return max(left, 0)
+
+
+def _read(folder: str, name: str) -> str:
+    return Path(folder, name).read_text("ascii")
 
 
 def _available() -> int:

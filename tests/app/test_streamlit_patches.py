@@ -21,6 +21,7 @@ from streamlit.errors import StreamlitAPIException
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.testing.v1 import AppTest
 
 from explorer.app import streamlit_patches
 from explorer.components import matrix  # noqa: F401  (a view installs what it needs)
@@ -147,3 +148,25 @@ def test_the_limit_of_uploads_follows_the_machine_unless_it_was_named() -> None:
         config.set_option(limit, *before)
     with pytest.raises(StreamlitAPIException):  # the way that is not private
         st.set_option(limit, 700)
+
+
+def run_that_waits() -> None:
+    """The script of a reader who goes away while it waits for something."""
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+    from explorer.app import streamlit_patches
+
+    st.text("before")
+    streamlit_patches.end_if_unwanted()
+    st.text("waited")
+    get_script_run_ctx().script_requests.request_stop()  # type: ignore[union-attr]
+    streamlit_patches.end_if_unwanted()
+    raise AssertionError("it goes on")
+
+
+def test_a_run_that_waits_ends_when_its_reader_has_gone() -> None:
+    at = AppTest.from_function(run_that_waits).run()
+    assert not at.exception
+    assert [each.value for each in at.text] == ["before", "waited"]
+    streamlit_patches.end_if_unwanted()  # in a thread that nobody reads
