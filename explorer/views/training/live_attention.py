@@ -169,7 +169,7 @@ def _draw_head(task: Task, forward: ForwardPass, part: str, layer: int, chosen: 
         else:
             _draw_map(forward, part, layer, expected, "expected")
     if expected is not None:
-        st.caption(f"Trained to show: {task.expectation}")
+        st.caption(f"Expected after training: {task.expectation}")
     for note in forward.notes:
         st.text(note)
 
