@@ -15,7 +15,7 @@ from explorer.app import url
 from explorer.app.messages import say
 from explorer.app.session import session
 from explorer.text.labels import cut
-from explorer.text.token_labels import Label, text_of
+from explorer.text.token_labels import Label, texts
 
 LONGEST_TOKEN = 24
 PERSISTENT = {"persist_state": "session"}
@@ -163,7 +163,7 @@ def choose_token(key: str, place: int) -> None:
 
 def token_names(tokens: Sequence[Label]) -> list[str]:
     """What tokens are called where one is chosen: their place, and their label in short."""
-    return [f"{place} · {cut(text_of(each), LONGEST_TOKEN)}" for place, each in enumerate(tokens)]
+    return [f"{place} · {cut(name, LONGEST_TOKEN)}" for place, name in enumerate(texts(tokens))]
 
 
 def note_invalid(key: str, shown: Any, sentence: str) -> None:

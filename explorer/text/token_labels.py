@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from explorer.text.labels import cut
+from explorer.text.token_groups import TokenGroup, token_groups
 
 LONGEST = 200
 """Characters of a label that are sent to the browser; longer ones are cut."""
@@ -52,7 +53,21 @@ def visible(character: str) -> str:
 
 
 def texts(labels: Sequence[Label]) -> list[str]:
-    return [text_of(label) for label in labels]
+    """The labels; that of a part of a character is `😀 1/4 <0xF0>`: what of, which, its bytes."""
+    found = [text_of(label) for label in labels]
+    for group in groups_of(labels):
+        if group.is_cut:
+            for number, part in enumerate(group.parts, 1):
+                at = group.first + number - 1
+                found[at] = f"{text_of(part)} {number}/{len(group.parts)} {found[at]}"
+    return found
+
+
+def groups_of(labels: Sequence[Label]) -> tuple[TokenGroup, ...]:
+    """The tokens that are parts of one character."""
+    return token_groups(
+        [None if isinstance(one, str | int) or one.special else one.label for one in labels]
+    )
 
 
 def specials(labels: Iterable[Label]) -> list[int]:

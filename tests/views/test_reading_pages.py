@@ -11,7 +11,8 @@ from explorer.inference.forward_pass import run_text
 from explorer.text.literal import literal
 from tests.apps import page, said
 from tests.shelf import NAMES
-from tests.views.drawing import put_state
+from tests.source import ROOT
+from tests.views.drawing import put_state, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -62,3 +63,20 @@ def test_nothing_is_made_before_it_is_asked_for() -> None:
         assert ways == [f"export_{way}" for way in WAYS]
         (figure,) = (each for each in at.selectbox if each.key == "export_figure")
         assert f"{model} · " in figure.options[0]
+
+
+def test_the_tokens_of_an_emoji_are_shown_as_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+    parts = [f"😀 {place}/4 <0x{byte}>" for place, byte in enumerate(("F0", "9F", "98", "80"), 1)]
+    asked = {"model": "shakespeare", "text": "Oh 😀!"}
+    for path, key, names in [
+        ("input/tokens", "tokens_read", ("labels",)),
+        ("overview/overview", "start_head", ("rows", "columns")),
+        ("attention/attention", "attention_head", ("rows", "columns")),
+        ("attention/head_steps", "stages", ("rows", "columns")),
+        ("experiments/interventions", "map_before", ("rows", "columns")),
+    ]:
+        header, _ = sent(page(path, **asked), key)
+        assert all([label for label in header[name] if "😀" in label] == parts for name in names)
+    header, _ = sent(page("input/tokens", **asked), "tokens_read")
+    assert [group[2] for group in header["groups"]] == ["😀"]

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.session import KEY
 from explorer.runs.cluster import Cluster
 from explorer.runs.metrics import cut_after
 from explorer.runs.run import Run, all_runs
@@ -182,9 +182,8 @@ def test_the_held_out_curve_spans_the_whole_run_and_a_resumed_one(
 def held_out_steps(at: AppTest) -> list[int]:
     """The steps of the points that the second chart is given."""
     assert not at.exception
-    chart = at.get("vega_lite_chart")[1].proto
-    data = chart.datasets[0].data if chart.datasets else chart.data
-    return [int(step) for step in convert_arrow_bytes_to_pandas_df(data.data)["step"]]
+    (figure,) = at.session_state[KEY].drawn["held_out_curve"].figures()
+    return list(figure.columns["step"])
 
 
 def test_a_run_that_its_cluster_has_forgotten_can_be_resumed(desk: Desk, tmp_path: Path) -> None:

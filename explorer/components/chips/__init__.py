@@ -1,7 +1,8 @@
 """Tokens as chips, the same on every page: order, look, what pointing at one says.
 
 With `text` the sentence stands above its tokens, and each shows where the other is: an
-emoji may be four tokens over one character, so a chip lights up its span of the text.
+emoji may be four tokens over one character, so a chip lights up its span of the text. The
+tokens of one character stand in one frame under it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from explorer.components import events, wire
 from explorer.components.mounting import View
 from explorer.export.figure_data import Figure, TableData
-from explorer.text.token_labels import Label, specials, texts
+from explorer.text.token_labels import Label, groups_of, specials, text_of, texts
 
 MOST = 4_000
 """More chips than this help nobody and slow the browser; the rest is counted, not drawn."""
@@ -75,6 +76,10 @@ def encode(
         "name": key,
         "word": name,
         "labels": texts(shown),
+        "own": [text_of(token) for token in shown],
+        "groups": [
+            [group.first, group.last, text_of(group.characters)] for group in groups_of(shown)
+        ],
         "muted": specials(shown),
         "ids": [getattr(token, "id", None) for token in shown],
         "spans": [[getattr(token, "start", None), getattr(token, "end", None)] for token in shown],

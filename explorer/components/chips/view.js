@@ -74,7 +74,8 @@ function spoken({data, points}, place) {
     if (points) {
       const bytes = new TextEncoder().encode(points.slice(start, end).join(""));
       const hex = Array.from(bytes.slice(0, 12), b => b.toString(16).padStart(2, "0")).join(" ");
-      said.push(`bytes ${hex}${bytes.length > 12 ? " …" : ""}`);
+      const whole = data.groups.some(([first, last]) => first <= place && place <= last);
+      said.push(`${whole ? "the character's bytes" : "bytes"} ${hex}${bytes.length > 12 ? " …" : ""}`);
     }
   }
   return [said.join(" · "), parts];
@@ -108,6 +109,22 @@ function chip(state, label, place) {
   return [item, made];
 }
 
+// The tokens of one character in one frame, with the character before them.
+function framed(groups, items) {
+  const left = [...items];
+  for (const [first, last, characters] of groups) {
+    const frame = element("li", "group"), list = element("ol");
+    list.append(...items.slice(first, last + 1));
+    list.setAttribute("aria-label", characters);
+    const character = element("span", "character", characters);
+    character.setAttribute("aria-hidden", "true");
+    frame.append(character, list);
+    left[first] = frame;
+    left.fill(null, first + 1, last + 1);
+  }
+  return left.filter(Boolean);
+}
+
 // Characters that cannot be seen, or that would turn the text around them about.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const written = c => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}>`;
@@ -137,9 +154,9 @@ function show(state) {
   if (state.fresh) {
     state.fresh = false;
     cut(state);
-    const made = data.labels.map((label, place) => chip(state, label, place));
+    const made = data.own.map((label, place) => chip(state, label, place));
     state.chips = made.map(([, chip]) => chip);
-    state.row.replaceChildren(...made.map(([item]) => item));
+    state.row.replaceChildren(...framed(data.groups, made.map(([item]) => item)));
     const left = data.total - data.labels.length;
     state.rest.hidden = left === 0;
     state.rest.textContent = `The first ${data.labels.length} are shown; ${left} more are not.`;

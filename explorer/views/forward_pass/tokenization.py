@@ -9,7 +9,7 @@ from explorer.analysis.forward_pass.stage_cut import tokens_of, writes
 from explorer.analysis.forward_pass.stage_kind import Stage
 from explorer.components import chips
 from explorer.text.labels import cut, readable
-from explorer.text.token_labels import text_of
+from explorer.text.token_labels import texts
 from explorer.views.shared.pinned_pair import STAGE_CHOICES
 
 MOST_HEIGHT, ROW = 600, 35
@@ -25,10 +25,10 @@ def draw_tokenization(values: PassValues, stage: Stage, row: int) -> None:
         highlight=row,
         on_pick=lambda place: STAGE_CHOICES.put(f"{stage.stack}_token", str(place)),
     )
-    names = [cut(text_of(token), LONGEST) for token in tokens]
+    names = [cut(name, LONGEST) for name in texts(tokens)]
     ids = [f"{token.id:,}" for token in tokens]
     if writes(values, stage):
-        written = [cut(text_of(token), LONGEST) for token in forward.written]
+        written = [cut(name, LONGEST) for name in texts(forward.written)]
         columns = {"reads": names, TOKEN_ID: ids, "writes": written}
     else:
         spans = [forward.typed[token.start : token.end] for token in forward.placed]

@@ -9,7 +9,7 @@ from explorer.charts.sankey import EDGES_DRAWN, FlowEdge, rollout_sankey, strong
 from explorer.charts.theme import palette
 from explorer.components.chart import Table, plotly_chart
 from explorer.inference.forward_pass import ForwardPass
-from explorer.text.token_labels import text_of
+from explorer.text.token_labels import texts
 
 NUMBERS_HELD = 2_000_000
 """Of all layers together; more are not drawn."""
@@ -20,7 +20,7 @@ def draw_flow_sankey(forward: ForwardPass, part: str, layers: int, token: int) -
     with st.expander("Layer by layer", key="flow_sankey", on_change="rerun") as panel:
         if not panel.open:
             return
-        tokens = [text_of(each) for each in forward.rows(part)]
+        tokens = texts(forward.rows(part))
         if layers * len(tokens) ** 2 > NUMBERS_HELD:
             st.caption("This text is too long to follow layer by layer; choose a lower layer.")
             return

@@ -14,7 +14,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import CutEdge, HideKey, Intervention, MaskCell
 from explorer.snippets import Head
 from explorer.snippets.edits_code import before_after_lines
-from explorer.text.token_labels import text_of
+from explorer.text.token_labels import texts
 from explorer.views.interventions.many_passes import CodeLines
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import edit_button
@@ -75,8 +75,8 @@ def _draw_cell_actions(context: PageContext, after: ForwardPass, held: Pinned) -
     }
     if not after.mask(at.part, at.layer)[query, key]:
         edits = {f"Unmask this cell in {where}": MaskCell(at.part, at.layer, query, key, True)}
-    row, column = after.rows(at.part)[query], after.columns(at.part)[key]
-    st.text(f"Pinned: “{text_of(row)}” ({query}) → “{text_of(column)}” ({key})")
+    row, column = texts(after.rows(at.part))[query], texts(after.columns(at.part))[key]
+    st.text(f"Pinned: “{row}” ({query}) → “{column}” ({key})")
     with st.container(horizontal=True, key="held_edits"):
         for number, (label, edit) in enumerate(edits.items()):
             edit_button(context, edit, label, f"held_edit_{number}")

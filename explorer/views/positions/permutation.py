@@ -29,7 +29,7 @@ from explorer.snippets import positions_code
 from explorer.text.labels import cut
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.text.token_labels import text_of
+from explorer.text.token_labels import texts
 from explorer.views.positions.missing_positions import CANNOT, draw_missing_positions
 from explorer.views.shared import widgets
 
@@ -180,7 +180,7 @@ def _draw_token_changes(found: Permuted) -> None:
     st.markdown("**Change in each token's final vector**")
     st.dataframe(
         {
-            "token": [text_of(each) for each in tokens],
+            "token": texts(tokens),
             "from position": [str(at) for at in range(len(tokens))],
             "to position": [str(at) for at in found.places],
             "change": [_percent(float(each)) for each in found.changes],

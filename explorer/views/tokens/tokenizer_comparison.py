@@ -20,6 +20,7 @@ from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.labels import cut
 from explorer.text.plain_tokenizer import PlainTokenizer
 from explorer.text.round_trip import lost
+from explorer.text.token_labels import texts
 from explorer.views.shared import tokenizer_source, widgets
 from models.loading.checkpoint import CheckpointError
 
@@ -36,7 +37,7 @@ def draw_token_table(context: PageContext) -> None:
     st.dataframe(
         {
             "position": list(range(len(tokens))),
-            "token": [token.label for token in tokens],
+            "token": texts(tokens),
             "token ID": [token.id for token in tokens],
             "characters": [_span(token) for token in tokens],
             "bytes of the characters": [_bytes(text[token.start : token.end]) for token in tokens],

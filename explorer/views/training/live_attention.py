@@ -192,7 +192,7 @@ def _draw_head(
         else:
             _draw_map(forward, part, layer, expected, "expected")
     if expected is not None:
-        st.caption(f"Trained to show: {task.expectation}")
+        st.caption(f"Expected after training: {task.expectation}")
     for note in forward.notes:
         st.text(note)
 

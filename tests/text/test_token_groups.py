@@ -1,0 +1,67 @@
+"""Tokens that are parts of one character: found from their labels, in several scripts."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.catalog.opened_model import open_model
+from explorer.text import Token, character_tokenizer
+from explorer.text.special import DECODER
+from explorer.text.token_groups import clusters
+from explorer.text.token_labels import groups_of, texts
+
+FAMILY, FLAG, EMOJI = "👨‍👩‍👧", "🇫🇷", "😀"
+
+
+def of_labels(*labels: str) -> tuple[Token, ...]:
+    return tuple(Token(place, label) for place, label in enumerate(labels))
+
+
+def test_a_character_is_what_a_reader_sees() -> None:
+    for text, expected in {
+        "a😀b": ["a", "😀", "b"],
+        f"{FAMILY}{FLAG}🇩🇪": [FAMILY, FLAG, "🇩🇪"],
+        "👍🏽👍": ["👍🏽", "👍"],
+        "नमस्ते": ["न", "म", "स्ते"],
+        "தமிழ்": ["த", "மி", "ழ்"],
+        "e\u0301te": ["e\u0301", "t", "e"],
+        "日本": ["日", "本"],
+    }.items():
+        assert clusters(text) == expected
+
+
+def test_bytes_of_a_character_are_labelled_by_it_and_by_their_place() -> None:
+    tokens = of_labels("hi", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "!")
+    expected = ["😀 1/4 <0xF0>", "😀 2/4 <0x9F>", "😀 3/4 <0x98>", "😀 4/4 <0x80>"]
+    assert texts(tokens) == ["hi", *expected, "!"]
+    spaced = of_labels("␣<0xF0><0x9F>", "<0x98><0x80>")
+    assert texts(spaced) == ["␣😀 1/2 ␣<0xF0><0x9F>", "😀 2/2 <0x98><0x80>"]
+
+
+def test_bytes_that_are_no_character_stay_what_they_are() -> None:
+    for labels in (("<0xF0>", "a"), ("<0x98>", "<0x80>"), ("<0xF0>", "<0x9F>")):
+        assert not groups_of(of_labels(*labels))
+        assert texts(of_labels(*labels)) == list(labels)
+    ends = (Token(0, "<0xC3>"), Token(1, "</s>", special=True), Token(2, "<0xA9>"))
+    assert not groups_of(ends), "a special token stands between them"
+
+
+@pytest.mark.parametrize("text", [EMOJI, FLAG, FAMILY, "नमस्ते", "日本", "שלום", "Привет", "👍🏽"])
+def test_every_character_of_a_text_read_as_bytes_is_one_group(text: str) -> None:
+    tokens = open_model("shakespeare").tokenizer.encode(f"Oh {text}")
+    groups = groups_of(tokens)
+    assert [group.characters for group in groups] == clusters(text)
+    assert all(group.is_cut for group in groups)
+    for group in groups:
+        count = group.last - group.first + 1
+        for place in range(count):
+            label = texts(tokens)[group.first + place]
+            own = tokens[group.first + place].label
+            assert label == f"{group.characters} {place + 1}/{count} {own}"
+
+
+def test_signs_of_a_character_that_can_be_read_keep_their_labels() -> None:
+    tokens = character_tokenizer("नमस्ते", DECODER).encode("नमस्ते")
+    (group,) = groups_of(tokens)
+    assert (group.characters, group.is_cut) == ("स्ते", False)
+    assert texts(tokens) == [token.label for token in tokens]
