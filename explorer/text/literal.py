@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from explorer.text.labels import readable
 
-PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+PUNCTUATION = re.compile(r"[!-+\-./:-@\[-`{-~]")  # all of ASCII but the comma
 JOINER = "\u2060"
 """Invisible. It also breaks what Streamlit replaces after Markdown, such as `:smile:`."""
 
