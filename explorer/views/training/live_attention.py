@@ -158,7 +158,7 @@ def _draw_head(task: Task, forward: ForwardPass, part: str, layer: int, chosen: 
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     left, right = st.columns(2)
     with left:
-        title = f"**{literal(head_title(task.name, part, layer, head))}**"
+        title = f"**{head_title(literal(task.name), part, layer, head)}**"
         score = f" · {scores[head]:.2f} on the expected pattern" if expected is not None else ""
         st.markdown(f"{title}{score}")
         _draw_map(forward, part, layer, weights[head], "watched")
