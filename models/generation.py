@@ -138,7 +138,7 @@ class DecodingState:
         keep: Bool[Tensor, "b t"] | None = None,
         use_cache: bool = True,
     ) -> None:
-        check_generates(model)
+        check_prompt(model, prompt, keep)
         self._model = model
         self._keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
         self._memory = self._memory_keep = None

@@ -13,7 +13,12 @@ from torch import Tensor
 from explorer.catalog.opened_model import Opened
 from explorer.inference.branches import Branches
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text, unknown
-from explorer.inference.generated_text import CANNOT_GENERATE, MAX_GENERATED, can_generate
+from explorer.inference.generated_text import (
+    CANNOT_GENERATE,
+    MAX_GENERATED,
+    can_generate,
+    require_continuable,
+)
 from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import is_kept, kept, size_of
 from explorer.inference.sampling_stages import SamplingStages, generator_at
@@ -61,6 +66,7 @@ def prompt_of(opened: Opened, text: str) -> Prompt:
         raise ForwardPassError(CANNOT_GENERATE)
     forward = run_text(opened, text)
     require_probabilities(forward.trace.output)
+    require_continuable(opened, forward.source or forward.target)
     tokens = forward.target[:1] if forward.source else forward.target
     room = min(MAX_GENERATED, opened.config.max_len - len(tokens) + 1)
     return Prompt(forward.source, tokens, room)

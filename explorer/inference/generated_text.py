@@ -15,7 +15,7 @@ from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept
 from explorer.text import Token
 from models import TransformerConfig, trace
-from models.generation import generate
+from models.generation import check_prompt, generate
 from models.sampling import allowed_rows
 from models.trace import CHEAP_SITES
 
@@ -86,6 +86,14 @@ def can_generate(opened: Opened) -> bool:
     return opened.config.kind != "encoder" and opened.config.head == "language-model"
 
 
+def require_continuable(opened: Opened, tokens: Sequence[Token]) -> None:
+    """ForwardPassError for a text that ends in padding, which no token can follow."""
+    try:
+        check_prompt(opened.model, ids_of([tokens]))
+    except ValueError as error:
+        raise ForwardPassError(str(error)) from error
+
+
 def _generate(opened: Opened, text: str, length: int) -> GeneratedText:
     config = opened.config
     if not can_generate(opened):
@@ -101,6 +109,7 @@ def _generate(opened: Opened, text: str, length: int) -> GeneratedText:
         raise ForwardPassError(
             f"This text fills all {config.max_len} positions of this model: shorten it."
         )
+    require_continuable(opened, prompt)
     steps = generate(opened.model, ids_of([prompt]), max_length=room, greedy=True)
     tokens = tuple(opened.tokenizer.token(int(step.ids[0])) for step in steps)
     full = (*prompt, *tokens)

@@ -9,7 +9,6 @@ from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.catalog.attention_parts import map_title
 from explorer.components import grid
-from explorer.text.literal import literal
 from explorer.views.attention import display_options, large_head
 from explorer.views.shared import export_panel, widgets
 from models.attention import MultiHeadAttention, scaled_dot_product_attention
@@ -32,7 +31,7 @@ options = display_options.choose_display(context)
 overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
 with overview:
     every = map_title(at.model, at.part, "All heads")
-    st.markdown(f"**{literal(every, widgets.LONGEST_TITLE)}** · layers down, heads across")
+    st.markdown(f"{widgets.bold_title(every, at.model)} · layers down, heads across")
     small = thumbnails.thumbnails_of(forward, at.part)
     framed = (at.layer, at.head) if options.heads == "one" else None
     grid(small, selected=framed, key="overview", on_pick=display_options.show_single_head)
@@ -41,7 +40,7 @@ with overview:
 with one:
     with st.container(horizontal=True, vertical_alignment="center"):
         title = display_options.heads_title(context, options)
-        st.markdown(f"**{literal(title, widgets.LONGEST_TITLE)}**", width="stretch")
+        st.markdown(widgets.bold_title(title, at.model), width="stretch")
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
     VIEWS[view](context, options)
 

@@ -26,7 +26,6 @@ from explorer.app.sidebar import choose_head
 from explorer.components.cells import cells
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_metrics_code import similarity_script
-from explorer.text.literal import literal
 from explorer.views.heads.finder import head_strip
 from explorer.views.shared import widgets
 from explorer.views.shared.head_table import NO_VISIBLE_KEYS, input_key
@@ -61,9 +60,7 @@ def draw_similarity(context: PageContext) -> None:
             "left out."
         )
     st.caption(f"{MEANING} {compared}")
-    st.markdown(
-        f"**Most similar to {literal(widgets.head_title(context), widgets.LONGEST_TITLE)}**"
-    )
+    st.markdown(f"Most similar to {widgets.head_heading(context)}")
     weights = _weights(context, rows)
     _draw_nearest(context, weights)
     layers = layers_compared(part.layers, part.heads)

@@ -27,8 +27,6 @@ SMALL_WIDTH, SMALL_HEIGHT = 384, 370
 WIDEST = 1160
 """A picture and what stands beside it belong together, also on a wide screen."""
 
-LONGEST_TITLE = 200
-
 LINKS = {
     "overview": "Overview",
     "tokens": "From text to tokens",
@@ -76,7 +74,12 @@ def head_title(context: PageContext) -> str:
 
 def head_heading(context: PageContext) -> str:
     """The same in bold, as Markdown."""
-    return f"**{literal(head_title(context), LONGEST_TITLE)}**"
+    return bold_title(head_title(context), context.choice.model)
+
+
+def bold_title(title: str, model: str) -> str:
+    """The title of a map in bold, as Markdown: only the name of the model is a reader's own."""
+    return f"**{literal(model)}{title.removeprefix(model)}**"
 
 
 def head_summary(context: PageContext, forward: ForwardPass | None = None) -> str:

@@ -180,7 +180,7 @@ def _draw_head(
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     left, right = places.weights, places.pattern
     with left:
-        title = f"**{literal(head_title(task.name, part, layer, head))}**"
+        title = f"**{head_title(literal(task.name), part, layer, head)}**"
         score = fixed(float(scores[head]), 2)
         has_pattern = expected is not None
         st.markdown(f"{title} · {score} on the expected pattern" if has_pattern else title)
