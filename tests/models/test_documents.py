@@ -149,15 +149,26 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def test_what_runs_here_stands_in_the_documents(subtests: pytest.Subtests) -> None:
-    if not TEXTS.is_dir():
+def document(number: str) -> str:
+    found = [*TEXTS.glob(f"{number}_*.txt")]
+    if not found:
         pytest.skip("needs the documents; EXPLORER_DATA names the folder beside theirs")
+    return found[0].read_text("utf-8")
+
+
+def test_what_runs_here_stands_in_the_documents(subtests: pytest.Subtests) -> None:
     for number, calls in CALLS.items():
-        (path,) = TEXTS.glob(f"{number}_*.txt")
-        document = squeezed(path.read_text("utf-8"))
+        text = squeezed(document(number))
         for line in (*statements(calls), *DEFINES.get(number, {}).values()):
             with subtests.test(document=number, line=line):
-                assert squeezed(line) in document
+                assert squeezed(line) in text
+
+
+def test_the_readme_has_post_norm_in_its_equations_and_no_code_of_a_part() -> None:
+    """So what the museum says of the code is from the repository, which it names."""
+    text = document("003")
+    assert "out = LayerNorm(x + MultiHeadAttention(x))" in text
+    assert not [word for word in ("class ", "def ") if word in text]
 
 
 def test_every_part_has_the_arguments_of_its_document() -> None:
