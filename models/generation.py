@@ -45,7 +45,8 @@ def generate(
     """Steps until every sequence has ended or `max_length` tokens were generated.
 
     A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
-    reads it as its source and begins with `config.bos_id`. Tokens that the config bans are
+    reads it as its source and begins with `config.bos_id`. `keep` is False on padding; without
+    it, where the prompt holds `config.pad_id`. Tokens that the config bans are
     never generated. It also stops where the model's positions end. `greedy`, or a
     temperature of 0, takes the likeliest token; otherwise tokens are sampled with `seed`,
     on the CPU: where probabilities are the same, so are the tokens, on every device.
@@ -116,10 +117,17 @@ def check_prompt(
     check_generates(model)
     if prompt.shape[1] > model.config.max_len or not prompt.numel():
         raise ValueError(f"A prompt has 1 to {model.config.max_len} tokens, not {prompt.shape[1]}.")
+    if keep is not None and keep.shape != prompt.shape:
+        shapes = f"{tuple(keep.shape)} and {tuple(prompt.shape)}"
+        raise ValueError(f"keep and the prompt must have one shape, not {shapes}.")
     if model.config.kind == "encoder-decoder":
         return
     keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
-    if keep is not None and not keep[:, -1].all():
+    if keep is None:
+        return
+    if not keep.any(1).all():
+        raise ValueError("A prompt is all padding: it needs at least one other token.")
+    if not keep[:, -1].all():
         raise ValueError("A prompt ends in padding: put it on the left, before the first token.")
 
 
