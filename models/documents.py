@@ -7,7 +7,7 @@ where the two define one name, it takes the arguments of both.
 
 import math
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Num
 from torch import Tensor, nn
 
 from models import attention, feed_forward, positional
@@ -27,7 +27,7 @@ __all__ = [
     "scaled_dot_product_attention",
 ]
 
-DocumentMask = Bool[Tensor, "..."] | Int[Tensor, "..."] | Float[Tensor, "..."]
+DocumentMask = Bool[Tensor, "..."] | Num[Tensor, "..."]
 """0 or False where a query may not attend to a key; of any shape that broadcasts to the scores."""
 
 

@@ -96,6 +96,24 @@ def generate_ids(
     return torch.cat([start_ids(model, source), *(step.ids[:, None] for step in steps)], 1)
 
 
+def likeliest_ids(
+    model: Transformer, source: Int[Tensor, "b s"], target: Int[Tensor, "b t"]
+) -> Int[Tensor, "b s"]:
+    """As many tokens as the source has, each the likeliest after the target and those before it.
+
+    ValueError, in one sentence, for a model of one stack, or where the positions end before.
+    """
+    for given in (source, target):
+        check_prompt(model, given)
+    keep, ids = keep_of(source, model.config.pad_id), target
+    with evaluating(model):
+        memory = model.encode(source, keep)
+        for _ in range(source.shape[1]):
+            best = model.decode(ids, memory, keep, read_at=slice(-1, None)).argmax(-1)
+            ids = torch.cat((ids, best), 1)
+    return ids[:, target.shape[1] :]
+
+
 def start_ids(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
     """What the decoder reads first: the prompt, or the start token of an encoder-decoder."""
     if model.config.kind != "encoder-decoder":

@@ -41,7 +41,7 @@ def padding_mask(keep: Bool[Tensor, "b k"]) -> Bool[Tensor, "b 1 1 k"]:
 
 
 def boolean_mask(mask: AnyMask | None) -> Mask | None:
-    """The mask in booleans, where integers are 1 for True and 0 for False, or ValueError."""
+    """The mask in booleans; integers are 1 for True and 0 for False. ValueError for others."""
     if mask is None or mask.dtype == torch.bool:
         return mask
     if mask.is_floating_point() or (mask != mask.bool()).any():
