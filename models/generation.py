@@ -133,7 +133,7 @@ def check_prompt(
 ) -> None:
     """ValueError for a model that predicts no next token, or a prompt that it cannot continue."""
     check_generates(model)
-    if prompt.shape[1] > model.config.max_len or not prompt.numel():
+    if not 1 <= prompt.shape[1] <= model.config.max_len:
         raise ValueError(f"A prompt has 1 to {model.config.max_len} tokens, not {prompt.shape[1]}.")
     if keep is not None and keep.shape != prompt.shape:
         shapes = f"{tuple(keep.shape)} and {tuple(prompt.shape)}"

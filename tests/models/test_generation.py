@@ -181,6 +181,11 @@ def test_sampling_is_refused_outside_of_its_bounds() -> None:
                 generate(writer(), ids_of(1, 2), **{name: value})
 
 
+def test_a_batch_without_a_prompt_gets_no_text() -> None:
+    for kind in ("decoder", "encoder-decoder"):
+        assert len(writer(kind).generate(ids_of(1, 3)[:0])) == 0
+
+
 def test_a_prompt_of_the_padding_token_is_continued_where_keep_says_that_it_counts() -> None:
     model, prompt = writer(), torch.zeros(1, 1, dtype=torch.long)
     assert len(list(generate(model, prompt, keep=prompt == 0, max_length=3))) == 3
