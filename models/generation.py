@@ -45,13 +45,12 @@ def generate(
     """Steps until every sequence has ended or `max_length` tokens were generated.
 
     A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
-    reads it as its source and begins with `config.bos_id`. `keep` is False on padding; without
-    it, where the prompt holds `config.pad_id`. Tokens that the config bans are
-    never generated. It also stops where the model's positions end. `greedy`, or a
-    temperature of 0, takes the likeliest token; otherwise tokens are sampled with `seed`,
-    on the CPU: where probabilities are the same, so are the tokens, on every device.
-    With the cache a step costs the forward pass of one token, without it that of all tokens
-    so far. ValueError for invalid arguments.
+    reads it as its source and begins with `config.bos_id`. True in `keep` keeps a token; without
+    it every id but `config.pad_id` is kept. Tokens that the config bans are never generated. It
+    also stops where the model's positions end. `greedy`, or a temperature of 0, takes the
+    likeliest token; otherwise tokens are sampled with `seed`, on the CPU: where probabilities
+    are the same, so are the tokens, on every device. With the cache a step costs the forward
+    pass of one token, without it that of all tokens so far. ValueError for invalid arguments.
     """
     sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
     if fault := sampling.fault():

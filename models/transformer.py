@@ -66,11 +66,9 @@ class Stack(nn.Module):
         `segments` all tokens are of the first. ValueError where the positions end.
         """
         past = 0 if cache is None else cache.length
-        length, most = past + ids.shape[1], self.positions.max_len
-        if length > most:
-            raise ValueError(
-                f"{length} tokens are too many for {most} positions: shorten the text."
-            )
+        n, most = past + ids.shape[1], self.positions.max_len
+        if n > most:
+            raise ValueError(f"{n} tokens are too many for {most} positions: shorten the text.")
         x = tap("embed", self.embedding(ids) * self.embedding_scale)
         here, everywhere = query_and_key_positions(x, None if self.count_padding else keep, past)
         here = tap("positions", here)
