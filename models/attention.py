@@ -13,9 +13,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from models.cache import LayerCache
+from models.masking import boolean_mask
 from models.normalization import RMSNorm
 from models.positional import Rotation
-from models.shapes import Bias, Keys, Mask, Queries, Scores
+from models.shapes import AnyMask, Bias, Keys, Mask, Queries, Scores
 from models.tap import NO_TAP, Tap
 
 
@@ -56,7 +57,7 @@ def scaled_dot_product_attention(
     q: Queries,
     k: Keys,
     v: Keys,
-    mask: Mask | None = None,
+    mask: AnyMask | None = None,
     bias: Bias | None = None,
     scale: float | None = None,
     cap: float | None = None,
@@ -68,7 +69,7 @@ def scaled_dot_product_attention(
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = tap("scores", attention_scores(q, k, scale, cap))
-    weights = tap("weights", attention_weights(scores, mask, bias))
+    weights = tap("weights", attention_weights(scores, boolean_mask(mask), bias))
     return weights @ repeat_groups(v, q.shape[1]), weights
 
 
@@ -130,7 +131,7 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Float[Tensor, "b q D"],
         memory: Float[Tensor, "b s D"] | None = None,
-        mask: Mask | None = None,
+        mask: AnyMask | None = None,
         bias: Bias | None = None,
         rotate: Rotation | None = None,
         cache: LayerCache | None = None,
@@ -139,7 +140,7 @@ class MultiHeadAttention(nn.Module):
         q = self.q_norm(self.split(self.q_proj(x)))
         k, v = self.keys_and_values(x, memory, rotate, cache)
         q, k, v = tap("q", q if rotate is None else rotate(q)), tap("k", k), tap("v", v)
-        mask, bias = show_mask_and_bias(mask, bias, q, k, tap)
+        mask, bias = show_mask_and_bias(boolean_mask(mask), bias, q, k, tap)
         head_out = tap("head_out", self.attend(q, k, v, mask, bias, tap))
         return tap("out", self.o_proj(head_out.transpose(1, 2).flatten(2)))
 

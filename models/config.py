@@ -319,6 +319,10 @@ def _token_fault(config: TransformerConfig) -> str | None:
 
 
 def _combination_fault(config: TransformerConfig) -> str | None:
+    if config.kind == "decoder" and config.head == "classifier" and config.pooling == "first":
+        return (
+            "The first token of a decoder attends to itself alone, so pooling must be mean or last."
+        )
     if config.shared_norm and not config.parallel:
         return "shared_norm is for parallel blocks, whose two parts read the same stream."
     if config.parallel and config.norm_position != "pre":

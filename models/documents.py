@@ -1,18 +1,17 @@
 """The names that the handout and the web tutorial give the parts, with their arguments.
 
-Each is the part of this core that it stands for, so their calls run as they are written.
+Each is the part of this core that it stands for, so their calls run as they are written;
+where the two define one name, it takes the arguments of both.
 `Transformer` itself takes the words of the notebook tutorial and of the repository README.
 """
 
 import math
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Num
 from torch import Tensor, nn
 
-from models import attention
+from models import attention, feed_forward, positional
 from models.block import Block, StackContext
-from models.feed_forward import FeedForward
-from models.positional import PositionalEncoding
 from models.presets import web_tutorial_classifier, web_tutorial_encoder
 from models.shapes import Ids, Keys, Queries, Scores, Stream
 from models.transformer import Transformer
@@ -28,7 +27,7 @@ __all__ = [
     "scaled_dot_product_attention",
 ]
 
-DocumentMask = Bool[Tensor, "..."] | Int[Tensor, "..."] | Float[Tensor, "..."]
+DocumentMask = Bool[Tensor, "..."] | Num[Tensor, "..."]
 """0 or False where a query may not attend to a key; of any shape that broadcasts to the scores."""
 
 
@@ -43,6 +42,17 @@ def _allowed(mask: DocumentMask | None) -> Bool[Tensor, "#b #h #q #k"] | None:
     if mask is None:
         return None
     return (mask != 0).reshape((1,) * (4 - mask.dim()) + mask.shape)
+
+
+class PositionalEncoding(positional.PositionalEncoding):
+    """Sinusoids added to x, and dropout of the sum, of which the handout has none."""
+
+    def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0) -> None:
+        super().__init__(d_model, max_len)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Stream) -> Stream:
+        return self.dropout(super().forward(x))
 
 
 class MultiHeadAttention(attention.MultiHeadAttention):
@@ -73,6 +83,13 @@ class InputEmbedding(nn.Embedding):
 
     def forward(self, ids: Ids) -> Stream:
         return super().forward(ids) * math.sqrt(self.embedding_dim)
+
+
+class FeedForward(feed_forward.FeedForward):
+    """Two projections, a ReLU and dropout between them."""
+
+    def __init__(self, d_model: int, d_ff: int = 256, dropout: float = 0.1) -> None:
+        super().__init__(d_model, d_ff, dropout=dropout)
 
 
 class EncoderBlock(Block):

@@ -45,12 +45,12 @@ def generate(
     """Steps until every sequence has ended or `max_length` tokens were generated.
 
     A decoder continues the prompt, whose padding must be on the left; an encoder-decoder
-    reads it as its source and begins with `config.bos_id`. Tokens that the config bans are
-    never generated. It also stops where the model's positions end. `greedy`, or a
-    temperature of 0, takes the likeliest token; otherwise tokens are sampled with `seed`,
-    on the CPU: where probabilities are the same, so are the tokens, on every device.
-    With the cache a step costs the forward pass of one token, without it that of all tokens
-    so far. ValueError for invalid arguments.
+    reads it as its source and begins with `config.bos_id`. True in `keep` keeps a token; without
+    it every id but `config.pad_id` is kept. Tokens that the config bans are never generated. It
+    also stops where the model's positions end. `greedy`, or a temperature of 0, takes the
+    likeliest token; otherwise tokens are sampled with `seed`, on the CPU: where probabilities
+    are the same, so are the tokens, on every device. With the cache a step costs the forward
+    pass of one token, without it that of all tokens so far. ValueError for invalid arguments.
     """
     sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
     if fault := sampling.fault():
@@ -95,6 +95,24 @@ def generate_ids(
     return torch.cat([start_ids(model, source), *(step.ids[:, None] for step in steps)], 1)
 
 
+def likeliest_ids(
+    model: Transformer, source: Int[Tensor, "b s"], target: Int[Tensor, "b t"]
+) -> Int[Tensor, "b s"]:
+    """As many tokens as the source has, each the likeliest after the target and those before it.
+
+    ValueError, in one sentence, for a model of one stack, or where the positions end before.
+    """
+    for given in (source, target):
+        check_prompt(model, given)
+    keep, ids = keep_of(source, model.config.pad_id), target
+    with evaluating(model):
+        memory = model.encode(source, keep)
+        for _ in range(source.shape[1]):
+            best = model.decode(ids, memory, keep, read_at=slice(-1, None)).argmax(-1)
+            ids = torch.cat((ids, best), 1)
+    return ids[:, target.shape[1] :]
+
+
 def start_ids(model: Transformer, prompt: Int[Tensor, "b s"]) -> Int[Tensor, "b t"]:
     """What the decoder reads first: the prompt, or the start token of an encoder-decoder."""
     if model.config.kind != "encoder-decoder":
@@ -114,12 +132,19 @@ def check_prompt(
 ) -> None:
     """ValueError for a model that predicts no next token, or a prompt that it cannot continue."""
     check_generates(model)
-    if prompt.shape[1] > model.config.max_len or not prompt.numel():
+    if not 1 <= prompt.shape[1] <= model.config.max_len:
         raise ValueError(f"A prompt has 1 to {model.config.max_len} tokens, not {prompt.shape[1]}.")
+    if keep is not None and keep.shape != prompt.shape:
+        shapes = f"{tuple(keep.shape)} and {tuple(prompt.shape)}"
+        raise ValueError(f"keep and the prompt must have one shape, not {shapes}.")
     if model.config.kind == "encoder-decoder":
         return
     keep = keep_of(prompt, model.config.pad_id) if keep is None else keep
-    if keep is not None and not keep[:, -1].all():
+    if keep is None:
+        return
+    if not keep.any(1).all():
+        raise ValueError("A prompt is all padding: it needs at least one other token.")
+    if not keep[:, -1].all():
         raise ValueError("A prompt ends in padding: put it on the left, before the first token.")
 
 

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from models.shapes import AnyMask, Mask
+
 
 def causal_mask(
     queries: int, keys: int | None = None, device: torch.device | None = None
@@ -36,6 +38,15 @@ def window_mask(
 def padding_mask(keep: Bool[Tensor, "b k"]) -> Bool[Tensor, "b 1 1 k"]:
     """No query attends to padding. `keep` is True on real tokens."""
     return keep[:, None, None, :]
+
+
+def boolean_mask(mask: AnyMask | None) -> Mask | None:
+    """The mask in booleans; integers are 1 for True and 0 for False. ValueError for others."""
+    if mask is None or mask.dtype == torch.bool:
+        return mask
+    if mask.is_floating_point() or (mask != mask.bool()).any():
+        raise ValueError("A mask is of booleans, or of integers 1 (may attend) and 0 (may not).")
+    return mask.bool()
 
 
 def both(

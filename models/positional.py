@@ -40,6 +40,9 @@ def sinusoids(
 class Positions(nn.Module):
     """No positions at all, and the base of the other schemes."""
 
+    max_len: float = math.inf
+    """How many tokens have a position."""
+
     def embed(self, positions: Int[Tensor, "*t"]) -> Float[Tensor, "*t d"] | None:
         """What is added to the embedding at these positions."""
         return None
@@ -73,6 +76,7 @@ class PositionalEncoding(Positions):
 
     def __init__(self, d_model: int, max_len: int = 5000, pairs: str = "adjacent") -> None:
         super().__init__()
+        self.max_len = max_len
         self.pairs = pairs
         self.register_buffer("pe", torch.empty(1, max_len, d_model), persistent=False)
         if not self.pe.is_meta:
@@ -99,6 +103,7 @@ class LearnedPositions(Positions):
 
     def __init__(self, d_model: int, max_len: int, offset: int = 0) -> None:
         super().__init__()
+        self.max_len = max_len
         self.offset = offset
         self.table = nn.Embedding(max_len + offset, d_model)
 

@@ -7,29 +7,27 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from models.config import TransformerConfig
-from models.plain import PlainData
+from models.config import LARGEST_SIZE, TransformerConfig
+from models.plain import PlainData, number_field
+
+HOTTEST = 1_000_000_000
+"""Every temperature near it samples all tokens alike."""
 
 
 @dataclass(frozen=True)
 class Sampling(PlainData):
     """How the next token is chosen; a temperature of 0 takes the likeliest (greedy decoding)."""
 
-    temperature: float = 1.0
-    top_k: int | None = None
+    temperature: float = number_field(1.0, 0, HOTTEST)
+    top_k: int | None = number_field(None, 1, LARGEST_SIZE)
     top_p: float | None = None
 
     def fault(self) -> str | None:
         """One sentence saying why no token can be chosen like this, or None."""
-        if fault := super().fault():
-            return fault
-        if not 0 <= self.temperature < math.inf:
-            return f"temperature must be 0 or more, not {self.temperature}."
-        if self.top_k is not None and self.top_k < 1:
-            return f"top_k must be at least 1, not {self.top_k}."
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            return f"top_p must be above 0 and at most 1, not {self.top_p}."
-        return None
+        fault = super().fault()
+        if fault is None and self.top_p is not None and not 0 < self.top_p <= 1:
+            return f"top_p must be above 0 and at most 1, not {str(self.top_p)[:40]}."
+        return fault
 
 
 def allowed(

@@ -4,7 +4,7 @@ b batch, t tokens, s tokens of the source, q queries, k keys, h heads, g heads o
 values (h, or fewer when they are grouped), d width of the model, or of one head.
 """
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
 Ids = Int[Tensor, "b t"]
@@ -24,5 +24,7 @@ Scores = Float[Tensor, "b h q k"]
 """Scores, or weights."""
 Mask = Bool[Tensor, "#b #h #q #k"]
 """True: this query may attend to this key."""
+AnyMask = Mask | Integer[Tensor, "#b #h #q #k"]
+"""The same, or 1 where it may and 0 where not."""
 Bias = Float[Tensor, "#b #h #q #k"]
 """Added to the scores."""

@@ -63,9 +63,12 @@ class Stack(nn.Module):
         """The residual stream after the final norm.
 
         `keep` covers the cached tokens too, so it may be longer than `ids`; without
-        `segments` all tokens are of the first.
+        `segments` all tokens are of the first. ValueError where the positions end.
         """
         past = 0 if cache is None else cache.length
+        n, most = past + ids.shape[1], self.positions.max_len
+        if n > most:
+            raise ValueError(f"{n} tokens are too many for {most} positions: shorten the text.")
         x = tap("embed", self.embedding(ids) * self.embedding_scale)
         here, everywhere = query_and_key_positions(x, None if self.count_padding else keep, past)
         here = tap("positions", here)
@@ -121,9 +124,8 @@ class Transformer(nn.Module):
     `Transformer(src_vocab_size=…, tgt_vocab_size=…, d_model=…, n_heads=…, n_layers=…,
     d_ff=…, dropout=…)` builds the repository README's, `Transformer(embed_dim=…,
     src_vocab_size=…, target_vocab_size=…, seq_length=…, num_layers=…, expansion_factor=…,
-    n_heads=…)` the notebook tutorial's. ValueError, in one sentence,
-    for a config that is no model. Nothing of a pass is stored here, so one model in
-    eval mode serves many threads.
+    n_heads=…)` the notebook tutorial's. ValueError, in one sentence, for a config that is no
+    model. Nothing of a pass is stored here, so one model in eval mode serves many threads.
     Source: Attention Is All You Need, section 3.
     """
 
@@ -180,10 +182,10 @@ class Transformer(nn.Module):
         """Logits (b, t, vocabulary), or (b, classes) from a classifier, or the residual stream.
 
         One stack takes `ids` and `keep`; two take source and target, each with its own
-        `…_keep`. True keeps a token; without it every id but
-        `config.pad_id` is kept. `segments` says which sentence a token of an encoder belongs
-        to. A language model scores its vocabulary only at the positions `read_at`. ValueError for
-        an argument that this model has no use for.
+        `…_keep`. True keeps a token; without it every id but `config.pad_id` is kept.
+        `segments` says which sentence a token of an encoder belongs to. A language model
+        scores its vocabulary only at the positions `read_at`. ValueError for more tokens than
+        positions, and for an argument that this model has no use for.
         """
         if segments is not None and not self.config.n_segments:
             raise ValueError("This model has no segments: its config has n_segments 0.")
@@ -225,12 +227,13 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "..."] | Int[Tensor, "b s"]:
         """The output of the head, given the tokens of the target so far.
 
-        Called with the IDs of a source and a target, `decode(source, target)` is what the notebook
-        tutorial means by it: as many tokens as the source has, each the likeliest after the target
-        and those before it.
+        `decode(source, target)`, with the IDs of both, is the notebook tutorial's: as many
+        tokens as the source has, each the likeliest after the target and those before it.
         """
         if memory is not None and not memory.is_floating_point():
-            return self._likeliest(target, memory)
+            from models.generation import likeliest_ids
+
+            return likeliest_ids(self, target, memory)
         if self.decoder is None:
             raise ValueError("An encoder alone has nothing that decodes.")
         if keep is None and cache is None:
@@ -238,14 +241,6 @@ class Transformer(nn.Module):
             keep = keep_of(target, pad, pad_begins=memory is not None and pad == start)
         x = self.decoder(target, keep, memory, memory_keep, cache, tap=tap.at("decoder"))
         return self.read(x, keep, read_at, tap)
-
-    def _likeliest(self, source: Ids, target: Int[Tensor, "b n"]) -> Int[Tensor, "b s"]:
-        n_given = target.shape[1]
-        with evaluating(self):
-            for _ in range(source.shape[1]):
-                best = self(source, target, read_at=slice(-1, None)).argmax(-1)
-                target = torch.cat((target, best), 1)
-        return target[:, n_given:]
 
     def read(
         self, x: Stream, keep: Keep | None = None, read_at: slice = EVERYWHERE, tap: Tap = NO_TAP

@@ -9,8 +9,16 @@ from models.config import TransformerConfig
 from models.presets import PRESETS
 
 CHOSEN = (
-    *("norm_position", "final_norm", "dropout", "activation_dropout", "scale_embedding"),
-    *("qkv_bias", "head_bias", "positions", "share_embeddings", "tie_embeddings"),
+    "norm_position",
+    "final_norm",
+    "dropout",
+    "activation_dropout",
+    "scale_embedding",
+    "qkv_bias",
+    "head_bias",
+    "positions",
+    "share_embeddings",
+    "tie_embeddings",
 )
 SMALL_ENOUGH = ("d_model", "n_layers", "n_heads", "d_ff")
 """Fields taken from a document; the sizes only from encoders, which are small enough."""

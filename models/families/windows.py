@@ -17,9 +17,9 @@ def layer_windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[i
     if types is None:
         layers = range(min(n_layers, MOST_LAYERS))
         types = [SLIDING if i >= first and i % every == 0 else FULL for i in layers]
-    if not isinstance(types, list) or any(kind not in (SLIDING, FULL) for kind in types):
+    elif not isinstance(types, list) or any(kind not in (SLIDING, FULL) for kind in types):
         raise ValueError(f"layer_types must be a list of {SLIDING} and {FULL}.")
-    if read.values.get("layer_types") is not None and len(types) != n_layers:
+    elif len(types) != n_layers:
         raise ValueError(f"layer_types names {len(types):,} layers, but there are {n_layers:,}.")
     if width is None or SLIDING not in types:
         return ()

@@ -148,7 +148,9 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
 
 def check_sinusoids(found: Inspection, model: Transformer) -> None:
     """CheckpointError when the files hold positions that are not the sinusoids of the model."""
-    for stack in found.config.stacks if found.config.positions == "sinusoidal" else ():
+    if found.config.positions != "sinusoidal":
+        return
+    for stack in found.config.stacks:
         table = model.get_buffer(f"{stack}.positions.pe")[0]
         for name in found.unused:
             if not name.endswith(f"{stack}.embed_positions.weight"):

@@ -1,6 +1,7 @@
 """How much memory a model may take, so that a larger one is refused before it is read."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 LIMITS = (
@@ -25,11 +26,10 @@ def _left(limit: tuple[str, str, str, str]) -> int:
         left = int(_read(folder, most)) - int(_read(folder, used))
     except (OSError, ValueError):  # none, or "max"
         return 1 << 62
-    try:
+    with suppress(OSError, ValueError, KeyError):
         listed = dict(line.split() for line in _read(folder, "memory.stat").splitlines())
-        return max(left + int(listed[files]), 0)
-    except (OSError, ValueError, KeyError):
-        return max(left, 0)
+        left += int(listed[files])
+    return max(left, 0)
 
 
 def _read(folder: str, name: str) -> str:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import pytest
 import torch
 from torch import Tensor
 
-from models.attention import attention_weights, fused_attention, scaled_dot_product_attention
+from models.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    fused_attention,
+    scaled_dot_product_attention,
+)
 from models.masking import both, causal_mask, keep_of, padding_mask, token_positions
+from models.tap import NO_TAP
+from models.trace import RecordingTap
 from tests.grids import grid
 
 GENERATOR = torch.Generator().manual_seed(1)
@@ -51,6 +61,29 @@ def test_a_masked_row_is_all_zeros_in_every_precision() -> None:
         assert scores.grad is not None
         assert scores.grad.isfinite().all()
         assert (scores.grad[1] == 0).all()
+
+
+def test_a_mask_of_ones_and_zeros_is_that_of_booleans() -> None:
+    q, k, v = normal(2, 4, 5, 8), normal(2, 4, 7, 8), normal(2, 4, 7, 8)
+    attention, x, mask = MultiHeadAttention(12, 3).double(), normal(2, 5, 12), some_mask()
+    square = mask[..., :5]
+    for dtype in (torch.int64, torch.int32, torch.uint8):
+        given = scaled_dot_product_attention(q, k, v, mask.to(dtype))
+        close(given, scaled_dot_product_attention(q, k, v, mask), rtol=0, atol=0)
+        for tap in (NO_TAP, RecordingTap()):
+            given = attention(x, mask=square.to(dtype), tap=tap)
+            assert torch.equal(given, attention(x, mask=square, tap=tap))
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_a_mask_of_other_numbers_is_refused() -> None:
+    q, attention, x = normal(2, 4, 5, 8), MultiHeadAttention(12, 3).double(), normal(2, 5, 12)
+    ones = causal_mask(5).int()
+    added = torch.zeros(1, 1, 5, 5).masked_fill(ones == 0, -torch.inf)
+    for mask in (added, ones.float(), 2 * ones, -ones):
+        for attend in (partial(attention, x), partial(scaled_dot_product_attention, q, q, q)):
+            with pytest.raises(ValueError, match="A mask is of booleans, or of integers 1"):
+                attend(mask=mask)
 
 
 def test_masks() -> None:

@@ -61,6 +61,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     (ROTARY | {"rope_theta": 1, "rope_scaling": RopeScaling()}, "rope_theta must be above 1"),
     ({"positions": "relative", "max_distance": 16}, "max_distance must be above half of n_bu"),
     ({"d_ff_encoder": 8}, "d_ff_encoder is for encoder-decoders;"),
+    ({"head": "classifier"}, "The first token of a decoder attends to itself alone, so pooling"),
     ({"n_segments": 2}, "n_segments is for models of kind encoder;"),
     ({"shared_norm": True}, "shared_norm is for parallel blocks,"),
     ({"parallel": True, "norm_position": "post"}, "Parallel blocks norm what they read, so"),

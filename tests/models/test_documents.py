@@ -1,32 +1,198 @@
-"""The four documents' calls, as they are written."""
+"""The four documents' calls, as they are written: the lines that run here stand in their texts."""
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+import ast
+import inspect
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from models import Transformer
-from models.documents import (
-    EncoderBlock,
-    FeedForward,
-    InputEmbedding,
-    MultiHeadAttention,
-    PositionalEncoding,
-    TransformerClassifier,
-    TransformerEncoder,
-    scaled_dot_product_attention,
+import pytest
+import torch
+
+import models
+from models import documents
+
+BESIDE = Path(models.__file__).parents[2] / "shared" / "data"
+TEXTS = Path(os.environ.get("EXPLORER_DATA") or BESIDE).parent / "seeds"
+
+HANDOUT_DEFINES = {
+    "PositionalEncoding": "__init__(self, d_model, max_len=5000)",
+    "scaled_dot_product_attention": "scaled_dot_product_attention(q, k, v, mask=None)",
+    "MultiHeadAttention": "__init__(self, d_model, num_heads)",
+}
+"""It calls nothing outside of its definitions."""
+WEB_DEFINES = {
+    "InputEmbedding": "__init__(self, vocab_size: int, d_model: int)",
+    "PositionalEncoding": "__init__(self, d_model: int, max_len: int = 512, dropout: float = 0.1)",
+    "MultiHeadAttention": "__init__(self, d_model: int, num_heads: int)",
+    "FeedForward": "__init__(self, d_model: int, d_ff: int = 256, dropout: float = 0.1)",
+    "EncoderBlock": """__init__(self, d_model: int, num_heads: int, d_ff: int = 256,
+        dropout: float = 0.1)""",
+    "TransformerEncoder": """__init__(self, vocab_size: int, d_model: int, num_heads: int,
+        num_layers: int, d_ff: int, max_len: int = 512, dropout: float = 0.1)""",
+    "TransformerClassifier": """__init__(self, vocab_size, d_model, num_heads, num_layers, d_ff,
+        num_classes, dropout=0.1)""",
+}
+
+NOTEBOOK = """
+src_vocab_size = 11
+target_vocab_size = 11
+num_layers = 6
+seq_length= 12
+src = torch.tensor([[0, 2, 5, 6, 4, 3, 9, 5, 2, 9, 10, 1],
+                    [0, 2, 8, 7, 3, 4, 5, 6, 7, 2, 10, 1]])
+target = torch.tensor([[0, 1, 7, 4, 3, 5, 9, 2, 8, 10, 9, 1],
+                       [0, 1, 5, 6, 2, 4, 7, 6, 2, 8, 10, 1]])
+model = Transformer(embed_dim=512, src_vocab_size=src_vocab_size,
+                    target_vocab_size=target_vocab_size, seq_length=seq_length,
+                    num_layers=num_layers, expansion_factor=4, n_heads=8)
+out = model(src, target)
+"""
+NOTEBOOK_DECODES = """
+src = torch.tensor([[0, 2, 5, 6, 4, 3, 9, 5, 2, 9, 10, 1]])
+trg = torch.tensor([[0]])
+out = model.decode(src, trg)
+"""
+WEB = """
+torch.manual_seed(42)
+vocab_size = 1000
+d_model = 64
+embed = InputEmbedding(vocab_size, d_model)
+tokens = torch.tensor([[5, 13, 42, 7]])
+output = embed(tokens)
+pos_enc = PositionalEncoding(d_model=64)
+out = pos_enc(output)
+"""
+WEB_ATTENDS = """
+batch, heads, seq_len, d_k = 1, 1, 4, 16
+Q = torch.randn(batch, heads, seq_len, d_k)
+K = torch.randn(batch, heads, seq_len, d_k)
+V = torch.randn(batch, heads, seq_len, d_k)
+attn_out, weights = scaled_dot_product_attention(Q, K, V)
+mha = MultiHeadAttention(d_model=64, num_heads=8)
+x = torch.randn(2, 10, 64)
+out = mha(x, x, x)
+"""
+WEB_BLOCKS = """
+ff = FeedForward(d_model=64, d_ff=256)
+out = ff(torch.randn(2, 10, 64))
+x = torch.randn(2, 10, 64)
+encoder_block = EncoderBlock(d_model=64, num_heads=8)
+out = encoder_block(x)
+"""
+WEB_ENCODER = """
+model = TransformerEncoder( vocab_size = 5000, d_model = 64, num_heads = 8, num_layers = 4,
+                            d_ff = 256, dropout = 0.1 )
+tokens = torch.randint(0, 5000, (2, 20))
+output = model(tokens)
+total_params = sum(p.numel() for p in model.parameters())
+"""
+WEB_CLASSIFIER = """
+clf = TransformerClassifier( vocab_size=5000, d_model=64, num_heads=8, num_layers=2, d_ff=128,
+                             num_classes=2 )
+optimizer = torch.optim.Adam(clf.parameters(), lr=1e-3)
+loss_fn = nn.CrossEntropyLoss()
+X = torch.randint(0, 5000, (16, 20))
+y = torch.randint(0, 2, (16,))
+clf.train()
+for epoch in range(5):
+    optimizer.zero_grad()
+    logits = clf(X)
+    loss = loss_fn(logits, y)
+    loss.backward()
+    optimizer.step()
+    preds = logits.argmax(dim=-1)
+"""
+README = """
+model = Transformer(
+    src_vocab_size=32000,
+    tgt_vocab_size=32000,
+    d_model=512,
+    n_heads=8,
+    n_layers=6,
+    d_ff=2048,
+    dropout=0.1
 )
+outputs = model(source_sequences, target_sequences)
+generated = model.generate(
+    source_sequence,
+    max_length=50,
+    temperature=0.7
+)
+"""
+CALLS = {
+    "000": "",
+    "001": NOTEBOOK + NOTEBOOK_DECODES,
+    "002": WEB + WEB_ATTENDS + WEB_BLOCKS + WEB_ENCODER + WEB_CLASSIFIER,
+    "003": README,
+}
+DEFINES = {"000": HANDOUT_DEFINES, "002": WEB_DEFINES}
+
+
+def run(lines: str, **given: Any) -> dict[str, Any]:
+    """Every name after these lines, which the core's parts and those of earlier lines precede."""
+    names = {**vars(documents), "torch": torch, **given}
+    exec(lines, names)
+    return names
+
+
+def statements(lines: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(lines)):
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.For):
+            yield ast.get_source_segment(lines, node) or ""
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def document(number: str) -> str:
+    found = [*TEXTS.glob(f"{number}_*.txt")]
+    if not found:
+        pytest.skip("needs the documents; EXPLORER_DATA names the folder beside theirs")
+    return found[0].read_text("utf-8")
+
+
+def test_what_runs_here_stands_in_the_documents(subtests: pytest.Subtests) -> None:
+    for number, calls in CALLS.items():
+        text = squeezed(document(number))
+        for line in (*statements(calls), *DEFINES.get(number, {}).values()):
+            with subtests.test(document=number, line=line):
+                assert squeezed(line) in text
+
+
+def test_the_readme_has_post_norm_in_its_equations_and_no_code_of_a_part() -> None:
+    """So what the museum says of the code is from the repository, which it names."""
+    text = document("003")
+    assert "out = LayerNorm(x + MultiHeadAttention(x))" in text
+    assert not [word for word in ("class ", "def ") if word in text]
+
+
+def test_every_part_has_the_arguments_of_its_document() -> None:
+    """By name and in this order, and optional where the document's are."""
+    for line_of in DEFINES.values():
+        for name, line in line_of.items():
+            (defined,) = ast.parse(f"def {line}: ...").body
+            assert isinstance(defined, ast.FunctionDef)
+            theirs = [each.arg for each in defined.args.args if each.arg != "self"]
+            ours = inspect.signature(getattr(documents, name)).parameters
+            assert list(ours)[: len(theirs)] == theirs, name
+            optional = [each for each in ours if ours[each].default is not inspect.Parameter.empty]
+            assert optional >= theirs[len(theirs) - len(defined.args.defaults) :], name
 
 
 def test_the_lecture_handout() -> None:
-    assert PositionalEncoding(d_model=512, max_len=5000).pe.shape == (1, 5000, 512)
-    mha = MultiHeadAttention(d_model=512, num_heads=8)
+    assert documents.PositionalEncoding(d_model=512, max_len=5000).pe.shape == (1, 5000, 512)
+    mha = documents.MultiHeadAttention(d_model=512, num_heads=8)
     assert sum(p.numel() for p in mha.parameters()) == 1_050_624
     x = torch.randn(2, 5, 512)
     assert mha(x).shape == (2, 5, 512)
     q, k, v = torch.randn(3, 2, 8, 5, 64)
     mask = torch.tensor([1, 1, 0, 1, 0])
-    output, attention_weights = scaled_dot_product_attention(q, k, v, mask)
+    output, attention_weights = documents.scaled_dot_product_attention(q, k, v, mask)
     assert output.shape == (2, 8, 5, 64)
     assert (attention_weights[..., mask == 0] == 0).all()
     torch.testing.assert_close(attention_weights.sum(-1), torch.ones(2, 8, 5))
@@ -35,76 +201,37 @@ def test_the_lecture_handout() -> None:
 
 
 def test_the_notebook_tutorial() -> None:
-    src_vocab_size = 11
-    target_vocab_size = 11
-    num_layers = 6
-    seq_length = 12
-    src = torch.tensor(
-        [[0, 2, 5, 6, 4, 3, 9, 5, 2, 9, 10, 1], [0, 2, 8, 7, 3, 4, 5, 6, 7, 2, 10, 1]]
-    )
-    target = torch.tensor(
-        [[0, 1, 7, 4, 3, 5, 9, 2, 8, 10, 9, 1], [0, 1, 5, 6, 2, 4, 7, 6, 2, 8, 10, 1]]
-    )
-    model = Transformer(
-        embed_dim=512,
-        src_vocab_size=src_vocab_size,
-        target_vocab_size=target_vocab_size,
-        seq_length=seq_length,
-        num_layers=num_layers,
-        expansion_factor=4,
-        n_heads=8,
-    )
+    made = run(NOTEBOOK)
+    model = made["model"]
     assert model.n_parameters == 44_127_755
-    assert model(src, target).shape == (2, 12, 11)
-    trg = torch.tensor([[0]])
-    out = model.decode(src[:1], trg)
+    assert made["out"].shape == (2, 12, 11)
+    decoded = run(NOTEBOOK_DECODES, model=model)
+    src, trg, out = decoded["src"], decoded["trg"], decoded["out"]
     assert out.shape == (1, 12)
     read = torch.cat((trg, out), 1)  # each is the likeliest after all before it
     model.eval()
-    assert torch.equal(model(src[:1], read[:, :-1]).argmax(-1), out)
+    assert torch.equal(model(src, read[:, :-1]).argmax(-1), out)
 
 
 def test_the_web_tutorial() -> None:
-    output = InputEmbedding(vocab_size=1000, d_model=64)(torch.tensor([[1, 5, 9, 3]]))
-    assert output.shape == (1, 4, 64)
-    assert PositionalEncoding(d_model=64)(output).shape == (1, 4, 64)
-    mha = MultiHeadAttention(d_model=64, num_heads=8)
-    x = torch.randn(2, 10, 64)
-    assert mha(x, x, x).shape == (2, 10, 64)
-    assert FeedForward(d_model=64, d_ff=256)(x).shape == (2, 10, 64)
-    encoder_block = EncoderBlock(d_model=64, num_heads=8)
-    assert encoder_block(x).shape == (2, 10, 64)
-    model = TransformerEncoder(
-        vocab_size=5000, d_model=64, num_heads=8, num_layers=4, d_ff=256, dropout=0.1
-    )
-    tokens = torch.randint(0, 5000, (2, 20))
-    assert model(tokens).shape == (2, 20, 64)
-    assert sum(p.numel() for p in model.parameters()) == 520_064
-    clf = TransformerClassifier(
-        vocab_size=5000, d_model=64, num_heads=8, num_layers=2, d_ff=128, num_classes=2
-    )
-    assert sum(p.numel() for p in clf.parameters()) == 389_218
-    optimizer = torch.optim.Adam(clf.parameters(), lr=1e-3)
-    clf.train()
-    optimizer.zero_grad()
-    loss = nn.CrossEntropyLoss()(clf(torch.randint(0, 5000, (16, 20))), torch.randint(0, 2, (16,)))
-    loss.backward()
-    optimizer.step()
+    made = run(WEB)
+    assert made["output"].shape == made["out"].shape == (1, 4, 64)
+    made = run(WEB_ATTENDS)
+    assert made["attn_out"].shape == (1, 1, 4, 16)
+    torch.testing.assert_close(made["weights"].sum(-1), torch.ones(1, 1, 4))
+    assert made["out"].shape == (2, 10, 64)
+    assert run(WEB_BLOCKS)["out"].shape == (2, 10, 64)
+    made = run(WEB_ENCODER)
+    assert made["output"].shape == (2, 20, 64)
+    assert made["total_params"] == 520_064
+    made = run(WEB_CLASSIFIER)
+    assert sum(p.numel() for p in made["clf"].parameters()) == 389_218
+    assert made["preds"].shape == (16,)
 
 
 def test_the_repository_readme() -> None:
-    model = Transformer(
-        src_vocab_size=32000,
-        tgt_vocab_size=32000,
-        d_model=512,
-        n_heads=8,
-        n_layers=6,
-        d_ff=2048,
-        dropout=0.1,
-    )
-    assert model.n_parameters == 93_322_496
-    source_sequences, target_sequences = torch.randint(3, 32000, (2, 1, 4))
-    outputs = model(source_sequences, target_sequences)
-    assert outputs.shape == (1, 4, 32000)
-    written = model.generate(source_sequences, max_length=50, temperature=0.7)
-    assert 1 < written.shape[1] <= 51
+    source, target = torch.randint(3, 32000, (2, 1, 4))
+    made = run(README, source_sequences=source, target_sequences=target, source_sequence=source)
+    assert made["model"].n_parameters == 93_322_496
+    assert made["outputs"].shape == (1, 4, 32000)
+    assert 1 < made["generated"].shape[1] <= 51

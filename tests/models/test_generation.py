@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -132,7 +134,7 @@ def test_probabilities_follow_from_temperature_top_k_and_top_p_in_this_order() -
     close(choose_from(LOGITS, Sampling(0.5)), (2 * LOGITS).softmax(-1))
     expected = keep_top_p(keep_top_k((LOGITS / 2).softmax(-1), 5), 0.6)
     close(choose_from(LOGITS, Sampling(2.0, 5, 0.6)), expected / expected.sum(-1, keepdim=True))
-    for temperature in (0, 1e-3, 1e-38, 5e-324, 1e30):
+    for temperature in (0, 1e-3, 1e-38, 5e-324, 1e9):
         probabilities = choose_from(LOGITS.float(), Sampling(temperature))
         close(probabilities.sum(-1), torch.ones(6))
         if temperature < 1e-9:
@@ -142,28 +144,51 @@ def test_probabilities_follow_from_temperature_top_k_and_top_p_in_this_order() -
 def test_a_meaningless_choice_is_refused_before_the_first_step() -> None:
     model, ids = writer(), ids_of(1, 2)
     on_the_left = "A prompt ends in padding: put it on the left"
-    padded = torch.cat((ids, torch.zeros(1, 1, dtype=torch.long)), 1)
+    nothing = torch.zeros(1, 2, dtype=torch.long)
+    padded, all_padding = torch.cat((ids, nothing), 1), "A prompt is all padding: "
+    keep_shape = "keep and the prompt must have one shape, not "
     can_write = "Only a decoder with a language-model head"
     refused: list[tuple[Transformer, Tensor, dict[str, Any], str]] = [
         (model, ids, {"max_length": 0}, "max_length must be at least 1, not 0."),
-        (model, ids, {"temperature": -1}, "temperature must be 0 or more, not -1."),
-        (model, ids, {"temperature": float("nan")}, "temperature must be 0 or more, not nan."),
-        (model, ids, {"top_k": 0}, "top_k must be at least 1, not 0."),
-        (model, ids, {"top_p": 0}, "top_p must be above 0 and at most 1, not 0."),
-        (model, ids, {"top_p": 1.5}, "top_p must be above 0 and at most 1, not 1.5."),
         (model, ids[:, :0], {}, "A prompt has 1 to 16 tokens, not"),
         (model, ids_of(1, 17), {}, "A prompt has 1 to 16 tokens, not"),
-        (model, ids, {"temperature": "hot"}, "temperature must be float, not str."),
-        (model, ids, {"top_k": 2.5}, "top_k must be .*, not float."),
-        (model, ids, {"top_p": True}, "top_p must be .*, not bool."),
         (model, padded, {}, on_the_left),
         (model, ids, {"keep": keep_of_lengths([1], 2)}, on_the_left),
+        (model, nothing, {}, all_padding + "it needs at least one other token."),
+        (model, torch.cat((nothing, ids)), {}, all_padding),
+        (model, ids, {"keep": ids == 0}, all_padding),
+        (model, ids, {"keep": keep_of_lengths([3], 3)}, keep_shape + r"\(1, 3\) and \(1, 2\)."),
+        (model, ids, {"keep": keep_of_lengths([2, 2], 2)}, keep_shape),
+        (writer("encoder-decoder"), ids, {"keep": keep_of_lengths([1], 1)}, keep_shape),
         (Transformer(config_of("encoder")), ids, {}, can_write),
         (Transformer(config_of("decoder", head="none")), ids, {}, can_write),
     ]
     for chosen, prompt, how, sentence in refused:
         with pytest.raises(ValueError, match=sentence):
             generate(chosen, prompt, **how)
+
+
+def test_sampling_is_refused_outside_of_its_bounds() -> None:
+    nan, inf, huge = math.nan, math.inf, 10**400
+    wrong: dict[str, tuple[Any, ...]] = {
+        "temperature": (-1, nan, inf, -inf, huge, -huge, True, "hot", np.float32(1)),
+        "top_k": (0, -huge, huge, 2.5, inf, True, np.int64(3)),
+        "top_p": (0, 0.0, 1.5, nan, inf, huge, True, np.float32(0.5)),
+    }
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(ValueError, match=rf"^{name} must be .{{,90}}\.$"):
+                generate(writer(), ids_of(1, 2), **{name: value})
+
+
+def test_a_batch_without_a_prompt_gets_no_text() -> None:
+    for kind in ("decoder", "encoder-decoder"):
+        assert len(writer(kind).generate(ids_of(1, 3)[:0])) == 0
+
+
+def test_a_prompt_of_the_padding_token_is_continued_where_keep_says_that_it_counts() -> None:
+    model, prompt = writer(), torch.zeros(1, 1, dtype=torch.long)
+    assert len(list(generate(model, prompt, keep=prompt == 0, max_length=3))) == 3
 
 
 def test_an_encoder_decoder_begins_with_its_start_token_and_its_first_token() -> None:

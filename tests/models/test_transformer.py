@@ -66,13 +66,22 @@ def test_only_without_positions_an_encoder_sees_a_set() -> None:
 
 def test_a_wrong_call_is_told_in_a_sentence() -> None:
     decoder, ids = shaken(SMALL), ids_of(2, 6)
+    both = shaken(config_of("encoder-decoder"))
+    headless = shaken(config_of("encoder-decoder", head="none"))
     for call, words in (
         (lambda: decoder(ids, ids), "kind decoder reads one sequence"),
-        (lambda: shaken(config_of("encoder-decoder"))(ids), "reads two sequences: source and"),
+        (lambda: both(ids), "reads two sequences: source and"),
         (lambda: decoder.encode(ids), "nothing that encodes"),
         (lambda: shaken(config_of("encoder")).decode(ids), "nothing that decodes"),
         (lambda: Transformer(SMALL, d_model=12), "not both"),
         (lambda: Transformer(colour="red"), "colour"),
+        (lambda: decoder(ids_of(2, 17)), "17 tokens are too many for 16 positions: shorten"),
+        (lambda: both(ids_of(1, 17), ids[:1]), "17 tokens are too"),
+        (lambda: both.decode(ids_of(1, 16), ids_of(1, 2)), "17 tokens are too"),
+        (lambda: both.decode(ids, ids[:, :0]), "A prompt has 1 to 16 tokens, not 0."),
+        (lambda: headless.decode(ids, ids), "Only a decoder with a language-model head can write"),
+        (lambda: decoder.decode(ids, ids), "A decoder alone has nothing that encodes."),
+        (lambda: shaken(SMALL.replace(positions="learned"))(ids_of(2, 17)), "17 tokens are too"),
         (lambda: MultiHeadAttention(10, 3), "d_model 10 is not divisible by n_heads 3"),
     ):
         with pytest.raises((ValueError, TypeError), match=words):

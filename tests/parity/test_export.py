@@ -182,7 +182,7 @@ NO_SHAPE = [
     (GPT2.replace(positions="sinusoidal"), "positions"),
     (GPT2.replace(head_bias=True), "head_bias"),
     (GPT2.replace(scale_embedding=True), "scale_embedding"),
-    (GPT2.replace(head="classifier", pooling="first"), "pooling"),
+    (GPT2.replace(head="classifier", pooling="mean"), "pooling"),
     (LLAMA.replace(pairs="adjacent"), "pairs"),
     (LLAMA.replace(d_rotary=2), "d_rotary"),
     (LLAMA.replace(attention_cap=3.0), "attention_cap"),

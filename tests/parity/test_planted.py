@@ -142,7 +142,7 @@ MISTAKES: dict[str, list[Mistake]] = {
     ],
     "gpt2, square": [read_as(Rows, "h.{i}.mlp.c_fc")],
     "gpt2, own output": [Mistake(model=tied)],
-    "gpt2, classes": [field(pooling="first")],
+    "gpt2, classes": [field(pooling="mean")],
     "llama": [
         swapped(LAYER + "mlp.gate_proj", LAYER + "mlp.up_proj"), field(pairs="adjacent"),
         swapped(*TWO_NORMS), field(rope_theta=500_000.0), field(d_rotary=8), field(norm_eps=1e-5),

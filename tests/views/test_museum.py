@@ -249,5 +249,8 @@ def test_find_it_and_the_score() -> None:
     assert "Found so far: 1 of 1." in guess(0, 0), "a second try counts"
 
 
-def test_the_repository_s_code_is_said_not_to_run() -> None:
-    assert "Nor does the repository's code parse" in said(page(exhibit=EXHIBITS[12].label))
+def test_what_is_said_of_the_repository_s_code_names_where_it_was_read() -> None:
+    """The document is its README alone, which holds none of the code."""
+    found = said(page(exhibit=EXHIBITS[12].label))
+    assert "the repository's model.py, read at its commit 7620f86, normalizes the input" in found
+    assert "Nor does that file parse" in found

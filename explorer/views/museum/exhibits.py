@@ -163,8 +163,9 @@ EXHIBITS = (
         "norm-order",
         "Post-norm in words, pre-norm in code",
         README,
-        "The equations normalize the sum after a sublayer; the code normalizes its input. Nor does "
-        "the repository's code parse, or have the generate that the README calls.",
+        "The README's equations normalize the sum after a sublayer; the repository's model.py, "
+        "read at its commit 7620f86, normalizes the input. Nor does that file parse, and the "
+        "repository's Transformer has no generate, which the README calls.",
         "Say which one is used: with the other one the same weights give another model.",
         "Residual stream",
         "With post-norm the stream leaves every block with the size of the norm's own weights; "
