@@ -272,7 +272,7 @@ function show(state) {
   lift(state, length + 8);
   root.querySelector(".length").style.height = `${length}px`;
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
-  canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +
+  canvas.setAttribute("aria-label", `${data.words.title}: lines from ${data.rows.length} ${data.words.row} tokens to ` +
     `${data.columns.length} ${data.words.column} tokens. Arrow keys move, Escape unpins.`);
   const end = data.scaling === "all" ? number(data.top, data) : `the maximum of the ${data.scaling}`;
   const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;

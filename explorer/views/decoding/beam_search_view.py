@@ -54,6 +54,7 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     tree(
         _nodes(opened, found, alpha),
         key="beam_tree",
+        title="Beam search: tokens considered",
         idle=IDLE,
         rows=considered(opened.config, beams),
         marked=_nodes_to(found, found.ends[0]),

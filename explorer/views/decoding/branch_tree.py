@@ -97,6 +97,7 @@ def draw_branches(
     tree(
         made,
         key="branches_tree",
+        title="Branches",
         idle=IDLE if found.done else EMPTY,
         rows=min(ROWS, 1 + max(node.row for node in made)),
         marked=[0, *found.nodes_to(found.at)],

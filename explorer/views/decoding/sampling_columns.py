@@ -52,7 +52,14 @@ def draw_sampling_stages(
         append_tokens(branches, [tokens[place]], forced=True, behind=here)
 
     with st.container(width=widgets.WIDEST):
-        board(_columns(found, sampling), rows, WORDS, key="stages", on_pick=force)
+        board(
+            _columns(found, sampling),
+            rows,
+            WORDS,
+            key="stages",
+            title="Next token, stage by stage",
+            on_pick=force,
+        )
 
 
 def _columns(found: SamplingStages, sampling: Sampling) -> list[Column]:

@@ -54,7 +54,14 @@ def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
     )
     or_stop(lambda: require_probabilities(found.probabilities))
     label = opened.tokenizer.label
-    board(_columns(found), _rows(found, label), WORDS, key="forcing", narrow=True)
+    board(
+        _columns(found),
+        _rows(found, label),
+        WORDS,
+        key="forcing",
+        title="Teacher forcing and free running",
+        narrow=True,
+    )
     st.caption(LEGEND)
     st.text(summary(found, label))
     if len(cut) < len(target):
