@@ -23,7 +23,8 @@ from tests.views.drawing import every_view
 
 POSITIONS = "input/positions"
 """Its pictures are of a formula, not of a model."""
-OF_NO_MODEL = ("I am a student · ",)
+STUDENT = "I am a student"
+"""An example of a mask, which is of no model."""
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -52,15 +53,13 @@ def test_every_page_exports_what_it_draws(
             shown = at.session_state[KEY].drawn
             empty = [key for key, one in shown.items() if not one.figures()]
             assert not empty, "drawn, but not exported"
-            names = (
-                tuple(f"{name} · " for name in (*(model.name for model in list_models()), *TASKS))
-                + OF_NO_MODEL
-            )
+            names = *(model.name for model in list_models()), *TASKS, STUDENT
+            starts = tuple(f"{name} · " for name in names)
             untitled = [
                 figure.title
                 for one in shown.values()
                 for figure in one.figures()
-                if isinstance(figure, FigureData) and not figure.title.startswith(names)
+                if isinstance(figure, FigureData) and not figure.title.startswith(starts)
             ]
             assert not untitled or path == POSITIONS
             (figure, drawn), *_ = offered

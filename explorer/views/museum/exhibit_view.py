@@ -15,7 +15,6 @@ from explorer.components import matrix
 from explorer.inference.first_look import first_look
 from explorer.inference.forward_pass import ForwardPass, ForwardPassError, run_text
 from explorer.inference.results_cache import kept
-from explorer.text.literal import literal
 from explorer.views.museum import exhibit_details, museum_code
 from explorer.views.museum.document_numbers import DOCUMENT_NUMBERS
 from explorer.views.museum.exhibits import BY_LABEL, Exhibit
@@ -109,7 +108,7 @@ def draw_given_away(
     if not is_made:
         said = f"Without the mistake: {exhibit.sign}, {right.short}."
     elif wrong.short == right.short:
-        said = f"{exhibit.sign}, {right.short} in both: this text does not give the mistake away."
+        said = f"{exhibit.sign}, {right.short} in both: here it does not give the mistake away."
     with st.container(border=True, key="given_away"):
         st.markdown(f"**{said}** {exhibit.telling}")
 
@@ -141,7 +140,7 @@ def draw_measured(
 def _draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
     """A matrix; with a diverging scale where some values are negative."""
     if picture.shows:
-        st.caption(literal(picture.shows))
+        st.text(picture.shows)
     shape = len(picture.down) / max(len(picture.across), 1)
     signed = bool((picture.values < 0).any())
     matrix(
