@@ -15,6 +15,7 @@ from explorer.catalog.attention_parts import map_title
 from explorer.components import matrix
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_metrics_code import flow_script, rollout_script
+from explorer.text.number_format import three
 from explorer.text.token_labels import texts
 from explorer.views.heads.flow_sankey import draw_flow_sankey
 from explorer.views.shared import widgets
@@ -31,9 +32,9 @@ ROLLOUT = (
 FLOW = (
     "Flow is the maximum flow from each input token up to the token; the capacities of a layer are "
     "½ mean attention weights over the heads + ½ identity, as in rollout. Input tokens share "
-    "edges, so flows need not sum to 1, and in deep models each comes close to 1. Rollout sums to "
-    "1 over the input tokens; weight is the mean over the heads of the last layer alone. Each row "
-    f"has its own colour scale. {SOURCE}"
+    "edges, so flows need not sum to 1: here they sum to {total}, and the largest is {largest}. "
+    "Rollout sums to 1 over the input tokens; weight is the mean over the heads of layer {layer} "
+    f"alone. Each row has its own colour scale. {SOURCE}"
 )
 TOO_MANY = (
     "Up to {edges:,} edges from each of {inputs:,} input tokens take too long to solve: edges × "
@@ -108,7 +109,8 @@ def draw_flow(context: PageContext) -> None:
         scaling="row",
         height=FLOW_HEIGHT,
     )
-    st.caption(FLOW)
+    total, largest = three(float(flows.sum())), three(float(flows.max()))
+    st.caption(FLOW.format(total=total, largest=largest, layer=layer))
     draw_flow_sankey(forward, part.name, layer + 1, place)
     widgets.code_panel(
         rollout.half_residual,
