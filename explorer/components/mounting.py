@@ -30,8 +30,12 @@ HERE = Path(__file__).parent
 install_plain_states()
 
 NO_CHOICE: Final = object()
-PICKED_FROM = ("cells", "grid")
-"""Views that are one canvas with cells to pick from."""
+USED_BY = {
+    "fading.js": ("board", "stage_list", "tree"),
+    "framing.js": ("chips", "inspect"),
+    "picking.js": ("cells", "grid"),
+}
+"""What some views share: ends that fade, chips in the frame of a character, cells to pick from."""
 
 
 def read(path: Path) -> str:
@@ -75,8 +79,8 @@ def _shared() -> str:
 
 
 def _own(name: str) -> str:
-    picking = [HERE / "picking.js"] if name in PICKED_FROM else []
-    return slim_js("".join(map(read, [*picking, *sorted((HERE / name).glob("*.js"))])))
+    shared = [HERE / file for file, views in USED_BY.items() if name in views]
+    return slim_js("".join(map(read, [*shared, *sorted((HERE / name).glob("*.js"))])))
 
 
 def begin() -> None:
