@@ -208,11 +208,11 @@ function news(state) {
 
 // The tokens of one character: a bracket `length` long on one side of their labels.
 function bracket(pen, ink, x, y, length, tick, across) {
-  const back = Math.min(0, tick), wide = Math.abs(tick) + 1;
-  pen.fillStyle = css(ink.muted);
-  for (const [a, b, w, h] of [[0, 1, 1, length - 2], [back, 1, wide, 1], [back, length - 2, wide, 1]]) {
-    pen.fillRect(...(across ? [x + b, y + a, h, w] : [x + a, y + b, w, h]));
-  }
+  const corners = [[tick, 1], [0, 1], [0, length - 1], [tick, length - 1]]
+    .map(([a, b]) => across ? [x + b, y + a + 0.5] : [x + a + 0.5, y + b]);
+  pen.strokeStyle = css(ink.muted);
+  pen.lineWidth = 1;
+  pen.stroke(new Path2D("M" + corners.join("L")));
 }
 
 // Size a canvas to device pixels; drawing stays in CSS pixels.
