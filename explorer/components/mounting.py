@@ -30,8 +30,12 @@ HERE = Path(__file__).parent
 install_plain_states()
 
 NO_CHOICE: Final = object()
-PICKED_FROM = ("cells", "grid")
-"""Views that are one canvas with cells to pick from."""
+USED_BY = {
+    "fading.js": ("board", "stage_list", "tree"),
+    "framing.js": ("chips", "inspect"),
+    "picking.js": ("cells", "grid"),
+}
+"""What some views share: ends that fade, chips in the frame of a character, cells to pick from."""
 
 
 def read(path: Path) -> str:
@@ -75,8 +79,8 @@ def _shared() -> str:
 
 
 def _own(name: str) -> str:
-    picking = [HERE / "picking.js"] if name in PICKED_FROM else []
-    return slim_js("".join(map(read, [*picking, *sorted((HERE / name).glob("*.js"))])))
+    shared = [HERE / file for file, views in USED_BY.items() if name in views]
+    return slim_js("".join(map(read, [*shared, *sorted((HERE / name).glob("*.js"))])))
 
 
 def begin() -> None:
@@ -125,17 +129,19 @@ class View:
         height: int | str,
         choice: Sequence[int] | int | object | None = NO_CHOICE,
         figures: Callable[[], Sequence[Figure]] = no_figures,
+        title: str = "",
         **callbacks: Callable[[], None],
     ) -> Any:
         """Mount it; `choice` reaches the view under the name of its key.
 
-        `figures` makes the numbers it shows, for the export.
+        `figures` makes the numbers it shows, for the export; `title` stands over it in an offline
+        page.
 
         Bytes and lists are sent as they are. In a string or a dictionary Streamlit looks for
         a table, with pandas, which takes 65 MB.
         """
         chosen = None if choice is NO_CHOICE else choice
-        session().drawn[key] = Drawn(figures, self.offline(key, data, height, chosen))
+        session().drawn[key] = Drawn(figures, self.offline(key, data, height, chosen, title))
         with st.container(gap=None):  # what stands beside the picture takes no room
             mount_code()
             result = self._picture(key=key, data=data, height=height, **callbacks)
@@ -143,9 +149,12 @@ class View:
                 _CHOICE(key=f"{key}-choice", data=[key, choice])
         return result
 
-    def offline(self, key: str, data: bytes, height: int | str, choice: object) -> OfflineView:
+    def offline(
+        self, key: str, data: bytes, height: int | str, choice: object, title: str = ""
+    ) -> OfflineView:
         """What an offline page needs to draw this view."""
-        return OfflineView(self._kind, key, data, height, choice, self._html, self._css, self._js)
+        code = self._html, self._css, self._js
+        return OfflineView(self._kind, key, data, height, choice, *code, title)
 
 
 def component(name: str, *, html: str, js: str, css: str | None = None) -> Callable[..., Any]:

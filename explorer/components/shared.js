@@ -110,20 +110,6 @@ function element(tag, className, text) {
   return made;
 }
 
-// A stage that scrolls fades out where it goes on. To be called again when it has changed.
-function fades(stage) {
-  const fade = () => {
-    const {scrollLeft, scrollTop, clientWidth, clientHeight, scrollWidth, scrollHeight} = stage;
-    const left = {right: scrollWidth - clientWidth - scrollLeft, bottom: scrollHeight - clientHeight - scrollTop};
-    for (const [side, length] of Object.entries({left: scrollLeft, top: scrollTop, ...left})) {
-      stage.style.setProperty(`--more-${side}`, length > 1 ? "1" : "0");
-    }
-  };
-  stage.classList.add("fades");
-  stage.addEventListener("scroll", fade, {passive: true});
-  return fade;
-}
-
 // ---- colours ----------------------------------------------------------------------
 
 function rgb(colour) {
@@ -143,10 +129,6 @@ function table(stops, size) {
     return mixed(stops[left], stops[left + 1], at - left);
   });
 }
-
-// One hue per head, around the wheel; okay on both backgrounds.
-const hue = (head, heads, dark, alpha = 1) =>
-  `hsla(${(head * 360 / heads + 212) % 360},${dark ? 75 : 72}%,${dark ? 64 : 40}%,${alpha})`;
 
 // The theme of the page as numbers and fonts, read anew at every run.
 function inkOf(root) {
@@ -223,6 +205,15 @@ function news(state) {
 }
 
 // ---- a canvas ---------------------------------------------------------------------
+
+// The tokens of one character: a bracket `length` long on one side of their labels.
+function bracket(pen, ink, x, y, length, tick, across) {
+  const corners = [[tick, 1], [0, 1], [0, length - 1], [tick, length - 1]]
+    .map(([a, b]) => across ? [x + b, y + a + 0.5] : [x + a + 0.5, y + b]);
+  pen.strokeStyle = css(ink.muted);
+  pen.lineWidth = 1;
+  pen.stroke(new Path2D("M" + corners.join("L")));
+}
 
 // Size a canvas to device pixels; drawing stays in CSS pixels.
 function sized(canvas, width, height) {

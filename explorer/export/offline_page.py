@@ -44,6 +44,7 @@ class OfflineView:
     html: str
     css: str
     js: str
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,13 @@ def _host(view: OfflineView) -> str:
     told = {"name": f"explorer_{view.kind}", "key": view.key, "choice": view.choice}
     height = f"{view.height}px" if isinstance(view.height, int) else "auto"
     data = base64.b64encode(view.data).decode()
-    return (
+    host = (
         f'<div class="host" style="height:{height}" data-view="{html.escape(json.dumps(told))}" '
         f'data-bytes="{data}">{view.html}</div>'
     )
+    if not view.title:
+        return host
+    return f"<figure><figcaption>{html.escape(view.title)}</figcaption>{host}</figure>"
 
 
 def _data_url(source: str) -> str:

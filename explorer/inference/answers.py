@@ -10,6 +10,7 @@ from torch import Tensor
 
 from explorer.catalog.opened_model import Opened
 from explorer.text import Token
+from explorer.text.token_labels import candidate_text
 
 ANSWERS_SHOWN = 8
 LONGEST_ANSWER, LONGEST_UNTRAINED = 64, 12
@@ -77,7 +78,12 @@ def answer_of(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Answer
     if opened.config.kind == "encoder":
         ids = output[: len(tokens)].argmax(dim=-1).tolist()
         return Answer("text", opened.tokenizer.decode(ids))
-    guesses = _best(output[min(len(tokens), len(output)) - 1], opened.tokenizer.label)
+    before = [token.label for token in tokens]
+    label = opened.tokenizer.label
+    guesses = _best(
+        output[min(len(tokens), len(output)) - 1],
+        lambda index: candidate_text(label(index), before),
+    )
     return Answer("next", guesses[0].label, guesses)
 
 
@@ -89,7 +95,8 @@ def _behind_mask(opened: Opened, output: Tensor, tokens: Sequence[Token]) -> Ans
     if not masks:
         word = opened.tokenizer.label(mask)
         return Answer("mask", "", note=f"Replace a word with {word} to see predictions for it.")
-    guesses = _best(output[0 if len(output) == 1 else masks[0]], opened.tokenizer.label)
+    row = output[0 if len(output) == 1 else masks[0]]
+    guesses = _best(row, lambda index: option_name(opened, index))
     note = f"There are {len(masks)} masks; shown is the first." if len(masks) > 1 else ""
     return Answer("mask", guesses[0].label, guesses, note)
 
@@ -107,7 +114,7 @@ def option_name(opened: Opened, index: int) -> str:
     """What a row of the head's answer is called: a token, or a class."""
     if opened.config.head == "classifier":
         return class_names(opened)[index]
-    return opened.tokenizer.label(index)
+    return candidate_text(opened.tokenizer.label(index))
 
 
 def _best(logits: Tensor, name: Callable[[int], str]) -> tuple[Guess, ...]:

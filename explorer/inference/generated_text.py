@@ -43,6 +43,10 @@ class GeneratedText:
     def steps(self) -> int:
         return len(self.tokens)
 
+    def tokens_before(self, step: int) -> tuple[Token, ...]:
+        """What the model has read when it predicts the token of a step."""
+        return *self.forward.target[: self.prompt_length], *self.tokens[:step]
+
     def guesses(self, step: int, label: Callable[[int], str]) -> list[Guess]:
         """The likeliest tokens at a step, best first, without those of probability 0."""
         pairs = zip(self.ids[step].tolist(), self.probabilities[step].tolist(), strict=True)

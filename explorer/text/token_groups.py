@@ -18,6 +18,8 @@ from explorer.text.labels import NEWLINE, RETURN, SPACE, TAB
 JOINER, PIECE, DOTTED = "\u200d", "##", "◌"
 CONJUNCTS = ("DEVANAGARI", "BENGALI", "GUJARATI", "ORIYA", "TELUGU", "MALAYALAM")
 """Scripts whose virama joins two consonants into one sign."""
+LONGEST = 4
+"""Bytes of a character in UTF-8."""
 VIRAMA = 9
 WRITTEN = re.compile(r"<0x([0-9A-F]{2})>|<U\+([0-9A-F]{4,6})>")
 VISIBLE = str.maketrans({SPACE: " ", NEWLINE: "\n", RETURN: "\r", TAB: "\t"})
@@ -49,6 +51,39 @@ def token_groups(labels: Sequence[str | None]) -> tuple[TokenGroup, ...]:
             found += _groups_of([label or "" for label in labels[start:at]], start)
             start = at + 1
     return tuple(found)
+
+
+def bytes_in_words(label: str, before: Sequence[str] = ()) -> str:
+    """Which bytes of a character a token has that ends inside one, or begins inside one.
+
+    `byte 1/4` or `bytes 2 to 3/4`; `later byte` where nothing `before` it says of what. Empty for
+    a token that is of whole characters.
+    """
+    if not WRITTEN.search(label):
+        return ""
+    own = _bytes_of(label)
+    begun = _unfinished(b"".join(map(_bytes_of, before[-LONGEST:])))
+    ends = _unfinished(begun + own)
+    if ends and own:
+        first, count = max(1, len(ends) - len(own) + 1), _bytes_led_by(ends[0])
+        places = f"byte {first}" if first == len(ends) else f"bytes {first} to {len(ends)}"
+        return f"{places}/{count}"
+    is_later = not begun and own and 0x80 <= own[0] <= 0xBF
+    return "" if not is_later else "later byte" if len(own) == 1 else "later bytes"
+
+
+def _unfinished(data: bytes) -> bytes:
+    """The bytes at the end that begin a character and do not end it."""
+    for back in range(1, min(LONGEST, len(data) + 1)):
+        if count := _bytes_led_by(data[-back]):
+            return data[-back:] if count > back else b""
+    return b""
+
+
+def _bytes_led_by(byte: int) -> int:
+    """How many bytes a character has that begins with this one; 0 where none does."""
+    bounds = ((0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4))
+    return next((count for count, (low, high) in enumerate(bounds, 1) if low <= byte <= high), 0)
 
 
 def clusters(text: str) -> list[str]:

@@ -8,11 +8,15 @@ from functools import lru_cache
 from typing import Protocol
 
 from explorer.text.labels import cut
-from explorer.text.token_groups import TokenGroup, token_groups
+from explorer.text.token import Token
+from explorer.text.token_groups import TokenGroup, bytes_in_words, token_groups
 
 LONGEST = 200
 """Characters of a label that are sent to the browser; longer ones are cut."""
 
+
+LAST, BYTE = 16, "<0x"
+"""So many tokens before a candidate may be parts of its character."""
 
 SIGNS = {" ": "␣", "\t": "⇥", "\n": "↵"}
 """Signs, present in the fonts, for common invisible characters."""
@@ -31,8 +35,16 @@ class Labelled(Protocol):
 Label = Labelled | str | int
 
 
+class VisibleText(str):
+    """A label that is made of visible characters and words already."""
+
+    __slots__ = ()
+
+
 def text_of(label: Label) -> str:
     """The label in visible characters: a control character becomes its picture."""
+    if isinstance(label, VisibleText):
+        return label
     text = str(label) if isinstance(label, str | int) else label.label
     return "".join(map(visible, cut(text, LONGEST))) or "∅"
 
@@ -63,11 +75,30 @@ def texts(labels: Sequence[Label]) -> list[str]:
     return found
 
 
+def candidate_text(label: str, before: Sequence[str] = ()) -> VisibleText:
+    """The label of a token that may come next, after tokens of the labels `before`.
+
+    One that ends a character names it, as in a text; one that is another part of a character
+    says which: `byte 1/4 <0xF0>`.
+    """
+    said = bytes_in_words(label, before)
+    if said:
+        return VisibleText(f"{said} {text_of(label)}")
+    if not label.startswith(BYTE):
+        return VisibleText(text_of(label))
+    return VisibleText(texts([Token(0, each) for each in (*before[-LAST:], label)])[-1])
+
+
 def groups_of(labels: Sequence[Label]) -> tuple[TokenGroup, ...]:
     """The tokens that are parts of one character."""
     return token_groups(
         [None if isinstance(one, str | int) or one.special else one.label for one in labels]
     )
+
+
+def group_spans(labels: Sequence[Label]) -> list[list[int]]:
+    """The first and the last token of every group, for the views that draw a bracket."""
+    return [[group.first, group.last] for group in groups_of(labels)]
 
 
 def specials(labels: Iterable[Label]) -> list[int]:

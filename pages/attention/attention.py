@@ -34,7 +34,13 @@ with overview:
     st.markdown(f"{widgets.bold_title(every, at.model)} · layers down, heads across")
     small = thumbnails.thumbnails_of(forward, at.part)
     framed = (at.layer, at.head) if options.heads == "one" else None
-    grid(small, selected=framed, key="overview", on_pick=display_options.show_single_head)
+    grid(
+        small,
+        selected=framed,
+        key="overview",
+        title=every,
+        on_pick=display_options.show_single_head,
+    )
     widgets.draw_answer(forward)
     widgets.notes(forward.notes)
 with one:
@@ -47,8 +53,8 @@ with one:
 st.text(part.words.explanation)
 if options.heads == "one":
     st.text(f"{widgets.head_title(context)}, raw weights. {widgets.head_summary(context)}")
-figure = partial(large_head.head_figure, context, options)
-export_panel.export_button(export_panel.origin(context), dict.fromkeys(large_head.KEYS, figure))
+own = {key: partial(make, context, options) for key, make in large_head.FIGURES.items()}
+export_panel.export_button(export_panel.origin(context), own)
 widgets.code_panel(
     MultiHeadAttention.forward,
     scaled_dot_product_attention,

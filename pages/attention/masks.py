@@ -26,7 +26,7 @@ head = at.part, at.layer, at.head
 example = controls.one_of("Example", "example", list(mask_parts.EXAMPLES), mask_parts.BATCH)
 st.caption(mask_parts.EXAMPLES[example])
 if example == mask_parts.STUDENT:
-    draw_masks(mask_parts.student(), None)
+    draw_masks(mask_parts.student(), None, example)
     lines = attention_code.student_mask_script
 else:
     passes: tuple[ForwardPass, ...] = (context.forward,)
@@ -39,7 +39,7 @@ else:
     if pictures.adds_bias:
         st.caption("The scores include the bias that positions add.")
     st.markdown(widgets.head_heading(context))
-    draw_masks(mask_parts.of(forward, at.part, at.layer), pictures)
+    draw_masks(mask_parts.of(forward, at.part, at.layer), pictures, widgets.head_title(context))
     widgets.notes(forward.notes)
     lines = partial(attention_code.masks_script, passes, context.folder, head)
 export_panel.export_button(export_panel.origin(context))

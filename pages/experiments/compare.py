@@ -25,7 +25,8 @@ difference = draw_compared_maps(first, second, context.choice.model)
 draw_outputs(first, second)
 own: dict[str, export_panel.Make] = {}
 if difference is not None:
-    own["map_difference"] = partial(difference_to_export, context, first, second, difference)
+    make = partial(difference_to_export, context, first, second, difference)
+    own["map_difference"] = lambda: [make()]
 export_panel.export_button(export_panel.origin(context), own)
 lines = partial(two_heads_script, first.head, second.head)
 widgets.code_panel(map_difference, head_similarity.js_divergence, script=lines)

@@ -336,6 +336,8 @@ def test_what_is_not_scaled_is_not_called_scaled() -> None:
     scores = next(stage for stage in stages_of(README) if stage.kind == "scores")
     unscaled = README.replace(attention_scale=1.0)
     assert sentence(scores, README).startswith("Scaled")
+    assert "capped" not in sentence(scores, README)
+    assert "capped" in sentence(scores, README.replace(attention_cap=50.0))
     assert "does not scale" in sentence(scores, unscaled)
     assert formula(scores, unscaled) == r"s_{ij} = q_i \cdot k_j"
 

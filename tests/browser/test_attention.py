@@ -156,7 +156,7 @@ def test_long_inputs_stay_usable(visitor: Visitor) -> None:
         expect(page.get_by_text(re.compile("Layer 1, head 1$"))).to_be_visible()
         visitor.changed(HEAD, before)
     visitor.turn_to("Lines")
-    named = re.compile(rf"Lines from {longest} query tokens to {longest} key tokens")
+    named = re.compile(rf"lines from {longest} query tokens to {longest} key tokens")
     expect(visitor.widget(LINES).locator("canvas").first).to_have_attribute("aria-label", named)
 
 

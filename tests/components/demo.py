@@ -7,7 +7,7 @@ key is the view's name. Each page ends in what its view has told and in how ofte
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ from explorer.components.inspect import inspect
 from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree
+from explorer.text.token_labels import Label
 from tests.components.samples import (
+    EMOJI,
     FRENCH,
     SENTENCE,
     STRANGE,
@@ -62,7 +64,7 @@ def demo_board(show: str) -> None:
         columns = [Column(str(at)) for at in range(60)]
         rows = [Row("in", [Cell(f"t{at}") for at in range(60)], is_token=False)]
     spoken = Words("token", "Point at a cell.", "{row}, {column}: {value}", "Take {row}")
-    board(columns, rows, spoken, key="board", narrow=show == "wide", on_pick=choose)
+    board(columns, rows, spoken, key="board", title="demo", narrow=show == "wide", on_pick=choose)
 
 
 def demo_cells(show: str) -> None:
@@ -82,6 +84,7 @@ def demo_cells(show: str) -> None:
         rows,
         columns,
         key="cells",
+        title="demo",
         selected=told((0, 1)),
         on_pick=choose,
         unit="weight",
@@ -98,6 +101,8 @@ def demo_chips(show: str) -> None:
     elif show == "strange":
         chips(words(STRANGE_SENTENCE), key="chips", text=STRANGE_SENTENCE)
         chips(["plain", "strings", "too"], key="plain")
+    elif show == "emoji":
+        chips(EMOJI, key="chips")
     else:
         text = ("to be or not to be " * 6000)[: int(show)]
         chips(characters(text), key="chips", text=text, height=400)
@@ -105,48 +110,64 @@ def demo_chips(show: str) -> None:
 
 def demo_grid(show: str) -> None:
     weights = heads(12, 12, 128, 128) if show == "large" else heads(2, 4, 12, 12) * causal(12)
-    grid(weights, selected=told((0, 0)), key="grid", on_pick=choose)
+    grid(weights, selected=told((0, 0)), key="grid", title="demo", on_pick=choose)
 
 
 def demo_inspect(show: str) -> None:
     if show == "words":
-        inspect(attention(n) * causal(n), WORDS, WORDS, key="inspect", allowed=causal(n))
+        inspect(
+            attention(n) * causal(n), WORDS, WORDS, key="inspect", title="demo", allowed=causal(n)
+        )
     elif show == "cross":
-        inspect(heads(len(FRENCH), n), FRENCH, WORDS, key="inspect", same=False)
+        inspect(heads(len(FRENCH), n), FRENCH, WORDS, key="inspect", title="demo", same=False)
+    elif show == "emoji":
+        inspect(attention(len(EMOJI)), EMOJI, EMOJI, key="inspect", title="demo")
     elif show == "held":
         held = told(((0, 4),))[0]
-        inspect(attention(n), WORDS, WORDS, key="inspect", pinned=held, on_pin=choose)
+        inspect(attention(n), WORDS, WORDS, key="inspect", title="demo", pinned=held, on_pin=choose)
     elif show == "empty":
         values = attention(n)
         values[2] = 0
         values[3, 4] = torch.nan
-        inspect(values, WORDS, WORDS, key="inspect")
+        inspect(values, WORDS, WORDS, key="inspect", title="demo")
 
 
 def demo_lines(show: str) -> None:
     if show == "words":
-        lines(heads(4, n, n), WORDS, WORDS, key="lines")
+        lines(heads(4, n, n), WORDS, WORDS, key="lines", title="demo")
     elif show == "cross":
         head = st.slider("Head", 0, 3, 1, key="head")
-        lines(heads(4, 10, n), FRENCH, WORDS, key="lines", drawn=[head])
+        lines(heads(4, 10, n), FRENCH, WORDS, key="lines", title="demo", drawn=[head])
     elif show == "held":
         drawn, held = told(((1, 2), (0, 4)))
-        lines(heads(4, n, n), WORDS, WORDS, key="lines", drawn=drawn, pinned=held, on_choice=choose)
+        lines(
+            heads(4, n, n),
+            WORDS,
+            WORDS,
+            key="lines",
+            title="demo",
+            drawn=drawn,
+            pinned=held,
+            on_choice=choose,
+        )
     elif show == "strange":
-        lines(heads(4, len(STRANGE), len(STRANGE)), STRANGE, STRANGE, key="lines")
+        lines(heads(4, len(STRANGE), len(STRANGE)), STRANGE, STRANGE, key="lines", title="demo")
     else:
         labels = numbered(int(show))
-        lines(heads(12, len(labels), len(labels)), labels, labels, key="lines")
+        lines(heads(12, len(labels), len(labels)), labels, labels, key="lines", title="demo")
 
 
 def demo_matrix(show: str) -> None:
     how: dict[str, Any] = {}
-    labels, values = WORDS, attention(n)
+    labels: Sequence[Label] = WORDS
+    values = attention(n)
     if show == "words":
         values = attention(n, st.slider("Seed", 0, 9, 0, key="seed"))
         how = {"allowed": causal(n)}
     elif show == "strange":
         labels, values = STRANGE, attention(len(STRANGE))
+    elif show == "emoji":
+        labels, values = EMOJI, attention(len(EMOJI))
     elif show == "difference":
         values = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
         how = {"scale": "diverging", "unit": "difference"}
@@ -183,7 +204,7 @@ def demo_ranked(show: str) -> None:
         Item(layer, head, f"{at} of {len(places)}", f"{0.9 - at / 100:.3f}", weights[layer, head])
         for at, (layer, head) in enumerate(places, 1)
     ]
-    ranked(items, key="ranked", selected=told((0, 0)), on_pick=choose)
+    ranked(items, key="ranked", title="demo", selected=told((0, 0)), on_pick=choose)
 
 
 def demo_stage_list(show: str) -> None:
@@ -198,7 +219,13 @@ def demo_stage_list(show: str) -> None:
         StageSection("Answer", ("Logits",), ("",), (False,), 0.0, ""),
     ]
     stage_list(
-        sections, key="stage_list", at=told((0,))[0], on_move=choose, height=400, note="a note"
+        sections,
+        key="stage_list",
+        at=told((0,))[0],
+        on_move=choose,
+        title="demo",
+        height=400,
+        note="a note",
     )
     st.text_input("Words", key="words")
     if show == "beside":
@@ -217,6 +244,7 @@ def demo_tree(show: str) -> None:
     tree(
         nodes,
         key="tree",
+        title="demo",
         idle="Point at a node.",
         rows=3,
         marked=range(len(nodes)) if show == "long" else [0, 1],

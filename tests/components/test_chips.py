@@ -78,3 +78,24 @@ def test_labels_are_visible_and_end() -> None:
         assert text_of(label) == shown
     assert len(text_of("x" * 10_000)) == LONGEST
     assert specials(["a", "b"]) == [], "of plain strings none is special"
+
+
+def test_the_chips_of_one_character_stand_in_one_frame(open_demo: OpenDemo) -> None:
+    """Wherever tokens are chips; a click picks the single token all the same."""
+    labels = ["<0xF0>", "<0x9F>", "<0x98>", "<0x80>"]
+    view = open_demo("chips", "emoji").page.locator(".chips")
+    frame = view.locator(".group")
+    expect(frame).to_have_count(1)
+    expect(frame.locator(".character")).to_have_text("😀")
+    expect(frame.locator(".chip")).to_have_text(labels)
+    expect(frame.get_by_role("list", name="😀")).to_be_visible()
+    expect(view.locator(".chip")).to_have_text(["<s>", "Oh", *labels, "!"])
+    box, inner = frame.bounding_box(), frame.locator(".chip").last.bounding_box()
+    assert box
+    assert inner
+    assert box["x"] + box["width"] >= inner["x"] + inner["width"]
+    strip = open_demo("inspect", "emoji").page.locator(".inspect")
+    expect(strip.locator(".group")).to_have_count(1)
+    expect(strip.locator(".group .label")).to_have_text(
+        [f"😀 {place}/4 {label}" for place, label in enumerate(labels, 1)]
+    )

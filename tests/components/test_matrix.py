@@ -207,3 +207,29 @@ def test_a_strip_is_as_high_as_its_labels_need() -> None:
     """Many words written of a short sentence: every row has its label, every column its own."""
     assert room(9, 9, 520) == room(64, 64, 520) == room(9, 1, 520) == 520
     assert room(64, 5, 520) == 13 * 64 + 170
+
+
+BRACKETS = """canvas => {
+  const [left, band, cell] = canvas.closest(".view").dataset.cells.split(" ").map(Number);
+  const pen = canvas.getContext("2d"), scale = canvas.width / canvas.clientWidth;
+  const read = (x, y) => pen.getImageData(Math.floor(x * scale), Math.floor(y * scale), 1, 1);
+  const ink = (x, y) => String(read(x, y).data);
+  const blank = ink(left - 3.5, band - 3.5), tokens = [0, 1, 2, 3, 4, 5, 6];
+  return [
+    tokens.filter(at => ink(left - 3.5, band + (at + 0.5) * cell) !== blank),
+    tokens.filter(at => ink(left + (at + 0.5) * cell, band - 3.5) !== blank),
+    [2, 3, 4].map(at => ink(left - 3.5, band + (at + 1) * cell) !== blank),
+    ink(left - 3.5, band + 6 * cell) !== blank,
+  ];
+}"""
+
+
+def test_a_bracket_spans_the_tokens_of_one_character(open_demo: OpenDemo) -> None:
+    """Along both axes, without a gap inside, and it ends where the character does."""
+    for dark in (False, True):
+        visitor = open_demo(KEY, "emoji", **({"dark": True} if dark else {}))
+        down, across, inside, after = of(visitor, "canvas").evaluate(BRACKETS)
+        assert down == across == [2, 3, 4, 5]
+        assert all(inside)
+        assert not after
+        expect(visitor.point(KEY, 2, -1)).to_have_text("query 2 of 7: 😀 1/4 <0xF0>")

@@ -18,6 +18,7 @@ from tests.browser.visiting import Notes, Visitor
 from tests.components.samples import heads
 
 LABELS = ["The", "<img src=x onerror=alert(1)>", "sat", "on"]
+HEAD = "<i>mine</i> · Layer 1, head 2"
 TITLE = "Layer 0 </title><script>alert(1)</script>"
 
 
@@ -32,7 +33,10 @@ def drawn() -> list[OfflineView]:
         weights[1, 2], LABELS, LABELS, scale="sequential", allowed=allowed, words=WORDS
     )
     many = encode_grid(thumbnails_of_weights(weights), "layer", "head", name="overview")
-    return [MATRIX.offline("head", one, 360, None), GRID.offline("overview", many, 240, [1, 2])]
+    return [
+        MATRIX.offline("head", one, 360, None, HEAD),
+        GRID.offline("overview", many, 240, [1, 2]),
+    ]
 
 
 def test_it_is_alive_without_a_server_and_asks_nobody(browser: Browser, tmp_path: Path) -> None:
@@ -45,6 +49,7 @@ def test_it_is_alive_without_a_server_and_asks_nobody(browser: Browser, tmp_path
         expect(page.locator(f".{kind}[data-painted]")).to_be_visible()
     expect(page.get_by_text("<b>$x$ & more")).to_be_visible()
     expect(page.get_by_role("heading", name=TITLE)).to_be_visible()
+    expect(page.locator("figcaption")).to_have_text([HEAD])
     page.locator(".matrix canvas").focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator(".matrix .sentence")).to_contain_text("attends to")

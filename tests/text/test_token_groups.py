@@ -8,7 +8,7 @@ from explorer.catalog.opened_model import open_model
 from explorer.text import Token, character_tokenizer
 from explorer.text.special import DECODER
 from explorer.text.token_groups import clusters
-from explorer.text.token_labels import groups_of, texts
+from explorer.text.token_labels import candidate_text, groups_of, texts
 
 FAMILY, FLAG, EMOJI = "👨‍👩‍👧", "🇫🇷", "😀"
 
@@ -44,6 +44,24 @@ def test_bytes_that_are_no_character_stay_what_they_are() -> None:
         assert texts(of_labels(*labels)) == list(labels)
     ends = (Token(0, "<0xC3>"), Token(1, "</s>", special=True), Token(2, "<0xA9>"))
     assert not groups_of(ends), "a special token stands between them"
+
+
+def test_a_candidate_says_which_part_of_a_character_it_is() -> None:
+    for (label, *before), expected in {
+        ("<0xF0>",): "byte 1/4 <0xF0>",
+        ("<0xC3>", "caf"): "byte 1/2 <0xC3>",
+        ("<0x9F>", "hi", "<0xF0>"): "byte 2/4 <0x9F>",
+        ("<0x9F><0x98>", "<0xF0>"): "bytes 2 to 3/4 <0x9F><0x98>",
+        ("<0x80>", "<0xF0>", "<0x9F>", "<0x98>"): "😀 4/4 <0x80>",
+        ("<0x98><0x80>", "a", "<0xF0><0x9F>"): "😀 2/2 <0x98><0x80>",
+        ("␣<0xF0><0x9F>",): "bytes 1 to 2/4 ␣<0xF0><0x9F>",
+        ("<0x98>",): "later byte <0x98>",
+        ("<0x98><0x80>", "a"): "later bytes <0x98><0x80>",
+        ("<0xFF>",): "<0xFF>",
+        ("the", "<0xF0>"): "the",
+        ("😀", "<0xF0>"): "😀",
+    }.items():
+        assert candidate_text(label, before) == expected, (label, before)
 
 
 @pytest.mark.parametrize("text", [EMOJI, FLAG, FAMILY, "नमस्ते", "日本", "שלום", "Привет", "👍🏽"])

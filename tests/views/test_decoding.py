@@ -12,7 +12,7 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.catalog import opened_model
 from explorer.inference.continuation import end_ids
 from explorer.inference.sampling_stages import sampling_stages
-from explorer.text import word_tokenizer
+from explorer.text import Token, word_tokenizer
 from explorer.text.special import SOURCE
 from explorer.views.decoding import teacher_forcing_view
 from explorer.views.decoding.sampling_columns import cut_summary
@@ -21,7 +21,8 @@ from models.sampling import Sampling
 from tests import apps
 from tests.apps import said, views
 from tests.shelf import WORDS, put
-from tests.views.drawing import cells, press
+from tests.source import ROOT
+from tests.views.drawing import cells, press, sent
 from tests.watching import watched
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -45,6 +46,31 @@ def test_a_model_that_only_reads_leads_to_its_last_stage() -> None:
         at = press(page(model=model), "to_last_stage")
         last = stages_of(opened_model.open_model(model).config)[-1].name
         assert "".join(at.query_params["stage"]) == last
+
+
+def test_a_candidate_that_is_a_part_of_a_character_says_which(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the tree and as the next token; where it ends the character it has its name."""
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(ROOT / "models/checkpoints"))
+    emoji = open_bytes("😀")
+    last = "😀 4/4 <0x80>"
+    names = [*(f"byte {at}/4 {emoji[at - 1].label}" for at in (1, 2, 3)), last]
+    at = page(model="shakespeare", text="Oh ")
+    at.text_input(key="typed").set_value("😀").run()
+    header, _ = sent(at, "branches_tree")
+    assert [node["label"] for node in header["nodes"][1:]] == names
+    address = branches(at).rpartition(str(emoji[-1].id))[0]
+    assert address, "the last byte is still to come"
+    forced = page(model="shakespeare", text="Oh 😀", way="Teacher forcing", given="2")
+    row = cells(forced, "forcing")["target"]
+    assert set(row.values()) >= {f"😀 {at}/4 {emoji[at - 1].label}" for at in (2, 3, 4)}
+
+
+def open_bytes(text: str) -> list[Token]:
+    """The tokens of a text of the shipped model that reads bytes, without what begins it."""
+    tokens = opened_model.open_model("shakespeare").tokenizer.encode(text)
+    return [token for token in tokens if not token.special and "<0x" in token.label]
 
 
 def test_what_is_cut_is_told_from_what_rounds_to_0() -> None:

@@ -10,7 +10,9 @@ from streamlit.testing.v1 import AppTest
 from torch import Tensor
 
 from explorer.analysis import head_similarity, rollout
+from explorer.app.session import KEY
 from explorer.inference.forward_pass import ForwardPass
+from explorer.text.number_format import three
 from explorer.views.heads import rollout_and_flow
 from explorer.views.shared import head_table
 from tests import apps
@@ -85,6 +87,20 @@ def test_a_flow_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPa
     assert "Up to " in said(page(**two_layers, text="the hat"))
     one_layer = page(model="letters", side="Flow", through="0", text="the hat")
     assert "flow" in views(one_layer), "one layer needs no solving"
+
+
+def test_what_is_said_of_flows_is_computed_from_them() -> None:
+    """Through one layer they are a row of rollout and sum to 1; through two they need not."""
+    address = {"model": "letters", "side": "Flow", "text": "that cat"}
+    for through, is_one in (("0", True), ("1", False)):
+        at = page(**address, through=through)
+        (figure,) = at.session_state[KEY].drawn["flow"].figures()
+        flows = figure.values[0]
+        assert (three(float(flows.sum())) == "1.00") is is_one
+        numbers = three(float(flows.sum())), three(float(flows.max()))
+        assert f"here they sum to {numbers[0]}, and the largest is {numbers[1]}." in said(at)
+        assert f"over the heads of layer {through} alone" in said(at)
+        assert "comes close to 1" not in said(at)
 
 
 def test_a_flow_is_bounded_by_its_edges_times_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from explorer.interventions.edits import (
     PresetMask,
     ReplaceToken,
 )
+from explorer.text.number_format import three
 from explorer.views.shared import edit_history
 from tests import apps
 from tests.apps import said, views
@@ -122,6 +123,24 @@ def test_a_form_begins_with_what_is_held_and_what_the_address_says() -> None:
     at = page(text="the cat", change="Patch", patch_text="the hat")
     assert at.text_input(key="patch_text").value == "the hat"
     assert not at.button(key="patch").disabled
+
+
+def test_the_other_weights_of_a_cut_edge_sum_to_what_is_said() -> None:
+    """Without the weight, which is 0 where the first cut has been."""
+    head = {"text": "the cat", "layer": "0", "head": "1"}
+    row = run_text(open_model("letters"), head["text"]).weights(D, 0, 1)[2].double()
+    others = three(float(row.sum() - row[1]))
+    for edited in ("", "1.1~x.d.0.1.2.1.z"):
+        at = page(**head, held="q2k1", change="Edge", edits=edited)
+        assert f"stay as they are: in this head they sum to {others}." in said(at)
+
+
+def test_only_where_something_is_ablated_an_unchanged_map_is_explained_by_it() -> None:
+    unchanged, ablated = "weights of this head are unchanged.", "An ablated output"
+    for edited, is_ablated in (("", False), ("1.1~h.d.0.1.z", True)):
+        words = said(page(text="the cat", layer="0", head="1", edits=edited))
+        assert unchanged in words
+        assert (ablated in words) is is_ablated
 
 
 def test_the_same_head_is_ablated_once() -> None:

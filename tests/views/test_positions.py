@@ -89,7 +89,7 @@ def test_a_longer_text_is_the_encoders_and_said_to_be() -> None:
     for part, name in [("Decoder", "Decoder self-attention"), ("Cross", "Cross-attention")]:
         at = page(model="translation", lab=LONGER, part=part)
         assert f"{name}, chosen in the sidebar, reads the generated text." in said(at)
-        assert "per query: layer 0, head 0 · Encoder self-attention" in said(at)
+        assert "Encoder self-attention · Layer 0, head 0, effective keys per query" in said(at)
 
 
 def test_an_order_that_is_none_is_one_sentence_with_the_way_out() -> None:

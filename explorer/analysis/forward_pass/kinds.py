@@ -345,7 +345,8 @@ class Scores(Kind):
 
     def sentence(self, config: TransformerConfig) -> str:
         if config.scale != 1:
-            return "Scaled, so that scores do not grow with the width of a head."
+            capped = "" if config.attention_cap is None else " Large scores are capped."
+            return f"Scaled, so that scores do not grow with the width of a head.{capped}"
         if config.attention_cap is None:
             return "This model does not scale: the dot products are the scores."
         return "This model does not scale; large dot products are capped."
@@ -435,7 +436,10 @@ class Softmax(Kind):
 
 class AttentionWeights(Softmax):
     title, recorded = "Attention weights", True
-    text = "The softmax of each row: its weights sum to 1."
+    text = (
+        "The softmax of each row over its visible keys: its weights sum to 1, or are all 0 where "
+        "every key is masked."
+    )
     latex = r"a_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}}"
 
     def compute(self, inputs: Inputs) -> Tensor:

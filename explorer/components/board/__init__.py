@@ -78,12 +78,14 @@ def board(
     words: Words,
     *,
     key: str,
+    title: str,
     narrow: bool = False,
     on_pick: Callable[[int], None] | None = None,
 ) -> None:
     """Draw it; `on_pick` is told the place of a row before the next run.
 
-    `narrow` columns are as wide as a token and scroll sideways where there are many.
+    `title` names it where it is exported. `narrow` columns are as wide as a token and scroll
+    sideways where there are many.
     """
 
     def hand_over() -> None:
@@ -95,10 +97,11 @@ def board(
         table = {words.corner: texts([row.name for row in rows])}
         for place, column in enumerate(columns):
             table[column.name] = [row.cells[place].text for row in rows]
-        return [TableData(table, f"{words.corner} by column")]
+        return [TableData(table, title)]
 
     _VIEW(
         figures=figures,
+        title=title,
         key=key,
         data=encode(columns, rows, words, key=key, narrow=narrow),
         height=ROW * len(rows) + AROUND,

@@ -34,6 +34,7 @@ def cells(
     columns: Sequence[str],
     *,
     key: str,
+    title: str,
     selected: tuple[int, int] | None,
     on_pick: Callable[[int, int], None],
     row_name: str = "layer",
@@ -50,8 +51,9 @@ def cells(
 
     `scale` is "sequential" or "diverging" around zero, and `top` ends its colours, else
     the largest value does. NaN is hatched and called `absent`. `sentence` says a cell,
-    with {row}, {column} and {value}. Where names are long, `written` has what stands beside
-    the rows and over the columns instead; who points at a cell reads the names.
+    with {row}, {column} and {value}; `title` names the picture. Where names are long, `written`
+    has what stands beside the rows and over the columns instead; who points at a cell reads the
+    names.
     """
 
     def hand_over() -> None:
@@ -60,13 +62,12 @@ def cells(
             on_pick(*picked)
 
     def figures() -> list[Figure]:
-        title = f"{unit or 'value'} by {row_name} and {column_name}"
         names = tuple(rows), tuple(columns)
         return [
             FigureData(values, *names, title, unit, row_name, column_name, scale=scale, top=top)
         ]
 
-    words = {"row": row_name, "column": column_name, "sentence": sentence}
+    words = {"title": title, "row": row_name, "column": column_name, "sentence": sentence}
     words = {**words, "unit": unit, "absent": absent}
     _VIEW(
         key=key,
@@ -74,6 +75,7 @@ def cells(
         height=height or natural_height(len(rows)),
         choice=list(selected) if selected else None,
         figures=figures,
+        title=title,
         on_picked_change=hand_over,
     )
 

@@ -179,7 +179,7 @@ function show(state) {
   const {left, top, cell} = state.place;
   lift(state, top + data.rows.length * cell + 8);
   state.root.dataset.cells = [left, top, cell, cell].join(" ");
-  canvas.setAttribute("aria-label", `${data.rows.length} ${data.words.row}s by ` +
+  canvas.setAttribute("aria-label", `${data.words.title}, ${data.rows.length} ${data.words.row}s by ` +
     `${data.columns.length} ${data.words.column}s. Arrow keys move, Enter chooses.`);
   legend(state);
   fill(state);

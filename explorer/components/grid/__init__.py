@@ -38,12 +38,15 @@ def grid(
     *,
     selected: events.Place | None,
     key: str,
+    title: str,
     on_pick: Callable[[int, int], None] | None = None,
     height: int | None = None,
     row_name: str = "layer",
     column_name: str = "head",
 ) -> None:
     """Draw `weights` (layers, heads, queries, keys) small and frame the `selected` head, if one is.
+
+    `title` says whose heads they are.
 
     One click is one rerun: `on_pick(layer, head)` is called before the script.
     """
@@ -62,7 +65,7 @@ def grid(
                 small.cells.permute(0, 2, 1, 3).reshape(layers * queries, heads * keys),
                 tuple(f"{row_name} {y}, query {q}" for y in range(layers) for q in range(queries)),
                 tuple(f"{column_name} {x}, key {k}" for x in range(heads) for k in range(keys)),
-                f"Weights of all heads{side if small.pooled > 1 else ''}",
+                f"{title}{side if small.pooled > 1 else ''}",
                 row_name=f"{row_name} and query",
                 column_name=f"{column_name} and key",
             )
@@ -70,6 +73,7 @@ def grid(
 
     _VIEW(
         figures=figures,
+        title=title,
         key=key,
         data=encode(small, row_name, column_name, name=key),
         height=height or natural_height(layers, queries, keys, heads),

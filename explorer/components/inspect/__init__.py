@@ -16,7 +16,7 @@ from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
 from explorer.export.figure_data import Figure, FigureData
-from explorer.text.token_labels import Label, specials, texts
+from explorer.text.token_labels import Label, group_spans, specials, texts
 
 STRONGEST = 5
 """So many tokens are named each way; the others are shaded."""
@@ -43,6 +43,7 @@ def inspect(
     columns: Sequence[Label],
     *,
     key: str,
+    title: str,
     allowed: Tensor | None = None,
     same: bool = True,
     row_name: str = "query",
@@ -58,7 +59,7 @@ def inspect(
     every token has both halves. Otherwise (cross-attention) the rows are one strip and the
     columns another, and each shows the half that there is. `allowed` is true where a
     query may attend; the half of a pair that may not is hatched, and so is a value that is
-    no number. `unit` is what the values are called.
+    no number. `unit` is what the values are called, `title` whose they are.
 
     With `on_pin`, `pinned` is the token that is pinned at first, as its side (0 is a row, 1 a
     column) and its place; pinning another or unpinning is one rerun, once the hand rests.
@@ -77,11 +78,11 @@ def inspect(
     def figures() -> list[Figure]:
         names = tuple(texts(rows)), tuple(texts(columns))
         may = None if allowed is None else allowed.expand(weights.shape)
-        title = f"{unit} of every {row_name} and {column_name}"
         return [FigureData(weights, *names, title, unit, row_name, column_name, allowed=may)]
 
     _VIEW(
         figures=figures,
+        title=title,
         key=key,
         data=message,
         height=height or 520,
@@ -124,6 +125,7 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
+        "groups": [group_spans(rows), group_spans(columns)],
         **({"name": name, "tells": True} if name else {}),
     }
     return wire.pack(header, planes)

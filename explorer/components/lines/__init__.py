@@ -17,7 +17,7 @@ from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
 from explorer.export.figure_data import Figure, FigureData
-from explorer.text.token_labels import Label, specials, texts
+from explorer.text.token_labels import Label, group_spans, specials, texts
 
 FAINT = 0.005
 """Weights below this are dropped from inputs longer than `SHORT`: nobody sees such a line."""
@@ -45,6 +45,7 @@ def lines(
     columns: Sequence[Label],
     *,
     key: str,
+    title: str,
     drawn: Sequence[int] | None = None,
     pinned: Place | None = None,
     on_choice: Callable[[tuple[int, ...], Place | None], None] | None = None,
@@ -59,12 +60,12 @@ def lines(
 ) -> None:
     """Draw `weights` (heads, queries, keys); at first those in `drawn`, or all of them.
 
-    `names` are those of the heads and `hues` their places around the wheel, 0 to 1. A
-    line is full at `top`, at the largest value there is where that is None, or at the
-    largest of its head's row or column (`scaling`); `log` spreads the strengths over
-    three decades. `pinned` is the token that is pinned at first, as its side (0 is a row, 1 a
-    column) and its place. With `on_choice`, drawing other heads, or pinning another token,
-    is one rerun, once the hand rests, that calls it with both.
+    `title` says whose heads they are, `names` are their names and `hues` their places around
+    the wheel, 0 to 1. A line is full at `top`, at the largest value there is where that is
+    None, or at the largest of its head's row or column (`scaling`); `log` spreads the
+    strengths over three decades. `pinned` is the token that is pinned at first, as its side
+    (0 is a row, 1 a column) and its place. With `on_choice`, drawing other heads, or pinning
+    another token, is one rerun, once the hand rests, that calls it with both.
     """
 
     def choose() -> None:
@@ -75,13 +76,19 @@ def lines(
         known = tuple(head for head in range(len(weights)) if head in heads)
         on_choice(known, events.on_a_side(said.get("held"), len(rows), len(columns)))
 
-    how: dict[str, Any] = {"names": names, "hues": hues, "top": top, "scaling": scaling, "log": log}
+    how: dict[str, Any] = {
+        "title": title,
+        "names": names,
+        "hues": hues,
+        "top": top,
+        "scaling": scaling,
+        "log": log,
+    }
     how["tells"] = on_choice is not None
 
     def figures() -> list[Figure]:
         heads = names or [f"head {place}" for place in range(len(weights))]
         labels = tuple(texts(rows)), tuple(texts(columns))
-        title = f"weight of every {row_name} and {column_name}"
         return [
             FigureData(one, *labels, f"{title}, {head}", row_name=row_name, column_name=column_name)
             for one, head in zip(weights, heads, strict=True)
@@ -89,6 +96,7 @@ def lines(
 
     _VIEW(
         figures=figures,
+        title=title,
         key=key,
         data=encode(weights, rows, columns, key=key, words=(row_name, column_name), **how),
         height=height or natural_height(len(rows), len(columns)),
@@ -108,6 +116,7 @@ def encode(
     columns: Sequence[Label],
     *,
     key: str,
+    title: str,
     words: tuple[str, str],
     names: Sequence[str] | None = None,
     hues: Sequence[float] | None = None,
@@ -134,7 +143,7 @@ def encode(
         **coded.header(),
         "name": key,
         "tells": tells,
-        "words": {"row": words[0], "column": words[1]},
+        "words": {"title": title, "row": words[0], "column": words[1]},
         "faint": float(f"{faint:.2g}") if dropped else 0,
         "names": [*(names or (f"head {head}" for head in range(len(weights))))],
         "hues": [*(hues or (head / len(weights) for head in range(len(weights))))],
@@ -144,5 +153,6 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
+        "groups": [group_spans(rows), group_spans(columns)],
     }
     return wire.pack(header, {"values": wire.plane(coded.codes)})

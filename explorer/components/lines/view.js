@@ -3,6 +3,10 @@
 
 const ROW = 24, WIDEST = 720, BINS = 20, TWICE = 500;
 
+// One hue per head, around the wheel; okay on both backgrounds.
+const hue = (head, heads, dark, alpha = 1) =>
+  `hsla(${(head * 360 / heads + 212) % 360},${dark ? 75 : 72}%,${dark ? 64 : 40}%,${alpha})`;
+
 function make(state) {
   const {root} = state;
   state.stage = root.querySelector(".stage");
@@ -183,6 +187,9 @@ function tokens(state, pen, side, pointed) {
   const first = Math.max(0, Math.floor(stage.scrollTop / ROW));
   const last = Math.min(list.length, Math.ceil((stage.scrollTop + stage.clientHeight) / ROW));
   const edge = side ? place.right : place.left, heads = activeHeads(state);
+  for (const [a, b] of data.groups[side]) {
+    bracket(pen, ink, side ? edge - 1 : edge + 1, a * ROW - stage.scrollTop, (b + 1 - a) * ROW, side ? 3 : -3);
+  }
   pen.textBaseline = "middle";
   pen.textAlign = side ? "left" : "right";
   for (let at = first; at < last; at++) {
@@ -272,7 +279,7 @@ function show(state) {
   lift(state, length + 8);
   root.querySelector(".length").style.height = `${length}px`;
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
-  canvas.setAttribute("aria-label", `Lines from ${data.rows.length} ${data.words.row} tokens to ` +
+  canvas.setAttribute("aria-label", `${data.words.title}: lines from ${data.rows.length} ${data.words.row} tokens to ` +
     `${data.columns.length} ${data.words.column} tokens. Arrow keys move, Escape unpins.`);
   const end = data.scaling === "all" ? number(data.top, data) : `the maximum of the ${data.scaling}`;
   const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;

@@ -18,7 +18,7 @@ from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
 from explorer.export.figure_data import Figure, FigureData
-from explorer.text.token_labels import Label, specials, texts
+from explorer.text.token_labels import Label, group_spans, specials, texts
 
 SCALES = ("sequential", "diverging", "mask")
 SCALINGS = ("all", "row", "column")
@@ -71,8 +71,8 @@ def matrix(
     values that are absent (NaN) or minus infinity. `top` fixes the upper end of the
     colours, else it is the largest value. `sentence` and `masked_sentence` say a cell in
     words, with {row}, {column} and {value}; `absent` says in the legend what hatching
-    means. `title` names the picture to a screen reader. The height is decided here,
-    before any data is in the browser.
+    means. `title` names the picture where it is exported and to a screen reader. The height is
+    decided here, before any data is in the browser.
 
     Each row (or column) has the full colours to itself where `scaling` says so; `log`
     spreads them over three decades; the numbers stay. The labels of the `hidden` columns
@@ -149,6 +149,7 @@ def matrix(
         key=key,
         data=message,
         figures=figures,
+        title=name,
         height=height or natural_height(rows, columns),
         choice=list(pinned or ()) if on_pin else NO_CHOICE,
         **callbacks,
@@ -221,6 +222,7 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
+        "groups": [group_spans(rows), group_spans(columns)],
         "scaling": scaling,
         "log": log,
         "hidden": list(hidden),

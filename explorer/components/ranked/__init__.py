@@ -47,13 +47,15 @@ def ranked(
     items: Sequence[Item],
     *,
     key: str,
+    title: str,
     selected: tuple[int, int],
     on_pick: Callable[[int, int], None],
     pooled: int = 1,
 ) -> None:
     """Draw the heads in their order; `on_pick(layer, head)` is called before the next run.
 
-    `pooled` says how many cells a side one cell of the pictures is the largest of.
+    `title` says whose heads they are, `pooled` how many cells a side one cell of the pictures is
+    the largest of.
     """
 
     def hand_over() -> None:
@@ -63,7 +65,7 @@ def ranked(
 
     def figures() -> list[Figure]:
         columns = {name: [getattr(item, name) for item in items] for name in RANKED}
-        return [TableData(columns, "Heads in their order")]
+        return [TableData(columns, title)]
 
     rows = -(-len(items) // IN_A_ROW)
     _VIEW(
@@ -72,6 +74,7 @@ def ranked(
         height=rows * ITEM + AROUND,
         choice=list(selected),
         figures=figures,
+        title=title,
         on_picked_change=hand_over,
     )
 

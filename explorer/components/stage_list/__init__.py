@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from explorer.components import events, wire
 from explorer.components.mounting import View
+from explorer.export.figure_data import Figure, TableData, Value
 
 HTML = """
 <nav class="view stage_list" aria-label="Stages of the forward pass">
@@ -47,10 +48,14 @@ def stage_list(
     key: str,
     at: int,
     on_move: Callable[[int], None],
+    title: str,
     height: int,
     note: str,
 ) -> None:
-    """Draw the stages of all sections; `on_move(stage)` is called before the next run."""
+    """Draw the stages of all sections; `on_move(stage)` is called before the next run.
+
+    `title` names the norms, `note` says whose they are.
+    """
     count = sum(len(section.stages) for section in sections)
 
     def hand_over() -> None:
@@ -58,7 +63,16 @@ def stage_list(
         if chosen:
             on_move(chosen[1])
 
+    def figures() -> list[Figure]:
+        table: dict[str, Sequence[Value]] = {
+            "section": [section.title for section in sections],
+            "norm of the residual stream": [section.norm for section in sections],
+        }
+        return [TableData(table, title)]
+
     _VIEW(
+        figures=figures,
+        title=title,
         key=key,
         data=encode(sections, note, name=key),
         height=height,

@@ -17,7 +17,7 @@ from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
 from explorer.export.figure_data import Figure, FigureData
-from explorer.text.token_labels import Label, specials, texts
+from explorer.text.token_labels import Label, group_spans, specials, texts
 
 HTML = """
 <div class="view stages">
@@ -66,6 +66,7 @@ def stages(
     equation: Sequence[Node],
     *,
     key: str,
+    title: str,
     spoken: str,
     about: str,
     sentence: str,
@@ -73,10 +74,11 @@ def stages(
     pinned: Place | None,
     on_pin: Callable[[Place | None], None],
 ) -> None:
-    """Draw the panels. `spoken` is the equation in words, `about` stands where none is meant.
+    """Draw the panels of the head that `title` names.
 
-    `sentence` and `masked_sentence` say a cell, with {row}, {column} and {value}. `pinned` is the
-    cell pinned at first; pinning another or unpinning calls `on_pin` before the next run.
+    `spoken` is the equation in words, `about` stands where none is meant. `sentence` and
+    `masked_sentence` say a cell, with {row}, {column} and {value}. `pinned` is the cell pinned
+    at first; pinning another or unpinning calls `on_pin` before the next run.
     """
 
     def pin() -> None:
@@ -86,7 +88,11 @@ def stages(
             on_pin(cell)
 
     def figures() -> list[Figure]:
-        return [_figure(panel, texts(rows), texts(columns)) for panel in panels if not panel.hidden]
+        return [
+            _figure(panel, title, texts(rows), texts(columns))
+            for panel in panels
+            if not panel.hidden
+        ]
 
     words = {"spoken": spoken, "about": about, "sentence": sentence, "masked": masked_sentence}
     _VIEW(
@@ -95,11 +101,12 @@ def stages(
         height=_height(len(rows), len(columns)),
         choice=list(pinned or ()),
         figures=figures,
+        title=title,
         on_chosen_change=pin,
     )
 
 
-def _figure(panel: Panel, rows: Sequence[str], columns: Sequence[str]) -> FigureData:
+def _figure(panel: Panel, title: str, rows: Sequence[str], columns: Sequence[str]) -> FigureData:
     names = {"pair": ("query", "key")}.get(panel.kind, (panel.kind, "dimension"))
     labels = rows if names[0] == "query" else columns
     dimensions = columns if panel.kind == "pair" else [*map(str, range(panel.values.shape[-1]))]
@@ -107,7 +114,7 @@ def _figure(panel: Panel, rows: Sequence[str], columns: Sequence[str]) -> Figure
         panel.values,
         tuple(labels),
         tuple(dimensions),
-        f"{panel.symbol}: {panel.said}",
+        f"{title} · {panel.said.removesuffix('.')}",
         "value",
         *names,
         scale="diverging" if panel.scale == "diverging" else "sequential",
@@ -132,6 +139,7 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
+        "groups": [group_spans(rows), group_spans(columns)],
         "equation": list(equation),
         "later": [panel.of for panel in panels if panel.hidden],
         "panels": [_described(panel) for panel in panels],

@@ -47,6 +47,7 @@ def tree(
     nodes: Sequence[Node],
     *,
     key: str,
+    title: str,
     idle: str,
     rows: int,
     marked: Sequence[int] = (),
@@ -55,7 +56,8 @@ def tree(
 ) -> None:
     """Draw it, `rows` high whatever is in it; `marked` nodes are the way that is on screen.
 
-    Where it `follows`, the end of that way is scrolled into sight.
+    `title` names it where it is exported. Where it `follows`, the end of that way is scrolled
+    into sight.
     """
 
     def hand_over() -> None:
@@ -70,10 +72,11 @@ def tree(
             "token": [*texts([node.label for node in nodes])],
             "number": [node.number for node in nodes],
         }
-        return [TableData(columns, "Tree of tokens")]
+        return [TableData(columns, title)]
 
     _VIEW(
         figures=figures,
+        title=title,
         key=key,
         data=encode(nodes, key=key, idle=idle, marked=marked, follows=follows),
         height=ROW * rows + AROUND,

@@ -145,8 +145,14 @@ def heads_title(context: PageContext, options: DisplayOptions) -> str:
     at = context.choice
     if options.heads == "one":
         return head_title(at.model, at.part, at.layer, at.head)
+    return f"{layer_title(context, options)}, {combined_title(context, options)}"
+
+
+def layer_title(context: PageContext, options: DisplayOptions) -> str:
+    """Whose heads they are: the model, the attention, and the layer or all of them."""
+    at = context.choice
     where = f"All {context.part.layers} layers" if options.all_layers else f"Layer {at.layer}"
-    return map_title(at.model, at.part, f"{where}, {combined_title(context, options)}")
+    return map_title(at.model, at.part, where)
 
 
 def combined_title(context: PageContext, options: DisplayOptions) -> str:

@@ -16,6 +16,7 @@ from explorer.analysis.adjusted_weights import (
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.progress import bar
+from explorer.catalog.attention_parts import head_title
 from explorer.components import lines, matrix
 from explorer.components.events import Place
 from explorer.components.inspect import inspect
@@ -25,7 +26,12 @@ from explorer.inference.results_cache import kept
 from explorer.snippets import head_script
 from explorer.text.token_labels import texts
 from explorer.views.attention import display_options
-from explorer.views.attention.display_options import combined_title, heads_title, options_summary
+from explorer.views.attention.display_options import (
+    combined_title,
+    heads_title,
+    layer_title,
+    options_summary,
+)
 from explorer.views.shared import export_panel, pinned, widgets
 from explorer.views.shared.pinned import Pinned
 
@@ -34,10 +40,6 @@ MOST_CELLS_IN_LINES = 1 << 22
 OWN_SCALE = (
     "Each half of a token has its own colour scale here; the chosen one applies to the other views."
 )
-
-
-KEYS = ("attention_head", "attention_lines", "attention_tokens")
-"""Of the views, which all show the numbers of `head_figure`."""
 
 
 def draw_matrix(context: PageContext, options: DisplayOptions) -> None:
@@ -97,6 +99,7 @@ def draw_lines(context: PageContext, options: DisplayOptions) -> None:
         made.rows,
         made.columns,
         key="attention_lines",
+        title=layer_title(context, options),
         drawn=[place for place, head in enumerate(heads) if head in chosen] or [0],
         pinned=pinned.pinned_token(found, *groups),
         on_choice=choose,
@@ -124,6 +127,7 @@ def draw_token_view(context: PageContext, options: DisplayOptions) -> None:
         made.rows,
         made.columns,
         key="attention_tokens",
+        title=heads_title(context, options),
         allowed=made.allowed,
         same=is_one_strip,
         row_name=words.row,
@@ -152,9 +156,31 @@ def adjusted(context: PageContext, options: DisplayOptions) -> AdjustedWeights:
     return kept(context.opened, key, make, lambda made: 2 * made.values.nbytes)
 
 
-def head_figure(context: PageContext, options: DisplayOptions) -> FigureData:
+def head_figures(context: PageContext, options: DisplayOptions) -> list[FigureData]:
     """What the matrix shows, with its origin, for the export."""
-    at, made, words = context.choice, adjusted(context, options), context.part.words
+    return [_figure(context, options, heads_title(context, options), adjusted(context, options))]
+
+
+def line_figures(context: PageContext, options: DisplayOptions) -> list[FigureData]:
+    """What the lines show: the chosen head, then the others of its layer; or what is combined."""
+    at, heads = context.choice, _heads_that_fit(context)
+    if options.heads != "one":
+        return head_figures(context, options)
+    return [
+        _figure(
+            context,
+            options,
+            head_title(at.model, at.part, at.layer, head),
+            adjust_head(context.forward, at.part, at.layer, head, options),
+        )
+        for head in sorted(heads, key=lambda head: head != at.head)
+    ]
+
+
+def _figure(
+    context: PageContext, options: DisplayOptions, title: str, made: AdjustedWeights
+) -> FigureData:
+    at, words = context.choice, context.part.words
     summary = options_summary(options)
     about = export_panel.origin(context) | {"shown as": summary}
     if options.hidden:
@@ -164,7 +190,7 @@ def head_figure(context: PageContext, options: DisplayOptions) -> FigureData:
         values=made.values,
         rows=tuple(texts(made.rows)),
         columns=tuple(texts(made.columns)),
-        title=heads_title(context, options),
+        title=title,
         unit=made.unit,
         row_name=words.row,
         column_name=words.column,
@@ -174,6 +200,14 @@ def head_figure(context: PageContext, options: DisplayOptions) -> FigureData:
         note=" ".join((f"“{at.text}”.", f"{summary}.", *made.notes)),
         **_colours(options),
     )
+
+
+FIGURES = {
+    "attention_head": head_figures,
+    "attention_lines": line_figures,
+    "attention_tokens": head_figures,
+}
+"""By the key of its view, what makes the figures of the export."""
 
 
 def head_lines(context: PageContext, options: DisplayOptions) -> str:

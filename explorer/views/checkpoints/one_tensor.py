@@ -61,7 +61,7 @@ def draw_tensor(context: PageContext, opened: Opened) -> Callable[[], str]:
     with drawn:
         st.markdown(f"`{name}`")
         st.caption(f"{picture.sentence}{_rows_of_head(context, opened, name)}")
-        _draw_picture(picture)
+        _draw_picture(picture, f"{opened.name} · {name}")
     with beside:
         facts(_summary_facts(numbers))
     return lambda: checkpoints_code.tensor_lines(context.folder, name)
@@ -118,7 +118,7 @@ def _choose_tensor(
     return offered[picked]
 
 
-def _draw_picture(picture: PooledTensor) -> None:
+def _draw_picture(picture: PooledTensor, title: str) -> None:
     finite = picture.values[torch.isfinite(picture.values)].abs()
     most = float(finite.max()) if len(finite) else 0.0
     usual = float(finite.quantile(CLIPPED)) if len(finite) else 0.0
@@ -132,6 +132,7 @@ def _draw_picture(picture: PooledTensor) -> None:
         picture.rows,
         picture.columns,
         key="weights_picture",
+        title=title,
         scale="diverging" if is_mean else "sequential",
         row_name="index" if is_vector else "row",
         column_name="offset" if is_vector else "column",

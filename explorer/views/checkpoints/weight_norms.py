@@ -55,20 +55,21 @@ def draw_weight_norms(context: PageContext, opened: Opened) -> Callable[[], str]
     st.markdown(f"**{title}: root mean square** · layers down, parts across")
     for place, table in zip(st.columns(len(known[title])), known[title], strict=True):
         with place:
-            _draw_norms(table)
+            _draw_norms(table, context.choice.model)
     st.caption(EXPLANATION)
     st.markdown("**Every tensor**")
     _draw_tensor_list(found)
     return lambda: checkpoints_code.norm_lines(context.folder)
 
 
-def _draw_norms(table: LayerNorms) -> None:
+def _draw_norms(table: LayerNorms, model: str) -> None:
     layers = len(table.values)
     matrix(
         table.values,
         [str(layer) for layer in range(layers)],
         [short_part(part) for part in table.parts],
         key=f"norms_{table.stack}",
+        title=f"{model} · Root mean square of the {table.stack}'s tensors",
         row_name=f"{table.stack} layer",
         column_name="part",
         sentence="Layer {row}, {column}: root mean square {value}",

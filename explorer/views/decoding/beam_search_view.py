@@ -21,6 +21,7 @@ from explorer.inference.model_inputs import ids_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import decoding_code
 from explorer.text.number_format import three
+from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.decoding.branch_tree import append_tokens, current_branches, one_line
 from explorer.views.shared import growing_text, widgets
 from models.beam_search import Beams, beam_steps, considered, length_penalty
@@ -54,6 +55,7 @@ def draw_beam_search(context: PageContext) -> Callable[[], str]:
     tree(
         _nodes(opened, found, alpha),
         key="beam_tree",
+        title="Beam search: tokens considered",
         idle=IDLE,
         rows=considered(opened.config, beams),
         marked=_nodes_to(found, found.ends[0]),
@@ -93,7 +95,10 @@ def _nodes(opened: Opened, found: Beams, alpha: float) -> list[Node]:
             f"{{token}}: log-probability {three(node.log_probability)} ÷ "
             f"{three(length_penalty(node.step + 1, alpha))} = score {three(node.score)}; {fate}"
         )
-        label = opened.tokenizer.label(node.token)
+        before = found.path(node.parent)[-LAST:] if node.parent >= 0 else []
+        label = candidate_text(
+            opened.tokenizer.label(node.token), [*map(opened.tokenizer.label, before)]
+        )
         made.append(Node(node.parent, node.step, row, label, three(node.score), said, how))
     return made
 

@@ -17,6 +17,7 @@ from explorer.components.tree import Node, tree
 from explorer.inference.branches import Branches, parse_branches
 from explorer.inference.continuation import Continuation, Prompt, end_ids, log_probabilities
 from explorer.text.number_format import three
+from explorer.text.token_labels import LAST, candidate_text
 from explorer.views.shared import widgets
 
 ADDRESS = PersistentChoices("branches", {"branches": ""})
@@ -97,6 +98,7 @@ def draw_branches(
     tree(
         made,
         key="branches_tree",
+        title="Branches",
         idle=IDLE if found.done else EMPTY,
         rows=min(ROWS, 1 + max(node.row for node in made)),
         marked=[0, *found.nodes_to(found.at)],
@@ -117,7 +119,8 @@ def _nodes(opened: Opened, found: Branches, scores: Sequence[float]) -> list[Nod
         how = "ended" if node.token in last else "forced" if node.forced else ""
         chosen = "forced" if node.forced else "sampled"
         said = f"{{token}}: token {column}, {chosen}; probability {probability}"
-        label = opened.tokenizer.label(node.token)
+        before = map(opened.tokenizer.label, found.path(node.parent)[-LAST:])
+        label = candidate_text(opened.tokenizer.label(node.token), [*before])
         made.append(Node(node.parent, column, rows[place], label, probability, said, how))
     return made
 

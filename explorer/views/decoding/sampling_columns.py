@@ -14,6 +14,7 @@ from explorer.inference.branches import Branches
 from explorer.inference.continuation import likeliest_and, rank
 from explorer.inference.sampling_stages import SamplingStages
 from explorer.text.number_format import three
+from explorer.text.token_labels import candidate_text
 from explorer.views.decoding.branch_tree import append_tokens
 from explorer.views.shared import widgets
 from models.sampling import Sampling
@@ -35,16 +36,23 @@ def draw_sampling_stages(
     branches: Branches,
     here: int,
     sampled: int | None,
+    before: Sequence[str],
 ) -> None:
-    """The likeliest tokens after node `here`, the sampled one, those of branches; then the rest."""
+    """The likeliest tokens after node `here`, the sampled one, those of branches; then the rest.
+
+    `before` are the labels of the tokens up to there.
+    """
     in_branches = branches.children[here]
     also = [*([] if sampled is None else [sampled]), *in_branches]
     tokens = likeliest_and(found, SHOWN, also)
     marks = dict.fromkeys(in_branches, "in a branch")
     if sampled is not None:
         marks[sampled] = "sampled" if sampling.temperature else "next"
-    label = opened.tokenizer.label
-    rows = [_token_row(found, token, label(token), marks.get(token, "")) for token in tokens]
+    names = [candidate_text(opened.tokenizer.label(token), before) for token in tokens]
+    rows = [
+        _token_row(found, token, name, marks.get(token, ""))
+        for token, name in zip(tokens, names, strict=True)
+    ]
     if others := _other_tokens(found, tokens):
         rows.append(others)
 
@@ -52,7 +60,14 @@ def draw_sampling_stages(
         append_tokens(branches, [tokens[place]], forced=True, behind=here)
 
     with st.container(width=widgets.WIDEST):
-        board(_columns(found, sampling), rows, WORDS, key="stages", on_pick=force)
+        board(
+            _columns(found, sampling),
+            rows,
+            WORDS,
+            key="stages",
+            title="Next token, stage by stage",
+            on_pick=force,
+        )
 
 
 def _columns(found: SamplingStages, sampling: Sampling) -> list[Column]:

@@ -19,8 +19,9 @@ from explorer.inference.model_inputs import ids_of
 from explorer.inference.reference_answer import right_answer, target_of
 from explorer.inference.results_cache import kept, size_of
 from explorer.snippets import decoding_code
+from explorer.text import Token
 from explorer.text.number_format import three
-from explorer.text.token_labels import text_of
+from explorer.text.token_labels import LAST, candidate_text, text_of, texts
 from explorer.views.shared import widgets
 
 TOO_SHORT = "One token leaves nothing to predict: type a longer sentence."
@@ -54,7 +55,14 @@ def draw_teacher_forcing(context: PageContext) -> Callable[[], str] | None:
     )
     or_stop(lambda: require_probabilities(found.probabilities))
     label = opened.tokenizer.label
-    board(_columns(found), _rows(found, label), WORDS, key="forcing", narrow=True)
+    board(
+        _columns(found),
+        _rows(found, label),
+        WORDS,
+        key="forcing",
+        title="Teacher forcing and free running",
+        narrow=True,
+    )
     st.caption(LEGEND)
     st.text(summary(found, label))
     if len(cut) < len(target):
@@ -110,11 +118,11 @@ def _rows(found: TeacherForcing, label: Callable[[int], str]) -> list[Row]:
     lines = {
         "input": _cells(found.inputs, label, "given"),
         "target": _cells(targets, label),
-        "prediction": _judged_cells(found.predicted, targets, label),
+        "prediction": _judged_cells(found.predicted, targets, targets, label),
         "probability of the target": [Cell(three(p), p) for p in found.probabilities.tolist()],
         "free-running input": _padded(_cells(found.free_inputs, label, "given"), len(targets)),
         "free-running output": _padded(
-            _judged_cells(found.generated, targets, label), len(targets)
+            _judged_cells(found.generated, targets, found.generated, label), len(targets)
         ),
     }
     return [Row(line, cells, is_token=False) for line, cells in lines.items()]
@@ -142,15 +150,24 @@ def _equal(ids: Sequence[int], targets: Sequence[int]) -> int:
 
 
 def _cells(ids: Sequence[int], label: Callable[[int], str], how: str = "") -> list[Cell]:
-    return [Cell(text_of(label(each)), None, how) for each in ids]
+    """The parts of a character are named after it."""
+    return [Cell(name, None, how) for name in texts([Token(each, label(each)) for each in ids])]
 
 
 def _judged_cells(
-    ids: Sequence[int], targets: Sequence[int], label: Callable[[int], str]
+    ids: Sequence[int],
+    targets: Sequence[int],
+    before: Sequence[int],
+    label: Callable[[int], str],
 ) -> list[Cell]:
+    """`before` are the tokens before each of these, all of them where it is a text of its own."""
     return [
-        Cell(text_of(label(own)), None, "right" if own == wanted else "wrong")
-        for own, wanted in zip(ids, targets, strict=False)
+        Cell(
+            candidate_text(label(own), [*map(label, before[max(0, at - LAST) : at])]),
+            None,
+            "right" if own == wanted else "wrong",
+        )
+        for at, (own, wanted) in enumerate(zip(ids, targets, strict=False))
     ]
 
 

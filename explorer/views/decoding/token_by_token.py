@@ -30,7 +30,7 @@ from explorer.inference.sampling_stages import SamplingStages, sample_token, sam
 from explorer.snippets import decoding_code
 from explorer.text.literal import literal
 from explorer.text.number_format import three
-from explorer.text.token_labels import text_of
+from explorer.text.token_labels import candidate_text
 from explorer.views.decoding import branch_tree
 from explorer.views.decoding.sampling_columns import cut_summary, draw_sampling_stages
 from explorer.views.shared import growing_text, widgets
@@ -64,9 +64,12 @@ def draw_token_by_token(context: PageContext) -> Callable[[], str]:
         _draw_typing(opened, prompt, found, stopped)
     branch_tree.say_once()
     _draw_text_so_far(opened, prompt, found)
-    _draw_next(opened, stages, sampling, sampled, seed, stopped)
+    read = [*prompt.tokens, *map(opened.tokenizer.token, path[:step])]
+    before = [token.label for token in read]
+    name = candidate_text(opened.tokenizer.label(sampled), before)
+    _draw_next(name, stages, sampling, float(stages.final[sampled]), seed, stopped)
     shown = None if stopped else sampled
-    draw_sampling_stages(opened, stages, sampling, found, here, shown)
+    draw_sampling_stages(opened, stages, sampling, found, here, shown, before)
     branch_tree.draw_branches(context, found, continuation, here)
     _draw_head(context, continuation)
     widgets.notes(continuation.forward.notes)
@@ -172,16 +175,15 @@ def _draw_text_so_far(opened: Opened, prompt: Prompt, found: Branches) -> None:
 
 
 def _draw_next(
-    opened: Opened,
+    name: str,
     stages: SamplingStages,
     sampling: Sampling,
-    sampled: int,
+    probability: float,
     seed: int,
     stopped: str,
 ) -> None:
     """The next token, or why there is none; then what was cut."""
-    name = literal(text_of(opened.tokenizer.label(sampled)))
-    probability = three(float(stages.final[sampled]))
+    name, share = literal(name), three(probability)
     if stopped:
         st.text(f"{stopped} The table shows the last choice; undo it or click another token.")
     elif sampling.temperature == 0:
@@ -189,7 +191,7 @@ def _draw_next(
     elif stages.left == 1:
         st.markdown(f"**Next: {name}**, the only one that is left.")
     else:
-        st.markdown(f"**Next: {name}**, sampled with seed {seed}, probability {probability}.")
+        st.markdown(f"**Next: {name}**, sampled with seed {seed}, probability {share}.")
     st.caption(cut_summary(stages, sampling))
 
 

@@ -24,6 +24,7 @@ from explorer.analysis.query_key import strongest
 from explorer.app.context import PageContext
 from explorer.app.controls import token_names
 from explorer.app.session import session
+from explorer.catalog.attention_parts import map_title
 from explorer.catalog.opened_model import Opened
 from explorer.components import matrix
 from explorer.components.stage_list import StageSection, stage_list
@@ -60,14 +61,15 @@ def draw_forward_pass(context: PageContext) -> None:
     left, right = st.container(width=widgets.WIDEST).columns([4, 9], gap="medium")
     with left:
         chosen = [tokens_of(values, stack)[place] for stack, place in at.tokens.items()]
+        tokens = ", ".join(f"“{text_of(token)}”" for token in chosen)
         stage_list(
             sections(values, at),
             key="stage_list",
             at=at.place,
             on_move=lambda place: pass_position.choose_stage(context, at, place),
             height=HEIGHT,
-            note="Bars: norm of the residual stream at "
-            + ", ".join(f"“{text_of(token)}”" for token in chosen),
+            title=f"{context.choice.model} · Norm of the residual stream at {tokens}",
+            note=f"Bars: norm of the residual stream at {tokens}",
         )
     with right:
         _draw_stage(context.opened, values, at)
@@ -140,7 +142,8 @@ def _draw_stage(opened: Opened, values: PassValues, at: PassPosition) -> None:
     with st.container(gap="xxsmall"):
         if cell is not None:  # over the matrix: in view where the cell is clicked
             _draw_equation(values, stage, drawn, cell)
-        _draw_matrix(values, stage, drawn, at, cell)
+        title = stage_title(opened.name, values, stage)
+        _draw_matrix(values, stage, drawn, at, cell, title)
     st.caption(" ".join([*stage_notes(values, stage, drawn, at), recorded_as]))
     if stage.part:
         pinned_pair.head_page_links(at.tokens[stage.stack], _key(values, at))
@@ -153,6 +156,24 @@ def _draw_equation(
     row, column = values.rows(stage.name).index(drawn.rows[cell[0]]), drawn.columns[cell[1]]
     if made := values.equation(stage, row, column):
         st.latex(made.of(float(drawn.values[cell])))
+
+
+def stage_title(model: str, values: PassValues, stage: Stage) -> str:
+    """Whose values they are: the model, the place in it, the head where they are one head's."""
+    if stage.part and stage.layer is not None:
+        whose = f"Layer {stage.layer}"
+        if stage.per_head:
+            name, head, _ = _head_of(values, stage)
+            whose = f"{whose}, {name.lower()} {head}"
+        return f"{map_title(model, stage.part, whose)}, {stage.title.lower()}"
+    return f"{model} · {stage.stack.capitalize()} · {stage.section}, {stage.title.lower()}"
+
+
+def _head_of(values: PassValues, stage: Stage) -> tuple[str, int, int]:
+    """What a head is called there, which one is shown, and how many there are."""
+    is_shared = "kv heads" in stage.shapes[-1]
+    count = values.config.kv_heads if is_shared else values.config.n_heads
+    return "Key-value head" if is_shared else "Head", values.head_of(count), count
 
 
 def _origin(stage: Stage) -> str:
@@ -182,6 +203,7 @@ def _draw_matrix(
     drawn: StageCut,
     at: PassPosition,
     pinned: tuple[int, int] | None,
+    title: str,
 ) -> None:
     shares = stage.kind in ("weights", "probabilities")
     allowed = None
@@ -207,6 +229,7 @@ def _draw_matrix(
         drawn.row_labels,
         drawn.column_labels,
         key="stage_values",
+        title=title,
         scale="sequential" if shares else "diverging",
         allowed=allowed,
         row_name=row_name,
@@ -248,12 +271,8 @@ def stage_notes(values: PassValues, stage: Stage, drawn: StageCut, at: PassPosit
     if at.place == len(at.stages) - 1 and values.config.head == "none":
         found.append(f"The pass ends here. {widgets.ENDS_IN_VECTORS}")
     if stage.per_head:
-        is_shared = "kv heads" in stage.shapes[-1]
-        count = values.config.kv_heads if is_shared else values.config.n_heads
-        name = "Key-value head" if is_shared else "Head"
-        found.append(
-            f"{name} {values.head_of(count)} of 0 to {count - 1}; choose another in the sidebar."
-        )
+        name, head, count = _head_of(values, stage)
+        found.append(f"{name} {head} of 0 to {count - 1}; choose another in the sidebar.")
     if drawn.width > len(drawn.columns):
         largest = ": the largest of the chosen token, then the largest of every other row"
         order = largest if what == "option" else ""

@@ -53,6 +53,7 @@ def draw_stages(context: PageContext) -> None:
         columns[across.start : across.stop],
         stage_equation(made),
         key="stages",
+        title=widgets.head_title(context),
         spoken=spoken_equation(made),
         about=_about(made, len(rows), len(columns)),
         sentence=words.cell,

@@ -16,6 +16,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.sidebar import choose_head
+from explorer.catalog.attention_parts import map_title
 from explorer.components.ranked import Item, ranked
 from explorer.snippets.head_metrics_code import head_metrics_script
 from explorer.text.number_format import three
@@ -47,7 +48,8 @@ def draw_finder(context: PageContext) -> None:
     values = found.values[metric.name]
     places = ranking(values, highest=order == HIGHEST)
     st.caption(f"{metric.meaning} {rows_counted(found)}")
-    head_strip(context, places[: int(shown)], len(places), key="best_heads")
+    named = f"{metric.title}, {order.lower()}"
+    head_strip(context, places[: int(shown)], len(places), key="best_heads", order=named)
     table, large = widgets.side_by_side(5, 6)
     with table:
         st.markdown(f"**{metric.title} of every head**")
@@ -62,8 +64,10 @@ def draw_finder(context: PageContext) -> None:
     )
 
 
-def head_strip(context: PageContext, places: list[Ranked], total: int, key: str) -> None:
-    """Ranked heads as thumbnails; a click chooses one."""
+def head_strip(
+    context: PageContext, places: list[Ranked], total: int, key: str, order: str
+) -> None:
+    """Ranked heads as thumbnails, `order` says by what; a click chooses one."""
     small = thumbnails_of(context.forward, context.choice.part)
     items = [
         Item(
@@ -76,7 +80,9 @@ def head_strip(context: PageContext, places: list[Ranked], total: int, key: str)
         for each in places
     ]
     chosen = (context.choice.layer, context.choice.head)
-    ranked(items, key=key, selected=chosen, on_pick=choose_head, pooled=small.pooled)
+    at = context.choice
+    title = map_title(at.model, at.part, f"Heads by {order[:1].lower()}{order[1:]}")
+    ranked(items, key=key, title=title, selected=chosen, on_pick=choose_head, pooled=small.pooled)
 
 
 def _choose(known: dict[str, HeadMetric]) -> tuple[HeadMetric, str, str]:

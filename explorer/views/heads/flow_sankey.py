@@ -42,7 +42,7 @@ def _caption(edges: list[FlowEdge], layers: int) -> str:
     return (
         "Attention rollout of the chosen token: the text at the left, the token after the last of "
         "these layers at the right. A band is the share of the token that passes through it; "
-        "half of every token stays in its own row, the residual stream. "
-        f"Drawn are the {EDGES_DRAWN} strongest bands of each layer, at least {min(drawn):.0%} "
-        "of the whole."
+        "at least half of every token stays in its own row, the residual stream. "
+        f"Drawn are at most the {EDGES_DRAWN} strongest bands of each layer, at least "
+        f"{min(drawn):.0%} of the whole."
     )

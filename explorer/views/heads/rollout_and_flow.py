@@ -11,9 +11,12 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, token
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
+from explorer.catalog.attention_parts import map_title
 from explorer.components import matrix
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_metrics_code import flow_script, rollout_script
+from explorer.text.number_format import three
+from explorer.text.token_labels import texts
 from explorer.views.heads.flow_sankey import draw_flow_sankey
 from explorer.views.shared import widgets
 from explorer.views.shared.head_table import input_key
@@ -29,9 +32,9 @@ ROLLOUT = (
 FLOW = (
     "Flow is the maximum flow from each input token up to the token; the capacities of a layer are "
     "½ mean attention weights over the heads + ½ identity, as in rollout. Input tokens share "
-    "edges, so flows need not sum to 1, and in deep models each comes close to 1. Rollout sums to "
-    "1 over the input tokens; weight is the mean over the heads of the last layer alone. Each row "
-    f"has its own colour scale. {SOURCE}"
+    "edges, so flows need not sum to 1: here they sum to {total}, and the largest is {largest}. "
+    "Rollout sums to 1 over the input tokens; weight is the mean over the heads of layer {layer} "
+    f"alone. Each row has its own colour scale. {SOURCE}"
 )
 TOO_MANY = (
     "Up to {edges:,} edges from each of {inputs:,} input tokens take too long to solve: edges × "
@@ -48,13 +51,14 @@ def draw_rollout(context: PageContext) -> None:
         return
     part = context.part.name
     layer = _through_layer(context)
-    _draw_title(context, layer)
+    _draw_title(context, layer, "rollout")
     shares, reached = _rolled_out(context, layer)
     matrix(
         shares,
         context.forward.rows(part),
         context.forward.columns(part),
         key="rollout",
+        title=_title(context, layer, "rollout"),
         allowed=reached,
         row_name="token",
         column_name="input",
@@ -82,7 +86,7 @@ def draw_flow(context: PageContext) -> None:
         layer = _through_layer(context)
         with st.container(width=CHOICE_WIDTH):
             place = token("Token", "flow_to", tokens, len(tokens) - 1)
-    _draw_title(context, layer)
+    _draw_title(context, layer, "flow")
     flows = _flows(context, layer, place)
     if isinstance(flows, str):
         say(flows)
@@ -94,6 +98,7 @@ def draw_flow(context: PageContext) -> None:
         ["flow", "rollout", "weight"],
         forward.columns(part.name),
         key="flow",
+        title=_title(context, layer, f"flow to “{texts(tokens)[place]}” ({place})"),
         allowed=reached[place].expand(3, -1),
         row_name="measure",
         column_name="input",
@@ -104,7 +109,8 @@ def draw_flow(context: PageContext) -> None:
         scaling="row",
         height=FLOW_HEIGHT,
     )
-    st.caption(FLOW)
+    total, largest = three(float(flows.sum())), three(float(flows.max()))
+    st.caption(FLOW.format(total=total, largest=largest, layer=layer))
     draw_flow_sankey(forward, part.name, layer + 1, place)
     widgets.code_panel(
         rollout.half_residual,
@@ -143,11 +149,17 @@ def _through_layer(context: PageContext) -> int:
         return int(one_of("Through layer", "through", layers, layers[-1], as_list=True))
 
 
-def _draw_title(context: PageContext, layer: int) -> None:
+def _title(context: PageContext, layer: int, what: str) -> str:
+    """Whose layers they are, and what is made of them."""
+    through = f"Layers 0 to {layer}" if layer else "Layer 0"
+    return map_title(context.choice.model, context.part.name, f"{through}, {what}")
+
+
+def _draw_title(context: PageContext, layer: int, what: str) -> None:
     part = context.part
-    through = f"layers 0 to {layer}" if layer else "layer 0"
-    rest = "" if layer == part.layers - 1 else f" of {part.layers}"
-    st.markdown(f"**{part.words.name}, {through}**{rest}")
+    rest = "" if layer == part.layers - 1 else f" of {part.layers} layers"
+    title = _title(context, layer, what)
+    st.markdown(f"{widgets.bold_title(title, context.choice.model)}{rest}")
     if part.name == "decoder.self_attn" and len(context.forward.parts) > 1:
         st.caption("Cross-attention to the encoder is not part of this matrix.")
 

@@ -23,6 +23,7 @@ from explorer.app.controls import one_of
 from explorer.app.messages import say
 from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
+from explorer.catalog.attention_parts import map_title
 from explorer.components.cells import cells
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_metrics_code import similarity_script
@@ -89,13 +90,16 @@ def _draw_nearest(context: PageContext, weights: Tensor) -> None:
     if not places:
         say("The weights of this head are NaN, so it has no similarity to others.")
         return
-    head_strip(context, places[:NEAREST], len(places), key="nearest_heads")
+    at = context.choice
+    order = f"Similarity to layer {at.layer}, head {at.head}"
+    head_strip(context, places[:NEAREST], len(places), key="nearest_heads", order=order)
 
 
 def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int, int]]) -> None:
     names = [f"layer {layer} · head {head}" for layer, head in heads]
     short = [f"{layer}.{head}" for layer, head in heads]
-    chosen = (context.choice.layer, context.choice.head)
+    at = context.choice
+    chosen = (at.layer, at.head)
     own = heads.index(chosen) if chosen in heads else None
 
     def pick(row: int, column: int) -> None:
@@ -107,6 +111,7 @@ def _draw_matrix(context: PageContext, divergence: Tensor, heads: list[tuple[int
             names,
             names,
             key="similarity",
+            title=map_title(at.model, at.part, "Similarity of every two heads"),
             written=(names if len(heads) <= MOST_IN_WORDS else short, short),
             selected=None if own is None else (own, own),
             on_pick=pick,

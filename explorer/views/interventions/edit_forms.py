@@ -81,14 +81,16 @@ def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
     if not after.mask(at.part, at.layer)[query, key]:
         st.text("This key is masked for this query, so there is no edge to cut.")
         return
-    weight = float(after.weights(at.part, at.layer, at.head)[query, key])
+    row = after.weights(at.part, at.layer, at.head)[query]
+    weight = float(row[key])
     words = after.part(at.part).words.cell.format(
         row=texts(rows)[query], column=texts(columns)[key], value=three(weight)
     )
     st.text(f"{words} in layer {at.layer}, head {at.head}.")
     edit = CutEdge(at.part, at.layer, head, query, key, to)
     edit_button(context, edit, "Cut the edge", "cut_edge", type="primary")
-    st.caption("The other weights of the row stay as they are, so they no longer sum to 1.")
+    others = three(float(row.sum()) - weight)
+    st.caption(f"The other weights of the row stay as they are: in this head they sum to {others}.")
 
 
 def _first(*positions: int | None) -> int:

@@ -15,6 +15,7 @@ from explorer.app.context import PageContext
 from explorer.app.controls import one_of, text_field
 from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
+from explorer.catalog.attention_parts import map_title
 from explorer.components.cells import cells
 from explorer.inference.answers import option_name
 from explorer.inference.core_edits import NotApplicableError, head_output, same_length_pass
@@ -81,11 +82,13 @@ def draw_head_grid(context: PageContext, edited: EditedPass, position: int) -> C
     )
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
-        _draw_grid(context, found[0 if is_kl else 1], is_kl)
         top = option_name(opened, int(logits_at(base.trace, position).argmax()))
-        what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{literal(top)}”"
+        what = "KL(before ‖ after)" if is_kl else f"change in the logit of “{top}”"
         how = "patched from the source sentence" if text else "ablated to zero"
-        st.caption(f"Each head alone {how}, {base_words(edited)}: {what} at the output position.")
+        title = map_title(at.model, at.part, f"Each head alone {how}, {what}")
+        _draw_grid(context, found[0 if is_kl else 1], is_kl, title)
+        where = f"{base_words(edited)}: {literal(what)} at the output position."
+        st.caption(f"Each head alone {how}, {where}")
     with numbers:
         _draw_strongest(found[0 if is_kl else 1], "nats" if is_kl else "logits")
     return lines
@@ -116,7 +119,7 @@ def _measure(
     return torch.stack(with_bar(rows, layers, "Every head, by layer"), dim=1)
 
 
-def _draw_grid(context: PageContext, values: Tensor, is_kl: bool) -> None:
+def _draw_grid(context: PageContext, values: Tensor, is_kl: bool, title: str) -> None:
     at = context.choice
 
     def pick(layer: int, head: int) -> None:
@@ -129,6 +132,7 @@ def _draw_grid(context: PageContext, values: Tensor, is_kl: bool) -> None:
         values,
         *([str(number) for number in range(count)] for count in values.shape),
         key="heads_off",
+        title=title,
         selected=(at.layer, at.head),
         on_pick=pick,
         unit="nats" if is_kl else "logits",

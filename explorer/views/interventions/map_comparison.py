@@ -11,7 +11,15 @@ from explorer.app.context import PageContext
 from explorer.components.events import Place
 from explorer.inference.edited_pass import EditedPass
 from explorer.inference.forward_pass import ForwardPass
-from explorer.interventions.edits import CutEdge, HideKey, Intervention, MaskCell
+from explorer.interventions.edits import (
+    AblateAttention,
+    AblateHead,
+    AblateMlp,
+    CutEdge,
+    HideKey,
+    Intervention,
+    MaskCell,
+)
 from explorer.snippets import Head
 from explorer.snippets.edits_code import before_after_lines
 from explorer.text.token_labels import texts
@@ -20,6 +28,9 @@ from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import edit_button
 from explorer.views.shared.map_pair import MapSide, draw_map_pair
 from explorer.views.shared.pinned import Pinned
+
+ABLATIONS = AblateHead, AblateAttention, AblateMlp
+ABLATED = " An ablated output changes what later layers read, not the weights of its own layer."
 
 
 def draw_maps(
@@ -47,10 +58,9 @@ def draw_maps(
     )
     _draw_cell_actions(context, after.forward, held)
     if difference is not None and not largest_change(difference):
-        st.caption(
-            "The attention weights of this head are unchanged. Ablating a head's output changes "
-            "what later layers read, not its own weights."
-        )
+        changed = set(after.applied) ^ set(before.applied)
+        why = ABLATED if any(isinstance(edit, ABLATIONS) for edit in changed) else ""
+        st.caption(f"The attention weights of this head are unchanged.{why}")
     here = at.part, at.layer, at.head
     return partial(before_after_lines, before, after, context.folder, here, position)
 

@@ -88,6 +88,7 @@ def _draw_cells_form(context: PageContext, after: ForwardPass, layer: int | None
         texts(rows),
         texts(columns),
         key="paint",
+        title=widgets.head_title(context),
         selected=None,
         on_pick=lambda query, key: add_intervention(opened, forward, flip(query, key)),
         row_name="query",

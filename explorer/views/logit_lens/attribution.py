@@ -39,7 +39,8 @@ def draw_logit_attribution(context: PageContext, position: int, logits: Tensor) 
     )
     drawn, numbers = widgets.side_by_side(6, 4)
     with drawn:
-        _draw_contributions(found, at.part, (at.layer, at.head))
+        title = f"{at.model} · Direct logit attribution of “{names[best.index(option)]}”"
+        _draw_contributions(found, at.part, (at.layer, at.head), title)
     with numbers:
         st.markdown("**Sum**")
         rows = sums(found)
@@ -76,7 +77,9 @@ def sums(found: Contributions) -> dict[str, float]:
     }
 
 
-def _draw_contributions(found: Contributions, part: str, chosen: tuple[int, int]) -> None:
+def _draw_contributions(
+    found: Contributions, part: str, chosen: tuple[int, int], title: str
+) -> None:
     values = torch.cat([*found.heads.values(), found.feed_forward[:, None]], 1)
     layers = [str(layer) for layer in range(len(values))]
     heads = [(kind, head) for kind in found.heads for head in range(found.heads[kind].shape[1])]
@@ -95,6 +98,7 @@ def _draw_contributions(found: Contributions, part: str, chosen: tuple[int, int]
         layers,
         [*names, FEED_FORWARD],
         key="made_of",
+        title=title,
         selected=(layer, heads.index((part, head))) if (part, head) in heads else None,
         on_pick=pick,
         column_name="part",

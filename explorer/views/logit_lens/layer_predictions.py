@@ -45,8 +45,9 @@ def draw_layer_predictions(opened: Opened, logits: Tensor) -> None:
         title = f"Probability of {option_text(opened, output)} after each layer"
         chart(spec, height=BAR * len(steps) + 30, key="way", title=title)
         st.caption(
-            "Its probability after each layer, and its rank among all options. The output head was "
-            "trained on the last layer only, so predictions after early layers may be poor."
+            f"Its probability after each layer, and its rank among all {kind}. In the forward pass "
+            "the output head reads the last layer alone: what it makes of earlier ones need not be "
+            "what the model would say there."
         )
 
 

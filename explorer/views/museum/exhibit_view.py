@@ -79,33 +79,47 @@ def _draw_runs(
     for place, title, found, side in zip(places, titles, (before, after), SIDES, strict=True):
         with place:
             st.markdown(f"**{title}**")
-            draw_measured(found[exhibit.sign], f"museum_{side}")
+            draw_measured(found[exhibit.sign], f"museum_{side}", title.lower())
     if all(found[exhibit.sign].picture is None for found in (before, after)):
-        _draw_maps(before[MAP], after[MAP], is_made=bool(mistake))
-    draw_given_away(exhibit, before[exhibit.sign], after[exhibit.sign])
+        _draw_maps(before[MAP], after[MAP], titles, is_made=bool(mistake))
+    draw_given_away(exhibit, before[exhibit.sign], after[exhibit.sign], is_made=bool(mistake))
 
 
-def _draw_maps(wrong: InstrumentResult, right: InstrumentResult, is_made: bool) -> None:
+def _draw_maps(
+    wrong: InstrumentResult, right: InstrumentResult, titles: tuple[str, str], is_made: bool
+) -> None:
     """The chosen head in both models, or that the mistake does not show there."""
     pictures = wrong.picture, right.picture
     if is_made and pictures[0] and pictures[1] and pictures[0].is_like(pictures[1]):
-        st.text(f"{_capitalized(right.said)}, in both models: the mistake does not show there.")
+        name = pictures[1].title
+        st.text(f"{name}: the map is the same in both models, the mistake does not show there.")
         return
     places = widgets.side_by_side(1, 1)
-    for place, found, side in zip(places, (wrong, right), SIDES, strict=True):
+    for place, title, found, side in zip(places, titles, (wrong, right), SIDES, strict=True):
         with place:
-            draw_measured(found, f"museum_{side}")
+            draw_measured(found, f"museum_{side}", title.lower())
 
 
-def draw_given_away(exhibit: Exhibit, wrong: InstrumentResult, right: InstrumentResult) -> None:
-    """The number that gives the mistake away, of both models."""
+def draw_given_away(
+    exhibit: Exhibit, wrong: InstrumentResult, right: InstrumentResult, is_made: bool = True
+) -> None:
+    """The number that gives the mistake away, of both models, or that it does not here."""
+    said = f"What gives it away: {exhibit.sign}, {wrong.short} against {right.short}."
+    if not is_made:
+        said = f"Without the mistake: {exhibit.sign}, {right.short}."
+    elif wrong.short == right.short:
+        said = f"{exhibit.sign}, {right.short} in both: here it does not give the mistake away."
     with st.container(border=True, key="given_away"):
-        numbers = f"{wrong.short} against {right.short}"
-        st.markdown(f"**What gives it away: {exhibit.sign}, {numbers}.** {exhibit.telling}")
+        st.markdown(f"**{said}** {exhibit.telling}")
 
 
-def draw_measured(found: InstrumentResult, key: str, right: InstrumentResult | None = None) -> None:
-    """A sentence, its lines and its picture; beside the right model's numbers where given."""
+def draw_measured(
+    found: InstrumentResult, key: str, of: str, right: InstrumentResult | None = None
+) -> None:
+    """A sentence, its lines and its picture; beside the right model's numbers where given.
+
+    `of` says which of two models it is, where the picture is exported.
+    """
     st.text(_capitalized(found.said))  # may hold the reader's own words
     lines = [*found.lines]
     if right is not None:
@@ -120,13 +134,13 @@ def draw_measured(found: InstrumentResult, key: str, right: InstrumentResult | N
     if lines:
         tables.value_table(lines, "What the instrument measured")
     if found.picture is not None:
-        _draw_picture(found.picture, key)
+        _draw_picture(found.picture, key, of)
 
 
-def _draw_picture(picture: InstrumentPicture, key: str) -> None:
+def _draw_picture(picture: InstrumentPicture, key: str, of: str) -> None:
     """A matrix; with a diverging scale where some values are negative."""
     if picture.shows:
-        st.caption(picture.shows)
+        st.text(picture.shows)
     shape = len(picture.down) / max(len(picture.across), 1)
     signed = bool((picture.values < 0).any())
     matrix(
@@ -134,6 +148,7 @@ def _draw_picture(picture: InstrumentPicture, key: str) -> None:
         picture.down,
         picture.across,
         key=key,
+        title=f"{picture.title}, {of}",
         scale="diverging" if signed else "sequential",
         row_name=picture.axes[0],
         column_name=picture.axes[1],

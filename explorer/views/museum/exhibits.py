@@ -36,8 +36,9 @@ EXHIBITS = (
         "and 2(i + 1)/d for the cosine.",
         "i/d for both of a pair: a sine and its cosine share one frequency.",
         "Positions",
-        "The dot product of two positions no longer depends on their distance alone, and far more "
-        "dimensions hardly change.",
+        "The dot product of two positions should depend on their distance alone: equally far "
+        "apart, its standard deviation is 0. With the mistake it is not, and the larger exponents "
+        "leave more dimensions that hardly change.",
     ),
     Exhibit(
         2,
@@ -48,8 +49,8 @@ EXHIBITS = (
         "is the batch.",
         "Over the vocabulary, and only where probabilities are wanted.",
         "Model output",
-        "With one sentence in the batch every probability is 1, the likeliest token is always "
-        "ID 0, and the gradient is zero.",
+        "A softmax over a batch of one gives every token probability 1: the sum is the size of "
+        "the vocabulary, the argmax is ID 0 whatever the text, and the gradient is zero.",
     ),
     Exhibit(
         3,
@@ -60,8 +61,8 @@ EXHIBITS = (
         "residual adds that instead of the target's stream.",
         "Self-attention and residual run over the target's own stream.",
         "Replaced target",
-        "The target reaches the logits only through the queries of cross-attention: with that "
-        "ablated, the target has no effect at all.",
+        "With the mistake the target reaches the logits only through the queries of "
+        "cross-attention: with that ablated, the target has no effect at all.",
     ),
     Exhibit(
         4,
@@ -72,7 +73,8 @@ EXHIBITS = (
         "fails at a batch of two, and leaves dropout on.",
         "Append every token, stop at the end token, any batch, dropout off.",
         "Generation",
-        "The output repeats in a cycle: each token depends on the last one alone.",
+        "With the mistake each token depends on the last one alone: once a token comes back, the "
+        "output repeats in a cycle.",
     ),
     Exhibit(
         5,
@@ -82,7 +84,8 @@ EXHIBITS = (
         "The residual stream is split into slices first, and one small matrix projects them all.",
         "Every head has its own projection of the whole residual stream.",
         "Swapped slices",
-        "Swapping two slices of the input only swaps two heads, and the model is much smaller.",
+        "With one projection for all, swapping two slices of the input only swaps two heads, so "
+        "the difference is 0; and a projection has d_k² weights instead of d_model².",
     ),
     Exhibit(
         6,
@@ -93,7 +96,8 @@ EXHIBITS = (
         "whatever the arguments are.",
         "Both arguments are used.",
         "Shapes",
-        "The heads of the decoder have another width than those of the encoder.",
+        "Encoder and decoder are given the same number of heads, so their heads should be equally "
+        "wide.",
     ),
     Exhibit(
         7,
@@ -103,7 +107,8 @@ EXHIBITS = (
         "Padding tokens are attended to like any other: in the source, the target and the memory.",
         "A padding mask, wherever keys come from.",
         "Padding",
-        "Padding after the sentence changes the logits; under a mask it changes nothing.",
+        "Under a mask, padding after the sentence changes nothing beyond rounding: a larger change "
+        "shows that padding is attended to.",
     ),
     Exhibit(
         8,
@@ -113,8 +118,8 @@ EXHIBITS = (
         "The model ends in a softmax, and cross-entropy takes another one.",
         "The model returns logits.",
         "Model output",
-        "The output is between 0 and 1 and sums to 1, so the loss stays far from 0 however "
-        "certain the model is.",
+        "With the mistake the output is between 0 and 1 and sums to 1, so with V options the loss "
+        "cannot fall below log(e + V − 1) − 1 nats, however certain the model is.",
     ),
     Exhibit(
         9,
@@ -135,7 +140,8 @@ EXHIBITS = (
         "The heads do not return their weights, and no mask ever reaches them.",
         "The weights are returned, and the mask is applied.",
         "Causality check",
-        "There is no map to draw, and a later token changes the predictions before it.",
+        "In a causal model a later token changes no prediction before it. Where the mask is lost "
+        "it can, and where the weights are lost too there is no map to draw.",
     ),
     Exhibit(
         11,
@@ -156,7 +162,8 @@ EXHIBITS = (
         "without a fixed seed, and the first token is not [CLS].",
         "Real labels, a held-out set, dropout off, fixed seeds, a <cls> token in front.",
         "",
-        "Accuracy on the training batch rises while held-out accuracy stays at chance.",
+        "Random labels can be memorized, not predicted: only held-out accuracy, which should be "
+        "near chance, shows that a rise on the training batch means nothing.",
     ),
     Exhibit(
         13,
@@ -168,8 +175,8 @@ EXHIBITS = (
         "repository's Transformer has no generate, which the README calls.",
         "Say which one is used: with the other one the same weights give another model.",
         "Residual stream",
-        "With post-norm the stream leaves every block with the size of the norm's own weights; "
-        "with pre-norm it grows from block to block.",
+        "With post-norm every block ends in a norm, whose own weights set the size of the stream; "
+        "with pre-norm each block adds to the stream, and nothing bounds its size.",
     ),
     Exhibit(
         14,
@@ -180,7 +187,8 @@ EXHIBITS = (
         "If d_x is d_model, the scale is too small.",
         "1/√d_k, the width of a head; and each pair of sine and cosine shares one frequency.",
         "Score scale",
-        "The scores are q·k times a smaller number, and the weights are more uniform.",
+        "The scores are q·k / √d_model instead of q·k / √d_k: the smaller the factor, the flatter "
+        "the softmax of the same products.",
     ),
 )
 BY_LABEL = {exhibit.label: exhibit for exhibit in EXHIBITS}

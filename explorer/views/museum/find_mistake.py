@@ -20,7 +20,7 @@ from explorer.views.shared import widgets
 
 LARGEST_SEED = 9999
 TRIES = 2
-AGAIN = "You have a second try: find the instrument whose number is far from the right one."
+AGAIN = "You have a second try: find an instrument whose number differs from the right one."
 NOTHING = (
     "This model can have none of these mistakes. Choose another model, such as translation, in the "
     "sidebar."
@@ -53,7 +53,7 @@ def draw_find_mistake(context: PageContext) -> Callable[[], str] | None:
         found, right = (
             measure(opened, forward, made, (name,), head)[name] for made in (hidden.name, "")
         )
-        draw_measured(found, "found", right)
+        draw_measured(found, "found", "with a mistake", right)
     key = f"{opened.name}_{seed}_{place}"
     with asked:
         _draw_answer(hidden, fitting, key)

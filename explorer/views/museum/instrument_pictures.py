@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.catalog.attention_parts import head_title
 from explorer.catalog.attention_parts import site as site_of
 from explorer.inference.answers import class_names
 from explorer.views.museum.measured_run import MeasuredRun, head_map
@@ -19,11 +20,12 @@ MOST_WITH_PADDING = 128
 
 @dataclass(frozen=True, eq=False)
 class InstrumentPicture:
-    """Values (rows, columns); `shows` says what they are where nothing else does."""
+    """Values (rows, columns) and whose they are; `shows` says it where nothing else does."""
 
     values: Tensor
     down: tuple[str, ...]
     across: tuple[str, ...]
+    title: str
     axes: tuple[str, str] = ("query", "key")
     unit: str = "weight"
     shows: str = ""
@@ -36,12 +38,6 @@ class InstrumentPicture:
         )
 
 
-def head_title(run: MeasuredRun) -> str:
-    """The head whose map is drawn, in the words of the sidebar."""
-    part, layer, head = run.head
-    return f"layer {layer}, head {head} · {run.forward.part(part).words.name}"
-
-
 def map_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
     """The map of the chosen head; its labels are the source's where a mistake attends to it."""
     part = run.head[0]
@@ -49,15 +45,15 @@ def map_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
     if weights.shape != (len(rows), len(columns)):
         rows = columns = run.forward.source
     down, across = (tuple(token.label for token in each) for each in (rows, columns))
-    return InstrumentPicture(weights, down, across)
+    title = head_title(run.opened.name, *run.head)
+    return InstrumentPicture(weights, down, across, title, shows=title)
 
 
 def masked_picture(run: MeasuredRun, weights: Tensor) -> InstrumentPicture:
     """The map of the first head where every key is masked."""
     names = _names(run, run.ids[0])
-    part = run.forward.parts[0].words.name
-    shows = f"Layer 0, head 0 · {part}, with every key masked."
-    return InstrumentPicture(weights, names, names, shows=shows)
+    title = f"{head_title(run.opened.name, run.forward.parts[0].name, 0, 0)}, every key masked"
+    return InstrumentPicture(weights, names, names, title, shows=title)
 
 
 def output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
@@ -75,8 +71,9 @@ def output_picture(run: MeasuredRun, output: Tensor) -> InstrumentPicture:
     shows = f"Last row: the {len(across)} largest at the last position. Above: the same earlier."
     if len(rows) == 1:
         shows = f"The {len(across)} largest."
+    title = f"{run.opened.name} · Output at the last positions"
     return InstrumentPicture(
-        rows[:, largest], down, across, ("position", "output"), "output", shows
+        rows[:, largest], down, across, title, ("position", "output"), "output", shows
     )
 
 
@@ -85,8 +82,9 @@ def repeats_picture(run: MeasuredRun, generated: Sequence[int]) -> InstrumentPic
     ids = torch.tensor(generated)
     names = _names(run, ids)
     shows = "Filled where two of the generated tokens are the same."
+    title = f"{run.opened.name} · Equal tokens among those generated"
     return InstrumentPicture(
-        (ids[:, None] == ids).float(), names, names, ("token", "token"), "same", shows
+        (ids[:, None] == ids).float(), names, names, title, ("token", "token"), "same", shows
     )
 
 
@@ -105,9 +103,8 @@ def padded_picture(run: MeasuredRun, longer: Tensor) -> InstrumentPicture | None
     across = _names(run, longer[0])
     if weights.shape[0] < len(rows) or weights.shape[1] != len(across):
         return None
-    title = run.forward.part(part).words.name
-    shows = f"Layer {layer}, head {head} · {title}, with padding after the sentence."
-    return InstrumentPicture(weights[: len(rows)], rows, across, shows=shows)
+    title = f"{head_title(run.opened.name, part, layer, head)}, padding after the sentence"
+    return InstrumentPicture(weights[: len(rows)], rows, across, title, shows=title)
 
 
 def _names(run: MeasuredRun, ids: Tensor) -> tuple[str, ...]:

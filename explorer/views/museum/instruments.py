@@ -17,7 +17,7 @@ from explorer.catalog.attention_parts import site as site_of
 from explorer.text.number_format import spread as in_digits
 from explorer.text.number_format import three
 from explorer.views.museum import instrument_pictures
-from explorer.views.museum.instrument_pictures import InstrumentPicture, head_title
+from explorer.views.museum.instrument_pictures import InstrumentPicture
 from explorer.views.museum.measured_run import NOWHERE, EmbeddingLeaves, MeasuredRun, head_map
 from explorer.views.museum.mistakes.stack_mistakes import stream_sizes
 from models.losses import IGNORE, cross_entropy
@@ -64,13 +64,13 @@ def _attention_map(run: MeasuredRun) -> InstrumentResult:
     part, layer, head = run.head
     weights = run.recorded({f"{site_of(part, layer)}.weights": head_map(head)})
     if not weights:
-        return InstrumentResult(None, "no weights were recorded: they were computed and dropped")
+        return InstrumentResult(None, "no weights were recorded, so there is no map to draw")
     (drawn,) = weights.values()
     if not len(drawn):
         return InstrumentResult(None, f"this run has no head {head} there, so there is no picture")
     entropy = -(drawn * drawn.clamp(min=1e-12).log()).sum(-1).mean()
     spread = float(entropy.exp())
-    said = f"{head_title(run)}: a query attends to {three(spread)} tokens on average (e^entropy)"
+    said = f"{three(spread)} effective keys (e to the mean entropy of the rows)"
     return InstrumentResult(spread, said, picture=instrument_pictures.map_picture(run, drawn))
 
 
@@ -198,7 +198,10 @@ def _positions(run: MeasuredRun) -> InstrumentResult:
         (f"standard deviation of the dot product, {offset} apart", deviation),
     )
     down, across = (tuple(map(str, range(size))) for size in table.shape)
-    picture = InstrumentPicture(table.float(), down, across, ("position", "dimension"), "value")
+    title = f"{run.opened.name} · Position encodings"
+    picture = InstrumentPicture(
+        table.float(), down, across, title, ("position", "dimension"), "value"
+    )
     said = f"the dot product of positions {offset} apart has a standard deviation of {deviation}"
     return InstrumentResult(spread, said, lines, picture, deviation)
 

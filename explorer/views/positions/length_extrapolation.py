@@ -10,6 +10,7 @@ from torch import Tensor
 from explorer.app.context import PageContext
 from explorer.app.controls import one_of
 from explorer.app.messages import say
+from explorer.catalog.attention_parts import head_title
 from explorer.charts.position_curves import position_curve
 from explorer.components.chart import chart
 from explorer.inference.position_passes import MAX_EXTRAPOLATED, Extrapolated, can_run, extrapolate
@@ -26,7 +27,8 @@ BEYOND = {
     "seen.",
     "rotary": "The angles continue: later positions are rotated further than in training, and "
     "distances occur that are new to the model.",
-    "alibi": "The penalty continues linearly: the further away a key, the lower its score.",
+    "alibi": "The penalty continues linearly: the further away a key, the more is subtracted from "
+    "its score.",
     "relative": "All distances in the last bucket share one bias: distant keys cannot be told "
     "apart by distance.",
     "none": "There are no position encodings; only the number of keys is new.",
@@ -69,13 +71,13 @@ def draw_length_extrapolation(context: PageContext, scheme: str) -> Callable[[],
             f"{forward.part(at.part).words.name}, chosen in the sidebar, reads the generated text. "
             "Only the encoder's text is longer here, so layer 0 of the encoder is shown."
         )
-    where = f"layer {found.layer}, head {at.head} · {forward.part(found.part).words.name}"
+    where = head_title(at.model, found.part, found.layer, at.head)
     other = "" if scheme == opened.config.positions else " It was trained with other positions."
     st.text(
         f"Your sentence repeated to {found.length:,} tokens, in one forward pass; the model's "
         f"maximum length is {found.trained:,}.{other}"
     )
-    _draw_curves(found, where)
+    _draw_curves(found, at.model, where)
     widgets.notes(forward.notes)
     chosen = (found.part, found.layer, at.head)
     return lambda: positions_code.longer(forward, context.folder, count, scheme, chosen)
@@ -93,15 +95,15 @@ def _choose_length(trained: int) -> int:
     return int(trained * factor)
 
 
-def _draw_curves(found: Extrapolated, where: str) -> None:
+def _draw_curves(found: Extrapolated, model: str, where: str) -> None:
     places = widgets.side_by_side(1, 1) if found.nats is not None else widgets.side_by_side(1)
-    titles = [f"Effective keys per query: {where}", "Loss on each next token"]
+    titles = [f"{where}, effective keys per query", f"{model} · Loss on each next token"]
     values = [(found.effective_keys, "keys", "e to the entropy of its weights")]
     if found.nats is not None:
         values.append((found.nats, "nats", "−ln of the probability of the next token"))
     for place, title, (numbers, unit, formula) in zip(places, titles, values, strict=False):
         with place:
-            st.markdown(f"**{title}**")
+            st.markdown(widgets.bold_title(title, model))
             spec = position_curve(numbers.tolist(), found.trained, unit)
             chart(spec, height=HEIGHT, key=f"extrapolated_{unit}", title=title)
             st.caption(_averages(found, numbers, unit, formula))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis.position_schemes import PositionScheme
-from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.surface import surface_of_positions
 from explorer.charts.theme import palette
+from explorer.components.chart import Table, plotly_chart
 
 CAPTIONS = {
     "product": "The dot product of the vectors of two positions, for every pair of them.",
@@ -25,6 +25,12 @@ def draw_position_surface(shown: PositionScheme) -> None:
             return
         colours = palette(st.context.theme.type)
         figure = surface_of_positions(shown.products, shown.unit, colours)
-        st.plotly_chart(figure, key="positions_3d", config=CONFIG)
         count = len(shown.products)
+        table: Table = {
+            "query position": [query for query in range(count) for _ in range(count)],
+            "key position": [*range(count)] * count,
+            shown.unit: shown.products.flatten().tolist(),
+        }
+        title = f"{shown.unit.capitalize()} of every two positions"
+        plotly_chart(figure, key="positions_3d", title=title, table=table)
         st.caption(f"{CAPTIONS[shown.unit]} The first {count} positions are shown.")

@@ -17,14 +17,14 @@ from explorer.export.offline_page import OfflinePicture, OfflineView, offline_ht
 from explorer.export.pictures import as_picture
 from explorer.text.literal import literal
 
-Make = Callable[[], Figure]
+Make = Callable[[], Sequence[Figure]]
 
 
 def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = None) -> None:
     """Every figure of the page in every format behind one button; nothing is made before.
 
-    `about` says where the numbers come from. `own` makes the main figure, by the key of its view,
-    where the page can say more of it than the view.
+    `about` says where the numbers come from. `own` makes the main figures, by the key of their
+    view, where the page can say more of them than the view.
     """
     drawn = mounting.drawn()
     if not drawn:
@@ -35,10 +35,11 @@ def export_button(about: Mapping[str, str], own: Mapping[str, Make] | None = Non
         if not opened.open:
             return
         mine = {key: make for key, make in (own or {}).items() if key in drawn}
-        others = [one for key, view in drawn.items() if key not in mine for one in view.figures()]
+        others = [view.figures for key, view in drawn.items() if key not in mine]
         figures = [
             replace(figure, about={**about, **figure.about})
-            for figure in [*(make() for make in mine.values()), *others]
+            for make in (*mine.values(), *others)
+            for figure in make()
         ]
         figure = _choose_figure(figures)
         for label, ending, file in file_formats(figure, [*drawn.values()]):

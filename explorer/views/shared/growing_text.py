@@ -22,6 +22,7 @@ from explorer.inference.generated_text import (
     generate_text,
     labels_until,
 )
+from explorer.text.token_labels import candidate_text
 from explorer.views.shared import pass_position, widgets
 from explorer.views.shared.step_slider import stepper
 
@@ -66,7 +67,7 @@ def draw_generated_text(context: PageContext, generated: GeneratedText) -> None:
     names = [f"{place} of {generated.steps}" for place in range(generated.steps + 1)]
     step = stepper("Step", "written", names, 0, arrows=True)
     at, forward, prompt = context.choice, generated.forward, generated.prompt_length
-    tokens = [*forward.target[:prompt], *generated.tokens[:step]]
+    tokens = generated.tokens_before(step)
     chips(tokens, key="written_tokens", highlight=prompt + step - 1)
     left, right = widgets.side_by_side(3, 2)
     with left:
@@ -100,7 +101,10 @@ def _draw_next_tokens(opened: Opened, generated: GeneratedText, step: int) -> No
             else f"Stopped at {generated.steps} tokens, before the end of the text."
         )
         return
-    guesses = generated.guesses(step, opened.tokenizer.label)
+    before = [token.label for token in generated.tokens_before(step)]
+    guesses = generated.guesses(
+        step, lambda token: candidate_text(opened.tokenizer.label(token), before)
+    )
     st.markdown("**Next-token probabilities**")
     many = f"The {len(guesses)} likeliest tokens; the first one is generated."
     st.caption(many if len(guesses) > 1 else "No other token has a probability above 0.")

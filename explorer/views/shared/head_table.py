@@ -8,6 +8,7 @@ from explorer.analysis.head_metrics import HeadMetric, HeadMetrics, join_layers,
 from explorer.app.context import PageContext
 from explorer.app.progress import with_bar
 from explorer.app.sidebar import choose_head
+from explorer.catalog.attention_parts import map_title
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
@@ -48,13 +49,14 @@ def rows_counted(found: HeadMetrics) -> str:
 
 def head_table(context: PageContext, values: Tensor, metric: HeadMetric, key: str) -> None:
     """`values` (layers, heads) of one metric, the chosen head framed; a click chooses a head."""
-    layers, heads = values.shape
+    at, (layers, heads) = context.choice, values.shape
     cells(
         values,
         [str(layer) for layer in range(layers)],
         [str(head) for head in range(heads)],
         key=key,
-        selected=(context.choice.layer, context.choice.head),
+        title=map_title(at.model, at.part, f"{metric.title} of every head"),
+        selected=(at.layer, at.head),
         on_pick=choose_head,
         unit=metric.unit,
         top=metric.top,

@@ -67,12 +67,16 @@ def draw_map_pair(
     """
     columns = widgets.side_by_side(1, 1, 1)
     sides = first, second
-    for column, side, key, model in zip(columns[:2], sides, keys, models, strict=True):
+    names = [
+        head_title(model, side.head.part, side.head.layer, side.head.head)
+        for model, side in zip(models, sides, strict=True)
+    ]
+    for column, side, key, name in zip(columns[:2], sides, keys, names, strict=True):
         with column:
             st.markdown(f"**{literal(side.title)}**")
-            name = head_title(model, side.head.part, side.head.layer, side.head.head)
             st.text(name)
-            how = {"sentence": WORDS[side.head.part].cell, "top": top, "title": name}
+            full = f"{name}, {side.title.lower()}" if names[0] == names[1] else name
+            how = {"sentence": WORDS[side.head.part].cell, "top": top, "title": full}
             _map(side, side.values, side.allowed, key=key, **how, **pinning)
     with columns[2]:
         st.markdown(f"**{title}**")
@@ -86,6 +90,9 @@ def draw_map_pair(
             difference,
             first.allowed | second.allowed,
             key="map_difference",
+            title=f"{names[1]}, {title[:1].lower()}{title[1:]}"
+            if names[0] == names[1]
+            else f"{names[1]} − {names[0]}",
             scale="diverging",
             sentence="{row}, {column}: {value}",
             unit="change in weight",

@@ -17,6 +17,7 @@ from explorer.inference.forward_pass import ForwardPass
 from explorer.inference.results_cache import kept
 from explorer.text import AnyTokenizer, PublishedTokenizer, TextError
 from explorer.text.number_format import fixed
+from explorer.text.token_labels import candidate_text
 
 OTHERS, NEIGHBOURS, YOURS = "vocabulary", "nearest neighbours", "your tokens"
 
@@ -56,10 +57,11 @@ def draw_embedding_space(opened: Opened, forward: ForwardPass) -> None:
 def labels_of(tokenizer: AnyTokenizer, ids: Sequence[int]) -> list[str]:
     """How to show these tokens; an ID that the vocabulary leaves free is shown as `<50300>`."""
     if isinstance(tokenizer, PublishedTokenizer):
-        return tokenizer.labels(ids)  # one question to its process
-    return [
-        tokenizer.label(token) if token < tokenizer.vocab_size else f"<{token}>" for token in ids
-    ]
+        labels = tokenizer.labels(ids)  # one question to its process
+    else:
+        used = tokenizer.vocab_size
+        labels = [tokenizer.label(token) if token < used else f"<{token}>" for token in ids]
+    return [candidate_text(label) for label in labels]
 
 
 def _draw(found: EmbeddingSpace, labels: list[str]) -> None:

@@ -22,8 +22,8 @@ from explorer.runs.open_run import open_folder
 from explorer.runs.run import Run
 from explorer.tasks import Task, pattern_of, pattern_score
 from explorer.text import TextError
-from explorer.text.literal import literal
 from explorer.text.number_format import fixed
+from explorer.views.shared import widgets
 
 HEIGHT = 340
 LIMIT = 400
@@ -65,7 +65,7 @@ def draw_preview(task: Task, own_text: str) -> None:
     try:
         opened = open_model(task.name)
     except ModelError:
-        st.markdown(f"Press **Start training**. {task.expectation}")
+        st.markdown(f"Press **Start training**. Expected after training: {task.expectation}")
         return
     st.markdown("No run yet. Below is the attention of a model already trained on this task.")
     places = AttentionPlaces(*st.columns(2, vertical_alignment="bottom"), *st.columns(2))
@@ -180,30 +180,34 @@ def _draw_head(
     head = int(scores.argmax()) if chosen == BEST else min(int(chosen), len(weights) - 1)
     left, right = places.weights, places.pattern
     with left:
-        title = f"**{head_title(literal(task.name), part, layer, head)}**"
+        name = head_title(task.name, part, layer, head)
+        title = widgets.bold_title(name, task.name)
         score = fixed(float(scores[head]), 2)
         has_pattern = expected is not None
         st.markdown(f"{title} · {score} on the expected pattern" if has_pattern else title)
-        _draw_map(forward, part, layer, weights[head], "watched")
+        _draw_map(forward, part, layer, weights[head], "watched", name)
     with right:
         st.markdown("**Expected pattern**")
         if expected is None:
-            st.markdown(task.expectation)
+            st.markdown(f"After training: {task.expectation}")
         else:
-            _draw_map(forward, part, layer, expected, "expected")
+            _draw_map(forward, part, layer, expected, "expected", f"{name}, expected pattern")
     if expected is not None:
         st.caption(f"Expected after training: {task.expectation}")
     for note in forward.notes:
         st.text(note)
 
 
-def _draw_map(forward: ForwardPass, part: str, layer: int, values: Tensor, key: str) -> None:
+def _draw_map(
+    forward: ForwardPass, part: str, layer: int, values: Tensor, key: str, title: str
+) -> None:
     words = forward.part(part).words
     matrix(
         values,
         forward.rows(part),
         forward.columns(part),
         key=key,
+        title=title,
         allowed=forward.mask(part, layer),
         row_name=words.row,
         column_name=words.column,

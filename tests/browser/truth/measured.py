@@ -174,7 +174,7 @@ INSTRUMENTS = {
         f"{N} parameters; encoder heads of width {N}, decoder heads of width {N}",
         shapes,
     ),
-    "Attention map": Instrument("wrong-scale", f"attends to {N} tokens on average", attention_map),
+    "Attention map": Instrument("wrong-scale", f"{N} effective keys", attention_map),
     "Fully masked row": Instrument(
         "filled-row", f"fully masked row is {N}, {N}, {N}, {N}, … and sums to {N}", masked_row
     ),

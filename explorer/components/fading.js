@@ -1,0 +1,14 @@
+// A stage that scrolls fades out where it goes on. To be called again when it has changed.
+function fades(stage) {
+  const fade = () => {
+    const {scrollLeft, scrollTop, clientWidth, clientHeight, scrollWidth, scrollHeight} = stage;
+    const left = {right: scrollWidth - clientWidth - scrollLeft, bottom: scrollHeight - clientHeight - scrollTop};
+    for (const [side, length] of Object.entries({left: scrollLeft, top: scrollTop, ...left})) {
+      stage.style.setProperty(`--more-${side}`, length > 1 ? "1" : "0");
+    }
+  };
+  stage.classList.add("fades");
+  stage.addEventListener("scroll", fade, {passive: true});
+  return fade;
+}
+
