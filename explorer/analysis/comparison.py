@@ -1,27 +1,38 @@
-"""Two attention maps compared: their difference, how far apart they are, one colour scale."""
+"""Two attention maps compared: over common groups of tokens, by difference and divergence."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from explorer.analysis.head_similarity import js_divergence
-
-
-class DifferentSizesError(ValueError):
-    """Two maps have no difference; the message says why and what to do."""
+from explorer.analysis.word_groups import Group
 
 
 def map_difference(first: Tensor, second: Tensor) -> Tensor:
-    """second − first, cell by cell, (queries, keys). DifferentSizesError unless of one shape."""
-    if first.shape != second.shape:
-        (q1, k1), (q2, k2) = first.shape, second.shape
-        raise DifferentSizesError(
-            f"One map has {q1:,} queries and {k1:,} keys, the other {q2:,} and {k2:,}, so there is "
-            "no difference to show: choose texts of the same number of tokens, or a model with "
-            "the same tokenization."
-        )
+    """second − first, cell by cell, (queries, keys) of both."""
     return second - first
+
+
+def pool_map(weights: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -> Tensor:
+    """Attention weights (queries, keys) between groups of tokens, (rows, columns).
+
+    Each group has the places of its tokens. The weight on a group of keys is the sum over them,
+    the row of a group of queries the mean over them: a row sums to 1 as long as every key is in
+    a group. No keys have the weight 0; groups of one token change nothing. Cost: every weight
+    is read once.
+    """
+    onto = [weights[:, list(group)].sum(-1) for group in columns]
+    by_query = torch.stack(onto, -1) if onto else weights.new_zeros(len(weights), 0)
+    pooled = [by_query[list(group)].mean(0) for group in rows]
+    return torch.stack(pooled) if pooled else by_query[:0]
+
+
+def pool_mask(allowed: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -> Tensor:
+    """Whether a query of a group may attend to a key of a group, (rows, columns) of bool."""
+    return pool_map(allowed.float(), rows, columns) > 0
 
 
 def map_divergence(first: Tensor, second: Tensor, rows: Tensor) -> float:
