@@ -161,8 +161,8 @@ def _label(
         return token
     if token.special and token.start == token.end:
         sides = tokens[: len(one)], tokens[len(one) :]
-        names = (" ".join(each.label for each in side) for side in sides)
-        return replace(token, label=" / ".join(dict.fromkeys(names)))
+        names = ("".join(each.label for each in side) for side in sides)
+        return replace(token, label="/".join(dict.fromkeys(names)))
     spans = [(each.start, each.end) for each in tokens if each.start < each.end]
     start, end = min(start for start, _ in spans), max(end for _, end in spans)
     return replace(

@@ -91,11 +91,10 @@ def align_sides(first: MapSide, second: MapSide) -> AlignedMaps:
     Tokens of one text are aligned by their characters, others by their places where there are
     as many on both sides.
     """
-    rows = _align(first, second, first.rows, second.rows, WORDS[second.head.part].row)
+    rows = _align(first, second, first.rows, second.rows, "rows")
     columns = rows
     if first.rows is not first.columns or second.rows is not second.columns:
-        column_name = WORDS[second.head.part].column
-        columns = _align(first, second, first.columns, second.columns, column_name)
+        columns = _align(first, second, first.columns, second.columns, "columns")
     if not (rows.is_pooled or columns.is_pooled):
         allowed = first.allowed, second.allowed
         return AlignedMaps(rows, columns, first.values, second.values, allowed)
@@ -114,25 +113,25 @@ def _align(
     second: MapSide,
     mine: tuple[Token, ...],
     theirs: tuple[Token, ...],
-    name: str,
+    axis: str,
 ) -> AlignedTokens:
+    """The groups of one axis of both maps."""
     one, other = first.forward, second.forward
     are_typed = mine is one.tokens and theirs is other.tokens
     if are_typed and (one.text, one.pair) == (other.text, other.pair):
         return align_tokens(mine, theirs, one.text, one.pair)
     if len(mine) == len(theirs):
         return align_places(mine, theirs)
-    counts = f"{len(mine):,} and {len(theirs):,}"
+    counts = f"{len(mine):,} and {len(theirs):,} tokens"
     if are_typed:
         raise NotAlignedError(
-            f"The maps are over {counts} tokens of different texts, so their cells do not belong "
-            f"together and there is no difference to show: choose texts of the same number of "
-            "tokens, or one text."
+            f"The maps are over {counts} of different texts, so their cells do not belong together "
+            "and there is no difference to show: choose texts of the same number of tokens."
         )
     raise NotAlignedError(
-        f"Of the {name} tokens, {counts}, some are generated and have no characters in the typed "
-        "text, so the maps cannot be aligned and there is no difference to show: choose the "
-        "attention over the typed text."
+        f"The {axis} are {counts}, and generated ones have no characters in the typed text, so the "
+        "maps cannot be aligned and there is no difference to show: choose an attention over the "
+        "typed text."
     )
 
 
