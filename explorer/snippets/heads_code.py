@@ -79,8 +79,8 @@ def two_heads_script(
         imports.append("from explorer.analysis.comparison import pool_map")
         end = [*_pooled_lines("first", groups[0]), *_pooled_lines("second", groups[1])]
         end += [
-            "weights = second - first",
-            "print(weights)  # of groups: queries down, keys across",
+            "weights = second_groups - first_groups",
+            "print(weights)  # a row per group of queries, a column per group of keys",
         ]
     elif len(shapes) == 1:
         end = ["weights = second - first", "print(weights)  # a row per query, a column per key"]
@@ -90,10 +90,11 @@ def two_heads_script(
 
 def _pooled_lines(name: str, groups: MapGroups) -> list[str]:
     """The lines after which `first_groups`, or `second_groups`, is the map over its groups."""
-    rows, columns = groups
+    rows, columns = (str([list(places) for places in axis]) for axis in groups)
+    note = "  # the places of each group's tokens"
+    axes = [f"rows = {rows}{note}", f"columns = {columns}"]
     return [
-        f"rows = {list(map(list, rows))}",
-        f"columns = {'rows' if rows == columns else list(map(list, columns))}",
+        *([f"rows = columns = {rows}{note}"] if rows == columns else axes),
         f"{name}_groups = pool_map({name}, rows, columns)",
     ]
 
