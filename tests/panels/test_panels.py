@@ -183,7 +183,7 @@ def compared(page: Panel) -> None:
 def pooled(page: Panel) -> None:
     """The same where the difference is over groups of tokens."""
     compared(page)
-    assert page.made["weights"].shape != page.made["first"].shape
+    assert page.made["first"].shape != page.made["second"].shape
     assert page.made["second_groups"].shape == page.made["weights"].shape
 
 
