@@ -24,10 +24,20 @@ def pool_map(weights: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -
     a group. No keys have the weight 0; groups of one token change nothing. Cost: every weight
     is read once.
     """
-    onto = [weights[:, list(group)].sum(-1) for group in columns]
-    by_query = torch.stack(onto, -1) if onto else weights.new_zeros(len(weights), 0)
-    pooled = [by_query[list(group)].mean(0) for group in rows]
-    return torch.stack(pooled) if pooled else by_query[:0]
+    keys, key_groups = _members(columns)
+    queries, query_groups = _members(rows)
+    by_query = weights.new_zeros(len(weights), len(columns))
+    by_query = by_query.index_add(1, key_groups, weights[:, keys])
+    pooled = weights.new_zeros(len(rows), len(columns))
+    pooled = pooled.index_add(0, query_groups, by_query[queries])
+    return pooled / torch.tensor([len(group) for group in rows]).view(-1, 1)
+
+
+def _members(groups: Sequence[Group]) -> tuple[Tensor, Tensor]:
+    """The places of all tokens of these groups, and of which group each is, (tokens,) of int64."""
+    pairs = [(at, number) for number, group in enumerate(groups) for at in group]
+    places, numbers = torch.tensor(pairs, dtype=torch.int64).view(-1, 2).mT
+    return places, numbers
 
 
 def pool_mask(allowed: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -> Tensor:

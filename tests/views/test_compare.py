@@ -68,6 +68,7 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
     assert counts in said(at)
     assert "adds up the weights of a group's keys and averages the rows of its queries" in said(at)
     assert "bits on average" in said(at)
+    assert "Over 3 groups of tokens" in said(at)
     assert "Left out" not in said(at)
     for header in found.values():
         assert [each["rows"] for each in header["beside"]] == list(rows.values())
@@ -132,7 +133,7 @@ def test_what_the_other_model_cannot_read_is_said_with_the_way_out(
 ) -> None:
     at = page(MODEL, text="the cat", other_model="reverse")
     unknown = "reverse does not know “t”, “h”, “e”, “␣”, “c” and 1 more and reads <unk> instead."
-    assert f"{unknown} To compare all of it, choose translation." in said(at)
+    assert f"{unknown} To compare the whole text, choose translation." in said(at)
     assert "map_difference" in views(at)
 
     digits = character_tokenizer("0123456789", DECODER)
@@ -140,11 +141,11 @@ def test_what_the_other_model_cannot_read_is_said_with_the_way_out(
     monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "more"))
     at = page(MODEL, text="31415926", other_model="digits")
     assert "9 tokens long and digits reads at most 6: shorten it to its first 5 ch" in said(at)
-    assert "To compare all of it, choose reverse." in said(at)
+    assert "To compare the whole text, choose reverse." in said(at)
     assert not views(at)
 
     at = page(MODEL, text="Zü")
-    assert "No other model reads all of this text: type another one." in said(at)
+    assert "No other model reads the whole text: type another one." in said(at)
 
 
 def test_a_difference_over_groups_is_exported_with_their_labels(

@@ -103,8 +103,8 @@ def _another_model(context: PageContext, first: Head) -> MapSide:
     name = one_of("Other model", "other_model", names, usual, as_list=True, width=LIST_WIDTH)
     entry = context.shelf[name]
     if lacks := fault(entry):
-        none = "No other model reads all of this text: type another one."
-        way = f"To compare all of it, choose {reader.short_name}." if reader else none
+        none = "No other model reads the whole text: type another one."
+        way = f"To compare the whole text, choose {reader.short_name}." if reader else none
         say(f"{lacks} {way}")
     other = _open_or_stop(lambda: opened_model.open_entry(entry))
     pair = _pair_for(entry, context)

@@ -183,6 +183,8 @@ def draw_map_pair(
         if aligned is None:
             say(fault)
             return None
+        if aligned.is_pooled:
+            st.text(f"Over {len(aligned.columns.labels):,} groups of tokens")
         difference = aligned.difference
         _map(
             second,
