@@ -64,7 +64,9 @@ def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -
     assert len(rows["map_first"]) != len(rows["map_second"]) == 3
     assert rows["map_difference"] == ["<s>/<cls>", "the", "␣dog"]
     assert rows["map_difference"] == found["map_difference"]["columns"]
-    counts = f"The same text in {len(rows['map_first'])} and 3 tokens: the difference is over the 3"
+    counts = (
+        f"The same text in {len(rows['map_first'])} and 3 tokens: the difference is over 3 groups"
+    )
     assert counts in said(at)
     assert "adds up the weights of a group's keys and averages the rows of its queries" in said(at)
     assert "bits on average" in said(at)
@@ -100,6 +102,10 @@ def test_generated_tokens_and_other_texts_have_no_difference_and_the_reason_is_s
         assert reason in said(at)
         assert views(at) >= {"map_first", "map_second"}
         assert "map_difference" not in views(at)
+        one, other = (sent(at, key)[0] for key in ("map_first", "map_second"))
+        labels = [one["rows"], other["rows"]]
+        assert [each["rows"] for each in one["beside"]] == labels, "cells of one size"
+        assert one["beside"] == other["beside"]
         assert exported(at, monkeypatch).title.endswith("head 0"), "the first map is exported"
 
 
@@ -155,7 +161,7 @@ def test_a_difference_over_groups_is_exported_with_their_labels(
     formats = export_panel.file_formats
     figure = exported(at, monkeypatch)
     assert figure.rows == figure.columns == ("<s>/<cls>", "the", "␣dog")
-    assert "the difference is over the 3 smallest groups" in figure.about["rows and columns"]
+    assert "the difference is over 3 groups of tokens" in figure.about["rows and columns"]
     drawn = at.session_state[KEY].drawn
     files = {ending: make() for _, ending, make in formats(figure, [*drawn.values()])}
     assert set(files) == {"png", "svg", "csv", "json", "npz", "html"}

@@ -82,9 +82,9 @@ def _pooled(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
         else "takes the rows by position"
     )
     return (
-        f"The same text in {counts}: the difference is over the {len(aligned.columns.labels):,} "
-        "smallest groups of tokens that begin and end at the same characters in both. It adds up "
-        f"the weights of a group's keys and {rows}."
+        f"The same text in {counts}: the difference is over {len(aligned.columns.labels):,} groups "
+        "of tokens, the smallest that begin and end at the same characters in both. It adds up the "
+        f"weights of a group's keys and {rows}."
     )
 
 
