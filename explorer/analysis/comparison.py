@@ -1,27 +1,48 @@
-"""Two attention maps compared: their difference, how far apart they are, one colour scale."""
+"""Two attention maps compared: over common groups of tokens, by difference and divergence."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from explorer.analysis.head_similarity import js_divergence
-
-
-class DifferentSizesError(ValueError):
-    """Two maps have no difference; the message says why and what to do."""
+from explorer.analysis.word_groups import Group
 
 
 def map_difference(first: Tensor, second: Tensor) -> Tensor:
-    """second − first, cell by cell, (queries, keys). DifferentSizesError unless of one shape."""
-    if first.shape != second.shape:
-        (q1, k1), (q2, k2) = first.shape, second.shape
-        raise DifferentSizesError(
-            f"One map has {q1:,} queries and {k1:,} keys, the other {q2:,} and {k2:,}, so there is "
-            "no difference to show: choose texts of the same number of tokens, or a model with "
-            "the same tokenization."
-        )
+    """second − first, cell by cell, (queries, keys) of both."""
     return second - first
+
+
+def pool_map(weights: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -> Tensor:
+    """Attention weights (queries, keys) between groups of tokens, (rows, columns).
+
+    Each group has the places of its tokens. The weight on a group of keys is the sum over them,
+    the row of a group of queries the mean over them: a row sums to 1 as long as every key is in
+    a group. No keys have the weight 0; groups of one token change nothing. Cost: every weight
+    is read once.
+    """
+    keys, key_groups = _members(columns)
+    queries, query_groups = _members(rows)
+    by_query = weights.new_zeros(len(weights), len(columns))
+    by_query = by_query.index_add(1, key_groups, weights[:, keys])
+    pooled = weights.new_zeros(len(rows), len(columns))
+    pooled = pooled.index_add(0, query_groups, by_query[queries])
+    return pooled / torch.tensor([len(group) for group in rows]).view(-1, 1)
+
+
+def _members(groups: Sequence[Group]) -> tuple[Tensor, Tensor]:
+    """The places of all tokens of these groups, and of which group each is, (tokens,) of int64."""
+    pairs = [(at, number) for number, group in enumerate(groups) for at in group]
+    places, numbers = torch.tensor(pairs, dtype=torch.int64).view(-1, 2).mT
+    return places, numbers
+
+
+def pool_mask(allowed: Tensor, rows: Sequence[Group], columns: Sequence[Group]) -> Tensor:
+    """Whether a query of a group may attend to a key of a group, (rows, columns) of bool."""
+    return pool_map(allowed.float(), rows, columns) > 0
 
 
 def map_divergence(first: Tensor, second: Tensor, rows: Tensor) -> float:

@@ -19,7 +19,7 @@ from explorer.inference.answers import Answer, answer_of, longest_answer, writte
 from explorer.inference.model_inputs import ids_of, one_stack, positions_shown
 from explorer.inference.results_cache import kept
 from explorer.inference.truncation import Cut, truncate
-from explorer.text import TextError, Token
+from explorer.text import AnyTokenizer, TextError, Token
 from explorer.text.labels import readable
 from models import TransformerConfig, trace
 from models.generation import generate, start_ids
@@ -169,7 +169,7 @@ def run_batch_uncached(
 
 
 def _batch(opened: Opened, texts: tuple[str, ...], pair: str) -> tuple[ForwardPass, ...]:
-    encoded = [_encode(opened, text, pair) for text in texts]
+    encoded = [encode_text(opened.tokenizer, opened.config, text, pair) for text in texts]
     notes = [
         unknown(opened, text, pair, tokens) for text, tokens in zip(texts, encoded, strict=True)
     ]
@@ -239,25 +239,35 @@ def rerun(
     return replace(forward, source=source, target=target, **again)  # type: ignore[arg-type]
 
 
-def _encode(opened: Opened, text: str, pair: str) -> tuple[Token, ...]:
+def encode_text(
+    tokenizer: AnyTokenizer,
+    config: TransformerConfig,
+    text: str,
+    pair: str = "",
+    reader: str = "this model",
+) -> tuple[Token, ...]:
+    """The tokens that a model reads for a text; its weights are not needed.
+
+    ForwardPassError says why it cannot read it, and calls it `reader`.
+    """
     if not text.strip():
         raise ForwardPassError("There is nothing to read yet: type a sentence.")
     try:
-        tokens = opened.tokenizer.encode(text, pair or None)
+        tokens = tokenizer.encode(text, pair or None)
     except TextError as error:
         raise ForwardPassError(str(error)) from error
     if all(token.special and token.start == token.end for token in tokens):
         raise ForwardPassError("There is nothing to read in this text: type a sentence with words.")
-    fit = opened.config.max_len
+    fit = config.max_len
     if len(tokens) > fit:
-        short = truncate(opened.tokenizer.encode, text, pair, fit)
+        short = truncate(tokenizer.encode, text, pair, fit)
         way = f"shorten it to {short.said}." if short else "choose another model."
-        long = f"This text is {len(tokens):,} tokens long and this model reads at most {fit}: "
+        long = f"This text is {len(tokens):,} tokens long and {reader} reads at most {fit}: "
         raise ForwardPassError(long + way, short)
-    known = opened.config.src_vocab_size or opened.config.vocab_size
+    known = config.src_vocab_size or config.vocab_size
     if stray := next((token for token in tokens if token.id >= known), None):
         raise ForwardPassError(
-            f"“{stray.label[:20]}” is token {stray.id:,}, but this model knows {known:,}: its "
+            f"“{stray.label[:20]}” is token {stray.id:,}, but {reader} knows {known:,}: its "
             "tokenizer belongs to another model."
         )
     return tokens
@@ -267,14 +277,21 @@ def unknown(
     opened: Opened, text: str, pair: str, tokens: Sequence[Token], done: str = "read"
 ) -> tuple[str, ...]:
     """One sentence that names the words without a token in this vocabulary."""
-    unknown = [t for t in tokens if t.id == opened.tokenizer.unk_id and t.end > t.start]
+    words, name = unknown_words(opened.tokenizer, text, pair, tokens)
+    return (f"Not in this model's vocabulary, so {done} as {name}: {words}.",) if words else ()
+
+
+def unknown_words(
+    tokenizer: AnyTokenizer, text: str, pair: str, tokens: Sequence[Token]
+) -> tuple[str, str]:
+    """The words without a token in this vocabulary, quoted, and the token read for them."""
+    unknown = [t for t in tokens if t.id == tokenizer.unk_id and t.end > t.start]
     words = list(dict.fromkeys((pair if t.second else text)[t.start : t.end] for t in unknown))
     if not words:
-        return ()
+        return "", ""
     named = ", ".join(f"“{readable(word[:20])}”" for word in words[:5])
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
-    name = unknown[0].label
-    return (f"Not in this model's vocabulary, so {done} as {name}: {named}{more}.",)
+    return named + more, unknown[0].label
 
 
 def not_finite(passed: Trace) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from functools import partial
 
 from explorer.analysis import head_similarity
-from explorer.analysis.comparison import map_difference
+from explorer.analysis.comparison import map_difference, pool_map
+from explorer.analysis.token_alignment import align_tokens
 from explorer.app.context import page_context
 from explorer.snippets import two_heads_script
 from explorer.views.compare.compared_maps import (
@@ -21,12 +22,15 @@ widgets.opening(
     "with your interventions: both maps on one scale, and their difference.",
 )
 first, second = choose_sides(context)
-difference = draw_compared_maps(first, second, context.choice.model)
+aligned = draw_compared_maps(first, second, context.choice.model)
 draw_outputs(first, second)
 own: dict[str, export_panel.Make] = {}
-if difference is not None:
-    make = partial(difference_to_export, context, first, second, difference)
+if aligned is not None:
+    make = partial(difference_to_export, context, first, second, aligned)
     own["map_difference"] = lambda: [make()]
 export_panel.export_button(export_panel.origin(context), own)
-lines = partial(two_heads_script, first.head, second.head)
-widgets.code_panel(map_difference, head_similarity.js_divergence, script=lines)
+groups = None if aligned is None else aligned.groups
+lines = partial(two_heads_script, first.head, second.head, groups)
+widgets.code_panel(
+    map_difference, pool_map, align_tokens, head_similarity.js_divergence, script=lines
+)

@@ -9,17 +9,17 @@ import torch
 from torch import Tensor
 
 from explorer.analysis.comparison import (
-    DifferentSizesError,
     common_scale,
     largest_change,
     map_difference,
     map_divergence,
 )
+from explorer.analysis.token_alignment import NotAlignedError
 from explorer.catalog import opened_model
 from explorer.inference.forward_pass import ForwardPass, run_text
 from explorer.snippets import Head
 from explorer.views.compare.compared_maps import alignment
-from explorer.views.shared.map_pair import MapSide
+from explorer.views.shared.map_pair import MapSide, align_sides
 
 PART = "encoder.self_attn"
 
@@ -46,12 +46,20 @@ def test_a_difference_is_second_minus_first_and_of_a_head_with_itself_nothing() 
 
 
 def test_other_tokens_are_compared_at_their_places_and_other_lengths_not_at_all() -> None:
-    first, second = (
+    first, second, longer = (
         MapSide(text, Head(passed(text), Path("negation"), PART, 0, 0))
-        for text in ("the food was good", "the food was bad")
+        for text in ("the food was good", "the food was bad", "the food was not very good")
     )
-    assert alignment(first, first) == "Both maps are over the same tokens."
+
+    def said(one: MapSide, other: MapSide) -> str:
+        return alignment(one, other, align_sides(one, other))
+
+    assert said(first, first) == "Both maps are over the same tokens."
     labels = len(first.rows) + len(first.columns)
-    assert f"(2 of {labels} labels differ)" in alignment(first, second)
-    with pytest.raises(DifferentSizesError, match="choose texts of the same number of tokens"):
-        map_difference(first.values, weights("the food was not very good"))
+    assert f"(2 of {labels} labels differ), so cells are compared by position" in said(
+        first, second
+    )
+    aligned = align_sides(first, second)
+    assert torch.equal(aligned.difference, second.values - first.values)
+    with pytest.raises(NotAlignedError, match="5 and 7 tokens of different texts, so their"):
+        align_sides(first, longer)

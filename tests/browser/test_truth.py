@@ -174,6 +174,11 @@ def test_a_training_step_is_the_step_s(visitor: Visitor, server: Server) -> None
     assert faults(changing.step(visitor, run)) == []
 
 
+def test_a_difference_over_groups_compares_what_both_models_have(visitor: Visitor) -> None:
+    visitor.open(address(("compare", "Another model"), changing.ASKS_WORDS))
+    assert faults(changing.over_groups(visitor)) == []
+
+
 def test_no_view_is_left_out() -> None:
     """What the pages' own tables offer is read here."""
     assert set(views.every()) == {*TRUTHS, OF_A_RUN}

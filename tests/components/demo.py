@@ -20,6 +20,7 @@ from explorer.components import chips, grid, lines, matrix, mounting
 from explorer.components.board import Cell, Column, Row, Words, board
 from explorer.components.cells import cells
 from explorer.components.inspect import inspect
+from explorer.components.matrix import Beside
 from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree
@@ -197,6 +198,16 @@ def demo_scaled(show: str) -> None:
         matrix(values, ["a", "b"], ["c", "d"], key=f"matrix{at}", height=190, **how)
 
 
+def demo_beside(show: str) -> None:
+    """Pictures of different sizes and labels, in places of one size."""
+    labels = [numbered(15), numbered(14), ["a", "antidisestablishmentarianism", "b"]]
+    beside = [Beside(each, each) for each in labels] if show == "beside" else []
+    for at, (column, names) in enumerate(zip(st.columns(3), labels, strict=True)):
+        with column:
+            values = attention(len(names))
+            matrix(values, names, names, key=f"matrix{at}", height=370, beside=beside)
+
+
 def demo_ranked(show: str) -> None:
     weights = heads(4, 6, 16, 16) if show == "many" else heads(2, 4, 12, 12) * causal(12)
     places = [(layer, head) for layer in range(len(weights)) for head in range(weights.shape[1])]
@@ -274,6 +285,7 @@ DEMOS = (
     demo_lines,
     demo_matrix,
     demo_scaled,
+    demo_beside,
     demo_ranked,
     demo_stage_list,
     demo_tree,

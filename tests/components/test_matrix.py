@@ -167,6 +167,22 @@ def test_each_row_or_the_picture_has_the_full_colours(open_demo: OpenDemo) -> No
     expect(page.locator(".matrix .legend").nth(3)).to_contain_text("weight, log≤ 0.0008")
 
 
+def test_pictures_beside_each_other_have_cells_of_one_size(open_demo: OpenDemo) -> None:
+    """Of 15, 14 and 3 tokens: as large as those of the picture with the least room."""
+
+    def sizes(show: str, **how: int) -> list[float]:
+        views = open_demo("beside", show, **how).page.locator(".view.matrix[data-painted]")
+        expect(views).to_have_count(3)
+        places = [views.nth(at).get_attribute("data-cells") or "" for at in range(3)]
+        return [float(place.split()[2]) for place in places]
+
+    for how in ({}, {"width": 1440}, {"width": 760}):
+        alone, beside = sizes("alone", **how), sizes("beside", **how)
+        assert len(set(alone)) > 1
+        assert len(set(beside)) == 1
+        assert 0 < beside[0] <= min(alone)
+
+
 def test_a_left_out_cell_and_a_hidden_column_say_so(open_demo: OpenDemo) -> None:
     visitor = open_demo(KEY, "cut")
     label = -0.8 - 0.5  # over a column

@@ -173,6 +173,20 @@ def before_after(page: Panel) -> None:
         assert f"Generated {when}: {answer or 'no readable text'}" in page.words()
 
 
+def compared(page: Panel) -> None:
+    """Both maps as they are, and their difference."""
+    page.shows("map_first", "first")
+    page.shows("map_second", "second")
+    page.shows("map_difference", "weights")
+
+
+def pooled(page: Panel) -> None:
+    """The same where the difference is over groups of tokens."""
+    compared(page)
+    assert page.made["first"].shape != page.made["second"].shape
+    assert page.made["second_groups"].shape == page.made["weights"].shape
+
+
 def every_head(page: Panel) -> None:
     layer = page.at.session_state["layer"]
     seen = torch.from_numpy(page.picture("heads_off")[layer])
@@ -246,6 +260,7 @@ def forced(page: Panel) -> None:
 SCHEME, ORDER, LONGER = "input/positions", "Permutation", "Length extrapolation"
 SCHEMES = ("Sinusoidal", "Rotary", "Relative", "ALiBi")
 DRAWN = {"temperature": "1.5", "top_k": "7", "top_p": "0.9", "seed": "4"}
+OTHER_MODEL = {"with": "Another model", "text": "the dog"}
 PAIR = {"text": "the cat was good", "pair": "the dog was bad"}
 CUT_AND_MASKED = "1.2~h.e.0.1.m~m.e.0.n.1"
 ADJUSTED: tuple[dict[str, str], ...] = (
@@ -292,6 +307,16 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     *[("attention/attention", look, adjusted, MOST) for look in ADJUSTED],
     ("experiments/interventions", {"edits": "1.1~h.d.0.1.z"}, before_after, WRITING),
     ("experiments/interventions", {"edits": CUT_AND_MASKED}, before_after, ("bert", "reviews")),
+    ("experiments/compare", {"with": "Another head"}, compared, MOST),
+    ("experiments/compare", {"with": "Another sentence"}, compared, FEW),
+    ("experiments/compare", {**OTHER_MODEL, "other_model": "reviews"}, pooled, ("letters",)),
+    ("experiments/compare", {**OTHER_MODEL, "other_model": "letters"}, pooled, ("reviews",)),
+    (
+        "experiments/compare",
+        {**OTHER_MODEL, "part": "Encoder", "other_model": "letters"},
+        pooled,
+        ("translation",),
+    ),
     ("experiments/interventions", {"look": "Every head"}, every_head, MOST),
     ("experiments/interventions", {"look": "Faithfulness"}, nothing, MOST),
 ]

@@ -95,9 +95,12 @@ def run(lines: str, models: Path | None = None) -> tuple[dict[str, Any], list[st
 
     `models` is where models lie that are not the project's: the lines name those in short.
     """
-    short = re.search(r"'([^']+)'\)?  # put the way to it in front", lines)
-    if short and models:
-        lines = lines.replace(repr(short[1]), repr(str(models / short[1])), 1)
+    if models:
+        lines = re.sub(
+            r"'([^']+)'(?=\)?  # put the way to it in front)",
+            lambda short: repr(str(models / short[1])),
+            lines,
+        )
     made: dict[str, Any] = {"__name__": "pasted"}
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(lines, "pasted", "exec"), made)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.app.session import KEY
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.runs.worker import train_to_end
+from explorer.text import character_tokenizer
+from explorer.text.special import DECODER
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
+from explorer.views.shared import export_panel
 from tests import apps, zoo
 from tests.apps import exported, said, views
 from tests.runs.making import tiny_run
-from tests.views.drawing import pasted, press, put_state
+from tests.shelf import put
+from tests.views.drawing import pasted, press, put_state, sent
 
 ALIKE = "Jensen–Shannon divergence of their rows: 0 bits"
 SECOND_HEAD = AblateHead("decoder.self_attn", 0, 1)
@@ -49,10 +56,122 @@ def test_the_edits_of_the_address_stand_beside_the_pass_as_it_is() -> None:
     assert ALIKE in said(press(at, "undo"))
 
 
-def test_models_of_another_kind_have_no_difference() -> None:
-    at = page(MODEL, other_model="reverse")
-    assert "map_difference" not in views(at)
-    assert "so there is no difference to show" in said(at)
+def test_models_that_cut_a_text_differently_are_compared_over_what_both_have() -> None:
+    """`letters` has bytes and a causal mask, `reviews` words and a class."""
+    at = page(MODEL, other_model="reviews", text="the dog", layer="0", head="1")
+    found = {key: sent(at, key)[0] for key in ("map_first", "map_second", "map_difference")}
+    rows = {key: header["rows"] for key, header in found.items()}
+    assert len(rows["map_first"]) != len(rows["map_second"]) == 3
+    assert rows["map_difference"] == ["<s>/<cls>", "the", "␣dog"]
+    assert rows["map_difference"] == found["map_difference"]["columns"]
+    counts = (
+        f"The same text in {len(rows['map_first'])} and 3 tokens: the difference is over 3 groups"
+    )
+    assert counts in said(at)
+    assert "adds up the weights of a group's keys and averages the rows of its queries" in said(at)
+    assert "bits on average" in said(at)
+    assert "Over 3 groups of tokens" in said(at)
+    assert "Left out" not in said(at)
+    for header in found.values():
+        assert [each["rows"] for each in header["beside"]] == list(rows.values())
+
+
+def test_what_one_model_alone_has_is_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zoo.bert(tmp_path / "bert")
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path))
+    at = page(MODEL, model="bert", other_model="reviews", text="the cat")
+    assert "no such token: “[SEP]” of the first map; their weight is in no cell" in said(at)
+    assert sent(at, "map_difference")[0]["rows"] == ["[CLS]/<cls>", "the", "cat"]
+
+
+def test_generated_tokens_and_other_texts_have_no_difference_and_the_reason_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for at, reason in [
+        (
+            page(MODEL, model="translation", part="Cross", other_model="letters", text="the cat"),
+            "generated ones have no characters in the typed text, so the maps cannot be aligned",
+        ),
+        (
+            page(SENTENCE, text="the cat", head="0", other_text="the cat and the hat"),
+            "of different texts, so their cells do not belong together",
+        ),
+    ]:
+        assert reason in said(at)
+        assert views(at) >= {"map_first", "map_second"}
+        assert "map_difference" not in views(at)
+        one, other = (sent(at, key)[0] for key in ("map_first", "map_second"))
+        labels = [one["rows"], other["rows"]]
+        assert [each["rows"] for each in one["beside"]] == labels, "cells of one size"
+        assert one["beside"] == other["beside"]
+        assert exported(at, monkeypatch).title.endswith("head 0"), "the first map is exported"
+
+
+def test_the_attention_over_the_typed_text_is_compared_with_such_attention() -> None:
+    at = page(MODEL, other_model="translation", text="the cat")
+    assert "showing its encoder self-attention" in said(at)
+    assert "map_difference" in views(at)
+
+
+def test_the_other_model_is_at_first_one_that_reads_all_of_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(at: AppTest) -> tuple[str, str]:
+        return str(at.selectbox(key="other_model").value), said(at)
+
+    for text, first in [("the cat", "translation"), ("314", "reverse")]:
+        name, words = other(page(MODEL, text=text))
+        assert name == first
+        assert "choose" not in words
+    # The same kind comes first, but only if it reads the text.
+    digits = character_tokenizer("0123456789", DECODER)
+    put(tmp_path / "more", "digits", digits, "1", kind="decoder", max_len=6)
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "more"))
+    assert other(page(MODEL, text="314"))[0] == "digits"
+    assert other(page(MODEL, text="the cat"))[0] == "translation"
+    assert other(page(MODEL, text="31415926"))[0] == "reverse"
+
+
+def test_what_the_other_model_cannot_read_is_said_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = page(MODEL, text="the cat", other_model="reverse")
+    unknown = "reverse does not know “t”, “h”, “e”, “␣”, “c” and 1 more and reads <unk> instead."
+    assert f"{unknown} To compare the whole text, choose translation." in said(at)
+    assert "map_difference" in views(at)
+
+    digits = character_tokenizer("0123456789", DECODER)
+    put(tmp_path / "more", "digits", digits, "1", kind="decoder", max_len=6)
+    monkeypatch.setenv("EXPLORER_MODELS", str(tmp_path / "more"))
+    at = page(MODEL, text="31415926", other_model="digits")
+    assert "9 tokens long and digits reads at most 6: shorten it to its first 5 ch" in said(at)
+    assert "To compare the whole text, choose reverse." in said(at)
+    assert not views(at)
+
+    at = page(MODEL, text="Zü")
+    assert "No other model reads the whole text: type another one." in said(at)
+
+
+def test_a_difference_over_groups_is_exported_with_their_labels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = page(MODEL, other_model="reviews", text="the dog")
+    formats = export_panel.file_formats
+    figure = exported(at, monkeypatch)
+    assert figure.rows == figure.columns == ("<s>/<cls>", "the", "␣dog")
+    assert "the difference is over 3 groups of tokens" in figure.about["rows and columns"]
+    drawn = at.session_state[KEY].drawn
+    files = {ending: make() for _, ending, make in formats(figure, [*drawn.values()])}
+    assert set(files) == {"png", "svg", "csv", "json", "npz", "html"}
+    assert files["png"].startswith(b"\x89PNG")
+    for ending in ("svg", "csv", "json"):
+        assert "␣dog" in files[ending].decode(), ending
+    assert all(key in drawn for key in ("map_first", "map_second", "map_difference"))
+    with np.load(io.BytesIO(files["npz"])) as found:
+        assert found["rows"].tolist() == [*figure.rows]
+        assert np.array_equal(found["values"], figure.values.numpy())
 
 
 def test_steps_are_offered_where_they_lie_beside_the_model(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,21 @@ HTML = """
 _VIEW = View("matrix", HTML)
 
 
+@dataclass(frozen=True)
+class Beside:
+    """The labels of a picture that stands beside another, in a place of the same size."""
+
+    rows: Sequence[Label]
+    columns: Sequence[Label]
+    row_name: str = "query"
+    column_name: str = "key"
+
+    def header(self) -> dict[str, Any]:
+        """What the browser needs to lay it out."""
+        names = [self.row_name, self.column_name]
+        return {"rows": texts(self.rows), "columns": texts(self.columns), "names": names}
+
+
 def matrix(
     values: Tensor,
     rows: Sequence[Label],
@@ -61,6 +77,7 @@ def matrix(
     cut: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
+    beside: Sequence[Beside] = (),
     on_hide: Callable[[int], None] | None = None,
     pinned: Place | None = None,
     on_pin: Callable[[Place | None], None] | None = None,
@@ -80,7 +97,8 @@ def matrix(
     a cell is right to single precision, of more than `wire.FEW` cells only where they are
     `exact`, else to a step of 16 bits; an `exact` number that is too small for the decimals of
     the picture has its first digit there. `places` are the numbers of the rows and of the
-    columns, where a part of a larger matrix is drawn. With
+    columns, where a part of a larger matrix is drawn. The cells are as large as those of the
+    pictures `beside` it, each of which names the others too. With
     `on_hide`, a click on a column's label, or H where a cell is pinned, is one rerun that
     calls it with the column. With `on_pin`, `pinned` is the cell that is pinned at first, and
     pinning another or unpinning is one rerun, once the hand rests, that calls it.
@@ -120,6 +138,7 @@ def matrix(
         cut=cut,
         exact=exact,
         places=places,
+        beside=beside,
         hides=on_hide is not None,
         name=key if on_pin else None,
     )
@@ -189,6 +208,7 @@ def encode(
     cut: Tensor | None = None,
     exact: bool = False,
     places: Sequence[Sequence[int]] | None = None,
+    beside: Sequence[Beside] = (),
     hides: bool = False,
     name: str | None = None,
 ) -> bytes:
@@ -228,6 +248,7 @@ def encode(
         "hidden": list(hidden),
         "hides": hides,
         **({"places": [list(each) for each in places]} if places else {}),
+        **({"beside": [each.header() for each in beside]} if beside else {}),
         **({"name": name, "tells": True} if name else {}),
     }
     return wire.pack(header, planes)

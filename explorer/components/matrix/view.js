@@ -76,37 +76,60 @@ function walk(state, event) {
 
 // ---- where everything stands --------------------------------------------------------
 
+// The cells of pictures beside each other are as large as those of the one with the least room.
 function layout(state) {
-  const {data, stage, ink} = state, width = stage.clientWidth, height = stage.clientHeight;
-  const pen = state.picture.getContext("2d"), scale = Math.max(1, window.devicePixelRatio || 1);
+  const {data} = state, mine = {...data, names: [data.words.row, data.words.column]};
+  const all = [mine, ...(data.beside ?? [])].map(labels => measured(state, labels));
+  let most = LARGEST_CELL;
+  for (;;) {
+    const placed = all.map(each => placedIn(state, each, most));
+    const least = Math.min(...placed.map(each => each.cell));
+    if (least === most || all.length === 1) return finished(placed[0]);
+    most = least;  // labels that no longer fit turn, and may take room from the cells again
+  }
+}
+
+// How wide the labels of a picture are.
+function measured({picture, ink}, {rows, columns, names}) {
+  const pen = picture.getContext("2d");
   pen.font = `${LABEL}px ${ink.mono}`;
   const widths = list => list.map(text => pen.measureText(text).width);
-  const most = list => list.reduce((a, b) => Math.max(a, b), 0), across = widths(data.columns);
-  const longest = [most(widths(data.rows)), most(across)];
-  // Two labels lie side by side where half of each fits between their columns.
-  const apart = most(across.map((wide, i) => (wide + (across[i + 1] ?? 0)) / 2));
-  const n = Math.max(1, data.rows.length), m = Math.max(1, data.columns.length);
-
+  const most = list => list.reduce((a, b) => Math.max(a, b), 0), across = widths(columns);
+  const found = {
+    n: Math.max(1, rows.length), m: Math.max(1, columns.length),
+    longest: [most(widths(rows)), most(across)],
+    // Two labels lie side by side where half of each fits between their columns.
+    apart: most(across.map((wide, i) => (wide + (across[i + 1] ?? 0)) / 2)),
+    last: across.at(-1) ?? 0,
+  };
   pen.font = `${SMALL}px ${ink.sans}`;
-  const names = Math.max(...[data.words.row, data.words.column].map(t => pen.measureText(t + " →").width));
-  const left = Math.ceil(Math.max(names, Math.min(longest[0], 150, width * 0.28))) + 14;
+  return {...found, named: Math.max(...names.map(name => pen.measureText(name + " →").width))};
+}
+
+// Where a picture stands whose cells are at most so large.
+function placedIn({stage}, {n, m, longest, apart, last, named}, largest) {
+  const width = stage.clientWidth, height = stage.clientHeight;
+  const scale = Math.max(1, window.devicePixelRatio || 1);
+  const left = Math.ceil(Math.max(named, Math.min(longest[0], 150, width * 0.28))) + 14;
   // Column labels lie flat where they fit, then slant, then stand.
-  const guess = band => Math.min((width - left - 2) / m, (height - band - 2) / n, LARGEST_CELL);
+  const guess = band => Math.min((width - left - 2) / m, (height - band - 2) / n, largest);
   const turned = Math.min(longest[1], 112);
-  let band = 40, angle = 0, right = Math.max(2, (across.at(-1) ?? 0) / 2 - 8);
+  let band = 40, angle = 0, right = Math.max(2, last / 2 - 8);
   if (apart > guess(band) - 7) {
     const slant = turned * Math.SQRT1_2 + 18;
     angle = guess(slant) >= 17 ? -Math.PI / 4 : -Math.PI / 2;
     band = Math.max(40, angle > -1 ? slant : turned + 14);
     right = angle > -1 ? Math.max(2, slant - 10) : 2;
   }
-  let cell = Math.min((width - left - right) / m, (height - band - 2) / n, LARGEST_CELL);
-  if (cell * scale >= 3) cell = Math.floor(cell * scale) / scale;
-  cell = Math.max(cell, 1e-3);
-  const need = angle > -1 && angle < 0 ? 17 : 13;
+  let cell = Math.min((width - left - right) / m, (height - band - 2) / n, largest);
+  if (cell * scale >= 3) cell = Math.floor(cell * scale + 1e-6) / scale;
+  return {left, band, angle, cell: Math.max(cell, 1e-3), n, m, scale, turned};
+}
+
+function finished(place) {
+  const {cell, n, m, angle, band} = place, need = angle > -1 && angle < 0 ? 17 : 13;
   return {
-    left, band: Math.ceil(band), angle, cell, n, m, scale, turned,
-    width: cell * m, height: cell * n, font: cell >= 16 ? LABEL : SMALL,
+    ...place, band: Math.ceil(band), width: cell * m, height: cell * n, font: cell >= 16 ? LABEL : SMALL,
     every: [Math.max(1, Math.ceil(13 / cell)), Math.max(1, Math.ceil(need / cell))],
   };
 }

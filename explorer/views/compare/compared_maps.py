@@ -3,44 +3,63 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.comparison import common_scale, map_divergence
+from explorer.analysis.comparison import common_scale, map_divergence, pool_map
 from explorer.app.context import PageContext
 from explorer.export.figure_data import FigureData
+from explorer.text import Token
 from explorer.text.number_format import three
 from explorer.text.token_labels import texts
 from explorer.views.shared import export_panel, widgets
-from explorer.views.shared.map_pair import MapSide, draw_map_pair
+from explorer.views.shared.map_pair import AlignedMaps, MapSide, draw_map_pair
 
 
-def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> Tensor | None:
-    """Both on one scale, second − first, and how far apart they are; gives the difference.
+def draw_compared_maps(first: MapSide, second: MapSide, model: str) -> AlignedMaps | None:
+    """Both on one scale, second − first, and how far apart they are; None where no two cells
+    belong together.
 
     `model` is that of the first; another model is the title of the second.
     """
     is_same = first.forward.trace.model is second.forward.trace.model
-    other = model if is_same else second.title
+    models = model, model if is_same else second.title
     top = common_scale(first.values, second.values)
-    difference = draw_map_pair(first, second, top, models=(model, other))
-    if difference is None:
+    aligned = draw_map_pair(first, second, top, models=models)
+    scale = f"Colour scale of both: 0 to {three(top)}."
+    if aligned is None:
+        st.text(scale)
         return None
-    rows = first.allowed.any(-1) & second.allowed.any(-1)
-    bits = map_divergence(first.values, second.values, rows)
+    one, other = whole_rows(first, second, aligned)
+    bits = map_divergence(one, other, aligned.allowed[0].any(-1) & aligned.allowed[1].any(-1))
     distance = (
         "There is no divergence: a weight is not a number, or no row attends to a key in both."
         if math.isnan(bits)
         else f"Jensen–Shannon divergence of their rows: {three(bits)} bits on average (0 is "
         "identical, 1 the most)."
     )
-    st.text(f"{alignment(first, second)} {distance} Colour scale of both: 0 to {three(top)}.")
-    return difference
+    st.text(f"{alignment(first, second, aligned)} {distance} {scale}")
+    return aligned
 
 
-def alignment(first: MapSide, second: MapSide) -> str:
-    """How the cells of two maps of one shape correspond, in a sentence."""
+def whole_rows(first: MapSide, second: MapSide, aligned: AlignedMaps) -> tuple[Tensor, Tensor]:
+    """The aligned maps, with one column more for the keys that are left out of either."""
+    rows, columns = aligned.rows, aligned.columns
+    if not any(columns.left_out):
+        return aligned.first, aligned.second
+    mine, theirs = columns.left_out
+    return (
+        pool_map(first.values, rows.first, (*columns.first, mine)),
+        pool_map(second.values, rows.second, (*columns.second, theirs)),
+    )
+
+
+def alignment(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
+    """How the cells of two maps correspond, in a sentence or more."""
+    if aligned.is_pooled:
+        return " ".join([_pooled(first, second, aligned), *_left_out(first, second, aligned)])
     pairs = [
         *zip(first.rows, second.rows, strict=True),
         *zip(first.columns, second.columns, strict=True),
@@ -48,14 +67,50 @@ def alignment(first: MapSide, second: MapSide) -> str:
     different = sum(one.label != other.label for one, other in pairs)
     if not different:
         return "Both maps are over the same tokens."
+    how = "by the characters they stand for" if aligned.columns.by_characters else "by position"
     return (
         f"The maps are over different tokens ({different:,} of {len(pairs):,} labels differ), so "
-        "cells are compared by position."
+        f"cells are compared {how}."
     )
 
 
+def _pooled(first: MapSide, second: MapSide, aligned: AlignedMaps) -> str:
+    counts = f"{len(first.columns):,} and {len(second.columns):,} tokens"
+    rows = (
+        "averages the rows of its queries"
+        if aligned.rows.by_characters
+        else "takes the rows by position"
+    )
+    return (
+        f"The same text in {counts}: the difference is over {len(aligned.columns.labels):,} groups "
+        "of tokens, the smallest that begin and end at the same characters in both. It adds up the "
+        f"weights of a group's keys and {rows}."
+    )
+
+
+def _left_out(first: MapSide, second: MapSide, aligned: AlignedMaps) -> Iterator[str]:
+    """What has no counterpart on the other side, and what that does to the numbers."""
+    sides = (first, second)
+    named = [
+        f"{_labels(side.columns, left)} of the {name} map"
+        for name, side, left in zip(
+            ("first", "second"), sides, aligned.columns.left_out, strict=True
+        )
+        if left
+    ]
+    if named:
+        yield (
+            f"Left out, as the other map has no such token: {' and '.join(named)}; their "
+            "weight is in no cell, and the divergence counts it as one key more."
+        )
+
+
+def _labels(tokens: Sequence[Token], places: Sequence[int]) -> str:
+    return ", ".join(f"“{label}”" for label in texts([tokens[at] for at in places]))
+
+
 def difference_to_export(
-    context: PageContext, first: MapSide, second: MapSide, difference: Tensor
+    context: PageContext, first: MapSide, second: MapSide, aligned: AlignedMaps
 ) -> FigureData:
     """The difference, and how both sides came to be; the offline page has all three maps."""
     at, head = context.choice, second.head
@@ -71,18 +126,21 @@ def difference_to_export(
         "head of the second": str(head.head),
         **second.about,
     }
+    how = alignment(first, second, aligned)
+    if aligned.is_pooled:
+        about["rows and columns"] = how
     return FigureData(
-        values=difference,
-        rows=tuple(texts(second.rows)),
-        columns=tuple(texts(second.columns)),
+        values=aligned.difference,
+        rows=tuple(texts(aligned.rows.labels)),
+        columns=tuple(texts(aligned.columns.labels)),
         title=f"{second.title} − {first.title.lower()} of {at.model}",
         unit="change in weight",
         row_name=words.row,
         column_name=words.column,
         scale="diverging",
-        allowed=first.allowed | second.allowed,
+        allowed=aligned.allowed[0] | aligned.allowed[1],
         about=about,
-        note=f"“{at.text}”. {alignment(first, second)}",
+        note=f"“{at.text}”. {how}",
     )
 
 

@@ -15,11 +15,11 @@ from explorer.app.messages import or_stop, say
 from explorer.app.session import session
 from explorer.app.url import TEXT_LIMIT
 from explorer.catalog import ModelError, opened_model
-from explorer.catalog.attention_parts import parts
 from explorer.catalog.available_models import ModelEntry
 from explorer.catalog.opened_model import Opened
 from explorer.inference.edited_pass import EditedPass
-from explorer.inference.forward_pass import rerun, run_text
+from explorer.inference.forward_pass import ForwardPass, ForwardPassError, rerun, run_text
+from explorer.inference.readable_text import why_unreadable
 from explorer.inference.results_cache import kept
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import EditHistory
@@ -30,6 +30,7 @@ from explorer.views.shared.edit_descriptions import describe_edit
 from explorer.views.shared.edit_history import draw_history
 from explorer.views.shared.edited_answers import draw_answers
 from explorer.views.shared.map_pair import MapSide
+from models import TransformerConfig
 
 HEAD, SENTENCE, MODEL, STEP, EDITED = (
     "Another head",
@@ -83,21 +84,44 @@ def _another_sentence(context: PageContext, first: Head) -> MapSide:
 
 
 def _another_model(context: PageContext, first: Head) -> MapSide:
-    mine = context.opened.config
+    mine, at = context.opened.config, context.choice
 
     def is_other_kind(entry: ModelEntry) -> bool:
         config = config_of(entry)
         return (config.kind, config.head) != (mine.kind, mine.head)
 
-    others = [entry for name, entry in context.shelf.items() if name != context.choice.model]
-    names = [entry.name for entry in sorted(others, key=is_other_kind)]
-    if not names:
+    def fault(entry: ModelEntry) -> str:
+        return why_unreadable(entry, at.text, _pair_for(entry, context))
+
+    others = [entry for name, entry in context.shelf.items() if name != at.model]
+    others = sorted(others, key=is_other_kind)
+    if not others:
         say("There is no other model here: train one, or open one on the Checkpoints page.")
         st.stop()
-    name = one_of("Other model", "other_model", names, as_list=True, width=LIST_WIDTH)
+    reader = next((entry for entry in others if not fault(entry)), None)
+    names, usual = [entry.name for entry in others], (reader or others[0]).name
+    name = one_of("Other model", "other_model", names, usual, as_list=True, width=LIST_WIDTH)
     entry = context.shelf[name]
+    if lacks := fault(entry):
+        none = "No other model reads the whole text: type another one."
+        way = f"To compare the whole text, choose {reader.short_name}." if reader else none
+        say(f"{lacks} {way}")
     other = _open_or_stop(lambda: opened_model.open_entry(entry))
-    return MapSide(name, _same_head_in(context, first, other, entry))
+    pair = _pair_for(entry, context)
+    if pair != at.pair:
+        st.text(f"{entry.name} takes one sentence: the second one is left out there.")
+    try:
+        forward = run_text(other, at.text, pair)
+    except ForwardPassError as error:
+        if not lacks:
+            say(str(error))
+        st.stop()
+    return MapSide(name, _same_head_in(first, forward, entry))
+
+
+def _pair_for(entry: ModelEntry, context: PageContext) -> str:
+    """The second sentence, for a model that reads two."""
+    return context.choice.pair if reads_pairs(entry) else ""
 
 
 def _another_step(context: PageContext, first: Head, snapshots: Snapshots) -> MapSide:
@@ -145,20 +169,25 @@ def _about_edits(context: PageContext, edited: EditedPass) -> dict[str, str]:
     }
 
 
-def _same_head_in(context: PageContext, first: Head, other: Opened, entry: ModelEntry) -> Head:
-    """The same sentence and head in another model; the nearest where it has no such head."""
-    at = context.choice
-    named = {part.name: part for part in parts(other.config)}
-    part = named.get(first.part) or list(named.values())[-1]
+def _same_head_in(first: Head, forward: ForwardPass, entry: ModelEntry) -> Head:
+    """The same head in another model's pass; the nearest where it has no such head.
+
+    If the chosen attention is over the typed text alone, so is that of the other model.
+    """
+    found = forward.parts
+    if _reads_typed(first.part, first.forward.config):
+        found = tuple(part for part in found if _reads_typed(part.name, forward.config))
+    part = {part.name: part for part in found}.get(first.part) or found[-1]
     layer, head = min(first.layer, part.layers - 1), min(first.head, part.heads - 1)
     if (part.name, layer, head) != (first.part, first.layer, first.head):
         shown = f"{part.words.name.lower()}, layer {layer}, head {head}"
         st.text(f"{entry.name} has no such head; showing its {shown}.")
-    pair = at.pair if reads_pairs(entry) else ""
-    if pair != at.pair:
-        st.text(f"{entry.name} takes one sentence: the second one is left out there.")
-    forward = or_stop(lambda: run_text(other, at.text, pair))
     return Head(forward, entry.folder, part.name, layer, head)
+
+
+def _reads_typed(part: str, config: TransformerConfig) -> bool:
+    """Whether queries and keys of this attention are tokens of the typed text."""
+    return config.kind != "encoder-decoder" or part == "encoder.self_attn"
 
 
 def _open_or_stop(open_model: Callable[[], Opened]) -> Opened:

@@ -46,7 +46,7 @@ def draw_maps(
         Head(each.forward, context.folder, at.part, at.layer, at.head, each.core_edits)
         for each in (before, after)
     ]
-    difference = draw_map_pair(
+    aligned = draw_map_pair(
         MapSide("Before", heads[0]),
         MapSide("After", heads[1]),
         1.0,
@@ -57,7 +57,7 @@ def draw_maps(
         on_pin=_pin,
     )
     _draw_cell_actions(context, after.forward, held)
-    if difference is not None and not largest_change(difference):
+    if aligned is not None and not largest_change(aligned.difference):
         changed = set(after.applied) ^ set(before.applied)
         why = ABLATED if any(isinstance(edit, ABLATIONS) for edit in changed) else ""
         st.caption(f"The attention weights of this head are unchanged.{why}")

@@ -9,12 +9,19 @@ from typing import Any
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.comparison import DifferentSizesError, largest_change, map_difference
+from explorer.analysis.comparison import largest_change, map_difference, pool_map, pool_mask
+from explorer.analysis.token_alignment import (
+    AlignedTokens,
+    NotAlignedError,
+    align_places,
+    align_tokens,
+)
 from explorer.app.messages import say
 from explorer.catalog.attention_parts import WORDS, head_title
 from explorer.components import matrix
+from explorer.components.matrix import Beside
 from explorer.inference.forward_pass import ForwardPass
-from explorer.snippets import Head
+from explorer.snippets import Head, MapGroups
 from explorer.text import Token
 from explorer.text.literal import literal
 from explorer.views.shared import widgets
@@ -49,6 +56,85 @@ class MapSide:
         return self.forward.columns(self.head.part)
 
 
+@dataclass(frozen=True, eq=False)
+class AlignedMaps:
+    """Two maps over common groups of queries and keys, each (groups, groups)."""
+
+    rows: AlignedTokens
+    columns: AlignedTokens
+    first: Tensor
+    second: Tensor
+    allowed: tuple[Tensor, Tensor]
+    """Where either may attend."""
+
+    @property
+    def is_pooled(self) -> bool:
+        return self.rows.is_pooled or self.columns.is_pooled
+
+    @property
+    def groups(self) -> tuple[MapGroups, MapGroups] | None:
+        """The groups of queries and of keys in the first and in the second; None if none pools."""
+        if not self.is_pooled:
+            return None
+        rows, columns = self.rows, self.columns
+        return (rows.first, columns.first), (rows.second, columns.second)
+
+    @property
+    def difference(self) -> Tensor:
+        """second − first."""
+        return map_difference(self.first, self.second)
+
+
+def align_sides(first: MapSide, second: MapSide) -> AlignedMaps:
+    """Both maps over what their tokens have in common. NotAlignedError says why there is nothing.
+
+    Tokens of one text are aligned by their characters, others by their places where there are
+    as many on both sides.
+    """
+    rows = _align(first, second, first.rows, second.rows, "rows")
+    columns = rows
+    if first.rows is not first.columns or second.rows is not second.columns:
+        columns = _align(first, second, first.columns, second.columns, "columns")
+    if not (rows.is_pooled or columns.is_pooled):
+        allowed = first.allowed, second.allowed
+        return AlignedMaps(rows, columns, first.values, second.values, allowed)
+    mine, theirs = (rows.first, columns.first), (rows.second, columns.second)
+    return AlignedMaps(
+        rows,
+        columns,
+        pool_map(first.values, *mine),
+        pool_map(second.values, *theirs),
+        (pool_mask(first.allowed, *mine), pool_mask(second.allowed, *theirs)),
+    )
+
+
+def _align(
+    first: MapSide,
+    second: MapSide,
+    mine: tuple[Token, ...],
+    theirs: tuple[Token, ...],
+    axis: str,
+) -> AlignedTokens:
+    """The groups of one axis of both maps."""
+    one, other = first.forward, second.forward
+    are_typed = mine is one.tokens and theirs is other.tokens
+    if are_typed and (one.text, one.pair) == (other.text, other.pair):
+        return align_tokens(mine, theirs, one.text, one.pair)
+    if len(mine) == len(theirs):
+        return align_places(mine, theirs)
+    counts = f"{len(mine):,} and {len(theirs):,} tokens"
+    if are_typed:
+        raise NotAlignedError(
+            f"The maps are over {counts} of different texts, so their cells do not belong together "
+            "and there is no difference to show: choose texts of the same number of tokens."
+        )
+    raise NotAlignedError(
+        f"The {axis} are {counts}, and generated ones have no characters in the typed text, so the "
+        "maps cannot be aligned and there is no difference to show: choose an attention over the "
+        "typed text."
+    )
+
+
 def draw_map_pair(
     first: MapSide,
     second: MapSide,
@@ -58,15 +144,22 @@ def draw_map_pair(
     keys: tuple[str, str] = ("map_first", "map_second"),
     title: str = "Second − first",
     **pinning: Any,
-) -> Tensor | None:
+) -> AlignedMaps | None:
     """Both maps under their `keys`, their colours ending at `top`; then second − first.
 
-    `models` are the names in their titles. Gives the difference; None where there is none, and
-    its place says why. `pinning` is the
-    cell that is pinned in all three, and what to call when another one is.
+    `models` are the names in their titles. The difference is over the groups of tokens that both
+    have; None where there are none, and its place says why. All are drawn in cells of one size.
+    `pinning` is the cell that is pinned in all three, and what to call when another one is.
     """
     columns = widgets.side_by_side(1, 1, 1)
-    sides = first, second
+    sides, aligned, fault = (first, second), None, ""
+    try:
+        aligned = align_sides(first, second)
+    except NotAlignedError as error:
+        fault = str(error)
+    beside = [Beside(side.rows, side.columns, *_names(side)) for side in sides]
+    if aligned is not None:
+        beside.append(Beside(aligned.rows.labels, aligned.columns.labels, *_names(second)))
     names = [
         head_title(model, side.head.part, side.head.layer, side.head.head)
         for model, side in zip(models, sides, strict=True)
@@ -75,20 +168,33 @@ def draw_map_pair(
         with column:
             st.markdown(f"**{literal(side.title)}**")
             st.text(name)
-            full = f"{name}, {side.title.lower()}" if names[0] == names[1] else name
-            how = {"sentence": WORDS[side.head.part].cell, "top": top, "title": full}
-            _map(side, side.values, side.allowed, key=key, **how, **pinning)
+            _map(
+                side,
+                side.values,
+                side.rows,
+                side.columns,
+                allowed=side.allowed,
+                key=key,
+                sentence=WORDS[side.head.part].cell,
+                top=top,
+                title=f"{name}, {side.title.lower()}" if names[0] == names[1] else name,
+                beside=beside,
+                **pinning,
+            )
     with columns[2]:
         st.markdown(f"**{title}**")
-        try:
-            difference = map_difference(first.values, second.values)
-        except DifferentSizesError as error:
-            say(str(error))
+        if aligned is None:
+            say(fault)
             return None
+        if aligned.is_pooled:
+            st.text(f"Over {len(aligned.columns.labels):,} groups of tokens")
+        difference = aligned.difference
         _map(
             second,
             difference,
-            first.allowed | second.allowed,
+            aligned.rows.labels,
+            aligned.columns.labels,
+            allowed=aligned.allowed[0] | aligned.allowed[1],
             key="map_difference",
             title=f"{names[1]}, {title[:1].lower()}{title[1:]}"
             if names[0] == names[1]
@@ -97,21 +203,32 @@ def draw_map_pair(
             sentence="{row}, {column}: {value}",
             unit="change in weight",
             top=largest_change(difference) or 1.0,
+            beside=beside,
             **pinning,
         )
-    return difference
+    return aligned
 
 
-def _map(side: MapSide, values: Tensor, allowed: Tensor, **how: Any) -> None:
-    """Values over the tokens of a side."""
+def _names(side: MapSide) -> tuple[str, str]:
     words = WORDS[side.head.part]
+    return words.row, words.column
+
+
+def _map(
+    side: MapSide,
+    values: Tensor,
+    rows: tuple[Token, ...],
+    columns: tuple[Token, ...],
+    **how: Any,
+) -> None:
+    """Values over tokens, or over groups of them, named as those of a side."""
+    row_name, column_name = _names(side)
     matrix(
         values,
-        side.rows,
-        side.columns,
-        allowed=allowed,
-        row_name=words.row,
-        column_name=words.column,
+        rows,
+        columns,
+        row_name=row_name,
+        column_name=column_name,
         height=widgets.SMALL_HEIGHT,
         **how,
     )

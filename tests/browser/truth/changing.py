@@ -14,7 +14,15 @@ from torch import Tensor
 from explorer.runs.run import Run
 from models import trace
 from models.interventions import KeepCells, Scale
-from tests.browser.truth.core import CHECKPOINTS, HEADS, SHAKESPEARE, Case, apart, kl
+from tests.browser.truth.core import (
+    CHECKPOINTS,
+    HEADS,
+    SHAKESPEARE,
+    Case,
+    apart,
+    kl,
+    tokenizer_in,
+)
 from tests.browser.truth.screen import Claim, cells, claims, facts, grid, said, stated
 from tests.browser.visiting import Visitor
 from tests.served import wait_until
@@ -26,6 +34,9 @@ ASKS_EDITS = "edits=1.1~h.d.0.1.z"
 INDUCTION = Case(CHECKPOINTS / "induction", "abcdabcd", "decoder", 0, "self_attn", 1)
 CONTROL = replace(INDUCTION, folder=CHECKPOINTS / "induction-control")
 ASKS_MODEL = f"{INDUCTION.address}&other_model={CONTROL.folder.name}"
+PAIRS = replace(SHAKESPEARE, text="the food was not so delicious")
+OF_WORDS = Case(CHECKPOINTS / "reviews", PAIRS.text, "encoder", 0, "self_attn", 2)
+ASKS_WORDS = f"{PAIRS.address}&other_model={OF_WORDS.folder.name}"
 WORD, STEP = "cab", 5
 
 
@@ -137,6 +148,34 @@ another_sentence = partial(compared, SHAKESPEARE, OTHER)
 another_model = partial(compared, INDUCTION, CONTROL)
 edits = partial(compared, SHAKESPEARE, without(0, 1))
 """A head below is taken away, which moves the queries and keys of the chosen one."""
+
+
+def over_words(case: Case) -> Tensor:
+    """The map between words: the weights on a word's tokens added, its own rows averaged.
+
+    Every token but the special one at the start ends in the word that it is of.
+    """
+    tokens = tokenizer_in(case.folder).encode(case.text)
+    ends = torch.tensor([token.end for token in tokens])
+    word_ends = torch.tensor([0, *(found.end() for found in re.finditer(r"\S+", case.text))])
+    words = torch.bucketize(ends, word_ends)
+    member = torch.nn.functional.one_hot(words, len(word_ends)).double().mT
+    return member / member.sum(-1, keepdim=True) @ case.weights @ member.mT
+
+
+def over_groups(visitor: Visitor) -> list[Claim]:
+    """A model of byte pairs beside one of words: the difference of both over words."""
+    (bits,) = said(visitor, r"divergence of their rows: ([\d.]+) bits")
+    one, other = PAIRS.weights, OF_WORDS.weights
+    assert len(one) != len(other)
+    first, second = over_words(PAIRS), over_words(OF_WORDS)
+    last = len(first) - 1
+    return [
+        Claim("bits apart", bits, apart(first, second)),
+        *cells(visitor, "map_first", one, (len(one) - 1, 0)),
+        *cells(visitor, "map_second", other, (len(other) - 1, 2)),
+        *cells(visitor, "map_difference", second - first, (last, last - 1), (1, 1), (last, last)),
+    ]
 
 
 def asks_step(run: Run) -> str:

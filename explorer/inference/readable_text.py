@@ -1,0 +1,24 @@
+"""Whether a model of the list can read all of a text, found without its weights."""
+
+from __future__ import annotations
+
+from explorer.catalog.available_models import ModelEntry
+from explorer.catalog.tokenizers import tokenizer_in
+from explorer.inference.forward_pass import ForwardPassError, encode_text, unknown_words
+from explorer.text import TextError
+from models.loading.checkpoint import CheckpointError
+
+
+def why_unreadable(entry: ModelEntry, text: str, pair: str = "") -> str:
+    """What this model cannot read of a text, or pair of texts, in a sentence; empty if nothing.
+
+    A text that is too long is not read at all, an unknown word as the token for such words.
+    """
+    assert entry.config is not None, "only models that can be opened are on the shelf"
+    try:
+        tokenizer = tokenizer_in(entry.folder, entry.family, entry.config)
+        tokens = encode_text(tokenizer, entry.config, text, pair, reader=entry.short_name)
+        words, name = unknown_words(tokenizer, text, pair, tokens)
+    except (ForwardPassError, TextError, CheckpointError, OSError) as error:
+        return str(error)
+    return f"{entry.short_name} does not know {words} and reads {name} instead." if words else ""
