@@ -148,7 +148,9 @@ def test_induction_needs_both_layers() -> None:
             pattern = task.pattern(source)
             assert pattern is not None
             assert pattern_score(weights.mean(0), pattern) > 0.9, name
-        _, _, control = attention("induction-control", text)
+        source, _, control = attention("induction-control", text)
+        pattern = task.pattern(source)
+        assert pattern is not None
         assert max(pattern_score(head, pattern) for head in control) < 0.4
     for name in LEARNS_INDUCTION:
         model, tokenizer, _ = opened(name)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from explorer.analysis.position_schemes import PositionScheme
 from explorer.charts.plotly_frame import CONFIG
 from explorer.charts.surface import surface_of_positions
 from explorer.charts.theme import palette
+from explorer.views.positions.scheme_figures import Side
+from explorer.views.shared import widgets
 
 CAPTIONS = {
     "product": "The dot product of the vectors of two positions, for every pair of them.",
+    "cosine similarity": "The cosine similarity of the vectors of two positions, for every pair.",
     "bias": "What the chosen head adds to the score of a key, for every pair of positions.",
     "bucket": "The bucket of every pair of positions: a plateau is one bucket.",
 }
 
 
-def draw_position_surface(shown: PositionScheme) -> None:
+def draw_position_surface(sides: Sequence[Side]) -> None:
     """An expander; nothing is sent while it is closed."""
     with st.expander(
         "Surface over two positions", key="position_surface", on_change="rerun"
@@ -24,7 +28,12 @@ def draw_position_surface(shown: PositionScheme) -> None:
         if not panel.open:
             return
         colours = palette(st.context.theme.type)
-        figure = surface_of_positions(shown.products, shown.unit, colours)
-        st.plotly_chart(figure, key="positions_3d", config=CONFIG)
-        count = len(shown.products)
-        st.caption(f"{CAPTIONS[shown.unit]} The first {count} positions are shown.")
+        for place, side in zip(widgets.side_by_side(*[1] * len(sides)), sides, strict=True):
+            shown = side.shown
+            with place:
+                figure = surface_of_positions(shown.products, shown.unit, colours)
+                if len(sides) > 1:
+                    side.draw_heading(f"{shown.unit} of two positions")
+                st.plotly_chart(figure, key=f"{side.key}positions_3d", config=CONFIG)
+                count = len(shown.products)
+                st.caption(f"{CAPTIONS[shown.unit]} The first {count} positions are shown.")
