@@ -1,4 +1,4 @@
-"""How a model is told the positions of its tokens: six schemes, permutations, longer texts."""
+"""The schemes of positions, any two of the six side by side; permutations, longer texts."""
 
 import streamlit as st
 

@@ -206,9 +206,8 @@ def _sides(columns: Sequence[Column], own: Source, head: int) -> list[Side]:
     sides = []
     for column, key in zip(columns, ("", "other_"), strict=False):
         if column.shown is not None:
-            of = "" if column.source is own else f" ({column.source.opened.name})"
-            label = f"{SCHEMES[column.name]}{of}"
-            sides.append(Side(label, column.shown, together, head, key))
+            model = "" if column.source is own else column.source.opened.name
+            sides.append(Side(column.shown, together, head, model, key))
     return sides
 
 

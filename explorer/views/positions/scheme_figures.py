@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import streamlit as st
 from torch import Tensor
 
-from explorer.analysis.position_schemes import PositionScheme
+from explorer.analysis.position_schemes import SCHEMES, PositionScheme
 from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
 from explorer.components import matrix
 from explorer.components.chart import chart
-from explorer.text.literal import literal
 from explorer.text.number_format import three
 
 CURVE_HEIGHT, MATRIX_HEIGHT, LOWEST = 260, 430, 180
@@ -29,13 +28,14 @@ UP_IS = {
 class Side:
     """One scheme on screen; `together` are all that are, itself among them.
 
-    `label` names it in the titles of its figures, `key` stands in front of their keys.
+    `model` is whose positions they are, where not the chosen model's; `key` stands in front of
+    the keys of its figures.
     """
 
-    label: str
     shown: PositionScheme
     together: tuple[PositionScheme, ...]
     head: int
+    model: str = ""
     key: str = ""
 
     @property
@@ -100,7 +100,7 @@ class Side:
         if not self.has_figures:
             return
         if shown.table is None:
-            title = "bias of every head by distance" if shown.unit == "bias" else "by distance"
+            title = f"{'bias of every head' if shown.unit == 'bias' else 'bucket'} by distance"
             self.draw_heading(title)
             beside = [value for each in self.alike for _, _, value in each.by_head]
             spec = head_curves(shown.by_head, shown.unit, f"head {self.head}", beside)
@@ -148,10 +148,11 @@ class Side:
         )
 
     def _title(self, what: str) -> str:
-        return f"{self.label}: {what}"
+        of = f" ({self.model})" if self.model else ""
+        return f"{SCHEMES[self.shown.name]}{of}: {what}"
 
     def draw_heading(self, what: str) -> None:
-        st.markdown(f"**{literal(self._title(what))}**")
+        st.markdown(f"**{SCHEMES[self.shown.name]}: {what}**")
 
     def _draw_matrix(
         self,
