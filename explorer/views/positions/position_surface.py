@@ -31,9 +31,13 @@ def draw_position_surface(sides: Sequence[Side]) -> None:
         for place, side in zip(widgets.side_by_side(*[1] * len(sides)), sides, strict=True):
             shown = side.shown
             with place:
-                figure = surface_of_positions(shown.products, shown.unit, colours)
-                if len(sides) > 1:
-                    side.draw_heading(f"{shown.unit} of two positions")
+                others = [each.products for each in side.alike if each is not shown]
+                half = len(sides) > 1
+                figure = surface_of_positions(
+                    shown.products, shown.unit, colours, others, half=half
+                )
+                if half:
+                    side.draw_heading(side.pairs_title)
                 st.plotly_chart(figure, key=f"{side.key}positions_3d", config=CONFIG)
                 count = len(shown.products)
                 st.caption(f"{CAPTIONS[shown.unit]} The first {count} positions are shown.")

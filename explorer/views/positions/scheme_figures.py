@@ -45,7 +45,8 @@ class Side:
     @property
     def alike(self) -> tuple[PositionScheme, ...]:
         """Those whose pairs of positions have the same unit, and so the same scale."""
-        return tuple(each for each in self.together if each.unit == self.shown.unit)
+        unit, drawn = self.shown.unit, [each for each in self.together if each.name != "none"]
+        return tuple(each for each in drawn if each.unit == unit)
 
     def draw_table(self) -> None:
         """Positions down, dimensions across."""
@@ -79,19 +80,25 @@ class Side:
             if each.table is not None:
                 yield from each.table[:, list(each.pairs[pair])].flatten().tolist()
 
+    @property
+    def pairs_title(self) -> str:
+        """What is drawn of every two positions."""
+        biases = {"bias": f"bias of head {self.head}", "bucket": "bucket"}
+        if self.shown.unit in biases:
+            return f"{biases[self.shown.unit]}, query against key"
+        return f"{_spoken(self.shown.unit)} of two positions"
+
     def draw_pairs(self) -> None:
         """What two positions give together: rows are queries or positions, as columns are."""
-        shown, titles = self.shown, {"bias": f"bias of head {self.head}", "bucket": "bucket"}
-        values, top = shown.products, max(float(each.products.abs().max()) for each in self.alike)
         if not self.has_figures:
             return
+        shown, title = self.shown, self.pairs_title
+        values, top = shown.products, max(float(each.products.abs().max()) for each in self.alike)
         if shown.table is None:
-            title = f"{titles[shown.unit]}, query against key"
             self._draw_matrix(
                 "key", title, shown.unit, "products", values, top, MATRIX_HEIGHT, "query"
             )
             return
-        title = f"{_spoken(shown.unit)} of two positions"
         self._draw_matrix("position", title, shown.unit, "products", values, top, MATRIX_HEIGHT)
 
     def draw_by_distance(self, height: int = CURVE_HEIGHT) -> None:
