@@ -8,7 +8,7 @@ A scheme adds a vector to the embedding (sinusoidal, learned), rotates queries a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -50,6 +50,10 @@ EXPLANATIONS = {
     "sentence only permutes the output.",
 }
 
+COSINE = "cosine similarity"
+ROUNDING = 1e-5
+"""Products that differ by less of the largest one differ by rounding in single precision."""
+
 CODE: dict[str, Callable[..., Any]] = {
     "sinusoidal": sinusoids,
     "learned": LearnedPositions,
@@ -74,7 +78,14 @@ class PositionScheme:
 
     @property
     def title(self) -> str:
-        return "A vector of ones, rotated" if self.name == "rotary" else "Position vectors"
+        return "a vector of ones, rotated" if self.name == "rotary" else "position vectors"
+
+    def by_cosine(self) -> PositionScheme:
+        """With the cosine similarity of two position vectors for their dot product."""
+        if self.table is None:
+            return self
+        unit = torch.nn.functional.normalize(self.table, dim=-1)
+        return replace(self, products=unit @ unit.T, unit=COSINE)
 
     def hand(self, pair: int) -> Tensor:
         """Where the hand of a pair points at every position (positions, 2): x, y.
@@ -102,6 +113,16 @@ class PositionScheme:
             values = self.products.diagonal(-offset)
             rows.append((offset, float(values.min()), float(values.mean()), float(values.max())))
         return rows
+
+    @property
+    def spread(self) -> float:
+        """How far the products of two pairs that are equally far apart differ at most."""
+        return max(largest - smallest for _, smallest, _, largest in self.against_offset())
+
+    @property
+    def knows_distance(self) -> bool:
+        """Whether the product of two positions follows from their distance alone."""
+        return self.spread <= ROUNDING * float(self.products.abs().max())
 
 
 def position_module(model: Transformer, stack: str = "") -> Positions:

@@ -263,6 +263,8 @@ PARAMETERS: tuple[Parameter, ...] = (
     *_on(
         "positions",
         ("scheme", "option", "a scheme of positions", "the model's own"),
+        ("other_scheme", "option", "another scheme, beside the first", "none"),
+        ("similar_by", "option", "dot product or cosine similarity", "cosine of two schemes"),
         ("lab", "option", "an experiment with positions", "the first"),
         ("table_width", "option", "a width of the table", "the first"),
         ("dimensions", "whole number", "a pair of dimensions", "0"),

@@ -38,6 +38,7 @@ SHOWN_FIRST = (
     "reverse",
     "induction",
     "induction-control",
+    "induction-learned",
 )
 FILES_STAMPED = 1000
 Stamp = tuple[tuple[str, int, int], ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -34,38 +34,49 @@ ACROSS, DOWN = 2.5, 2.9
 QUERY_MINUS_KEY = "query's position − key's"
 
 
-def wave_curves(rows: Sequence[Mapping[str, float | str]]) -> Spec:
-    """Lines over positions; a row has `position`, `value` and `dimension`."""
+def wave_curves(rows: Sequence[Mapping[str, float | str]], beside: Iterable[float] = ()) -> Spec:
+    """Lines over positions; a row has `position`, `value` and `dimension`.
+
+    The axis holds the values `beside` too, those of a chart that is compared with this one.
+    """
     last = max((float(row["position"]) for row in rows), default=1.0)
-    around = around_zero(float(row["value"]) for row in rows)
+    around = around_zero([*beside, *(float(row["value"]) for row in rows)])
     table = [{**row, "value": finite(float(row["value"]))} for row in rows]
     return filled_chart(
         _waves(), {"rows": table}, **scale_ends("x", 0, last), **scale_ends("y", *around)
     )
 
 
-def offset_curve(rows: Sequence[tuple[int, float, float, float]], unit: str) -> Spec:
+def offset_curve(
+    rows: Sequence[tuple[int, float, float, float]], unit: str, beside: Iterable[float] = ()
+) -> Spec:
     """The mean over all pairs of one distance, in the band of the smallest and the largest.
 
-    A row has the distance, the smallest, the mean and the largest.
+    A row has the distance, the smallest, the mean and the largest. The axis holds the values
+    `beside` too.
     """
     names = ("offset", "smallest", "mean", "largest")
     table = [dict(zip(names, (row[0], *map(finite, row[1:])), strict=True)) for row in rows]
-    around = around_zero(number for row in rows for number in row[1:])
+    around = around_zero([*beside, *(number for row in rows for number in row[1:])])
     axes = scale_ends("x", 0, len(rows) - 1) | scale_ends("y", *around)
     return filled_chart(_offsets(unit), {"rows": table}, **axes)
 
 
-def head_curves(rows: Sequence[tuple[str, int, float]], unit: str, thick: str = "") -> Spec:
+def head_curves(
+    rows: Sequence[tuple[str, int, float]],
+    unit: str,
+    thick: str = "",
+    beside: Iterable[float] = (),
+) -> Spec:
     """A line for each head over the distance of query and key; a row has head, distance, value.
 
-    The line of the head `thick` is drawn thicker.
+    The line of the head `thick` is drawn thicker. The axis holds the values `beside` too.
     """
     table = [{"head": head, "offset": at, "value": finite(value)} for head, at, value in rows]
     offsets = [row[1] for row in rows] or [0]
     heads = list(dict.fromkeys(row[0] for row in rows))
     axes = scale_ends("x", min(offsets), max(*offsets, 1)) | scale_ends(
-        "y", *around_zero(r[2] for r in rows)
+        "y", *around_zero([*beside, *(r[2] for r in rows)])
     )
     spec = _heads(unit, len(heads) <= MOST_NAMED)
     return filled_chart(spec, {"rows": table}, heads=heads, thick=thick, **axes)
@@ -115,9 +126,9 @@ def rotation_clocks(
             for step, (right, up) in enumerate(points[: position + 1])
             if math.isfinite(right + up)
         ]
-    lines = -(-len(hands) // CLOCKS_A_LINE)
-    size = {"width": CLOCK * CLOCKS_A_LINE, "height": CLOCK * 1.16 * lines}
-    axes = scale_ends("x", 0, ACROSS * CLOCKS_A_LINE) | scale_ends("y", 1.3 - DOWN * lines, 1.3)
+    lines, a_line = -(-len(hands) // CLOCKS_A_LINE), min(max(len(hands), 1), CLOCKS_A_LINE)
+    size = {"width": CLOCK * a_line, "height": CLOCK * 1.16 * lines}
+    axes = scale_ends("x", 0, ACROSS * a_line) | scale_ends("y", 1.3 - DOWN * lines, 1.3)
     return filled_chart(_clocks(), {"tips": tips, "circles": circles}, **axes) | size
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from explorer.catalog.attention_parts import site
@@ -17,6 +19,24 @@ from explorer.snippets.pass_code import (
     segment_ids,
 )
 from models import TransformerConfig
+
+
+@dataclass(frozen=True)
+class SchemeAsked:
+    """One scheme on screen: for which model and stack, how many positions, and how compared.
+
+    `head` is that of biases, `width` that of sinusoids.
+    """
+
+    config: TransformerConfig
+    folder: Path
+    name: str
+    count: int
+    stack: str
+    head: int
+    width: int
+    by_cosine: bool = False
+
 
 OPEN = "from models import load_checkpoint"
 TWIN = "from explorer.inference.position_passes import twin"
@@ -51,47 +71,60 @@ def head_stages_script(forward: ForwardPass, folder: Path, at: Place) -> str:
     )
 
 
-def scheme(
-    config: TransformerConfig, folder: Path, name: str, count: int, at: Place, width: int
-) -> str | None:
-    """The table or the bias of one scheme at a model's sizes; None where there is neither."""
-    stack, head, own = at[0].split(".")[0], at[2], name == config.positions
+def schemes(asked: Sequence[SchemeAsked]) -> str:
+    """The tables or the biases of the schemes on screen; the names of the second say so."""
+    lines: list[str] = []
+    imports: dict[str, None] = {}
+    for each, front in zip(asked, ("", "other_"), strict=False):
+        made, needed, names = _scheme_lines(each, front)
+        lines += [*made, *([f"print({', '.join(names)})"] if names else [])]
+        imports |= dict.fromkeys(needed)
+    return script(lines, *imports)
+
+
+def _scheme_lines(asked: SchemeAsked, front: str) -> tuple[list[str], list[str], list[str]]:
+    """Lines, imports, and what the lines make."""
+    config, name, count, head = asked.config, asked.name, asked.count, asked.head
+    own = name == config.positions
     places = f"places = torch.arange({count})"
-    found = f"positions = model.{stack}.positions"
-    products = ["products = table @ table.T", "print(table, products)"]
+    found = [*model_lines(asked.folder), f"positions = model.{asked.stack}.positions"]
+    table, products = f"{front}table", f"{front}products"
+    compared = [f"{products} = {table} @ {table}.T"]
+    if asked.by_cosine:
+        products = f"{front}cosines"
+        unit = f"torch.nn.functional.normalize({table}, dim=-1)"
+        compared = [f"{front}unit = {unit}", f"{products} = {front}unit @ {front}unit.T"]
     if name == "sinusoidal":
         pairs = ', "halves"' if own and config.pairs == "halves" else ""
-        lines = [places, f"table = sinusoids(places, {width}{pairs})", *products]
-        return script(lines, "from models.positional import sinusoids")
+        lines = [places, f"{table} = sinusoids(places, {asked.width}{pairs})", *compared]
+        return lines, ["from models.positional import sinusoids"], [table, products]
     if name == "learned":
-        table = f"table = positions.table.weight.detach()[positions.offset :][:{count}]"
-        return script([*model_lines(folder), found, table, *products], OPEN)
+        rows = f"{table} = positions.table.weight.detach()[positions.offset :][:{count}]"
+        return [*found, rows, *compared], [OPEN], [table, products]
     if name == "rotary":
         width = config.rotary_width - config.rotary_width % 2
         given = f"{width}, {config.rope_theta}, {config.pairs or 'halves'!r}"
-        front = [*model_lines(folder), found] if own else [f"positions = RotaryPositions({given})"]
-        ones = f"table = positions.rotation(places)(torch.ones(1, 1, {count}, {width}))[0, 0]"
+        made = found if own else [f"positions = RotaryPositions({given})"]
+        ones = f"{table} = positions.rotation(places)(torch.ones(1, 1, {count}, {width}))[0, 0]"
         load = OPEN if own else "from models.positional import RotaryPositions"
-        return script([*front, places, ones, *products], load)
-    bias = [places, f"products = positions.bias(places, places).detach()[0, {head}]"]
+        return [*made, places, ones, *compared], [load], [table, products]
+    products = f"{front}products"
+    bias = [places, f"{products} = positions.bias(places, places).detach()[0, {head}]"]
     if name == "alibi":
-        lines = [f"positions = AlibiPositions({config.n_heads})", *bias, "print(products)"]
-        return script(lines, "from models.positional import AlibiPositions")
+        made = [f"positions = AlibiPositions({config.n_heads})"]
+        return [*made, *bias], ["from models.positional import AlibiPositions"], [products]
     if name == "relative" and own:
-        return script([*model_lines(folder), found, *bias, "print(products)"], OPEN)
+        return [*found, *bias], [OPEN], [products]
     if name == "relative":
-        causal = stack != "encoder" and config.kind != "encoder"
+        causal = asked.stack != "encoder" and config.kind != "encoder"
         sizes = f"{config.n_heads}, {config.n_buckets}, {config.max_distance}, {causal}"
-        return script(
-            [
-                f"positions = RelativePositions({sizes})",
-                places,
-                "products = positions.buckets(places[None] - places[:, None])",
-                "print(products)  # which bucket",
-            ],
-            "from models.positional import RelativePositions",
-        )
-    return None
+        lines = [
+            f"positions = RelativePositions({sizes})",
+            places,
+            f"{products} = positions.buckets(places[None] - places[:, None])  # which bucket",
+        ]
+        return lines, ["from models.positional import RelativePositions"], [products]
+    return [], [], []
 
 
 def doubled(width: int, places: int, offset: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from explorer.tasks import reviews
 from explorer.tasks.baselines import NaiveBayes, bigram_nats
@@ -38,6 +38,10 @@ class Recipe:
     classes: tuple[str, ...] = ()
     """What the file's labels mean, where it has only numbers."""
     baseline: Callable[[str], Baseline] | None = None
+    twin_of: str = ""
+    """The model whose task and training it has, and which differs in its positions alone."""
+    positions: str = ""
+    """Its scheme of positions, where it is not the task's own."""
 
     @property
     def command(self) -> str:
@@ -47,8 +51,21 @@ class Recipe:
 
     def task(self, text: str | None) -> Task:
         """The task, measured on everything that is held out."""
-        task = task_of(self.name, text)
+        task = task_of(self.twin_of or self.name, text)
+        if self.twin_of:
+            return with_positions(task, self.positions)
         return task.measuring_everything() if isinstance(task, LanguageTask) else task
+
+
+def with_positions(task: Task, positions: str) -> Task:
+    """The same task and training for a model with another scheme of positions."""
+    return replace(
+        task,
+        title=f"{task.title}, {positions} positions",
+        explanation=f"{task.explanation} It has {positions} positions; all else is as in the "
+        f"model {task.name}, which has {task.model.positions} ones.",
+        model=task.model.replace(positions=positions),
+    )
 
 
 def bigram(text: str) -> Baseline:
@@ -70,6 +87,7 @@ RECIPES = {
         Recipe("reverse", weights_seed=2),
         Recipe("induction", weights_seed=1),
         Recipe("induction-control"),
+        Recipe("induction-learned", weights_seed=1, twin_of="induction", positions="learned"),
         Recipe("negation", weights_seed=1),
         Recipe("translation"),
         Recipe("shakespeare", "shakespeare.txt", SHAKESPEARE, baseline=bigram),

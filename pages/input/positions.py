@@ -1,14 +1,14 @@
-"""How a model is told the positions of its tokens: six schemes, permutations, longer texts."""
+"""The schemes of positions, any two of the six side by side; permutations, longer texts."""
 
 import streamlit as st
 
-from explorer.analysis.position_schemes import CODE, EXPLANATIONS, SCHEMES
+from explorer.analysis.position_schemes import CODE, SCHEMES
 from explorer.app.context import page_context
 from explorer.app.controls import one_of
 from explorer.views.positions.doubled_exponent import draw_doubled_exponent
 from explorer.views.positions.length_extrapolation import draw_length_extrapolation
 from explorer.views.positions.permutation import draw_permutation
-from explorer.views.positions.scheme import draw_scheme
+from explorer.views.positions.scheme import choose_other, draw_scheme, scheme_caption
 from explorer.views.shared import export_panel, widgets
 
 VIEWS = {
@@ -28,10 +28,11 @@ own = context.opened.config.positions
 by_label = {SCHEMES[name]: name for name in [own, *(each for each in SCHEMES if each != own)]}
 scheme = by_label[one_of("Scheme", "scheme", tuple(by_label), SCHEMES[own])]
 view = one_of("View", "lab", tuple(VIEWS))
-whose = "This is the chosen model's own scheme."
-if scheme != own:
-    whose = f"The chosen model uses another one: {SCHEMES[own]}."
-st.caption(f"{whose} {EXPLANATIONS[scheme]}")
-lines = VIEWS[view](context, scheme)
+schemes = [scheme]
+if view == "Scheme":
+    schemes += choose_other(scheme)
+else:
+    st.caption(scheme_caption(context, scheme))
+lines = VIEWS[view](context, *schemes)
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(CODE[scheme], script=lines)
+widgets.code_panel(*(CODE[each] for each in schemes), script=lines)

@@ -37,7 +37,10 @@ from tests.analysis.recompute import difference as from_formula
 from tests.models.building import shake
 from tests.shelf import WORDS, put
 
-TRAINED = ("translation", "shakespeare", "negation", "reviews", "reverse", "induction")
+TRAINED = (
+    *("translation", "shakespeare", "negation", "reviews", "reverse", "induction"),
+    "induction-learned",
+)
 EXACT = 1e-6
 
 

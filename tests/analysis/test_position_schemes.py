@@ -30,7 +30,12 @@ def spread(found: PositionScheme) -> float:
     """How far products of two positions that are equally far apart differ at most."""
     for _, smallest, mean, largest in found.against_offset():
         assert smallest - 1e-4 <= mean <= largest + 1e-4
-    return max(largest - smallest for _, smallest, _, largest in found.against_offset())
+    by_hand = 0.0
+    for offset in range(len(found.products)):
+        apart = [float(found.products[at + offset, at]) for at in range(20 - offset)]
+        by_hand = max(by_hand, max(apart) - min(apart))
+    assert found.spread == pytest.approx(by_hand)
+    return found.spread
 
 
 def test_every_scheme_of_the_core_is_explained() -> None:
@@ -54,6 +59,25 @@ def test_sinusoids_and_rotations_depend_on_the_distance_alone() -> None:
     values = [row["value"] for row in found.wave(0)[:20]]
     assert values == pytest.approx(torch.sin(torch.arange(20.0)).tolist(), abs=1e-5)
     assert found.wavelengths[0] == pytest.approx(2 * torch.pi)
+
+
+def test_what_follows_from_the_distance_alone_is_told_from_what_does_not() -> None:
+    learned = Transformer(SMALL.replace(positions="learned"))
+    known = {"sinusoidal": True, "rotary": True, "learned": False}
+    for name, knows in known.items():
+        found = made(name, learned if name == "learned" else None)
+        assert (found.knows_distance, found.by_cosine().knows_distance) == (knows, knows), name
+    assert not made("sinusoidal", width=7).knows_distance
+
+
+def test_cosine_similarity_is_the_dot_product_over_both_norms() -> None:
+    found = made("learned", Transformer(SMALL.replace(positions="learned")))
+    by_cosine = found.by_cosine()
+    assert found.table is not None
+    norms = found.table.norm(dim=-1)
+    torch.testing.assert_close(by_cosine.products, found.products / norms[:, None] / norms)
+    assert (found.unit, by_cosine.unit) == ("product", "cosine similarity")
+    assert made("alibi").by_cosine().unit == "bias", "there are no vectors to compare"
 
 
 def test_alibi_is_a_straight_line_for_each_head() -> None:

@@ -167,6 +167,11 @@ def test_every_number_of_cross_attention_and_of_a_classifier_is_the_model_s(
     assert {page: said for page, said in wrong.items() if said} == {}
 
 
+def test_every_number_of_two_schemes_of_positions_is_the_model_s(visitor: Visitor) -> None:
+    visitor.open(address(("positions", "Scheme"), "scheme=Sinusoidal&other_scheme=Learned"))
+    assert faults(placing.two_schemes(visitor)) == []
+
+
 def test_a_training_step_is_the_step_s(visitor: Visitor, server: Server) -> None:
     run = tiny_run(server.runs)
     train_to_end(run.folder)

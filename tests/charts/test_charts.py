@@ -111,6 +111,25 @@ def test_a_chart_is_made_once_and_filled_each_time() -> None:
     assert domains(first, "y")[0] != domains(second, "y")[0]
 
 
+def test_curves_that_are_compared_have_one_axis() -> None:
+    """Each holds the values of the other."""
+    offsets, heads = [(0, 0.5, 0.5, 0.5)], [("head 0", 0, 0.5)]
+    beside = [-3.0, 7.0]
+    for chart in (
+        wave_curves([{"position": 0, "value": 0.5, "dimension": "dimension 0"}], beside),
+        offset_curve(offsets, "product", beside),
+        head_curves(heads, "bias", beside=beside),
+    ):
+        low, high = next(ends for ends in domains(chart, "y") if ends)
+        assert low < -3.0
+        assert high > 7.0
+
+
+def test_a_line_of_few_clocks_is_short() -> None:
+    three, many = ([("pair", [(0.0, 1.0)])] * count for count in (3, 7))
+    assert rotation_clocks(many, 0)["width"] == 2 * rotation_clocks(three, 0)["width"]
+
+
 def test_bars_keep_equal_labels_apart_and_cut_long_ones() -> None:
     chart = probability_bars(["same", "same", "x" * 60], [0.5, 0.25, 0.125])
     rows = chart["layer"][0]["data"]["values"]

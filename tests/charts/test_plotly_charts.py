@@ -72,6 +72,20 @@ def test_a_surface_is_even_around_zero_where_it_has_both_signs() -> None:
     assert surface_of_positions(torch.zeros(2, 2), "product", DARK).data[0].cmax == 1
 
 
+def test_surfaces_that_are_compared_have_one_scale() -> None:
+    both = torch.tensor([[1.0, 0.5]]), torch.tensor([[-0.25, 2.0]])
+    for values, other in (both, both[::-1]):
+        figure = surface_of_positions(values, "product", LIGHT, [other])
+        assert (figure.data[0].cmin, figure.data[0].cmax) == (-2, 2)
+        assert figure.layout.scene.zaxis.range == (-0.25, 2)
+    alone, half = (
+        surface_of_positions(both[0], "product", LIGHT, half=half).layout.scene
+        for half in (False, True)
+    )
+    assert alone.zaxis.range is None
+    assert half.camera.eye.x > alone.camera.eye.x, "or its sides would be cut off"
+
+
 # ---- parameters ------------------------------------------------------------------------
 
 

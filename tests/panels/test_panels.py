@@ -15,6 +15,7 @@ from explorer.analysis.head_metrics import METRICS
 from explorer.app.session import KEY
 from explorer.catalog import available_models, opened_model
 from explorer.catalog.folders import runs_root
+from explorer.catalog.shipped import SHIPPED
 from explorer.inference import continuation
 from explorer.runs.run import create
 from explorer.runs.worker import advance
@@ -209,9 +210,14 @@ def stages(page: Panel) -> None:
 
 
 def scheme(page: Panel) -> None:
-    page.shows("products", "products")
-    if "table" in page.made:
-        page.shows("positions_table", "table")
+    """Every matrix of the one or two schemes on screen."""
+    drawn = [each for each in ("", "other_") if f"{each}products" in apps.views(page.at)]
+    assert drawn
+    for each in drawn:
+        by_cosine = f"{each}cosines"
+        page.shows(f"{each}products", by_cosine if by_cosine in page.made else f"{each}products")
+        if f"{each}table" in page.made:
+            page.shows(f"{each}positions_table", f"{each}table")
 
 
 def doubled(page: Panel) -> None:
@@ -290,6 +296,10 @@ VIEWS: list[tuple[str, dict[str, str], Check, tuple[str, ...]]] = [
     ("generation/decoding", {"way": "Teacher forcing"}, forced, WRITING),
     *[(SCHEME, {"scheme": name}, scheme, ("letters",)) for name in SCHEMES],
     (SCHEME, {}, scheme, ("bert", "t5")),
+    (SCHEME, {"other_scheme": "Sinusoidal"}, scheme, ("bert", "t5")),
+    (SCHEME, {"scheme": "Rotary", "other_scheme": "ALiBi"}, scheme, ("letters",)),
+    (SCHEME, {"scheme": "None", "other_scheme": "Rotary"}, scheme, ("letters",)),
+    (SCHEME, {"similar_by": "Cosine similarity"}, scheme, ("letters", "bert")),
     (SCHEME, {"table_width": ODD_WIDTH}, scheme, ("letters",)),
     (SCHEME, {"lab": "Doubled exponent"}, doubled, ("letters",)),
     (SCHEME, {"lab": ORDER, "order_of": "Custom order"}, order, ("letters",)),
@@ -344,6 +354,17 @@ def test_the_lines_of_a_view_make_its_numbers(
     for model in models:
         with subtests.test(model=model):
             check(panel(path, shelf[model], STATE.get(path), model=model, **address))
+
+
+def test_the_lines_of_two_schemes_open_the_model_that_has_the_learned_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
+    for first, second in [("Sinusoidal", "Learned"), ("Learned", "Sinusoidal")]:
+        asked = {"model": "shakespeare", "scheme": first, "other_scheme": second}
+        page = panel(SCHEME, SHIPPED, **asked)
+        scheme(page)
+        assert {"table", "other_table"} <= page.made.keys()
 
 
 def test_every_view_has_lines_to_paste(small_models: Path, subtests: pytest.Subtests) -> None:

@@ -73,6 +73,10 @@ IN_VAIN: dict[str, list[str]] = {
         "has no “x” here; showing",
         "“Position” goes from 0 to",
     ],
+    "input/positions?other_scheme=Banana&similar_by=x": [
+        "“Beside it” has no “Banana” here; showing",
+        "“Similarity of two positions” has no “x” here; showing",
+    ],
     f"input/positions?place={HUGE}": ["“Position” goes from 0 to"],
     "attention/query_key?query=1+·+nothing": ["“Query” has no “1 · nothing” here; showing"],
     "attention/query_key?query=-1": ["“Query” has no “-1” here; showing"],
@@ -149,6 +153,7 @@ HELD_BY_THE_ADDRESS = [
     "attention/masks?example=A+padded+batch",
     "attention/query_key?query=1+·+the&key=0+·+<s>&order=By+size+of+the+product&number=12",
     "input/positions?scheme=Rotary&dimensions=1&place=5",
+    "input/positions?scheme=ALiBi&other_scheme=Rotary&similar_by=Dot+product",
     "input/positions?table_width=An+odd+width,+7",
     "input/positions?lab=Permutation&order_of=Swap+two+tokens&swap_one=0+·+<s>&swap_other=1+·+the",
     "input/positions?lab=Permutation&order_of=Custom+order&places=0+2+1",

@@ -5,26 +5,33 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis.position_experiments import right_and_doubled
-from explorer.analysis.position_schemes import SCHEMES
+from explorer.analysis.position_schemes import EXPLANATIONS, SCHEMES
 from explorer.catalog import opened_model
+from explorer.catalog.shipped import SHIPPED
+from explorer.components import wire
 from explorer.inference import forward_pass
 from explorer.inference.position_passes import Permuted
 from explorer.text.literal import literal
 from explorer.views.positions.doubled_exponent import RIGHT, WRONG
+from explorer.views.positions.scheme import ALONE
 from models.config import POSITIONS
 from tests import apps
 from tests.apps import said, views
-from tests.views.drawing import long_model, press, words_model
+from tests.views.drawing import long_model, press, put_state, sent, words_model
 
 VIEWS = ("Scheme", "Permutation", "Length extrapolation", "Doubled exponent")
 ORDER, LONGER = VIEWS[1:3]
+KEYS = ("", "other_")
 OWN_ORDER = {"lab": ORDER, "order_of": "Custom order"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
@@ -65,7 +72,7 @@ def test_a_scheme_that_the_model_does_not_have_is_made_up_where_it_needs_no_trai
     assert "This model has no trained biases for distances" in said(at)
     assert "products" in views(at)
     at = page(scheme="ALiBi", head="1")
-    assert "Head 1: query against key" in said(at)
+    assert "ALiBi: bias of head 1, query against key" in said(at)
     at.selectbox(key="model").set_value("reviews").run()
     assert not at.exception
     assert "This is the chosen model's own scheme." in said(at), "another model, its own scheme"
@@ -78,11 +85,113 @@ def test_trained_positions_of_another_model_are_a_click_away(own: Path) -> None:
     marked = "*taught* $x$ :smile:"
     for name in ("taught", marked):
         words_model(own, name, positions="learned")
+    at = page(model="plain", scheme="Learned", lab=ORDER)
+    assert {"with_taught", f"with_{marked}"} <= {button.key for button in at.button}
     at = page(model="plain", scheme="Learned")
+    assert f"this is the trained table of {literal(marked)}." in said(at)
     assert at.button(key=f"with_{marked}").label == f"Open {literal(marked)}"
-    press(at, "with_taught")
-    assert at.selectbox(key="model").value == "taught"
+    press(at, f"with_{marked}")
+    assert at.selectbox(key="model").value == marked
+    assert "This is the chosen model's own scheme." in said(at)
     assert "positions_table" in views(at)
+
+
+HAS_TABLE = {"Sinusoidal", "Learned", "Rotary"}
+
+
+def expected_views(scheme: str, key: str) -> set[str]:
+    """The matrices of one of two schemes."""
+    if scheme == "None":
+        return set()
+    return {f"{key}products"} | ({f"{key}positions_table"} if scheme in HAS_TABLE else set())
+
+
+def test_any_two_schemes_stand_side_by_side_at_one_size_and_scale(
+    own: Path, subtests: pytest.Subtests
+) -> None:
+    words_model(own, "plain", d_model=32)
+    words_model(own, "taught", positions="learned")
+    for first, second in permutations(SCHEMES, 2):
+        with subtests.test(first=first, second=second):
+            names = SCHEMES[first], SCHEMES[second]
+            at = page(model="plain", scheme=names[0], other_scheme=names[1])
+            expected = expected_views(names[0], "") | expected_views(names[1], "other_")
+            assert views(at) - {"code_of_views"} == expected
+            for scheme in (first, second):
+                assert EXPLANATIONS[scheme] in said(at)
+            count = 24 if "Learned" in names else 48
+            assert f"The first {count} positions are shown" in said(at)
+            for matrix in ("positions_table", "products"):
+                keys = {f"{key}{matrix}" for key in KEYS} & expected
+                found = [sent(at, key)[0] for key in keys]
+                assert {each["shape"][0] for each in found} <= {count}
+                by_unit = {(each["words"]["unit"], each["top"]) for each in found}
+                assert len(by_unit) == len({unit for unit, _ in by_unit}), "one scale for a unit"
+            if {*names} == {"Sinusoidal", "Learned"}:
+                tables = [sent(at, f"{key}positions_table")[0]["shape"] for key in KEYS]
+                assert tables == [[24, 16], [24, 16]], "sinusoids as wide as the learned table"
+                assert "They are 16 wide, as is the learned table beside them." in said(at)
+
+
+def test_the_scheme_beside_follows_the_address_and_the_first_scheme() -> None:
+    at = page(scheme="Rotary", other_scheme="ALiBi", similar_by="Dot product")
+    assert {"positions_table", "products", "other_products"} <= views(at)
+    assert sent(at, "products")[0]["words"]["unit"] == "product"
+    at.segmented_control(key="scheme").set_value("ALiBi").run()
+    assert not at.exception
+    assert at.segmented_control(key="other_scheme").value == ALONE
+    assert views(at) - {"code_of_views"} == {"products"}, "no scheme stands beside itself"
+    for asked in ("Banana", "Sinusoidal"):
+        at = page(other_scheme=asked)
+        assert f"“Beside it” has no “{asked}” here; showing {ALONE}." in said(at)
+        assert "other_products" not in views(at)
+    at = page(other_scheme="Rotary", lab=ORDER)
+    assert "other_products" not in views(at)
+
+
+def test_two_schemes_are_compared_by_cosine_unless_asked_otherwise() -> None:
+    assert sent(page(), "products")[0]["words"]["unit"] == "product"
+    at = page(other_scheme="Rotary")
+    for key in KEYS:
+        assert sent(at, f"{key}products")[0]["words"]["unit"] == "cosine similarity"
+        assert sent(at, f"{key}products")[0]["top"] == pytest.approx(1.0)
+    assert "The cosine similarity follows from the distance alone." in said(at)
+    at.segmented_control(key="similar_by").set_value("Dot product").run()
+    assert not at.exception
+    assert sent(at, "other_products")[0]["words"]["unit"] == "product"
+
+
+def test_a_shipped_model_has_learned_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
+    weights = load_file(SHIPPED / "induction-learned" / "model.safetensors")
+    table = weights["decoder.positions.table.weight"].numpy()
+    beyond = "the learned table has 32 rows, so there is no vector for position 32 or any later one"
+    for model in ("shakespeare", "translation", "induction-learned"):
+        at = page(model=model, scheme="Learned", other_scheme="Sinusoidal")
+        assert beyond in said(at)
+        other = f"this is the trained table of {literal('induction-learned')}."
+        assert (other in said(at)) == (model != "induction-learned")
+        header, planes = sent(at, "positions_table")
+        codes = wire.decode(wire.codes_of(planes["values"], header["shape"]), header)
+        step = (header["high"] - header["low"]) / header["steps"]
+        np.testing.assert_allclose(codes, table, atol=1.01 * step)
+        assert "Two pairs at the same distance differ by up to" in said(at)
+    at = page(model="induction-learned", lab=LONGER)
+    assert "The table has 32 rows, so 32 tokens fit: position 32 has no vector" in said(at)
+
+
+def test_the_figures_of_two_schemes_are_exported_by_their_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EXPLORER_CHECKPOINTS", str(SHIPPED))
+    at = page(model="induction", other_scheme="Learned")
+    put_state(at, export=True)
+    titles = [each.partition(" · ")[2] for each in at.selectbox(key="export_figure").options]
+    sides = "Sinusoidal: ", "Learned (induction-learned): "
+    kinds = ["position vectors", "cosine similarity of two positions"]
+    kinds += ["cosine similarity by distance", "pair 0 of dimensions"]
+    kinds += ["clock hands of 3 pairs at position 3"]
+    assert titles == [f"{side}{kind}" for kind in kinds for side in sides]
 
 
 def test_a_longer_text_is_the_encoders_and_said_to_be() -> None:

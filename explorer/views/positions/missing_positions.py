@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from explorer.app.context import PageContext, config_of
@@ -33,7 +35,12 @@ def draw_missing_positions(context: PageContext, scheme: str, why: str) -> None:
         widgets.page_links("training", "checkpoints")
         return
     say(f"{why} Open a model that was trained with them, or choose another scheme.")
+    offer_models(found)
+
+
+def offer_models(names: Sequence[str]) -> None:
+    """A button for each, which chooses it."""
     with st.container(horizontal=True):
-        for model in found:
+        for model in names:
             label = f"Open {literal(model)}"
             st.button(label, key=f"with_{model}", on_click=choose_model, args=(model,))

@@ -1,66 +1,132 @@
-"""One scheme of positions: its table, dot products, waves, clock hands, and biases by distance."""
+"""One scheme of positions, or two side by side: table, similarities, waves, hands, and biases."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
-from torch import Tensor
 
-from explorer.analysis.position_schemes import PositionScheme, position_scheme
-from explorer.app.context import PageContext
+from explorer.analysis.position_schemes import (
+    EXPLANATIONS,
+    SCHEMES,
+    PositionScheme,
+    learned_table,
+    position_scheme,
+)
+from explorer.app.context import PageContext, config_of
 from explorer.app.controls import number, one_of
+from explorer.app.messages import say
+from explorer.catalog import ModelError, opened_model
 from explorer.catalog.opened_model import Opened
-from explorer.charts.position_curves import head_curves, offset_curve, rotation_clocks, wave_curves
-from explorer.components import matrix
-from explorer.components.chart import chart
 from explorer.snippets import positions_code
-from explorer.text.number_format import three
-from explorer.views.positions.missing_positions import NO_TABLE, draw_missing_positions
+from explorer.snippets.positions_code import SchemeAsked
+from explorer.text.literal import literal
+from explorer.views.positions.missing_positions import (
+    DO_NOT_WORK,
+    NO_TABLE,
+    draw_missing_positions,
+    offer_models,
+)
 from explorer.views.positions.position_surface import draw_position_surface
+from explorer.views.positions.scheme_figures import Side
 from explorer.views.shared import widgets
 
-SHOWN, CLOCKS = 48, 6
-ODD = 7
+SHOWN, ODD = 48, 7
 OWN_WIDTH, ODD_WIDTH = "This model's width", f"An odd width, {ODD}"
-CURVE_HEIGHT, MATRIX_HEIGHT, LOWEST = 260, 430, 180
-WIDTH, AROUND = 490, 105
-"""Pixels of half a screen, and of the labels and the legend around a matrix."""
+ALONE = "No other scheme"
+DOT, COSINE = "Dot product", "Cosine similarity"
+WITH_TABLE = {"sinusoidal", "learned", "rotary"}
+ALONE_HEIGHT = 350
+"""Pixels of the curve beside the only matrix of a scheme without a table."""
 
 
-def draw_scheme(context: PageContext, scheme: str) -> Callable[[], str] | None:
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A model whose positions are shown: where it lies, and in which of its stacks."""
+
+    opened: Opened
+    folder: Path
+    stack: str
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One scheme on screen; `shown` is None where its model's weights do not work with it."""
+
+    asked: SchemeAsked
+    source: Source
+    shown: PositionScheme | None
+
+    @property
+    def name(self) -> str:
+        return self.asked.name
+
+
+def choose_other(scheme: str) -> list[str]:
+    """The scheme to be shown beside this one, if any."""
+    others = {SCHEMES[name]: name for name in SCHEMES if name != scheme}
+    other = others.get(one_of("Beside it", "other_scheme", (ALONE, *others)))
+    return [] if other is None else [other]
+
+
+def draw_scheme(context: PageContext, scheme: str, *other: str) -> Callable[[], str] | None:
     """What every position gets, and how two positions compare; gives the code."""
-    opened, at = context.opened, context.choice
-    count = min(SHOWN, opened.config.max_len) if scheme == "learned" else SHOWN
-    width = _choose_width(opened) if scheme == "sinusoidal" else opened.config.d_model
-    shown = position_scheme(scheme, opened.model, count, at.head, at.part.split(".")[0], width)
-    if shown is None:
-        draw_missing_positions(context, scheme, NO_TABLE)
+    names = [scheme, *other]
+    own = Source(context.opened, context.folder, context.choice.part.split(".")[0])
+    learned = _with_learned(context, own) if "learned" in names else own
+    if learned is None:
+        _say_of(context, scheme)
+        draw_missing_positions(context, "learned", NO_TABLE)
         return None
-    if scheme == "none":
-        st.caption("There is nothing to draw; choose “Permutation” to see what follows from it.")
+    width = _choose_width(names, learned.opened.config.d_model)
+    by_cosine = _choose_similarity(names)
+    rows = learned.opened.config.max_len if "learned" in names else SHOWN
+    columns = [
+        _column(each, learned if each == "learned" else own, context, rows, width, by_cosine)
+        for each in names
+    ]
+    for place, column in zip(_columns(columns), columns, strict=True):
+        with place:
+            _draw_words(context, column, width, alone=len(columns) == 1)
+    sides = _sides(columns, own, context.choice.head)
+    if not any(side.has_figures for side in sides):
         return None
-    if shown.unit == "bucket":
-        st.caption(
-            "This model has no trained biases for distances; shown is the bucket of each distance, "
-            "at this model's sizes."
-        )
-    st.caption(f"The first {count} positions are shown.")
-    if shown.table is None:
-        _draw_biases(shown, at.head)
+    st.caption(_how_many(names, min(SHOWN, rows), rows))
+    if len(columns) == 1:
+        _draw_alone(sides[0])
     else:
-        _draw_table(shown, shown.table, count)
-    draw_position_surface(shown)
-    here = (at.part, at.layer, at.head)
-    return lambda: (
-        positions_code.scheme(opened.config, context.folder, scheme, count, here, width) or ""
-    )
+        _draw_beside(columns, sides)
+    draw_position_surface([side for side in sides if side.has_figures])
+    asked = [column.asked for column in columns if column.shown is not None]
+    return lambda: positions_code.schemes(asked)
 
 
-def _choose_width(opened: Opened) -> int:
-    """The model's own width, or an odd one, whose last sine has no cosine."""
+def _with_learned(context: PageContext, own: Source) -> Source | None:
+    """The chosen model where it has learned positions, else one that has, a shipped one first."""
+    if learned_table(own.opened.model, own.stack) is not None:
+        return own
+    entries = [each for each in context.shelf.values() if config_of(each).positions == "learned"]
+    for entry in sorted(entries, key=lambda each: each.origin != "shipped"):
+        try:
+            opened = opened_model.open_entry(entry)
+        except ModelError:
+            continue
+        stack = "encoder" if opened.config.kind == "encoder" else "decoder"
+        return Source(opened, entry.folder, stack)
+    return None
+
+
+def _choose_width(names: Sequence[str], usual: int) -> int:
+    """The model's own width, or an odd one, whose last sine has no cosine.
+
+    Beside another scheme it is the usual one: that of the model, or of the learned table.
+    """
+    if names != ["sinusoidal"]:
+        return usual
     chosen = one_of("Width", "table_width", (OWN_WIDTH, ODD_WIDTH))
-    width = opened.config.d_model if chosen == OWN_WIDTH else ODD
+    width = usual if chosen == OWN_WIDTH else ODD
     if width % 2:
         half = width // 2
         st.caption(
@@ -72,83 +138,134 @@ def _choose_width(opened: Opened) -> int:
     return width
 
 
-def _draw_biases(shown: PositionScheme, head: int) -> None:
-    left, right = widgets.side_by_side(1, 1)
-    of_heads = shown.unit == "bias"
-    with left:
-        title = f"Head {head}: query against key" if of_heads else "Bucket of query and key"
-        _draw_matrix("key", title, shown.unit, "products", shown.products, row="query")
-    with right:
-        title = "Bias of every head by distance" if of_heads else "Bucket by distance"
-        st.markdown(f"**{title}**")
-        spec = head_curves(shown.by_head, shown.unit, f"head {head}")
-        chart(spec, height=CURVE_HEIGHT + 90, key="by_head", title=title)
-    if of_heads:
-        st.caption(
-            f"Left: head {head}, chosen in the sidebar, on a colour scale of its own. Right: its "
-            "line is thick."
+def _choose_similarity(names: Sequence[str]) -> bool:
+    """Whether position vectors are compared by cosine: at first those of two schemes are."""
+    if not WITH_TABLE & {*names}:
+        return False
+    default = DOT if len(names) == 1 else COSINE
+    return one_of("Similarity of two positions", "similar_by", (DOT, COSINE), default) == COSINE
+
+
+def _column(
+    name: str, source: Source, context: PageContext, rows: int, width: int, by_cosine: bool
+) -> Column:
+    config, head, count = source.opened.config, context.choice.head, min(SHOWN, rows)
+    shown = position_scheme(name, source.opened.model, count, head, source.stack, width)
+    asked = SchemeAsked(config, source.folder, name, count, source.stack, head, width, by_cosine)
+    return Column(asked, source, shown.by_cosine() if shown and by_cosine else shown)
+
+
+def _draw_words(context: PageContext, column: Column, width: int, *, alone: bool) -> None:
+    """The name of one of two schemes, and what is true of it here."""
+    if not alone:
+        st.markdown(f"**{SCHEMES[column.name]}**")
+    more = []
+    if column.source.opened is not context.opened:
+        more.append(
+            f"The chosen model has no learned positions: this is the trained table of "
+            f"{literal(column.source.opened.name)}."
         )
+    if column.name == "sinusoidal" and not alone and width != context.opened.config.d_model:
+        more.append(f"They are {width} wide, as is the learned table beside them.")
+    if column.shown and column.shown.unit == "bucket":
+        more.append(
+            "This model has no trained biases for distances; shown is the bucket of each distance, "
+            "at this model's sizes."
+        )
+    _say_of(context, column.name, *more, alone=alone)
+    if column.source.opened is not context.opened:
+        offer_models([column.source.opened.name])
+    if column.shown is None:
+        say(DO_NOT_WORK)
+    elif column.name == "none" and alone:
+        st.caption("There is nothing to draw; choose “Permutation” to see what follows from it.")
 
 
-def _draw_table(shown: PositionScheme, table: Tensor, count: int) -> None:
+def _say_of(context: PageContext, scheme: str, *more: str, alone: bool = True) -> None:
+    st.caption(" ".join([scheme_caption(context, scheme, alone=alone), *more]))
+
+
+def scheme_caption(context: PageContext, scheme: str, *, alone: bool = True) -> str:
+    """Whether it is the chosen model's own scheme, and how it works."""
+    own = context.opened.config.positions
+    whose = f"The chosen model uses another one: {SCHEMES[own]}. " if alone else ""
+    if scheme == own:
+        whose = "This is the chosen model's own scheme. "
+    return f"{whose}{EXPLANATIONS[scheme]}"
+
+
+def _columns(columns: Sequence[Column]) -> list[st.delta_generator.DeltaGenerator]:
+    if len(columns) == 1:
+        return [st.container()]
+    return widgets.side_by_side(1, 1)
+
+
+def _sides(columns: Sequence[Column], own: Source, head: int) -> list[Side]:
+    """Those that can be drawn."""
+    together = tuple(column.shown for column in columns if column.shown is not None)
+    sides = []
+    for column, key in zip(columns, ("", "other_"), strict=False):
+        if column.shown is not None:
+            model = "" if column.source is own else column.source.opened.name
+            sides.append(Side(column.shown, together, head, model, key))
+    return sides
+
+
+def _how_many(names: Sequence[str], count: int, rows: int) -> str:
+    """How many positions are shown; a learned table ends, and nothing is made up beyond it."""
+    if "learned" not in names or rows > count:
+        return f"The first {count} positions are shown."
+    return (
+        f"The first {count} positions are shown: the learned table has {count} rows, so there is "
+        f"no vector for position {count} or any later one."
+    )
+
+
+def _draw_alone(side: Side) -> None:
     left, right = widgets.side_by_side(1, 1)
+    if side.shown.table is None:
+        with left:
+            side.draw_pairs()
+        with right:
+            side.draw_by_distance(ALONE_HEIGHT)
+        return
     with left:
-        _draw_matrix("dimension", shown.title, "value", "positions_table", table)
-        pair = number("Pair of dimensions", "dimensions", len(shown.pairs) - 1)
-        spec = wave_curves(shown.wave(pair))
-        chart(spec, height=CURVE_HEIGHT, key="waves", title=f"Pair {pair} of dimensions")
-        if shown.wavelengths:
-            st.caption(f"One period takes {three(shown.wavelengths[pair])} positions.")
+        side.draw_table()
+        side.draw_waves(_choose_pair([side]))
     with right:
-        title = "Dot product of two positions"
-        _draw_matrix("position", title, shown.unit, "products", shown.products)
-        st.markdown("**Dot product by distance**")
-        spec = offset_curve(shown.against_offset(), "product")
-        chart(spec, height=CURVE_HEIGHT, key="by_offset", title="Dot product by distance")
-    _draw_hands(shown, count)
+        side.draw_pairs()
+        side.draw_by_distance()
+    place = _choose_place([side])
+    side.draw_hands(place)
 
 
-def _draw_hands(shown: PositionScheme, count: int) -> None:
-    """Some of the pairs as clock hands, fast ones first."""
+def _draw_beside(columns: Sequence[Column], sides: Sequence[Side]) -> None:
+    """Row by row, so that figures of one kind stand beside each other."""
+
+    def draw_row(draw: Callable[[Side], None]) -> None:
+        for place, column in zip(widgets.side_by_side(1, 1), columns, strict=True):
+            with place:
+                for side in sides:
+                    if side.shown is column.shown:
+                        draw(side)
+
+    has_table = [side for side in sides if side.shown.table is not None]
+    draw_row(Side.draw_table)
+    draw_row(Side.draw_pairs)
+    draw_row(Side.draw_by_distance)
+    if has_table:
+        pair = _choose_pair(has_table)
+        draw_row(lambda side: side.draw_waves(pair))
+        place = _choose_place(has_table)
+        draw_row(lambda side: side.draw_hands(place))
+
+
+def _choose_pair(sides: Sequence[Side]) -> int:
+    last = min(len(side.shown.pairs) for side in sides) - 1
+    return number("Pair of dimensions", "dimensions", last)
+
+
+def _choose_place(sides: Sequence[Side]) -> int:
+    last = min(len(side.shown.products) for side in sides) - 1
     with st.container(width=widgets.WIDEST):
-        place = number("Position", "place", count - 1, min(3, count - 1))
-    last = len(shown.pairs) - 1
-    some = sorted({round(step * last / (CLOCKS - 1)) for step in range(CLOCKS)})
-    st.markdown(f"**Clock hands of {len(some)} pairs at position {place}**")
-    hands = [(f"pair {pair}", [tuple(tip) for tip in shown.hand(pair).tolist()]) for pair in some]
-    title = f"Pairs of dimensions at position {place}"
-    chart(rotation_clocks(hands, place), width="content", key="clocks", title=title)
-    turns = {
-        "sinusoidal": "Up is the sine, right the cosine; every hand turns at its own speed.",
-        "rotary": "A hand is a rotated pair of ones; every pair turns at its own speed.",
-    }
-    text = turns.get(shown.name, "Up is the first of two neighbouring dimensions.")
-    st.caption(
-        f"{len(some)} of {len(shown.pairs)} pairs, evenly spread. {text} Dots are earlier "
-        "positions."
-    )
-
-
-def _draw_matrix(
-    across: str, title: str, unit: str, key: str, values: Tensor, row: str = "position"
-) -> None:
-    """Positions down, dimensions or positions across."""
-    st.markdown(f"**{title}**")
-    matrix(
-        values,
-        [str(each) for each in range(values.shape[0])],
-        [str(each) for each in range(values.shape[1])],
-        key=key,
-        scale="sequential" if unit == "bucket" else "diverging",
-        row_name=row,
-        column_name=across,
-        sentence=f"{row.capitalize()} {{row}}, {across} {{column}}: {{value}}",
-        unit=unit,
-        height=_height(*values.shape),
-    )
-
-
-def _height(rows: int, columns: int) -> int:
-    """Pixels; a table of many dimensions has small cells, and is only as high as they need."""
-    cell = min(7.0, WIDTH / columns)
-    return max(LOWEST, min(MATRIX_HEIGHT, int(AROUND + rows * cell)))
+        return number("Position", "place", last, min(3, last))

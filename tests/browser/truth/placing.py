@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 
 import torch
+from safetensors.torch import load_file
 
 from models import Transformer, trace
-from tests.browser.truth.core import SHAKESPEARE, doubled, sinusoid, weights_in
+from tests.browser.truth.core import CHECKPOINTS, SHAKESPEARE, doubled, sinusoid, weights_in
 from tests.browser.truth.screen import Claim, cells, grid, rows, said
 from tests.browser.visiting import Visitor
 
 DOCUMENT, PLACES, OFFSET, STILL = 512, 60, 5, 0.01
+LEARNED = CHECKPOINTS / "induction-learned" / "model.safetensors"
 HERE = SHAKESPEARE.site, SHAKESPEARE.head
 
 
@@ -22,6 +24,26 @@ def scheme(visitor: Visitor) -> list[Claim]:
         *cells(visitor, "products", table @ table.mT, (3, 5)),
         Claim("one turn", said(visitor, r"One period takes ([\d.]+)")[0], 2 * math.pi),
     ]
+
+
+def two_schemes(visitor: Visitor) -> list[Claim]:
+    """Sinusoids beside a trained table, which another model has, at that table's size."""
+    learned = load_file(LEARNED)["decoder.positions.table.weight"].double()
+    rows, width = learned.shape
+    waves = torch.tensor([[sinusoid(p, d, width) for d in range(width)] for p in range(rows)])
+    made, spreads = [], []
+    for key, table in (("", waves.double()), ("other_", learned)):
+        norms = table.norm(dim=-1)
+        cosines = table @ table.mT / norms[:, None] / norms
+        made += cells(visitor, f"{key}positions_table", table, (3, 1), (rows - 1, width - 1))
+        made += cells(visitor, f"{key}products", cosines, (3, 5), (20, 19))
+        apart = [cosines.diagonal(-offset) for offset in range(rows)]
+        spreads.append(max(float(each.max() - each.min()) for each in apart))
+    assert spreads[0] < 1e-5, "as the page says, it follows from the distance alone"
+    said(visitor, r"(The cosine similarity follows from the distance alone\.)")
+    made.append(Claim("spread", said(visitor, r"distance differ by up to ([\d.]+)")[0], spreads[1]))
+    shown, first = said(visitor, r"The first (\d+) positions .* no vector for position (\d+) or")
+    return [*made, Claim("shown", shown, rows), Claim("the first without", first, rows)]
 
 
 def order(visitor: Visitor) -> list[Claim]:
