@@ -63,12 +63,10 @@ def main() -> None:
     reader = session()
     if not reader.navigation:
         make_pages(reader)
+    # Before the navigation: the browser draws the sidebar with the width that it knows then.
+    st.set_page_config(layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
     chosen = st.navigation(reader.navigation, expanded=True)
-    st.set_page_config(
-        page_title=f"{chosen.title} · Attention explorer",
-        layout="wide",
-        initial_sidebar_state=SIDEBAR_WIDTH,
-    )
+    st.set_page_config(page_title=f"{chosen.title} · Attention explorer")
     if chosen.url_path in url.FORMER_PAGES:
         now = reader.pages[url.FORMER_PAGES[chosen.url_path]]
         st.switch_page(now, query_params=url.everything())
