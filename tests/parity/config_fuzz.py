@@ -1,0 +1,450 @@
+"""A config.json with one value changed, opened by the reference library and by us.
+
+Equal, refused by us in one sentence, or refused by both: nothing else is right. The folder's
+weights stay as they are; where they no longer fit, the reference is built anew with the change
+too. What we open and the reference does not counts as right only where the key means nothing
+to it: where no value of it that it opens moves the logits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers as hf
+from torch import Tensor
+from transformers.models.auto import modeling_auto
+
+from models.loading.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from tests.parity.families import AllInDouble, Case, assert_close, build_reference
+
+Values = dict[str, Any]
+LENGTH = 11
+IDS = (8, 25)
+"""Tokens that no changed value makes special, and that half of a vocabulary still has."""
+EQUAL, REFUSED, BOTH, ALONE, DIFFERENT = "equal", "refused", "both refused", "ours alone", "DIFFERENT"
+TOGETHER = 12
+"""Keys of other families that are tried at once; one by one only where that is not equal."""
+
+ACTIVATIONS = (
+    "relu", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "silu", "swish", "quick_gelu",
+    "tanh", "gelu_10", "linear", "relu2",
+)  # fmt: skip
+LINEAR = {"rope_type": "linear", "factor": 3.0}
+LLAMA3 = {
+    "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0,
+    "original_max_position_embeddings": 8,
+}  # fmt: skip
+YARN = {"rope_type": "yarn", "factor": 5.0, "original_max_position_embeddings": 8}
+ROPES = (
+    LINEAR, LLAMA3, YARN, {"type": "linear", "factor": 2.0}, {"rope_type": "dynamic", "factor": 2.0},
+    {"factor": 2.0}, LINEAR | {"rope_theta": 77.0}, LINEAR | {"partial_rotary_factor": 0.5},
+    {"rope_type": "proportional"}, {"rope_type": "linear"}, {"rope_type": None, "factor": 2.0},
+    {"rope_type": "linear", "type": "yarn", "factor": 3.0}, {"full_attention": LINEAR},
+    YARN | {"beta_fast": 3.0, "beta_slow": 0.4}, YARN | {"attention_factor": 0.7},
+    YARN | {"mscale": 0.7, "mscale_all_dim": 1.3}, YARN | {"truncate": False},
+)  # fmt: skip
+SLIDING, FULL = "sliding_attention", "full_attention"
+PLAUSIBLE: Mapping[str, Sequence[Any]] = {
+    "rope_scaling": ROPES,
+    "rope_parameters": ROPES,
+    "rope_theta": (77.0, 500, 0.0),
+    "rotary_emb_base": (77.0, 500),
+    "rotary_pct": (0.25, 0.5, 1.0, 0.3),
+    "partial_rotary_factor": (0.25, 0.5, 1.0, 0.3, 2.0),
+    "rotary_dim": (2, 4, 16, 3),
+    "rotary": (True, False),
+    "original_max_position_embeddings": (8, 24),
+    "head_dim": (6, 8, 16, 10, 32),
+    "d_head": (6, 8),
+    "attention_bias": (True, False),
+    "attention_scale": (0.5,),
+    "qkv_bias": (True, False),
+    "mlp_bias": (True, False),
+    "bias": (True, False),
+    "qk_norm": (True,),
+    "layer_types": (
+        [SLIDING] * 3, [FULL] * 3, [SLIDING, FULL, SLIDING], [FULL], [FULL] * 4, ["strange"] * 3,
+        ["attention"] * 3, ["chunked_attention"] * 3,
+    ),
+    "sliding_window": (3, 5, 100),
+    "use_sliding_window": (True, False),
+    "max_window_layers": (0, 1, 2),
+    "window_size": (3,),
+    "tie_word_embeddings": (True, False),
+    "num_key_value_heads": (1, 2, 3, 4),
+    "n_embd": (32, 64),
+    "n_embed": (32, 36, 64),
+    "n_inner": (40,),
+    "n_ctx": (5,),
+    "num_layers": (2,),
+    "hidden_size": (32, 64),
+    "num_attention_heads": (2, 8),
+    "num_hidden_layers": (2,),
+    "max_position_embeddings": (12, 5),
+    "hidden_act": ACTIVATIONS,
+    "hidden_activation": ACTIVATIONS,
+    "activation_function": ACTIVATIONS,
+    "layer_norm_eps": (0.25,),
+    "layer_norm_epsilon": (0.25,),
+    "rms_norm_eps": (0.25,),
+    "norm_epsilon": (0.25,),
+    "scale_embedding": (True, False),
+    "num_labels": (3, 5),
+    "id2label": ({"0": "a"}, {"0": "a", "1": "b", "2": "c"}, {"a": 1}, {"1": "a", "3": "b"}),
+    "is_decoder": (True, False),
+    "is_encoder_decoder": (True, False),
+    "is_causal": (True, False),
+    "use_bidirectional_attention": (True, False),
+    "add_cross_attention": (True, False),
+    "cross_attention_hidden_size": (24,),
+    "parallel_attn": (True, False),
+    "use_parallel_residual": (True, False),
+    "multi_query": (True, False),
+    "qk_layernorm": (True, False),
+    "scale_attn_weights": (True, False),
+    "scale_attn_by_inverse_layer_idx": (True, False),
+    "do_layer_norm_before": (True, False),
+    "per_layer_config": ({"0": {"num_attention_heads": 2}}, {"1": {"intermediate_size": 40}}, {}),
+    "quantization_config": ({"quant_method": "bitsandbytes", "load_in_8bit": True}, {}),
+    "chunk_size_feed_forward": (3,),
+    "tie_last_hidden_states": (True, False),
+    "attn_implementation": ("sdpa", "strange"),
+    "_attn_implementation": ("sdpa", "strange"),
+    "dtype": ("float16", "strange"),
+    "torch_dtype": ("float16", "strange"),
+    "problem_type": ("regression", "strange"),
+    "pruned_heads": ({"0": [1]}, {}),
+    "output_hidden_states": (True,),
+    "output_attentions": (True,),
+    "return_dict": (False,),
+    "attention_types": (
+        [[["global"], 3]], [[["local"], 3]], [[["global"], 2]], [[["strange"], 3]], ["global"] * 3,
+    ),
+    "attention_layers": (["local"] * 3, ["global"] * 3, ["global"]),
+    "pad_token_id": (52, 3, 99),
+    "embedding_size": (32,),
+    "word_embed_proj_dim": (32, 64),
+    "logits_soft_cap": (1.5,),
+    "attention_window": (3,),
+    "feed_forward_proj": ("relu", "gated-gelu", "gated-silu", "gelu", "gated-relu", "silu"),
+    "is_gated_act": (True, False),
+    "dense_act_fn": ("relu", "gelu_new"),
+    "position_embedding_type": ("absolute", "relative_key", "relative_key_query"),
+}  # fmt: skip
+"""Values that a reader might find under these names, in the older notation too."""
+LISTED = ("architectures", "model_type")
+"""Keys whose values are names of the library."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Keys with another value; ... leaves a key out."""
+
+    values: Values
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{key} {'absent' if value is ... else json.dumps(value)}"
+            for key, value in self.values.items()
+        )
+
+    def of(self, config: Mapping[str, Any]) -> Values:
+        changed = {**config, **self.values}
+        return {key: value for key, value in changed.items() if value is not ...}
+
+    def halves(self) -> tuple[Change, Change]:
+        items = list(self.values.items())
+        middle = len(items) // 2
+        return Change(dict(items[:middle])), Change(dict(items[middle:]))
+
+
+@dataclass(eq=False)
+class Report:
+    """What became of every change. `moved` are keys that the reference computes something from."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    alone: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    moved: set[str] = field(default_factory=set)
+
+    def count(self, change: Change, outcome: str, words: str = "", rebuilt: bool = False) -> None:
+        self.counts[outcome] += len(change.values)
+        said = f"{change}{' (rebuilt)' if rebuilt else ''}: {outcome}{words and ', ' + words}"
+        if outcome == DIFFERENT:
+            self.faults.append(said)
+        if outcome == ALONE:
+            for key in change.values:
+                self.alone[key].append(said)
+
+    def every_fault(self) -> list[str]:
+        """All that is wrong: ours alone only under keys that mean something to the reference."""
+        alone = [said for key in self.alone if key in self.moved for said in self.alone[key]]
+        return self.faults + alone
+
+    def __str__(self) -> str:
+        return ", ".join(f"{self.counts[name]} {name}" for name in (EQUAL, REFUSED, BOTH, ALONE))
+
+
+def changes_of(case: Case, config: Mapping[str, Any], strays: Sequence[Change]) -> list[Change]:
+    """Every key that the file has, the reference's class knows, or an older file may have."""
+    known = {**defaults(case), **config}
+    changes = [
+        Change({key: value})
+        for key in sorted({*known, *PLAUSIBLE} - set(LISTED))
+        for value in values_of(key, known.get(key, ...), key in config)
+    ]
+    name = case.reference.__name__
+    stem = case.config.__class__.__name__.removesuffix("Config")
+    named = [None, ..., [], [3], 3, name, ["Strange"], [f"{stem}Model"], [name, "Strange"]]
+    named += [[f"{stem}ForSequenceClassification"]]
+    changes += [Change({"architectures": value}) for value in named]
+    changes += [Change({"model_type": value}) for value in (None, ..., "strange", 3)]
+    foreign = [one for one in strays if not known.keys() & one.values.keys()]
+    for i in range(0, len(foreign), TOGETHER):
+        bundle = foreign[i : i + TOGETHER]
+        changes.append(Change({k: v for one in bundle for k, v in one.values.items()}))
+    return changes
+
+
+def strays_of(cases: Sequence[Case]) -> list[Change]:
+    """One value for every key that any family's class knows."""
+    found: Values = {}
+    for case in cases:
+        for key, value in defaults(case).items():
+            if value is not None and key not in PLAUSIBLE and key not in LISTED:
+                found.setdefault(key, not value if isinstance(value, bool) else value)
+    return [Change({key: value}) for key, value in sorted(found.items())]
+
+
+def defaults(case: Case) -> Values:
+    """What the reference's class has without being told, its other names among it."""
+    plain = json.loads(type(case.config)().to_json_string(use_diff=False))
+    known = {name: plain.get(own) for name, own in case.config.attribute_map.items()}
+    return {key: value for key, value in (known | plain).items() if key not in LISTED}
+
+
+def values_of(key: str, value: Any, given: bool) -> Iterator[Any]:
+    """Other values for one that is `value`, each once."""
+    seen = [json.dumps(value) if value is not ... else "", *([] if given else [""])]
+    for other in (..., *PLAUSIBLE.get(key, ()), *others(key, value)):
+        written = "" if other is ... else json.dumps(other)
+        if written not in seen or (other is ... and given):
+            seen.append(written)
+            yield other
+
+
+def others(key: str, value: Any) -> Iterator[Any]:
+    """Others of the same type, of none and of the wrong one."""
+    yield None
+    match value:
+        case bool():
+            yield from (not value, int(not value), "strange", str(value), [value])
+        case int():
+            yield from (2 * value, value // 2, value + 1, 1, 0, -1)
+            yield from (float(value), value + 0.5, str(value), True, [value])
+        case float():
+            yield from (0.25, 3 * value, 0.0, -1.0, 1, str(value), True, [value])
+        case str():
+            yield from (*(ACTIVATIONS if value in ACTIVATIONS else ()), "strange", 3, [value], "")
+        case list():
+            yield from (value[:-1], value + value[:1], value[::-1], [], [None], "strange", 3)
+        case dict():
+            yield from ({}, "strange", 3, [value])
+            for inner, one in value.items():
+                for other in values_of(inner, one, True):
+                    yield Change({inner: other}).of(value)
+        case _ if key not in PLAUSIBLE:
+            yield from (True, False, 1, 7, 0, -1, 0.5, "strange", [], {})
+        case _:
+            yield from (0, -1, "strange", [])
+
+
+class Fuzz:
+    """One case: its folder, and both ways to open it."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        hf.logging.set_verbosity_error()
+        hf.logging.disable_progress_bar()
+        self.case, self.folder, self.report = case, folder, Report()
+        self.config = self.build(case, folder / "as it is")
+        opened = self.reference(folder / "as it is")
+        assert opened is not None
+        self.opened = opened
+        ours = load_checkpoint(folder / "as it is")
+        self.before = answer(opened, ours)
+
+    def build(self, case: Case, folder: Path) -> Values:
+        """A folder of the reference, and what its config.json says."""
+        build_reference(case).save_pretrained(folder)
+        (folder / "generation_config.json").unlink(missing_ok=True)
+        values: Values = json.loads((folder / "config.json").read_text())
+        if case.published is not None:
+            values = dict(case.published)
+            (folder / "config.json").write_text(json.dumps(values))
+        return values
+
+    def reference(self, folder: Path) -> Any:
+        """The reference as it opens the folder; None where the weights do not fit its config."""
+        values = json.loads((folder / "config.json").read_text())
+        names = values.get("architectures")
+        if names:
+            named = getattr(hf, names[0])
+            if not issubclass(named, hf.PreTrainedModel) or isinstance(names, str):
+                raise TypeError(f"{names} are no models")
+        else:
+            named = unnamed(self.case)
+        config = hf.AutoConfig.from_pretrained(folder)
+        model, found = named.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,
+            attn_implementation="eager",
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+        return None if found["missing_keys"] or found["mismatched_keys"] else model.eval()
+
+    def run(self, changes: Sequence[Change]) -> Report:
+        for change in changes:
+            self.try_change(change)
+        return self.report
+
+    def try_change(self, change: Change) -> None:
+        folder = self.folder / "as it is"
+        write(folder, change.of(self.config))
+        fitting = self.judge(change, folder)
+        if not fitting and len(change.values) == 1:
+            rebuilt = self.folder / "rebuilt"
+            values = change.of(self.config)
+            try:
+                config = type(self.case.config).from_dict(dict(values))
+                self.build(Case(**vars(self.case) | {"config": config}), rebuilt)
+            except Exception:  # whatever a library raises, it is no model
+                return
+            write(rebuilt, values)
+            self.judge(change, rebuilt, rebuilt=True)
+
+    def judge(self, change: Change, folder: Path, *, rebuilt: bool = False) -> bool:
+        """Counts the outcome; whether the weights fit what the reference reads."""
+        theirs, fitting, why = None, True, ""
+        try:
+            theirs = self.reference(folder)
+            fitting = theirs is not None
+            why = "its weights do not fit"
+        except Exception as error:  # whatever a library raises
+            why = f"{type(error).__name__}: {str(error)[:150]!r}"
+        try:
+            ours = load_checkpoint(folder)
+        except CheckpointError as error:
+            ours, said = None, str(error)
+        except Exception as error:  # what is to be found
+            self.report.count(change, DIFFERENT, f"we raise {error!r}", rebuilt)
+            return fitting
+        expected = None
+        if theirs is not None:
+            try:
+                expected = answer(theirs, ours)
+            except Exception as error:
+                why = f"{type(error).__name__}: {str(error)[:150]!r}"
+        still = expected is not None and not rebuilt and same_tensor(expected, self.before)
+        if not still and (theirs is not None or not fitting):
+            self.report.moved |= change.values.keys() if len(change.values) == 1 else set()
+        if len(change.values) > 1 and not (ours is not None and still):
+            for half in change.halves():
+                self.try_change(half)
+            return True
+        if ours is None:
+            one_sentence = said.endswith(".") and "\n" not in said
+            outcome = REFUSED if expected is not None else BOTH
+            self.report.count(change, outcome if one_sentence else DIFFERENT, said, rebuilt)
+            return fitting
+        if expected is None:
+            fallen = set(change.values) <= set(ours.unfollowed)
+            self.report.count(change, BOTH if fallen else ALONE, why, rebuilt)
+            return fitting
+        fault = difference(theirs, ours, expected)
+        self.report.count(change, DIFFERENT if fault else EQUAL, fault, rebuilt)
+        return fitting
+
+
+def write(folder: Path, values: Values) -> None:
+    (folder / "config.json").write_text(json.dumps(values))
+
+
+def unnamed(case: Case) -> Any:
+    """The class that a folder of the family is opened with when its config names none."""
+    kind = case.config.model_type
+    autos = (
+        (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, hf.AutoModelForCausalLM),
+        (modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, hf.AutoModelForMaskedLM),
+        (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, hf.AutoModelForSeq2SeqLM),
+    )
+    order = autos[::-1] if case.config.is_encoder_decoder else autos
+    if kind in ENCODERS:
+        order = autos[1:]
+    return next(auto for names, auto in order if kind in names)
+
+
+ENCODERS = ("bert", "distilbert", "roberta", "xlm-roberta", "camembert")
+"""Some of them can also be told to be decoders."""
+
+
+def texts(ours: Checkpoint | None, reference: Any) -> dict[str, Tensor]:
+    """One text, which both can read, and for an encoder-decoder a target."""
+    length, words = LENGTH, IDS[1]
+    if ours is not None:
+        length = max(1, min(LENGTH, ours.config.max_len))
+        words = min(ours.config.vocab_size, ours.config.src_vocab_size or IDS[1], IDS[1])
+    generator = torch.Generator().manual_seed(5)
+    ids = torch.randint(*IDS, (1, length), generator=generator).clamp(max=words - 1)
+    target = torch.randint(*IDS, (1, max(1, length - 1)), generator=generator)
+    given = {"input_ids": ids}
+    if reads_two(reference):
+        given["decoder_input_ids"] = target.clamp(max=words - 1)
+    return given
+
+
+def reads_two(reference: Any) -> bool:
+    return "decoder_input_ids" in reference.forward.__code__.co_varnames
+
+
+def answer(reference: Any, ours: Checkpoint | None) -> Tensor:
+    """The reference's logits, or what a body without a head ends in."""
+    with torch.no_grad(), AllInDouble():
+        out = reference(**texts(ours, reference), use_cache=False, return_dict=True)
+    names = ("logits", "prediction_logits", "last_hidden_state")
+    return next(out[name] for name in names if name in out)
+
+
+def our_answer(reference: Any, ours: Checkpoint) -> Tensor:
+    with torch.no_grad():
+        return ours.model(*texts(ours, reference).values())
+
+
+def same_tensor(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-6, atol=1e-7)
+
+
+def difference(reference: Any, ours: Checkpoint, expected: Tensor) -> str:
+    """How far we are off, or nothing; in float64 where float32 leaves a doubt."""
+    fault = ""
+    for double in (False, True):
+        try:
+            if double:
+                reference.double()
+                ours.model.double()
+                expected = answer(reference, ours)
+            assert_close(our_answer(reference, ours), expected, "the answer")
+        except AssertionError as error:
+            fault = str(error)
+        except Exception as error:  # what is to be found
+            return f"we raise {error!r}"
+        else:
+            return ""
+    return fault
