@@ -24,6 +24,7 @@ from torch import Tensor
 from transformers.models.auto import modeling_auto
 
 from models.loading.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from tests.parity.cases import GROUPED, published
 from tests.parity.families import AllInDouble, Case, assert_close, build_reference
 
 Values = dict[str, Any]
@@ -64,6 +65,18 @@ ROPES = (
     YARN | {"beta_fast": 3.0, "beta_slow": 0.4}, YARN | {"attention_factor": 0.7},
     YARN | {"mscale": 0.7, "mscale_all_dim": 1.3}, YARN | {"truncate": False},
 )  # fmt: skip
+TURNED = [
+    published(f"{model}, {scaling.get('rope_type')}", model, GROUPED | {name: scaling} | more)
+    for model, name, scaling, more in (
+        ("Llama", "rope_parameters", YARN | {"rope_theta": 300.0}, {}),
+        ("Llama", "rope_scaling", LLAMA3, {"rope_theta": 300.0}),
+        ("Qwen3", "rope_parameters", LLAMA3 | {"rope_theta": 300.0}, {"head_dim": 10}),
+        ("GPTNeoX", "rope_scaling", YARN, {"rotary_pct": 0.5, "rotary_emb_base": 300}),
+        ("Phi", "rope_parameters", LINEAR | {"partial_rotary_factor": 0.5}, {}),
+        ("Gemma2", "rope_parameters", YARN, {"head_dim": 10, "sliding_window": 5}),
+    )
+]
+"""With scaled rotations, whose inner values are tried too."""
 SLIDING, FULL = "sliding_attention", "full_attention"
 PLAUSIBLE: Mapping[str, Sequence[Any]] = {
     "rope_scaling": ROPES,
