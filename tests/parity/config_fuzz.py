@@ -361,9 +361,13 @@ class Fuzz:
         if theirs is not None:
             expected, why = attempt(answer, theirs, ours)
         still = expected is not None and same_tensor(expected, self.before)
-        if len(change.values) > 1 and not (still and ours is not None):
-            for half in change.halves():
-                self.try_change(half)
+        if len(change.values) > 1:
+            alike = still and ours is not None
+            if alike and not attempt(same_answer, theirs, ours, expected)[1]:
+                self.report.count(change, EQUAL)
+            else:
+                for half in change.halves():
+                    self.try_change(half)
             return True
         if not fitting or (theirs is not None and not still):
             self.report.moved |= change.values.keys() - HANDED_OVER
