@@ -8,6 +8,7 @@ to it: where no value of it that it opens moves the logits.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import re
@@ -312,7 +313,7 @@ class Fuzz:
         (folder / "generation_config.json").unlink(missing_ok=True)
         values: Values = json.loads((folder / "config.json").read_text())
         if case.published is not None:
-            values = dict(case.published)
+            values = copy.deepcopy(dict(case.published))
             (folder / "config.json").write_text(json.dumps(values))
         return values
 
@@ -348,7 +349,7 @@ class Fuzz:
         write(folder, values)
         if self.judge(change, folder) or len(change.values) > 1:
             return
-        config, _ = attempt(type(self.case.config).from_dict, dict(values))
+        config, _ = attempt(type(self.case.config).from_dict, copy.deepcopy(values))
         case = Case(**vars(self.case) | {"config": config})
         built, _ = attempt(self.build, case, self.folder / "rebuilt")
         if built is not None:
