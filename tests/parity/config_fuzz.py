@@ -274,7 +274,9 @@ def others(key: str, value: Any) -> Iterator[Any]:
         case bool():
             yield from (not value, int(not value), "strange", str(value), [value])
         case int():
-            yield from (2 * value, value // 2, value + 1, 1, 0, -1)
+            yield from (2 * value, value // 2, value + 1, 0, -1)
+            if "vocab_size" not in key:  # a single word is a special one
+                yield 1
             yield from (float(value), value + 0.5, str(value), True, [value])
         case float():
             yield from (0.25, 3 * value, 0.0, -1.0, 1.0, 1, str(value), True, [value])
@@ -383,19 +385,19 @@ class Fuzz:
         elif expected is None:
             # A setting that is named as contradicted by the files is not believed either.
             named = set(change.values) <= set(ours.unfollowed)
-            outcome = BOTH if named else PLAIN if self.is_plain(change, ours) else ALONE
+            outcome = BOTH if named else PLAIN if self.is_plain(change, ours, why) else ALONE
             self.report.count(change, outcome, why or "its weights do not fit", rebuilt)
         else:
             _, fault = attempt(same_answer, theirs, ours, expected)
             self.report.count(change, DIFFERENT if fault else EQUAL, fault, rebuilt)
         return fitting
 
-    def is_plain(self, change: Change, ours: Checkpoint) -> bool:
+    def is_plain(self, change: Change, ours: Checkpoint, why: str) -> bool:
         """Whether null is read like nothing and 1 like 1.0, which are tried in their own right."""
         ((key, value),) = change.values.items()
-        same: Any = ... if value is None else float(value) if type(value) is int else None
-        if same is None:
+        if value is not None and not (type(value) is int and "float" in why):
             return False
+        same: Any = ... if value is None else float(value)
         write(self.folder / "as it is", Change({key: same}).of(self.config))
         other, _ = attempt(load_checkpoint, self.folder / "as it is")
         return other is not None and other.config == ours.config

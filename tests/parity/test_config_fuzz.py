@@ -26,6 +26,7 @@ READ: list[tuple[str, Values]] = [
     ("phi", {"head_dim": 8}),
     ("biogpt", {"do_layer_norm_before": False}),
     ("biogpt", {"enable_bias": False}),
+    ("gpt2, classes", {"num_labels": 3}),
 ]
 """Settings under another name or of another family, which a reader might take otherwise."""
 
