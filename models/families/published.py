@@ -189,15 +189,18 @@ class Published:
         return tuple(names)
 
     def classes(self) -> list[str]:
-        """What the classes of a classifier are called; two without names when nothing is said."""
+        """What the classes of a classifier are called; two without names when nothing is said.
+
+        Where `num_labels` contradicts the names, it counts and there are none.
+        """
         named = self.values.get("id2label")
-        if named is None:
-            count = self.int("num_labels", 2)
+        if named is not None and (not isinstance(named, dict) or len(named) > MOST_CLASSES):
+            raise ValueError("id2label must name a class for every number.")
+        count = self.int("num_labels", 2 if named is None else len(named))
+        if named is None or count != len(named):
             if not 1 <= count <= MOST_CLASSES:
                 raise ValueError(f"num_labels must be between 1 and {MOST_CLASSES:,}.")
             return [f"LABEL_{i}" for i in range(count)]
-        if not isinstance(named, dict) or len(named) > MOST_CLASSES:
-            raise ValueError("id2label must name a class for every number.")
         names = [named.get(str(i)) for i in range(len(named))]
         if not names or not all(isinstance(name, str) for name in names):
             raise ValueError("id2label must name a class for every number from 0 on.")

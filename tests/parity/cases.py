@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -98,11 +99,12 @@ def tiny(
 
 
 def published(name: str, model: str, values: Mapping[str, Any]) -> Case:
-    """A decoder by its config.json as others wrote it, read by the reference too."""
+    """A decoder by its config.json as others wrote it, read by the reference too, from a copy:
+    it completes what it is handed."""
     config = getattr(hf, model + "Config")
     reference = getattr(hf, model + "ForCausalLM")
     said = {"model_type": config.model_type, "architectures": [reference.__name__]} | dict(values)
-    return Case(name, config.from_dict(dict(said)), reference, published=said)
+    return Case(name, config.from_dict(copy.deepcopy(said)), reference, published=said)
 
 
 DECODERS = [

@@ -1,0 +1,488 @@
+"""A config.json with one value changed, opened by the reference library and by us.
+
+Equal, refused by us in one sentence, or refused by both: nothing else is right. The folder's
+weights stay as they are; where they no longer fit, the reference is built anew with the change
+too. What we open and the reference does not counts as right only where the key means nothing
+to it: where no value of it that it opens moves the logits.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers as hf
+from torch import Tensor
+from transformers.models.auto import modeling_auto
+
+from models.loading.checkpoint import Checkpoint, CheckpointError, load_checkpoint
+from tests.parity.cases import GROUPED, published
+from tests.parity.families import AllInDouble, Case, assert_close, build_reference
+
+Values = dict[str, Any]
+LENGTH = 11
+IDS = (8, 25)
+"""Tokens that no changed value makes special, and that half of a vocabulary still has."""
+EQUAL, DIFFERENT = "equal", "DIFFERENT"
+REFUSED, BOTH, PLAIN, ALONE = "refused", "both refused", "plain to us alone", "ours alone"
+OUTCOMES = (EQUAL, REFUSED, BOTH, PLAIN, ALONE, DIFFERENT)
+IDLE = "*pooler.dense.*"
+"""Weights that a body has and its last hidden state does not depend on."""
+IDLE_KEYS = "^return_dict$|^output_|dropout|pdrop"
+"""How the reference hands over what it computes, and what training drops: nonsense under such a
+key ends in its own code, and a number there means nothing to what it computes."""
+ROUNDED = 1e-4
+"""Of the largest value: scaled frequencies are of 32 bits in both, and a default width is large."""
+MOST_WORDS = 200
+TOGETHER = 12
+"""Keys of other families that are tried at once; one by one only where that is not equal."""
+
+ACTIVATIONS = (
+    "relu", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "silu", "swish", "quick_gelu",
+    "tanh", "gelu_10", "linear", "relu2",
+)  # fmt: skip
+LINEAR = {"rope_type": "linear", "factor": 3.0}
+LLAMA3 = {
+    "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0,
+    "original_max_position_embeddings": 8,
+}  # fmt: skip
+YARN = {"rope_type": "yarn", "factor": 5.0, "original_max_position_embeddings": 8}
+ROPES = (
+    LINEAR, LLAMA3, YARN, {"type": "linear", "factor": 2.0}, {"factor": 2.0},
+    {"rope_type": "dynamic", "factor": 2.0}, LINEAR | {"rope_theta": 77.0},
+    LINEAR | {"partial_rotary_factor": 0.5},
+    {"rope_type": "proportional"}, {"rope_type": "linear"}, {"rope_type": None, "factor": 2.0},
+    {"rope_type": "linear", "type": "yarn", "factor": 3.0}, {"full_attention": LINEAR},
+    YARN | {"beta_fast": 3.0, "beta_slow": 0.4}, YARN | {"attention_factor": 0.7},
+    YARN | {"mscale": 0.7, "mscale_all_dim": 1.3}, YARN | {"truncate": False},
+)  # fmt: skip
+TURNED = [
+    published(f"{model}, {scaling.get('rope_type')}", model, GROUPED | {name: scaling} | more)
+    for model, name, scaling, more in (
+        ("Llama", "rope_parameters", YARN | {"rope_theta": 300.0}, {}),
+        ("Llama", "rope_scaling", LLAMA3, {"rope_theta": 300.0}),
+        ("Qwen3", "rope_parameters", LLAMA3 | {"rope_theta": 300.0}, {"head_dim": 10}),
+        ("GPTNeoX", "rope_scaling", YARN, {"rotary_pct": 0.5, "rotary_emb_base": 300}),
+        ("Phi", "rope_parameters", LINEAR | {"partial_rotary_factor": 0.5}, {}),
+        ("Gemma2", "rope_parameters", YARN, {"head_dim": 10, "sliding_window": 5}),
+    )
+]
+"""With scaled rotations, whose inner values are tried too."""
+SLIDING, FULL = "sliding_attention", "full_attention"
+PLAUSIBLE: Mapping[str, Sequence[Any]] = {
+    "rope_scaling": ROPES,
+    "rope_parameters": ROPES,
+    "rope_theta": (77.0, 500, 0.0),
+    "rotary_emb_base": (77.0, 500),
+    "rotary_pct": (0.25, 0.5, 1.0, 0.3),
+    "partial_rotary_factor": (0.25, 0.5, 1.0, 0.3, 2.0),
+    "rotary_dim": (2, 4, 16, 3),
+    "rotary": (True, False),
+    "original_max_position_embeddings": (8, 24),
+    "head_dim": (6, 8, 16, 10, 32),
+    "d_head": (6, 8),
+    "attention_bias": (True, False),
+    "attention_scale": (0.5,),
+    "qkv_bias": (True, False),
+    "mlp_bias": (True, False),
+    "bias": (True, False),
+    "qk_norm": (True,),
+    "layer_types": (
+        [SLIDING] * 3, [FULL] * 3, [SLIDING, FULL, SLIDING], [FULL], [FULL] * 4, ["strange"] * 3,
+        ["attention"] * 3, ["chunked_attention"] * 3,
+    ),
+    "sliding_window": (3, 5, 100),
+    "use_sliding_window": (True, False),
+    "max_window_layers": (0, 1, 2),
+    "window_size": (3,),
+    "tie_word_embeddings": (True, False),
+    "num_key_value_heads": (1, 2, 3, 4),
+    "n_embd": (32, 64),
+    "n_embed": (32, 36, 64),
+    "n_inner": (40,),
+    "n_ctx": (5,),
+    "num_layers": (2,),
+    "hidden_size": (32, 64),
+    "num_attention_heads": (2, 8),
+    "num_hidden_layers": (2,),
+    "max_position_embeddings": (12, 5),
+    "hidden_act": ACTIVATIONS,
+    "hidden_activation": ACTIVATIONS,
+    "activation_function": ACTIVATIONS,
+    "layer_norm_eps": (0.25,),
+    "layer_norm_epsilon": (0.25,),
+    "rms_norm_eps": (0.25,),
+    "norm_epsilon": (0.25,),
+    "scale_embedding": (True, False),
+    "num_labels": (3, 5),
+    "id2label": ({"0": "a"}, {"0": "a", "1": "b", "2": "c"}, {"a": 1}, {"1": "a", "3": "b"}),
+    "is_decoder": (True, False),
+    "is_encoder_decoder": (True, False),
+    "is_causal": (True, False),
+    "use_bidirectional_attention": (True, False),
+    "add_cross_attention": (True, False),
+    "cross_attention_hidden_size": (24,),
+    "parallel_attn": (True, False),
+    "use_parallel_residual": (True, False),
+    "multi_query": (True, False),
+    "qk_layernorm": (True, False),
+    "scale_attn_weights": (True, False),
+    "scale_attn_by_inverse_layer_idx": (True, False),
+    "do_layer_norm_before": (True, False),
+    "per_layer_config": ({"0": {"num_attention_heads": 2}}, {"1": {"intermediate_size": 40}}, {}),
+    "quantization_config": ({"quant_method": "bitsandbytes", "load_in_8bit": True}, {}),
+    "chunk_size_feed_forward": (3,),
+    "tie_last_hidden_states": (True, False),
+    "attn_implementation": ("sdpa", "strange"),
+    "_attn_implementation": ("sdpa", "strange"),
+    "dtype": ("float16", "strange"),
+    "torch_dtype": ("float16", "strange"),
+    "problem_type": ("regression", "strange"),
+    "pruned_heads": ({"0": [1]}, {}),
+    "output_hidden_states": (True,),
+    "output_attentions": (True,),
+    "return_dict": (False,),
+    "attention_types": (
+        [[["global"], 3]], [[["local"], 3]], [[["global"], 2]], [[["strange"], 3]], ["global"] * 3,
+    ),
+    "attention_layers": (["local"] * 3, ["global"] * 3, ["global"]),
+    "pad_token_id": (52, 3, 99),
+    "embedding_size": (32,),
+    "word_embed_proj_dim": (32, 64),
+    "logits_soft_cap": (1.5,),
+    "attention_window": (3,),
+    "feed_forward_proj": ("relu", "gated-gelu", "gated-silu", "gelu", "gated-relu", "silu"),
+    "is_gated_act": (True, False),
+    "dense_act_fn": ("relu", "gelu_new"),
+    "position_embedding_type": ("absolute", "relative_key", "relative_key_query"),
+}  # fmt: skip
+"""Values that a reader might find under these names, in the older notation too."""
+LISTED = ("architectures", "model_type")
+"""Keys whose values are names of the library."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Keys with another value; ... leaves a key out."""
+
+    values: Values
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{key} {'absent' if value is ... else json.dumps(value)}"
+            for key, value in self.values.items()
+        )
+
+    def of(self, config: Mapping[str, Any]) -> Values:
+        changed = {**config, **self.values}
+        return {key: value for key, value in changed.items() if value is not ...}
+
+    def halves(self) -> tuple[Change, Change]:
+        items = list(self.values.items())
+        middle = len(items) // 2
+        return Change(dict(items[:middle])), Change(dict(items[middle:]))
+
+
+@dataclass(eq=False)
+class Report:
+    """What became of every change. `moved` are keys that the reference computes something from."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    alone: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    moved: set[str] = field(default_factory=set)
+
+    def count(self, change: Change, outcome: str, words: str = "", rebuilt: bool = False) -> None:
+        self.counts[outcome] += len(change.values)
+        said = f"{change}{' (rebuilt)' if rebuilt else ''}: {outcome}, {words[:MOST_WORDS]!r}"
+        if outcome == DIFFERENT:
+            self.faults.append(said)
+        if outcome == ALONE:
+            for key in change.values:
+                self.alone[key].append(said)
+
+    def every_fault(self) -> list[str]:
+        """All that is wrong: ours alone only under keys that mean something to the reference."""
+        alone = [said for key in self.alone if key in self.moved for said in self.alone[key]]
+        return self.faults + alone
+
+    def __str__(self) -> str:
+        return ", ".join(f"{self.counts[name]} {name}" for name in OUTCOMES)
+
+
+def changes_of(case: Case, config: Mapping[str, Any], strays: Sequence[Change]) -> list[Change]:
+    """Every key that the file has, the reference's class knows, or an older file may have."""
+    known = {**defaults(case), **config}
+    changes = [
+        Change({key: value})
+        for key in sorted({*known, *PLAUSIBLE} - set(LISTED))
+        for value in values_of(key, known.get(key, ...), key in config)
+    ]
+    name = case.reference.__name__
+    stem = case.config.__class__.__name__.removesuffix("Config")
+    named = [None, ..., [], [3], 3, name, ["Strange"], [f"{stem}Model"], [name, "Strange"]]
+    named += [[f"{stem}ForSequenceClassification"]]
+    changes += [Change({"architectures": value}) for value in named]
+    changes += [Change({"model_type": value}) for value in (None, ..., "strange", 3)]
+    foreign = [one for one in strays if not known.keys() & one.values.keys()]
+    for i in range(0, len(foreign), TOGETHER):
+        bundle = foreign[i : i + TOGETHER]
+        changes.append(Change({k: v for one in bundle for k, v in one.values.items()}))
+    return changes
+
+
+def strays_of(cases: Sequence[Case]) -> list[Change]:
+    """One value for every key that any family's class knows."""
+    found: Values = {}
+    for case in cases:
+        for key, value in defaults(case).items():
+            if value is not None and key not in PLAUSIBLE and key not in LISTED:
+                found.setdefault(key, not value if isinstance(value, bool) else value)
+    return [Change({key: value}) for key, value in sorted(found.items())]
+
+
+def defaults(case: Case) -> Values:
+    """What the reference's class has without being told, its other names among it."""
+    plain = json.loads(type(case.config)().to_json_string(use_diff=False))
+    known = {name: plain.get(own) for name, own in case.config.attribute_map.items()}
+    return {key: value for key, value in (known | plain).items() if key not in LISTED}
+
+
+def values_of(key: str, value: Any, given: bool) -> Iterator[Any]:
+    """Other values for one that is `value`, each once."""
+    seen = [json.dumps(value) if value is not ... else "", *([] if given else [""])]
+    for other in (..., *PLAUSIBLE.get(key, ()), *others(key, value)):
+        written = "" if other is ... else json.dumps(other)
+        if written not in seen or (other is ... and given):
+            seen.append(written)
+            yield other
+
+
+def others(key: str, value: Any) -> Iterator[Any]:
+    """Others of the same type, of none and of the wrong one."""
+    yield None
+    match value:
+        case bool():
+            yield from (not value, int(not value), "strange", str(value), [value])
+        case int():
+            yield from (2 * value, value // 2, value + 1, 0, -1)
+            if "vocab_size" not in key:  # a single word is a special one
+                yield 1
+            yield from (float(value), value + 0.5, str(value), True, [value])
+        case float():
+            yield from (0.25, 3 * value, 0.0, -1.0, 1.0, 1, str(value), True, [value])
+        case str():
+            yield from (*(ACTIVATIONS if value in ACTIVATIONS else ()), "strange", 3, [value], "")
+        case list():
+            yield from (value[:-1], value + value[:1], value[::-1], [], [None], "strange", 3)
+        case dict():
+            yield from ({}, "strange", 3, [value])
+            for inner, one in value.items():
+                for other in values_of(inner, one, True):
+                    yield Change({inner: other}).of(value)
+        case _ if key not in PLAUSIBLE:
+            yield from (True, False, 1, 7, 0, -1, 0.5, "strange", [], {})
+        case _:
+            yield from (0, -1, "strange", [])
+
+
+class Fuzz:
+    """One case: its folder, and both ways to open it."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        hf.logging.set_verbosity_error()
+        hf.logging.disable_progress_bar()
+        self.case, self.folder, self.report = case, folder, Report()
+        self.config = self.build(case, folder / "as it is")
+        opened = self.reference(folder / "as it is")
+        assert opened is not None
+        self.opened = opened
+        ours = load_checkpoint(folder / "as it is")
+        self.before = answer(opened, ours)
+
+    def build(self, case: Case, folder: Path) -> Values:
+        """A folder of the reference, and what its config.json says."""
+        build_reference(case).save_pretrained(folder)
+        (folder / "generation_config.json").unlink(missing_ok=True)
+        values: Values = json.loads((folder / "config.json").read_text())
+        if case.published is not None:
+            values = copy.deepcopy(dict(case.published))
+            (folder / "config.json").write_text(json.dumps(values))
+        return values
+
+    def reference(self, folder: Path) -> Any:
+        """The reference as it opens the folder; None where the weights do not fit its config."""
+        values = json.loads((folder / "config.json").read_text())
+        names = values.get("architectures")
+        if names:
+            if isinstance(names, str) or not isinstance(names[0], str):
+                raise TypeError(f"{names} are no names of models")
+            named = getattr(hf, names[0], hf.AutoModel)
+        else:
+            named = unnamed(self.case)
+        config = hf.AutoConfig.from_pretrained(folder)
+        model, found = named.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,
+            attn_implementation="eager",
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+        missing = [name for name in found["missing_keys"] if not fnmatch(name, IDLE)]
+        return None if missing or found["mismatched_keys"] else model.eval()
+
+    def run(self, changes: Sequence[Change]) -> Report:
+        for change in changes:
+            self.try_change(change)
+        return self.report
+
+    def try_change(self, change: Change) -> None:
+        folder, values = self.folder / "as it is", change.of(self.config)
+        write(folder, values)
+        if self.judge(change, folder) or len(change.values) > 1:
+            return
+        config, _ = attempt(type(self.case.config).from_dict, copy.deepcopy(values))
+        case = Case(**vars(self.case) | {"config": config})
+        built, _ = attempt(self.build, case, self.folder / "rebuilt")
+        if built is not None:
+            write(self.folder / "rebuilt", values)
+            self.judge(change, self.folder / "rebuilt", rebuilt=True)
+
+    def judge(self, change: Change, folder: Path, *, rebuilt: bool = False) -> bool:
+        """Counts the outcome; whether the weights fit what the reference reads."""
+        theirs, why = attempt(self.reference, folder)
+        fitting = bool(theirs or why)
+        ours, said = attempt(load_checkpoint, folder)
+        expected = None
+        if theirs is not None:
+            expected, why = attempt(answer, theirs, ours)
+        still = expected is not None and same_tensor(expected, self.before)
+        if len(change.values) > 1:
+            alike = still and ours is not None
+            if alike and not attempt(same_answer, theirs, ours, expected)[1]:
+                self.report.count(change, EQUAL)
+            else:
+                for half in change.halves():
+                    self.try_change(half)
+            return True
+        if not fitting or (theirs is not None and not still):
+            self.report.moved |= {key for key in change.values if not re.search(IDLE_KEYS, key)}
+        if ours is None:
+            kind, _, sentence = said.partition(": ")
+            plain = kind == CheckpointError.__name__ and re.fullmatch(r".*[.]", sentence)
+            outcome = DIFFERENT if not plain else BOTH if expected is None else REFUSED
+            self.report.count(change, outcome, said, rebuilt)
+        elif expected is None:
+            # A setting that is named as contradicted by the files is not believed either.
+            named = set(change.values) <= set(ours.unfollowed)
+            outcome = BOTH if named else PLAIN if self.is_plain(change, ours, why) else ALONE
+            self.report.count(change, outcome, why or "its weights do not fit", rebuilt)
+        else:
+            _, fault = attempt(same_answer, theirs, ours, expected)
+            self.report.count(change, DIFFERENT if fault else EQUAL, fault, rebuilt)
+        return fitting
+
+    def is_plain(self, change: Change, ours: Checkpoint, why: str) -> bool:
+        """Whether null is read like nothing and 1 like 1.0, which are tried in their own right."""
+        ((key, value),) = change.values.items()
+        if value is not None and not (type(value) is int and "float" in why):
+            return False
+        same: Any = ... if value is None else float(value)
+        write(self.folder / "as it is", Change({key: same}).of(self.config))
+        other, _ = attempt(load_checkpoint, self.folder / "as it is")
+        return other is not None and other.config == ours.config
+
+
+def attempt(make: Callable[..., Any], *given: Any) -> tuple[Any, str]:
+    """What it makes, and what it raises."""
+    try:
+        return make(*given), ""
+    except Exception as error:  # noqa: BLE001  the reference raises whatever it likes
+        return None, f"{type(error).__name__}: {error}"
+
+
+def write(folder: Path, values: Values) -> None:
+    (folder / "config.json").write_text(json.dumps(values))
+
+
+def unnamed(case: Case) -> Any:
+    """The class that a folder of the family is opened with when its config names none."""
+    kind = case.config.model_type
+    autos: tuple[Any, ...] = (
+        (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, hf.AutoModelForCausalLM),
+        (modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, hf.AutoModelForMaskedLM),
+        (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, hf.AutoModelForSeq2SeqLM),
+    )
+    order = autos[::-1] if case.config.is_encoder_decoder else autos
+    if kind in ENCODERS:
+        order = autos[1:]
+    return next(auto for names, auto in order if kind in names)
+
+
+ENCODERS = ("bert", "distilbert", "roberta", "xlm-roberta", "camembert")
+"""Some of them can also be told to be decoders."""
+
+
+def texts(ours: Checkpoint | None, reference: Any) -> tuple[Tensor, ...]:
+    """One text, which both can read, and for an encoder-decoder a target; none is padding."""
+    length, words = LENGTH, IDS[1]
+    if ours is not None:
+        length = max(1, min(LENGTH, ours.config.max_len))
+        words = min(ours.config.vocab_size, ours.config.src_vocab_size or IDS[1], IDS[1])
+    generator = torch.Generator().manual_seed(5)
+    ids = torch.randint(*IDS, (1, length), generator=generator).clamp(max=words - 1)
+    target = torch.randint(*IDS, (1, max(1, length - 1)), generator=generator)
+    if reads_two(reference):
+        return ids, target.clamp(max=words - 1)
+    return (ids,)
+
+
+def reads_two(reference: Any) -> bool:
+    return "decoder_input_ids" in inspect.signature(reference.forward).parameters
+
+
+def answer(reference: Any, ours: Checkpoint | None) -> Tensor:
+    """The reference's logits, or what a body without a head ends in."""
+    given: Values = {"use_cache": False, "return_dict": True}
+    for stem, ids in zip(("", "decoder_"), texts(ours, reference), strict=False):
+        given |= {f"{stem}input_ids": ids, f"{stem}attention_mask": torch.ones_like(ids)}
+    with torch.no_grad(), AllInDouble():
+        out = reference(**given)
+    names = ("logits", "prediction_logits", "last_hidden_state")
+    return next(out[name] for name in names if name in out)
+
+
+def our_answer(reference: Any, ours: Checkpoint) -> Tensor:
+    given = texts(ours, reference)
+    keep = [torch.ones_like(ids, dtype=torch.bool) for ids in given]
+    names = ("keep",) if len(given) == 1 else ("source_keep", "target_keep")
+    with torch.no_grad():
+        return ours.model(*given, **dict(zip(names, keep, strict=True)))
+
+
+def same_tensor(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-6, atol=1e-7)
+
+
+def same_answer(reference: Any, ours: Checkpoint, expected: Tensor) -> None:
+    """Asserts it; in float64 where float32 leaves a doubt."""
+    try:
+        assert_close(our_answer(reference, ours), expected, "the answer")
+    except AssertionError:
+        reference.double()
+        ours.model.double()
+        expected, found = answer(reference, ours), our_answer(reference, ours)
+        if ours.config.rope_scaling is None:
+            assert_close(found, expected, "the answer")
+        by = (found - expected).abs().max() / expected.abs().max()
+        assert by <= ROUNDED, f"the answer differs by {by:.2g} of its largest value"
