@@ -12,6 +12,11 @@ from models.families.family import Family, Names
 from models.families.layout import SingleRow
 from models.families.published import Published
 
+OTHER_NAMES = {
+    "hidden_size": "d_model",
+    "num_hidden_layers": "encoder_layers",
+    "num_attention_heads": "encoder_attention_heads",
+}
 OFFSET = 2
 """Rows of the table of positions that no token uses."""
 APART = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
@@ -48,6 +53,7 @@ def two_stacks(
 
     `static` positions are sinusoids. Older configs spell out what the family fixes.
     """
+    read = read.renamed(OTHER_NAMES)
     read.require("normalize_before", pre)
     read.require("add_final_layer_norm", pre)
     read.require("normalize_embedding", embedding_norm)

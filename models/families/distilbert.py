@@ -4,11 +4,17 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.published import Published
 
+OTHER_NAMES = {
+    "hidden_size": "dim",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
+}
 NORM_EPS = 1e-12
 """Not in its config."""
 
 
 def distilbert_config(read: Published) -> TransformerConfig:
+    read = read.renamed(OTHER_NAMES)
     width = read.int("dim", 768)
     return TransformerConfig(
         kind="encoder",

@@ -65,6 +65,11 @@ class Published:
         """The same with a family's own defaults for what is absent."""
         return Published({**defaults, **self.values})
 
+    def renamed(self, others: Mapping[str, str]) -> "Published":
+        """The same with what is said under a family's other names for its own: those win."""
+        said = {own: self.values[other] for other, own in others.items() if other in self}
+        return Published({**self.values, **said})
+
     def optional_int(self, name: str, default: int | None = None) -> int | None:
         value = self.values.get(name, default)
         if value is None or type(value) is int:
@@ -189,15 +194,18 @@ class Published:
         return tuple(names)
 
     def classes(self) -> list[str]:
-        """What the classes of a classifier are called; two without names when nothing is said."""
+        """What the classes of a classifier are called; two without names when nothing is said.
+
+        Names that are more or fewer than `num_labels` are not used.
+        """
         named = self.values.get("id2label")
-        if named is None:
-            count = self.int("num_labels", 2)
+        if named is not None and (not isinstance(named, dict) or len(named) > MOST_CLASSES):
+            raise ValueError("id2label must name a class for every number.")
+        count = self.int("num_labels", 2 if named is None else len(named))
+        if named is None or count != len(named):
             if not 1 <= count <= MOST_CLASSES:
                 raise ValueError(f"num_labels must be between 1 and {MOST_CLASSES:,}.")
             return [f"LABEL_{i}" for i in range(count)]
-        if not isinstance(named, dict) or len(named) > MOST_CLASSES:
-            raise ValueError("id2label must name a class for every number.")
         names = [named.get(str(i)) for i in range(len(named))]
         if not names or not all(isinstance(name, str) for name in names):
             raise ValueError("id2label must name a class for every number from 0 on.")

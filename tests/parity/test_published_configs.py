@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from models.generation import generate_ids
 from models.loading.checkpoint import CheckpointError, load_checkpoint
@@ -16,6 +19,7 @@ from tests.parity.cases import CASES, GROUPED, SIZES, WINDOW, published
 from tests.parity.families import (
     WRITTEN,
     Case,
+    Pair,
     build_reference,
     compare,
     inputs_of,
@@ -167,12 +171,65 @@ def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
     assert (config.pad_id, config.generation.eos_ids) == (None, (2,))
 
 
-def test_stored_positions_that_are_no_sinusoids_are_refused(tmp_path: Path) -> None:
-    reference = build_reference(CASES["marian, bare"])
-    reference.get_parameter("encoder.embed_positions.weight").data[3] += 0.1
-    reference.save_pretrained(tmp_path)
-    with pytest.raises(CheckpointError, match=r"encoder\.embed_positions\.weight.*sinusoids"):
-        load_checkpoint(tmp_path)
+def test_stored_positions_that_are_no_sinusoids_are_read(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    """As the reference reads them; one stack's alone are too few for us."""
+    for name, prefix in (("marian, bare", ""), ("pegasus", "model.")):
+        stored = {f"{prefix}{stack}.embed_positions.weight" for stack in ("encoder", "decoder")}
+        case, folder = CASES[name], tmp_path / name
+        reference = build_reference(case)
+        reference.get_parameter(min(stored)).data[3] += 0.1
+        reference.save_pretrained(folder)
+        with subtests.test(name):
+            found = inspect_folder(folder)
+            assert found.layouts.keys() >= stored
+            assert found.unused == ()
+            pair = Pair(case, reference, load_checkpoint(folder)).double()
+            assert pair.ours.config.positions == "learned"
+            compare(pair, inputs_of(pair, 7, "right"))
+        tensors = load_file(folder / "model.safetensors")
+        del tensors[max(stored)]
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        with subtests.test(name, stack="one"), pytest.raises(CheckpointError, match=r"lacks.*positions"):
+            load_checkpoint(folder)
+
+
+def test_stored_sinusoids_are_known_in_every_type(tmp_path: Path) -> None:
+    reference = build_reference(CASES["pegasus"])
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        reference.to(dtype).save_pretrained(tmp_path)
+        assert inspect_folder(tmp_path).config.positions == "sinusoidal"
+
+
+SPELT_OUT: list[tuple[str, dict[str, Any]]] = [
+    ("bart", {"hidden_size": 28, "num_hidden_layers": 3}),
+    ("mbart", {"num_attention_heads": 2, "decoder_attention_heads": 2}),
+    ("marian", {"hidden_size": 28, "num_hidden_layers": 1}),
+    ("distilbert, classes", {"hidden_size": 28, "num_hidden_layers": 2, "num_attention_heads": 2}),
+    ("t5", {"hidden_size": 28, "num_hidden_layers": 4, "num_attention_heads": 2, "head_dim": 5}),
+    ("t5", {"num_hidden_layers": 2, "num_decoder_layers": None}),
+    ("t5", {"feed_forward_proj": "gated-gelu", "dense_act_fn": "relu"}),
+    ("mt5", {"feed_forward_proj": "gated-silu", "is_gated_act": False}),
+    ("bert, classes", {"id2label": {"0": "one", "1": "other"}, "num_labels": 3}),
+    ("xlm-roberta", {"vocab_size": ...}),
+]
+"""Values under other names of the library, or beside those that they follow from."""
+
+
+def test_what_is_spelt_out_twice_is_read_as_the_reference_does(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for number, (name, changes) in enumerate(SPELT_OUT):
+        case = CASES[name]
+        values = json.loads(case.config.to_json_string()) | changes
+        values["architectures"] = [case.reference.__name__]
+        said = {name: value for name, value in values.items() if value is not ...}
+        config = type(case.config).from_dict(dict(said))
+        with subtests.test(name, **changes):
+            said_so = replace(case, config=config, published=said)
+            pair = open_pair(said_so, tmp_path / str(number)).double()
+            compare(pair, inputs_of(pair, 7))
 
 
 FACTORS = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
