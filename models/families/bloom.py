@@ -69,5 +69,10 @@ def bloom_names(config: TransformerConfig) -> Names:
 
 
 FAMILY = Family(
-    ("bloom",), bloom_config, bloom_names, prefix="transformer.", published=bloom_published
+    ("bloom",),
+    bloom_config,
+    bloom_names,
+    prefix="transformer.",
+    published=bloom_published,
+    aliases={"num_hidden_layers": "n_layer", "num_attention_heads": "n_head"},
 )

@@ -28,6 +28,7 @@ class Family:
     those of the embeddings of two stacks that need not share one; `optional` are names
     that a file may lack, with the field of the config that is false then. `published`
     is the way back from a config of ours, `beside` how names begin that have no prefix.
+    `aliases` are other names of its settings, which count where both are given.
     """
 
     types: tuple[str, ...]
@@ -38,7 +39,13 @@ class Family:
     apart: tuple[str, str] | None = None
     optional: Mapping[str, str] = field(default_factory=dict)
     published: Callable[[TransformerConfig], dict[str, Any]] | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
     beside: tuple[str, ...] = ("lm_head.", "embed_out.", "score.", "classifier.", "cls.")
+
+    def read(self, values: Mapping[str, Any]) -> Published:
+        """A config.json with the family's own names alone."""
+        named = {own: values[alias] for alias, own in self.aliases.items() if alias in values}
+        return Published({**values, **named})
 
     def plain(self, name: str) -> str:
         """The name without prefix and in its newer form."""

@@ -9,6 +9,13 @@ from models.families.published import Published
 from models.families.writing import ACTIVATIONS, classes, common
 
 DEFAULTS = {"bos_token_id": 50256, "eos_token_id": 50256}
+ALIASES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
+"""What newer versions call its sizes."""
 
 
 def gpt2_config(read: Published) -> TransformerConfig:
@@ -70,4 +77,11 @@ def gpt2_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("gpt2",), gpt2_config, gpt2_names, prefix="transformer.", published=gpt2_published)
+FAMILY = Family(
+    ("gpt2",),
+    gpt2_config,
+    gpt2_names,
+    prefix="transformer.",
+    published=gpt2_published,
+    aliases=ALIASES,
+)

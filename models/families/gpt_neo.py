@@ -10,6 +10,7 @@ from models.families.published import Published
 from models.loading.safe_files import shown
 
 KINDS = ("global", "local")
+ALIASES = {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"}
 
 
 def gpt_neo_config(read: Published) -> TransformerConfig:
@@ -69,4 +70,4 @@ def gpt_neo_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("gpt_neo",), gpt_neo_config, gpt_neo_names, prefix="transformer.")
+FAMILY = Family(("gpt_neo",), gpt_neo_config, gpt_neo_names, prefix="transformer.", aliases=ALIASES)

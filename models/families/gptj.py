@@ -4,6 +4,7 @@ from typing import Any
 
 from models.config import TransformerConfig
 from models.families.family import Family, Names
+from models.families.gpt2 import ALIASES
 from models.families.published import Published
 from models.families.writing import ACTIVATIONS, classes, common
 
@@ -70,4 +71,11 @@ def gptj_names(config: TransformerConfig) -> Names:
     }
 
 
-FAMILY = Family(("gptj",), gptj_config, gptj_names, prefix="transformer.", published=gptj_published)
+FAMILY = Family(
+    ("gptj",),
+    gptj_config,
+    gptj_names,
+    prefix="transformer.",
+    published=gptj_published,
+    aliases=ALIASES,
+)

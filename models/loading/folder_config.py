@@ -7,7 +7,7 @@ from typing import Any
 from models.config import TOKENS, GenerationConfig, TransformerConfig
 from models.families import FAMILIES
 from models.families.family import Family
-from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS, Published
+from models.families.published import GENERATION_SETTINGS, UNSUPPORTED_SETTINGS
 from models.loading.safe_files import (
     CONFIG,
     GENERATION,
@@ -75,9 +75,13 @@ def _describe_published(
     if family is None:
         own = ", and code that a folder brings along is never run" if "auto_map" in values else ""
         raise ValueError(f"the family {shown(model_type)} is not supported{own}.")
-    read = Published(values)
+    read = family.read(values)
     read.require("quantization_config", None)
+    read.require("per_layer_config", None)
     config = with_known_tokens(family.config(read))
+    read.require("is_causal", config.kind != "encoder")
+    if not config.d_ff:
+        raise ValueError("its feed-forward layers are 0 wide.")
     if fault := config.fault():
         raise ValueError(fault)
     if config.head == "classifier":

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.parity.cases import CASES
-from tests.parity.config_fuzz import Fuzz, changes_of, strays_of
+from tests.parity.config_fuzz import TURNED, Fuzz, changes_of, strays_of
 from tests.parity.families import Case
 
 STRAYS = strays_of(list(CASES.values()))
+FUZZED = {case.name: case for case in (*CASES.values(), *TURNED)}
 FIRST = {case.config.model_type: case for case in reversed(CASES.values())}
 """One case of each family."""
 STEP = 89
@@ -18,7 +19,7 @@ STEP = 89
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("case", CASES.values(), ids=str)
+@pytest.mark.parametrize("case", FUZZED.values(), ids=str)
 def test_no_value_is_read_otherwise(case: Case, tmp_path: Path) -> None:
     fuzz = Fuzz(case, tmp_path)
     report = fuzz.run(changes_of(case, fuzz.config, STRAYS))
