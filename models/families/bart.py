@@ -12,7 +12,7 @@ from models.families.family import Family, Names
 from models.families.layout import SingleRow
 from models.families.published import Published
 
-OTHER_NAMES = {
+ALIASES = {
     "hidden_size": "d_model",
     "num_hidden_layers": "encoder_layers",
     "num_attention_heads": "encoder_attention_heads",
@@ -53,7 +53,6 @@ def two_stacks(
 
     `static` positions are sinusoids. Older configs spell out what the family fixes.
     """
-    read = read.renamed(OTHER_NAMES)
     read.require("normalize_before", pre)
     read.require("add_final_layer_norm", pre)
     read.require("normalize_embedding", embedding_norm)
@@ -132,6 +131,7 @@ family = partial(
     prefix="model.",
     apart=APART,
     optional={"final_logits_bias": "head_bias"},
+    aliases=ALIASES,
 )
 BART = family(("bart",), partial(bart_config, start=2))
 MBART = family(("mbart",), partial(bart_config, pre=True))

@@ -4,7 +4,7 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.published import Published
 
-OTHER_NAMES = {
+ALIASES = {
     "hidden_size": "dim",
     "num_hidden_layers": "n_layers",
     "num_attention_heads": "n_heads",
@@ -14,7 +14,6 @@ NORM_EPS = 1e-12
 
 
 def distilbert_config(read: Published) -> TransformerConfig:
-    read = read.renamed(OTHER_NAMES)
     width = read.int("dim", 768)
     return TransformerConfig(
         kind="encoder",
@@ -71,5 +70,6 @@ FAMILY = Family(
     distilbert_names,
     prefix="distilbert.",
     output="vocab_projector.weight",
+    aliases=ALIASES,
 )
 """Sinusoids of some of its models are a table in their files like any other."""

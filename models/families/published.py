@@ -65,11 +65,6 @@ class Published:
         """The same with a family's own defaults for what is absent."""
         return Published({**defaults, **self.values})
 
-    def renamed(self, others: Mapping[str, str]) -> "Published":
-        """The same with what is said under a family's other names for its own: those win."""
-        said = {own: self.values[other] for other, own in others.items() if other in self}
-        return Published({**self.values, **said})
-
     def optional_int(self, name: str, default: int | None = None) -> int | None:
         value = self.values.get(name, default)
         if value is None or type(value) is int:

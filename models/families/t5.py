@@ -4,18 +4,15 @@ Sources: Exploring the Limits of Transfer Learning with a Unified Text-to-Text T
 (Raffel et al. 2020), section 2.1; mT5 (Xue et al. 2021), section 3.
 """
 
+from functools import partial
+
 from models.config import TransformerConfig
 from models.families.bart import APART
 from models.families.family import Family, Names
 from models.families.published import ACTIVATIONS, Published
 from models.loading.safe_files import shown
 
-OTHER_NAMES = {
-    "hidden_size": "d_model",
-    "num_hidden_layers": "num_layers",
-    "num_attention_heads": "num_heads",
-    "head_dim": "d_kv",
-}
+ALIASES = {"hidden_size": "d_model", "num_attention_heads": "num_heads", "head_dim": "d_kv"}
 LONGEST = 512
 """Tokens of its training. Relative positions have no end, so only the config may say more."""
 DEFAULTS = {
@@ -53,8 +50,7 @@ def shared_by_all(read: Published) -> TransformerConfig:
     read.require("is_decoder", False)
     gated, activation = feed_forward(read)
     alike, written = read.int("num_layers"), read.optional_int("num_decoder_layers")
-    read = read.renamed(OTHER_NAMES)
-    layers = read.int("num_layers")
+    layers = read.int("num_hidden_layers", alike)  # says nothing of the decoder
     return TransformerConfig(
         kind="encoder" if encoder_only else "encoder-decoder",
         head=read.head("language-model", "classifier", "masked-language-model"),
@@ -133,5 +129,6 @@ def t5_names(config: TransformerConfig) -> Names:
     }
 
 
-T5 = Family(("t5",), t5_config, t5_names, apart=APART)
-MT5 = Family(("mt5",), lambda read: shared_by_all(read.over(MT5_DEFAULTS)), t5_names, apart=APART)
+family = partial(Family, names=t5_names, apart=APART, aliases=ALIASES)
+T5 = family(("t5",), t5_config)
+MT5 = family(("mt5",), lambda read: shared_by_all(read.over(MT5_DEFAULTS)))

@@ -403,14 +403,13 @@ def write(folder: Path, values: Values) -> None:
 def unnamed(case: Case) -> Any:
     """The class that a folder of the family is opened with when its config names none."""
     kind = case.config.model_type
+    if kind in ENCODERS:
+        return hf.AutoModel
     autos: tuple[Any, ...] = (
         (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, hf.AutoModelForCausalLM),
-        (modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, hf.AutoModelForMaskedLM),
         (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, hf.AutoModelForSeq2SeqLM),
     )
     order = autos[::-1] if case.config.is_encoder_decoder else autos
-    if kind in ENCODERS:
-        order = autos[1:]
     return next(auto for names, auto in order if kind in names)
 
 
@@ -456,7 +455,8 @@ def our_answer(reference: Any, ours: Checkpoint) -> Tensor:
 
 
 def same_tensor(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-6, atol=1e-7)
+    """Up to rounding, of which there is more where a layer is computed in parts."""
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 def same_answer(reference: Any, ours: Checkpoint) -> None:

@@ -191,7 +191,7 @@ def test_stored_positions_that_are_no_sinusoids_are_read(
         tensors = load_file(folder / "model.safetensors")
         del tensors[max(stored)]
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-        with subtests.test(name, stack="one"), pytest.raises(CheckpointError, match=r"lacks.*positions"):
+        with subtests.test(name, stack="one"), pytest.raises(CheckpointError, match="lacks"):
             load_checkpoint(folder)
 
 
