@@ -337,7 +337,8 @@ class Fuzz:
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
-        missing = [name for name in found["missing_keys"] if not fnmatch(name, IDLE)]
+        idle = (IDLE, *self.case.fixed)
+        missing = [n for n in found["missing_keys"] if not any(fnmatch(n, one) for one in idle)]
         return None if missing or found["mismatched_keys"] else model.eval()
 
     def run(self, changes: Sequence[Change]) -> Report:

@@ -145,10 +145,13 @@ def test_ends_at_the_first_of_several_ends(name: str, tmp_path: Path) -> None:
 def test_what_is_asked_of_writing_and_not_done_is_named(tmp_path: Path) -> None:
     neutral = {"num_beams": 1, "repetition_penalty": 1.0, "bad_words_ids": [[3]]}
     assert inspect_folder(saved("gpt2", tmp_path / "plain", neutral)).unfollowed == ()
-    folder = saved("gpt2", tmp_path / "asked", {"bad_words_ids": [[3], [4, 5]]})
     asked = {"num_beams": 4, "repetition_penalty": 1.3, "no_repeat_ngram_size": [1]}
-    (folder / "generation_config.json").write_text(json.dumps(asked))
-    assert inspect_folder(folder).unfollowed == (*asked, "bad_words_ids")
+    rare = {"encoder_repetition_penalty": 5.0, "watermarking_config": {"bias": 9.0}}
+    asked |= rare | {"bad_words_ids": [[3], [4, 5]]}
+    folder = saved("gpt2", tmp_path / "asked", asked)
+    assert set(inspect_folder(folder).unfollowed) == asked.keys()
+    (folder / "generation_config.json").write_text(json.dumps(rare))
+    assert set(inspect_folder(folder).unfollowed) == rare.keys()
 
 
 def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
