@@ -50,9 +50,10 @@ def gemma2(read: Published) -> TransformerConfig:
     read = read.over(GEMMA2_DEFAULTS)
     read.require("use_bidirectional_attention", None, False)
     bias = read.flag("attention_bias", False)
-    width = read.number("query_pre_attn_scalar", 256)
+    width = read.int("query_pre_attn_scalar", 256)
     if not 0 < width < 1e9:
         raise ValueError(f"query_pre_attn_scalar {width:g} is no width.")
+    read.int("sliding_window")  # every second layer has it
     return llama_config(read, qkv_bias=bias, out_bias=bias).replace(
         scale_embedding=True,
         activation=read.activation("hidden_activation", "gelu_pytorch_tanh"),

@@ -64,8 +64,9 @@ def qwen3(read: Published) -> TransformerConfig:
 
 
 def qwen_windows(read: Published) -> tuple[int, ...]:
-    windows = layer_windows(read, first=read.int("max_window_layers", 28))
-    return windows if read.flag("use_sliding_window", False) else ()
+    if not read.flag("use_sliding_window", False):
+        read = Published({**read.values, "sliding_window": None})
+    return layer_windows(read, first=read.int("max_window_layers", 28))
 
 
 def llama_config(

@@ -12,6 +12,7 @@ def phi_config(read: Published) -> TransformerConfig:
     read = read.over(DEFAULTS)
     read.require("qk_layernorm", False)
     width, heads = read.int("hidden_size", 2048), read.int("num_attention_heads", 32)
+    head = read.optional_int("head_dim")
     return TransformerConfig(
         kind="decoder",
         head=read.head("language-model"),
@@ -20,9 +21,10 @@ def phi_config(read: Published) -> TransformerConfig:
         n_layers=read.int("num_hidden_layers", 24),
         n_heads=heads,
         n_kv_heads=read.optional_int("num_key_value_heads"),
+        d_head=head,
         d_ff=read.int("intermediate_size", 8192),
         max_len=read.int("max_position_embeddings", 2048),
-        **rope(read, width=width // max(heads, 1), part=0.5),
+        **rope(read, width=width // max(heads, 1) if head is None else head, part=0.5),
         scale_embedding=False,
         norm_eps=read.number("layer_norm_eps", 1e-5),
         parallel=True,

@@ -21,8 +21,9 @@ DEFAULTS = {
 
 
 def phi3_config(read: Published) -> TransformerConfig:
-    """Its long versions scale their rotations in a way of their own, which is refused."""
+    """Every layer has the window. Long versions scale their rotations in a way that is refused."""
     read = read.over(DEFAULTS)
+    read.require("layer_types", None)
     heads = read.int("num_attention_heads", 32)
     width = read.optional_int("head_dim") or read.int("hidden_size") // max(heads, 1)
     return llama_config(

@@ -21,6 +21,8 @@ def layer_windows(read: Published, *, first: int = 0, every: int = 1) -> tuple[i
         raise ValueError(f"layer_types must be a list of {SLIDING} and {FULL}.")
     if read.values.get("layer_types") is not None and len(types) != n_layers:
         raise ValueError(f"layer_types names {len(types):,} layers, but there are {n_layers:,}.")
+    if width is None and SLIDING in (read.values.get("layer_types") or ()):
+        raise ValueError(f"layer_types names a {SLIDING}, but there is no sliding_window.")
     if width is None or SLIDING not in types:
         return ()
     if width < 1:
