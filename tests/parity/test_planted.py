@@ -135,7 +135,7 @@ DISTANCES = "{}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
 MISTAKES: dict[str, list[Mistake]] = {
     "gpt2": [
         in_the_order(0, 2, 1, name="h.{i}.attn.c_attn"), field(activation="gelu"),
-        field(norm_eps=1e-6), field(attention_scale=1.0), field(positions="sinusoidal"),
+        field(norm_eps=1e-6), field(attention_scale=1.0), field(positions="none"),
         field(final_norm=False), field(scale_embedding=True),
         lost("decoder.blocks.1.self_attn.q_proj.bias"), lost("decoder.blocks.2.mlp.up_proj.bias"),
     ],
