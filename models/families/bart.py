@@ -11,6 +11,7 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.layout import SingleRow
 from models.families.published import Published
+from models.loading.safe_files import shown
 
 ALIASES = {
     "hidden_size": "d_model",
@@ -60,6 +61,11 @@ def two_stacks(
     read.require("add_bias_logits", False)
     read.require("is_encoder_decoder", True)
     read.require("is_decoder", False)
+    if (read.architecture() or "").endswith("ForCausalLM"):
+        raise ValueError(f"{shown(read.architecture())}, a decoder alone, is not supported.")
+    for rate in ("dropout", "activation_dropout"):
+        if not 0 <= read.number(rate, 0.0) <= 1:
+            raise ValueError(f"{rate} must be between 0 and 1.")
     width = read.int("decoder_ffn_dim", 4096)
     encoder_width = read.int("encoder_ffn_dim", 4096)
     return TransformerConfig(
