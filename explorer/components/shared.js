@@ -224,36 +224,6 @@ function news(state) {
 
 // ---- a canvas ---------------------------------------------------------------------
 
-// The tokens of one character: a bracket over their length, its ends `tick` to one side. It lies
-// at `x` from `y` on down, or at `y` from `x` on across where the tokens stand side by side.
-function bracket(pen, ink, x, y, length, tick, across = false) {
-  const gap = Math.min(2, length / 6), back = Math.min(0, tick), wide = Math.abs(tick) + 1;
-  const bar = (a, b, w, h) => across ? pen.fillRect(x + b, y + a, h, w) : pen.fillRect(x + a, y + b, w, h);
-  pen.fillStyle = css(ink.muted);
-  bar(0, gap, 1, length - 2 * gap);
-  bar(back, gap, wide, 1);
-  bar(back, length - gap - 1, wide, 1);
-}
-
-// In a list of items, those of one character stand in one frame, with the character before them.
-function framed(groups, items) {
-  const left = [...items];
-  for (const [first, last, characters] of groups) {
-    const frame = element("li", "group"), list = element("ol");
-    list.append(...items.slice(first, last + 1));
-    frame.append(list);
-    if (characters) {
-      list.setAttribute("aria-label", characters);
-      const character = element("span", "character", characters);
-      character.setAttribute("aria-hidden", "true");
-      frame.prepend(character);
-    }
-    left[first] = frame;
-    left.fill(null, first + 1, last + 1);
-  }
-  return left.filter(Boolean);
-}
-
 // Size a canvas to device pixels; drawing stays in CSS pixels.
 function sized(canvas, width, height) {
   const scale = Math.max(1, window.devicePixelRatio || 1);

@@ -70,11 +70,6 @@ def groups_of(labels: Sequence[Label]) -> tuple[TokenGroup, ...]:
     )
 
 
-def group_spans(labels: Sequence[Label]) -> list[list[int]]:
-    """The first and the last token of every group, for the views that draw a bracket."""
-    return [[group.first, group.last] for group in groups_of(labels)]
-
-
 def specials(labels: Iterable[Label]) -> list[int]:
     """The positions of the special tokens."""
     return [at for at, one in enumerate(labels) if not isinstance(one, str | int) and one.special]

@@ -16,6 +16,14 @@ DEFAULTS = {
     "bos_token_id": 0,
     "eos_token_id": 2,
 }
+OPTS_OWN = {
+    "word_embed_proj_dim": None,
+    "layer_norm_elementwise_affine": True,
+    "enable_bias": True,
+    "do_layer_norm_before": True,
+    "_remove_final_layer_norm": False,
+}
+"""Settings of OPT that mean nothing here, with what it always does."""
 
 
 def biogpt_config(read: Published) -> TransformerConfig:
@@ -24,7 +32,7 @@ def biogpt_config(read: Published) -> TransformerConfig:
     Its norms have the usual ε, whatever its `layer_norm_eps` says.
     """
     read = read.over(DEFAULTS)
-    renamed = {
+    renamed = OPTS_OWN | {
         "ffn_dim": read.int("intermediate_size", 4096),
         "activation_function": read.values.get("hidden_act"),
     }

@@ -7,7 +7,7 @@ key is the view's name. Each page ends in what its view has told and in how ofte
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,7 @@ from explorer.components.inspect import inspect
 from explorer.components.ranked import Item, ranked
 from explorer.components.stage_list import StageSection, stage_list
 from explorer.components.tree import Node, tree
-from explorer.text.token_labels import Label
 from tests.components.samples import (
-    EMOJI,
     FRENCH,
     SENTENCE,
     STRANGE,
@@ -100,8 +98,6 @@ def demo_chips(show: str) -> None:
     elif show == "strange":
         chips(words(STRANGE_SENTENCE), key="chips", text=STRANGE_SENTENCE)
         chips(["plain", "strings", "too"], key="plain")
-    elif show == "emoji":
-        chips(EMOJI, key="chips")
     else:
         text = ("to be or not to be " * 6000)[: int(show)]
         chips(characters(text), key="chips", text=text, height=400)
@@ -117,8 +113,6 @@ def demo_inspect(show: str) -> None:
         inspect(attention(n) * causal(n), WORDS, WORDS, key="inspect", allowed=causal(n))
     elif show == "cross":
         inspect(heads(len(FRENCH), n), FRENCH, WORDS, key="inspect", same=False)
-    elif show == "emoji":
-        inspect(attention(len(EMOJI)), EMOJI, EMOJI, key="inspect", title="demo")
     elif show == "held":
         held = told(((0, 4),))[0]
         inspect(attention(n), WORDS, WORDS, key="inspect", pinned=held, on_pin=choose)
@@ -147,15 +141,12 @@ def demo_lines(show: str) -> None:
 
 def demo_matrix(show: str) -> None:
     how: dict[str, Any] = {}
-    labels: Sequence[Label] = WORDS
-    values = attention(n)
+    labels, values = WORDS, attention(n)
     if show == "words":
         values = attention(n, st.slider("Seed", 0, 9, 0, key="seed"))
         how = {"allowed": causal(n)}
     elif show == "strange":
         labels, values = STRANGE, attention(len(STRANGE))
-    elif show == "emoji":
-        labels, values = EMOJI, attention(len(EMOJI))
     elif show == "difference":
         values = torch.randn(n, n, generator=torch.Generator().manual_seed(1))
         how = {"scale": "diverging", "unit": "difference"}

@@ -32,13 +32,6 @@ class Token:
     special: bool
 
 
-EMOJI = [
-    Token(at, label, at, at + 1, special=not at)
-    for at, label in enumerate(["<s>", "Oh", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "!"])
-]
-"""A face in four tokens of one byte each, from 2 to 5."""
-
-
 def words(text: str) -> list[Token]:
     """Words with the space before them, between a start and an end."""
     found, at = [Token(1, "<s>", 0, 0, True)], 0

@@ -36,8 +36,9 @@ REFUSED, BOTH, PLAIN, ALONE = "refused", "both refused", "plain to us alone", "o
 OUTCOMES = (EQUAL, REFUSED, BOTH, PLAIN, ALONE, DIFFERENT)
 IDLE = "*pooler.dense.*"
 """Weights that a body has and its last hidden state does not depend on."""
-HANDED_OVER = {"return_dict", "output_hidden_states", "output_attentions"}
-"""How the reference hands over what it computes: nonsense there ends in its own code."""
+IDLE_KEYS = "^return_dict$|^output_|dropout|pdrop"
+"""How the reference hands over what it computes, and what training drops: nonsense under such a
+key ends in its own code, and a number there means nothing to what it computes."""
 MOST_WORDS = 200
 TOGETHER = 12
 """Keys of other families that are tried at once; one by one only where that is not equal."""
@@ -362,12 +363,16 @@ class Fuzz:
         if theirs is not None:
             expected, why = attempt(answer, theirs, ours)
         still = expected is not None and same_tensor(expected, self.before)
-        if len(change.values) > 1 and not (still and ours is not None):
-            for half in change.halves():
-                self.try_change(half)
+        if len(change.values) > 1:
+            alike = still and ours is not None
+            if alike and not attempt(same_answer, theirs, ours, expected)[1]:
+                self.report.count(change, EQUAL)
+            else:
+                for half in change.halves():
+                    self.try_change(half)
             return True
         if not fitting or (theirs is not None and not still):
-            self.report.moved |= change.values.keys() - HANDED_OVER
+            self.report.moved |= {key for key in change.values if not re.search(IDLE_KEYS, key)}
         if ours is None:
             kind, _, sentence = said.partition(": ")
             plain = kind == CheckpointError.__name__ and re.fullmatch(r".*[.]", sentence)

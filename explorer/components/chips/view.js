@@ -109,6 +109,22 @@ function chip(state, label, place) {
   return [item, made];
 }
 
+// The tokens of one character in one frame, with the character before them.
+function framed(groups, items) {
+  const left = [...items];
+  for (const [first, last, characters] of groups) {
+    const frame = element("li", "group"), list = element("ol");
+    list.append(...items.slice(first, last + 1));
+    list.setAttribute("aria-label", characters);
+    const character = element("span", "character", characters);
+    character.setAttribute("aria-hidden", "true");
+    frame.append(character, list);
+    left[first] = frame;
+    left.fill(null, first + 1, last + 1);
+  }
+  return left.filter(Boolean);
+}
+
 // Characters that cannot be seen, or that would turn the text around them about.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const written = c => `<U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}>`;

@@ -16,7 +16,7 @@ from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
 from explorer.export.figure_data import Figure, FigureData
-from explorer.text.token_labels import Label, group_spans, specials, texts
+from explorer.text.token_labels import Label, specials, texts
 
 STRONGEST = 5
 """So many tokens are named each way; the others are shaded."""
@@ -124,7 +124,6 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
-        "groups": [group_spans(rows), group_spans(columns)],
         **({"name": name, "tells": True} if name else {}),
     }
     return wire.pack(header, planes)

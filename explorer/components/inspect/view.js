@@ -224,7 +224,7 @@ function strip(state, list, side) {
   const muted = new Set(state.data.muted[side]), made = list.map((l, at) => chip(l, side, at, muted.has(at)));
   const row = element("ol", "strip");
   row.setAttribute("aria-label", "Tokens. Arrow keys move from one to the next, Escape unpins.");
-  row.append(...framed(state.data.groups[side], made.map(([item]) => item)));
+  row.append(...made.map(([item]) => item));
   state.chips[side] = made.map(([, button]) => button);
   return row;
 }
@@ -248,7 +248,7 @@ function show(state) {
   if (state.fresh) {
     state.fresh = false;
     state.codes = joined(data.planes.values);
-    const labels = JSON.stringify([data.rows, data.columns, data.muted, data.groups, data.same]);
+    const labels = JSON.stringify([data.rows, data.columns, data.muted, data.same]);
     if (labels !== state.labels) build(state);
     state.labels = labels;
     const inside = token => token && state.chips[token.side]?.[token.at];

@@ -17,7 +17,7 @@ from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
 from explorer.export.figure_data import Figure, FigureData
-from explorer.text.token_labels import Label, group_spans, specials, texts
+from explorer.text.token_labels import Label, specials, texts
 
 FAINT = 0.005
 """Weights below this are dropped from inputs longer than `SHORT`: nobody sees such a line."""
@@ -144,6 +144,5 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
-        "groups": [group_spans(rows), group_spans(columns)],
     }
     return wire.pack(header, {"values": wire.plane(coded.codes)})

@@ -183,9 +183,6 @@ function tokens(state, pen, side, pointed) {
   const first = Math.max(0, Math.floor(stage.scrollTop / ROW));
   const last = Math.min(list.length, Math.ceil((stage.scrollTop + stage.clientHeight) / ROW));
   const edge = side ? place.right : place.left, heads = activeHeads(state);
-  for (const [a, b] of data.groups[side]) {
-    bracket(pen, ink, side ? edge - 1 : edge + 1, a * ROW - stage.scrollTop, (b + 1 - a) * ROW, side ? 3 : -3);
-  }
   pen.textBaseline = "middle";
   pen.textAlign = side ? "left" : "right";
   for (let at = first; at < last; at++) {

@@ -18,7 +18,7 @@ from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import NO_CHOICE, View
 from explorer.export.figure_data import Figure, FigureData
-from explorer.text.token_labels import Label, group_spans, specials, texts
+from explorer.text.token_labels import Label, specials, texts
 
 SCALES = ("sequential", "diverging", "mask")
 SCALINGS = ("all", "row", "column")
@@ -221,7 +221,6 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
-        "groups": [group_spans(rows), group_spans(columns)],
         "scaling": scaling,
         "log": log,
         "hidden": list(hidden),

@@ -116,9 +116,6 @@ function paint(state) {
   numbers(state, pen);
   for (let row = 0; row < n; row += place.every[0]) rowLabel(state, pen, row, false);
   for (let column = 0; column < m; column += place.every[1]) columnLabel(state, pen, column, false);
-  const [down, across] = data.groups;
-  for (const [a, b] of down) bracket(pen, ink, left - 4, band + a * cell, (b + 1 - a) * cell, 2);
-  for (const [a, b] of across) bracket(pen, ink, left + a * cell, band - 4, (b + 1 - a) * cell, 2, true);
 
   pen.font = `${SMALL}px ${ink.sans}`;
   pen.fillStyle = css(ink.muted);

@@ -17,7 +17,7 @@ from explorer.components import events, wire
 from explorer.components.events import Place
 from explorer.components.mounting import View
 from explorer.export.figure_data import Figure, FigureData
-from explorer.text.token_labels import Label, group_spans, specials, texts
+from explorer.text.token_labels import Label, specials, texts
 
 HTML = """
 <div class="view stages">
@@ -132,7 +132,6 @@ def encode(
         "rows": texts(rows),
         "columns": texts(columns),
         "muted": [specials(rows), specials(columns)],
-        "groups": [group_spans(rows), group_spans(columns)],
         "equation": list(equation),
         "later": [panel.of for panel in panels if panel.hidden],
         "panels": [_described(panel) for panel in panels],

@@ -86,12 +86,6 @@ function paint(state, panel) {
   if (panel.kind === "pair") {
     every(m, 13 / wide, column => columnLabel(state, panel, pen, column, data.muted[1].includes(column)));
   }
-  for (const [a, b] of panel.labels ? data.groups[panel.kind === "key" ? 1 : 0] : []) {
-    bracket(pen, ink, left - 4, top + a * high, (b + 1 - a) * high, 2);
-  }
-  for (const [a, b] of panel.kind === "pair" ? data.groups[1] : []) {
-    bracket(pen, ink, left + a * wide, top - 4, (b + 1 - a) * wide, 2, true);
-  }
 }
 
 function every(count, apart, draw) {
