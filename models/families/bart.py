@@ -63,9 +63,6 @@ def two_stacks(
     read.require("is_decoder", False)
     if (read.architecture() or "").endswith("ForCausalLM"):
         raise ValueError(f"{shown(read.architecture())}, a decoder alone, is not supported.")
-    for rate in ("dropout", "activation_dropout"):
-        if not 0 <= read.number(rate, 0.0) <= 1:
-            raise ValueError(f"{rate} must be between 0 and 1.")
     width = read.int("decoder_ffn_dim", 4096)
     encoder_width = read.int("encoder_ffn_dim", 4096)
     return TransformerConfig(

@@ -270,8 +270,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("gemma", {"use_bidirectional_attention": True}, "use_bidirectional_attention"),
     ("gptj", {"rotary_dim": None}, "rotary_dim"),
     ("bart", {"hidden_size": None}, "d_model"),
-    ("bart", {"dropout": -1.0}, "dropout must be between 0 and 1"),
-    ("marian", {"activation_dropout": "0.1"}, "activation_dropout must be a number"),
     ("mbart", {"architectures": ["MBartForCausalLM"]}, "MBartForCausalLM"),
     ("t5", {"head_dim": None}, "d_kv"),
     ("t5", {"num_hidden_layers": None}, "num_hidden_layers"),
