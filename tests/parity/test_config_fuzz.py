@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.parity.cases import CASES
-from tests.parity.config_fuzz import TURNED, Fuzz, changes_of, strays_of
+from tests.parity.config_fuzz import EQUAL, TURNED, Change, Fuzz, Values, changes_of, strays_of
 from tests.parity.families import Case
 
 STRAYS = strays_of(list(CASES.values()))
@@ -16,6 +16,18 @@ FIRST = {case.config.model_type: case for case in reversed(CASES.values())}
 """One case of each family."""
 STEP = 89
 """Between the changes that the quick run tries."""
+
+READ: list[tuple[str, Values]] = [
+    ("gpt2", {"num_hidden_layers": 2}),
+    ("gptj", {"num_attention_heads": 2}),
+    ("gpt_bigcode", {"num_hidden_layers": 2}),
+    ("gpt_neo", {"num_attention_heads": 2}),
+    ("bloom", {"num_attention_heads": 2}),
+    ("phi", {"head_dim": 8}),
+    ("biogpt", {"do_layer_norm_before": False}),
+    ("biogpt", {"enable_bias": False}),
+]
+"""Settings under another name or of another family, which a reader might take otherwise."""
 
 
 @pytest.mark.thorough
@@ -34,3 +46,11 @@ def test_no_value_of_a_few_is_read_otherwise(tmp_path: Path, subtests: pytest.Su
         report = fuzz.run([changes[number * STEP % len(changes)]])
         with subtests.test(case.name):
             assert report.every_fault() == []
+
+
+def test_settings_of_other_names_are_read_alike(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for number, (name, values) in enumerate(READ):
+        report = Fuzz(CASES[name], tmp_path / str(number)).run([Change(values)])
+        with subtests.test(name, values=values):
+            assert report.every_fault() == []
+            assert report.counts[EQUAL] == 1
