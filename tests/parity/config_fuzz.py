@@ -36,9 +36,9 @@ REFUSED, BOTH, PLAIN, ALONE = "refused", "both refused", "plain to us alone", "o
 OUTCOMES = (EQUAL, REFUSED, BOTH, PLAIN, ALONE, DIFFERENT)
 IDLE = "*pooler.dense.*"
 """Weights that a body has and its last hidden state does not depend on."""
-IDLE_KEYS = "^return_dict$|^output_|dropout|pdrop"
-"""How the reference hands over what it computes, and what training drops: nonsense under such a
-key ends in its own code, and a number there means nothing to what it computes."""
+IDLE_KEYS = "^return_dict$|^output_|^chunk_size|dropout|pdrop"
+"""How the reference cuts up its work and hands it over, and what training drops: nonsense under
+such a key ends in its own code, and a number there means nothing to what it computes."""
 MOST_WORDS = 200
 TOGETHER = 12
 """Keys of other families that are tried at once; one by one only where that is not equal."""
