@@ -146,6 +146,8 @@ def _as_filed(
     if config.share_embeddings and family.apart and actual.keys() >= set(family.apart):
         first, second = (actual[name] for name in family.apart)
         config = config.replace(share_embeddings=_same(weights, first, second, numbers))
+    elif config.share_embeddings and config.head == "none":
+        config = config.replace(tie_embeddings=True)
     if config.head.endswith("language-model"):
         output = actual.get(family.output)
         if output is None:

@@ -161,6 +161,12 @@ def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
     assert load_checkpoint(found.folder).unfollowed == ("tie_word_embeddings",)
 
 
+def test_two_stacks_with_one_table_are_named_where_the_config_has_two(tmp_path: Path) -> None:
+    for name in ("marian, bare", "bart, bare"):
+        folder = saved(name, tmp_path / name, {"tie_word_embeddings": False})
+        assert load_checkpoint(folder).unfollowed == ("forced_eos_token_id", "tie_word_embeddings")
+
+
 def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
     """The family's own; none where the vocabulary lacks it; padding that ends texts is a token."""
     absent = {"bos_token_id": ..., "eos_token_id": ..., "pad_token_id": ...}
