@@ -6,6 +6,7 @@ by the default, and a message beside the control says so until something else is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from explorer.text.labels import cut
 from explorer.text.token_labels import Label, texts
 
 LONGEST_TOKEN = 24
+TOKEN_ID = re.compile(r" \(\d+\)$")
 PERSISTENT = {"persist_state": "session"}
 
 
@@ -184,7 +186,11 @@ def say_invalid(key: str, picked: Any) -> None:
 
 
 def _meant(asked: str, options: Sequence[str]) -> str | None:
-    """The option in other letters, or by its number: 2 of “2 · …”."""
-    asked = asked.casefold()
-    found = (each for each in options if asked in (each.casefold(), each.partition(" · ")[0]))
-    return next(found, None)
+    """The option in other letters, or by its number: 2 of “2 · …”, the ID of “… (149)”."""
+    asked, place = asked.casefold(), TOKEN_ID.search(asked)
+    for each in options:
+        if asked in (each.casefold(), each.partition(" · ")[0]):
+            return each
+        if place and each.endswith(place[0]):
+            return each
+    return None

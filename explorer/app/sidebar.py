@@ -176,13 +176,14 @@ def _draw_text(entry: ModelEntry) -> None:
                 placeholder="None",
                 **url.bound("pair"),
             )
-        st.menu_button(
-            "Examples",
-            list({literal(text): text for text in entry.examples}.values()),
-            format_func=literal,  # the words of others are never Markdown
-            key="example_text",
-            on_click=_take_example,
-        )
+        if entry.examples:  # a folder of somebody else may bring none
+            st.menu_button(
+                "Examples",
+                list({literal(text): text for text in entry.examples}.values()),
+                format_func=literal,  # the words of others are never Markdown
+                key="example_text",
+                on_click=_take_example,
+            )
 
 
 def _take_example() -> None:

@@ -11,7 +11,13 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.layout import SingleRow
 from models.families.published import Published
+from models.loading.safe_files import shown
 
+ALIASES = {
+    "hidden_size": "d_model",
+    "num_hidden_layers": "encoder_layers",
+    "num_attention_heads": "encoder_attention_heads",
+}
 OFFSET = 2
 """Rows of the table of positions that no token uses."""
 APART = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
@@ -55,6 +61,8 @@ def two_stacks(
     read.require("add_bias_logits", False)
     read.require("is_encoder_decoder", True)
     read.require("is_decoder", False)
+    if (read.architecture() or "").endswith("ForCausalLM"):
+        raise ValueError(f"{shown(read.architecture())}, a decoder alone, is not supported.")
     width = read.int("decoder_ffn_dim", 4096)
     encoder_width = read.int("encoder_ffn_dim", 4096)
     return TransformerConfig(
@@ -126,6 +134,7 @@ family = partial(
     prefix="model.",
     apart=APART,
     optional={"final_logits_bias": "head_bias"},
+    aliases=ALIASES,
 )
 BART = family(("bart",), partial(bart_config, start=2))
 MBART = family(("mbart",), partial(bart_config, pre=True))

@@ -25,7 +25,9 @@ def bert_config(
     read.require("is_decoder", False)
     read.require("add_cross_attention", False)
     read.require("position_embedding_type", "absolute")
-    width = read.int("hidden_size", 768)
+    width, segments = read.int("hidden_size", 768), read.int("type_vocab_size", 2)
+    if segments < 1:
+        raise ValueError("type_vocab_size must be at least 1.")
     return TransformerConfig(
         kind="encoder",
         head=read.head("none", "language-model"),
@@ -37,7 +39,7 @@ def bert_config(
         max_len=read.int("max_position_embeddings", 512),
         positions="learned",
         count_padding=True,
-        n_segments=read.int("type_vocab_size", 2),
+        n_segments=segments,
         scale_embedding=False,
         embedding_norm=True,
         norm_position="post",

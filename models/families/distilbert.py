@@ -4,6 +4,11 @@ from models.config import TransformerConfig
 from models.families.family import Family, Names
 from models.families.published import Published
 
+ALIASES = {
+    "hidden_size": "dim",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
+}
 NORM_EPS = 1e-12
 """Not in its config."""
 
@@ -65,5 +70,6 @@ FAMILY = Family(
     distilbert_names,
     prefix="distilbert.",
     output="vocab_projector.weight",
+    aliases=ALIASES,
 )
 """Sinusoids of some of its models are a table in their files like any other."""

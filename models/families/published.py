@@ -35,12 +35,18 @@ GENERATION_SETTINGS = (
     "eos_token_id",
     "decoder_start_token_id",
     "forced_bos_token_id",
+    "force_bos_token_to_be_generated",
     "bad_words_ids",
 )
 """Settings that generation_config.json may have instead of, or against, config.json."""
 UNSUPPORTED_SETTINGS: Mapping[str, Any] = {
     "num_beams": 1,
     "repetition_penalty": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "exponential_decay_length_penalty": None,
+    "guidance_scale": 1.0,
+    "sequence_bias": None,
+    "watermarking_config": None,
     "no_repeat_ngram_size": 0,
     "encoder_no_repeat_ngram_size": 0,
     "min_length": 0,
@@ -151,13 +157,14 @@ class Published:
         if start is None:
             start = self.optional_int("bos_token_id", bos)
             start = start if self.is_word(start) else None
+        first = self.optional_int("forced_bos_token_id")
+        if self.values.get("force_bos_token_to_be_generated"):  # as BART once said it
+            first = self.optional_int("bos_token_id", bos)
         ordinary = pad in ends or (pad == start and not pad_may_begin)
         return {
             "pad_id": None if ordinary else pad,
             "bos_id": start,
-            "generation": GenerationConfig(
-                tuple(ends), self.optional_int("forced_bos_token_id"), self.banned()
-            ),
+            "generation": GenerationConfig(tuple(ends), first, self.banned()),
         }
 
     def is_word(self, token: Any) -> bool:
@@ -191,7 +198,7 @@ class Published:
     def classes(self) -> list[str]:
         """What the classes of a classifier are called; two without names when nothing is said.
 
-        Where `num_labels` contradicts the names, it counts and there are none.
+        Names that are more or fewer than `num_labels` are not used.
         """
         named = self.values.get("id2label")
         if named is not None and (not isinstance(named, dict) or len(named) > MOST_CLASSES):

@@ -12,7 +12,8 @@ from models.families.published import Published
 
 def roberta_config(read: Published) -> TransformerConfig:
     """BERT's, with positions that begin after the row of the padding token and skip padding."""
-    base = bert_config(read, vocab_size=50265, pad=1, bos=0, eos=2)
+    vocab_size = 50265 if read.values.get("model_type") == "roberta" else 30522
+    base = bert_config(read, vocab_size=vocab_size, pad=1, bos=0, eos=2)
     if base.pad_id is None:
         raise ValueError("pad_token_id must be a token of its own, since positions count the rest.")
     if base.head == "masked-language-model":

@@ -4,12 +4,15 @@ Sources: Exploring the Limits of Transfer Learning with a Unified Text-to-Text T
 (Raffel et al. 2020), section 2.1; mT5 (Xue et al. 2021), section 3.
 """
 
+from functools import partial
+
 from models.config import TransformerConfig
 from models.families.bart import APART
 from models.families.family import Family, Names
 from models.families.published import ACTIVATIONS, Published
 from models.loading.safe_files import shown
 
+ALIASES = {"hidden_size": "d_model", "num_attention_heads": "num_heads", "head_dim": "d_kv"}
 LONGEST = 512
 """Tokens of its training. Relative positions have no end, so only the config may say more."""
 DEFAULTS = {
@@ -46,13 +49,14 @@ def shared_by_all(read: Published) -> TransformerConfig:
     read.require("is_encoder_decoder", True, not encoder_only)
     read.require("is_decoder", False)
     gated, activation = feed_forward(read)
-    layers, written = read.int("num_layers"), read.optional_int("num_decoder_layers")
+    alike, written = read.int("num_layers"), read.optional_int("num_decoder_layers")
+    layers = read.int("num_hidden_layers", alike)  # says nothing of the decoder
     return TransformerConfig(
         kind="encoder" if encoder_only else "encoder-decoder",
         head=read.head("language-model", "classifier", "masked-language-model"),
         vocab_size=read.int("vocab_size"),
         d_model=read.int("d_model"),
-        n_layers=layers if encoder_only or written is None else written,
+        n_layers=layers if encoder_only else alike if written is None else written,
         n_encoder_layers=None if encoder_only else layers,
         n_heads=read.int("num_heads"),
         d_head=read.int("d_kv", 64),
@@ -77,17 +81,15 @@ def shared_by_all(read: Published) -> TransformerConfig:
 
 
 def feed_forward(read: Published) -> tuple[bool, str]:
-    """Whether the feed-forward layer is gated, and by which activation."""
+    """Whether the feed-forward layer is gated, and by which activation; each may be spelt out."""
     given = read.values["feed_forward_proj"]
     if not isinstance(given, str):
         raise ValueError("feed_forward_proj must be a name.")
-    gated = given.startswith("gated-")
     name = "gelu_new" if given == "gated-gelu" else given.removeprefix("gated-")
     if name not in ACTIVATIONS:
         raise ValueError(f"feed_forward_proj {shown(repr(given))} is not supported.")
-    read.require("is_gated_act", gated)
-    read.require("dense_act_fn", name)
-    return gated, ACTIVATIONS[name]
+    gated = read.flag("is_gated_act", given.startswith("gated-"))
+    return gated, read.activation("dense_act_fn", name)
 
 
 def t5_names(config: TransformerConfig) -> Names:
@@ -108,9 +110,10 @@ def t5_names(config: TransformerConfig) -> Names:
             layer + "0.SelfAttention.v": block + "self_attn.v_proj",
             layer + "0.SelfAttention.o": block + "self_attn.o_proj",
             layer + "0.layer_norm": block + "self_residual.norm",
-            mlp + "DenseReluDense.wi": block + "mlp.up_proj",
             mlp + "DenseReluDense.wi_0": block + "mlp.gate_proj",
-            mlp + "DenseReluDense.wi_1": block + "mlp.up_proj",
+            mlp + ("DenseReluDense.wi_1" if config.gated else "DenseReluDense.wi"): (
+                block + "mlp.up_proj"
+            ),
             mlp + "DenseReluDense.wo": block + "mlp.down_proj",
             mlp + "layer_norm": block + "mlp_residual.norm",
             stack + ".final_layer_norm": stack + ".norm",
@@ -126,5 +129,6 @@ def t5_names(config: TransformerConfig) -> Names:
     }
 
 
-T5 = Family(("t5",), t5_config, t5_names, apart=APART)
-MT5 = Family(("mt5",), lambda read: shared_by_all(read.over(MT5_DEFAULTS)), t5_names, apart=APART)
+family = partial(Family, names=t5_names, apart=APART, aliases=ALIASES)
+T5 = family(("t5",), t5_config)
+MT5 = family(("mt5",), lambda read: shared_by_all(read.over(MT5_DEFAULTS)))

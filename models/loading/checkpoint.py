@@ -24,7 +24,7 @@ from torch import Tensor
 
 from models.config import TransformerConfig
 from models.loading.folder_config import read_folder_config
-from models.loading.inspection import Inspection, check_inspection, inspect_folder, read_weights
+from models.loading.inspection import check_inspection, inspect_folder, read_weights
 from models.loading.safe_files import (
     CONFIG,
     RUN,
@@ -34,7 +34,6 @@ from models.loading.safe_files import (
     is_there,
     read_json,
     read_text,
-    shown,
     title,
 )
 from models.loading.weight_files import STATE_WEIGHTS, WEIGHTS, open_file
@@ -48,10 +47,6 @@ KEPT_BY = {
     "sgd": {"momentum_buffer"},
 }
 """What each optimizer remembers of a parameter."""
-
-
-SINUSOIDS_OFF = 5e-3
-"""How far stored sinusoids may be off: those in bfloat16 are rounded to 8 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +128,6 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
     for module in model.modules():
         if isinstance(module, Positions):
             module.reset_buffers()
-    check_sinusoids(found, model)
     return Checkpoint(
         found.folder,
         model.eval(),
@@ -144,24 +138,6 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
         unused=found.unused,
         unfollowed=found.unfollowed,
     )
-
-
-def check_sinusoids(found: Inspection, model: Transformer) -> None:
-    """CheckpointError when the files hold positions that are not the sinusoids of the model."""
-    if found.config.positions != "sinusoidal":
-        return
-    for stack in found.config.stacks:
-        table = model.get_buffer(f"{stack}.positions.pe")[0]
-        for name in found.unused:
-            if not name.endswith(f"{stack}.embed_positions.weight"):
-                continue
-            with found.weights.open() as read:
-                stored = read(name).float()
-            if stored.shape != table.shape or not torch.allclose(stored, table, 0, SINUSOIDS_OFF):
-                raise CheckpointError(
-                    f"{shown(name)} in {title(found.folder)} holds positions that are not the "
-                    "sinusoids of its family, which is not supported."
-                )
 
 
 def peek(folder: str | Path) -> tuple[TransformerConfig, dict[str, Any]]:

@@ -21,6 +21,7 @@ from models.loading.safe_files import (
 )
 
 OURS = "ours"
+ENDS = ("eos_token_id", "decoder_start_token_id")
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,17 @@ def read_folder_config(folder: Path) -> FolderConfig:
 
 
 def generation_settings(folder: Path) -> dict[str, Any]:
-    """The settings in generation_config.json, such as the tokens that begin and end a text."""
+    """The settings in generation_config.json, beside which those in config.json do not count.
+
+    Only the tokens that begin and end a text are still those of config.json where it is silent.
+    """
     if not is_there(folder, GENERATION):
         return {}
     values = read_json(folder, GENERATION)
     return {
-        name: values[name]
+        name: values.get(name)
         for name in (*GENERATION_SETTINGS, *UNSUPPORTED_SETTINGS)
-        if values.get(name) is not None
+        if values.get(name) is not None or name not in ENDS
     }
 
 

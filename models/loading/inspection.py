@@ -19,7 +19,11 @@ from models.loading.folder_config import FolderConfig, read_folder_config
 from models.loading.memory import available_memory
 from models.loading.safe_files import CONFIG, CheckpointError, shown, title
 from models.loading.weight_files import Weights, open_weights
+from models.positional import PositionalEncoding
 from models.transformer import Transformer
+
+POSITIONS = ".positions.table.weight"
+"""How our name of a table of positions ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,7 @@ def inspect_folder(folder: str | Path, *, numbers: bool = False) -> Inspection:
     CheckpointError when the folder cannot be compared at all. Cost grows with the number
     of tensors, not with their size. Tables that the config calls copies of each other are
     taken for such when their shapes agree; with `numbers` they are read and compared.
+    Positions that a family computes are read where the files hold them: other ones count.
     """
     described = read_folder_config(Path(folder))
     weights = open_weights(described.folder)
@@ -128,14 +133,21 @@ def _as_filed(
 ) -> TransformerConfig:
     """The config with what the files decide: which biases there are, which tables are tied.
 
-    Two tables are tied when they are equal, number by number.
+    Two tables are tied when they are equal, number by number. Positions are a table like
+    any other when the files hold ones that are not the sinusoids of the config.
     """
     for name, switch in family.optional.items():
         if name not in actual:
             config = config.replace(**{switch: False})
+    if config.positions == "sinusoidal":
+        places = (n for n, one in family.layouts(config) if one.ours[0].endswith(POSITIONS))
+        if not all(_sinusoidal(config, weights, actual[n]) for n in places if n in actual):
+            config = config.replace(positions="learned", pairs=None)
     if config.share_embeddings and family.apart and actual.keys() >= set(family.apart):
         first, second = (actual[name] for name in family.apart)
         config = config.replace(share_embeddings=_same(weights, first, second, numbers))
+    elif config.share_embeddings and config.head == "none":
+        config = config.replace(tie_embeddings=True)
     if config.head.endswith("language-model"):
         output = actual.get(family.output)
         if output is None:
@@ -146,6 +158,16 @@ def _as_filed(
             same = table is None or _same(weights, table, output, numbers)
             return config.replace(tie_embeddings=same)
     return config
+
+
+def _sinusoidal(config: TransformerConfig, weights: Weights, name: str) -> bool:
+    """Whether a tensor of the files is the table of sinusoids, rounded to its type."""
+    if weights.shape(name) != (config.max_len, config.d_model):
+        return False
+    table = PositionalEncoding(config.d_model, config.max_len, config.pairs or "adjacent").pe[0]
+    with weights.open() as read:
+        stored = read(name)
+        return torch.allclose(stored.float(), table, 0, 2 * torch.finfo(stored.dtype).eps)
 
 
 def _same(weights: Weights, first: str, second: str, numbers: bool) -> bool:

@@ -24,7 +24,7 @@ def few() -> None:
     from explorer.app.controls import one_of
 
     usual = st.text_input("Usual", "green", key="usual")
-    st.caption(one_of("Colour", "colour", ("green", "red", "2 · Red"), usual))
+    st.caption(one_of("Colour", "colour", ("green", "red", "2 · Red", "mint (14)"), usual))
 
 
 def listed() -> None:
@@ -87,7 +87,12 @@ def test_what_is_not_among_the_few_is_said_until_something_else_is_chosen() -> N
 
 
 def test_one_of_the_few_may_be_asked_for_in_other_letters_or_by_its_number() -> None:
-    for asked, meant in {"RED": "red", "2": "2 · Red", "2 · Red": "2 · Red"}.items():
+    for asked, meant in {
+        "RED": "red",
+        "2": "2 · Red",
+        "2 · Red": "2 · Red",
+        "its former name (14)": "mint (14)",
+    }.items():
         at = opened(few, colour=asked)
         assert (shown(at), said(at)) == (meant, [])
         assert said(at.run()) == []

@@ -37,9 +37,9 @@ REFUSED, BOTH, PLAIN, ALONE = "refused", "both refused", "plain to us alone", "o
 OUTCOMES = (EQUAL, REFUSED, BOTH, PLAIN, ALONE, DIFFERENT)
 IDLE = "*pooler.dense.*"
 """Weights that a body has and its last hidden state does not depend on."""
-IDLE_KEYS = "^return_dict$|^output_|dropout|pdrop"
-"""How the reference hands over what it computes, and what training drops: nonsense under such a
-key ends in its own code, and a number there means nothing to what it computes."""
+IDLE_KEYS = "^return_dict$|^output_|^chunk_size|dropout|pdrop"
+"""How the reference cuts up its work and hands it over, and what training drops: nonsense under
+such a key ends in its own code, and a number there means nothing to what it computes."""
 ROUNDED = 1e-4
 """Of the largest value: scaled frequencies are of 32 bits in both, and a default width is large."""
 MOST_WORDS = 200
@@ -338,7 +338,8 @@ class Fuzz:
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
-        missing = [name for name in found["missing_keys"] if not fnmatch(name, IDLE)]
+        idle = (IDLE, *self.case.fixed)
+        missing = [n for n in found["missing_keys"] if not any(fnmatch(n, one) for one in idle)]
         return None if missing or found["mismatched_keys"] else model.eval()
 
     def run(self, changes: Sequence[Change]) -> Report:
@@ -418,14 +419,13 @@ def write(folder: Path, values: Values) -> None:
 def unnamed(case: Case) -> Any:
     """The class that a folder of the family is opened with when its config names none."""
     kind = case.config.model_type
+    if kind in ENCODERS:
+        return hf.AutoModel
     autos: tuple[Any, ...] = (
         (modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, hf.AutoModelForCausalLM),
-        (modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, hf.AutoModelForMaskedLM),
         (modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, hf.AutoModelForSeq2SeqLM),
     )
     order = autos[::-1] if case.config.is_encoder_decoder else autos
-    if kind in ENCODERS:
-        order = autos[1:]
     return next(auto for names, auto in order if kind in names)
 
 
@@ -471,7 +471,8 @@ def our_answer(reference: Any, ours: Checkpoint) -> Tensor:
 
 
 def same_tensor(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-6, atol=1e-7)
+    """Up to rounding, of which there is more where a layer is computed in parts."""
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 def same_answer(reference: Any, ours: Checkpoint, expected: Tensor) -> None:

@@ -64,12 +64,16 @@ def test_without_a_word_about_padding(tmp_path: Path) -> None:
         ("marian", "config.json", None),
         ("bart", "generation_config.json", 7),
         ("mbart", "config.json", 7),
+        ("bart", "config.json", True),
     ],
 )
 def test_writes_what_the_folder_says_of_writing(
     name: str, file: str, forced: int | None, tmp_path: Path
 ) -> None:
-    """As the reference does by its own reading of the folder, told the length alone."""
+    """As the reference does by its own reading of the folder, told the length alone.
+
+    True forces the token that begins a text, as older files have it.
+    """
     source = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])
     reference = build_reference(CASES[name])
     free = reference.generate(source, max_new_tokens=9, do_sample=False)
@@ -78,8 +82,8 @@ def test_writes_what_the_folder_says_of_writing(
         (tmp_path / "generation_config.json").unlink()
     said = json.loads((tmp_path / file).read_text()) | {
         "bad_words_ids": [[free[0, 1].item()], [free[1, 2].item()], [12, 13]],
-        "forced_bos_token_id": forced,
         "forced_eos_token_id": None,
+        "force_bos_token_to_be_generated" if forced is True else "forced_bos_token_id": forced,
     }
     (tmp_path / file).write_text(json.dumps(said))
     reference = CASES[name].reference.from_pretrained(tmp_path).eval()

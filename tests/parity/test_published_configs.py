@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from models.generation import generate_ids
 from models.loading.checkpoint import CheckpointError, load_checkpoint
@@ -16,6 +19,7 @@ from tests.parity.cases import CASES, GROUPED, SIZES, WINDOW, published
 from tests.parity.families import (
     WRITTEN,
     Case,
+    Pair,
     build_reference,
     compare,
     inputs_of,
@@ -141,10 +145,13 @@ def test_ends_at_the_first_of_several_ends(name: str, tmp_path: Path) -> None:
 def test_what_is_asked_of_writing_and_not_done_is_named(tmp_path: Path) -> None:
     neutral = {"num_beams": 1, "repetition_penalty": 1.0, "bad_words_ids": [[3]]}
     assert inspect_folder(saved("gpt2", tmp_path / "plain", neutral)).unfollowed == ()
-    folder = saved("gpt2", tmp_path / "asked", {"bad_words_ids": [[3], [4, 5]]})
     asked = {"num_beams": 4, "repetition_penalty": 1.3, "no_repeat_ngram_size": [1]}
-    (folder / "generation_config.json").write_text(json.dumps(asked))
-    assert inspect_folder(folder).unfollowed == (*asked, "bad_words_ids")
+    rare = {"encoder_repetition_penalty": 5.0, "watermarking_config": {"bias": 9.0}}
+    asked |= rare | {"bad_words_ids": [[3], [4, 5]]}
+    folder = saved("gpt2", tmp_path / "asked", asked)
+    assert set(inspect_folder(folder).unfollowed) == asked.keys()
+    (folder / "generation_config.json").write_text(json.dumps(rare))
+    assert set(inspect_folder(folder).unfollowed) == rare.keys()
 
 
 def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
@@ -152,6 +159,12 @@ def test_files_that_contradict_a_table_apart_are_named(tmp_path: Path) -> None:
     assert found.tied
     assert found.unfollowed == ("tie_word_embeddings",)
     assert load_checkpoint(found.folder).unfollowed == ("tie_word_embeddings",)
+
+
+def test_two_stacks_with_one_table_are_named_where_the_config_has_two(tmp_path: Path) -> None:
+    for name in ("marian, bare", "bart, bare"):
+        folder = saved(name, tmp_path / name, {"tie_word_embeddings": False})
+        assert load_checkpoint(folder).unfollowed == ("forced_eos_token_id", "tie_word_embeddings")
 
 
 def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
@@ -167,12 +180,65 @@ def test_ends_that_are_absent_strange_or_shared(tmp_path: Path) -> None:
     assert (config.pad_id, config.generation.eos_ids) == (None, (2,))
 
 
-def test_stored_positions_that_are_no_sinusoids_are_refused(tmp_path: Path) -> None:
-    reference = build_reference(CASES["marian, bare"])
-    reference.get_parameter("encoder.embed_positions.weight").data[3] += 0.1
-    reference.save_pretrained(tmp_path)
-    with pytest.raises(CheckpointError, match=r"encoder\.embed_positions\.weight.*sinusoids"):
-        load_checkpoint(tmp_path)
+def test_stored_positions_that_are_no_sinusoids_are_read(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    """As the reference reads them; one stack's alone are too few for us."""
+    for name, prefix in (("marian, bare", ""), ("pegasus", "model.")):
+        stored = {f"{prefix}{stack}.embed_positions.weight" for stack in ("encoder", "decoder")}
+        case, folder = CASES[name], tmp_path / name
+        reference = build_reference(case)
+        reference.get_parameter(min(stored)).data[3] += 0.1
+        reference.save_pretrained(folder)
+        with subtests.test(name):
+            found = inspect_folder(folder)
+            assert found.layouts.keys() >= stored
+            assert found.unused == ()
+            pair = Pair(case, reference, load_checkpoint(folder)).double()
+            assert pair.ours.config.positions == "learned"
+            compare(pair, inputs_of(pair, 7, "right"))
+        tensors = load_file(folder / "model.safetensors")
+        del tensors[max(stored)]
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        with subtests.test(name, stack="one"), pytest.raises(CheckpointError, match="lacks"):
+            load_checkpoint(folder)
+
+
+def test_stored_sinusoids_are_known_in_every_type(tmp_path: Path) -> None:
+    reference = build_reference(CASES["pegasus"])
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        reference.to(dtype).save_pretrained(tmp_path)
+        assert inspect_folder(tmp_path).config.positions == "sinusoidal"
+
+
+SPELT_OUT: list[tuple[str, dict[str, Any]]] = [
+    ("bart", {"hidden_size": 28, "num_hidden_layers": 3}),
+    ("mbart", {"num_attention_heads": 2, "decoder_attention_heads": 2}),
+    ("marian", {"hidden_size": 28, "num_hidden_layers": 1}),
+    ("distilbert, classes", {"hidden_size": 28, "num_hidden_layers": 2, "num_attention_heads": 2}),
+    ("t5", {"hidden_size": 28, "num_hidden_layers": 4, "num_attention_heads": 2, "head_dim": 5}),
+    ("t5", {"num_hidden_layers": 2, "num_decoder_layers": None}),
+    ("t5", {"feed_forward_proj": "gated-gelu", "dense_act_fn": "relu"}),
+    ("mt5", {"feed_forward_proj": "gated-silu", "is_gated_act": False}),
+    ("bert, classes", {"id2label": {"0": "one", "1": "other"}, "num_labels": 3}),
+    ("xlm-roberta", {"vocab_size": ...}),
+]
+"""Values under other names of the library, or beside those that they follow from."""
+
+
+def test_what_is_spelt_out_twice_is_read_as_the_reference_does(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for number, (name, changes) in enumerate(SPELT_OUT):
+        case = CASES[name]
+        values = json.loads(case.config.to_json_string()) | changes
+        values["architectures"] = [case.reference.__name__]
+        said = {name: value for name, value in values.items() if value is not ...}
+        config = type(case.config).from_dict(dict(said))
+        with subtests.test(name, **changes):
+            said_so = replace(case, config=config, published=said)
+            pair = open_pair(said_so, tmp_path / str(number)).double()
+            compare(pair, inputs_of(pair, 7))
 
 
 FACTORS = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
@@ -209,6 +275,13 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama", newer("llama3", LLAMA3, original_max_position_embeddings=None), "original_max_pos"),
     ("gemma", {"use_bidirectional_attention": True}, "use_bidirectional_attention"),
     ("gptj", {"rotary_dim": None}, "rotary_dim"),
+    ("bart", {"hidden_size": None}, "d_model"),
+    ("mbart", {"architectures": ["MBartForCausalLM"]}, "MBartForCausalLM"),
+    ("t5", {"head_dim": None}, "d_kv"),
+    ("t5", {"num_hidden_layers": None}, "num_hidden_layers"),
+    ("t5", {"is_gated_act": None}, "is_gated_act"),
+    ("bert, classes", {"type_vocab_size": 0}, "type_vocab_size must be at least 1"),
+    ("bert, classes", {"num_labels": None}, "num_labels"),
     ("opt", {"word_embed_proj_dim": 32}, "word_embed_proj_dim"),
     ("opt", {"layer_norm_elementwise_affine": False}, "layer_norm_elementwise_affine"),
     ("gpt_neo", {"window_size": 0}, "window_size"),

@@ -20,6 +20,7 @@ from explorer.views.checkpoints.weight_norms import short_part
 from models import Transformer, TransformerConfig
 from tests import apps
 from tests.apps import said, views
+from tests.models.loading.hostile import write_gpt2
 from tests.shelf import shelf
 from tests.views.drawing import press, words_model
 
@@ -182,6 +183,28 @@ def test_diagnostics_name_what_is_wrong_with_a_model_that_opens(spoiled: Path) -
     assert not any("<b>" in prose.value for prose in [*at.markdown, *at.caption])
     for view in ("Weights", "Singular values", "Norms", "Heads"):
         page(model="letters", show=view, tensor="self_attn.k_proj.weight")
+
+
+def test_a_model_without_examples_and_tokenizer_opens(
+    spoiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("run.json", "tokenizer.json"):
+        (spoiled / "letters" / name).unlink(missing_ok=True)
+    monkeypatch.setenv("EXPLORER_MODELS", str(spoiled / "letters"))
+    for view in VIEWS:
+        page(model="letters", show=view)
+
+
+def test_two_tables_of_one_shape_are_tied_only_if_they_are_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, table = tmp_path / "tiny", "transformer.wte.weight"
+    write_gpt2(folder)
+    monkeypatch.setenv("EXPLORER_MODELS", str(folder))
+    for noise, title in ((0, "Tied embeddings"), (1, "No tied embeddings")):
+        output = load_file(folder / WEIGHTS)[table] + noise
+        change(folder, **{"lm_head.weight": output})
+        assert f"**{title}**" in said(page(model="tiny", show="Diagnostics"))
 
 
 def test_a_model_that_lacks_a_tensor_is_examined_instead(spoiled: Path) -> None:

@@ -51,9 +51,9 @@ def _draw_findings(found: Iterable[Finding]) -> None:
 
 
 def _of_files(folder: Path) -> list[Finding]:
-    """Findings from the headers of the files alone."""
+    """Findings from the headers of the files, and from tables that may be one."""
     try:
-        disk = inspect_folder(folder)
+        disk = inspect_folder(folder, numbers=True)
         types = {name: disk.weights.dtype(name) for name in disk.layouts}
         return [*diagnostics.file_findings(disk), *diagnostics.type_findings(types)]
     except (CheckpointError, OSError) as error:
