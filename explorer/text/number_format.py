@@ -7,7 +7,11 @@ page and under the pointer.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+
+EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+"""The largest float has 309 digits before the point."""
 
 
 def three(value: float) -> str:
@@ -40,7 +44,7 @@ def fixed(value: float, places: int) -> str:
 
 def _rounded(size: float, places: int) -> Decimal:
     """The float itself, digit by digit, to so many decimals (to tens and hundreds below 0)."""
-    return Decimal(size).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return Decimal(size).quantize(Decimal(1).scaleb(-places), context=EXACT)
 
 
 ROUNDING = 1e-12

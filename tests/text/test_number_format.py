@@ -19,6 +19,14 @@ def test_halves_are_rounded_away_from_zero() -> None:
     assert (fixed(0.3125, 3), fixed(-0.125, 2), fixed(-0.001, 2)) == ("0.313", "−0.13", "0.00")
 
 
+def test_every_float_is_written() -> None:
+    assert fixed(1e25, 4) == "10000000000000000905969664.0000"
+    assert fixed(-3e38, 4) == f"−{int(3e38)}.0000"
+    assert fixed(1.7976931348623157e308, 4).endswith(".0000")
+    assert three(1.7976931348623157e308) == f"180{',000' * 102}"
+    assert (three(5e-324), fixed(5e-324, 4)) == ("4.94e−324", "0.0000")
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
