@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-
 EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 """The largest float has 309 digits before the point."""
 

@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from explorer.text.labels import NEWLINE, RETURN, SPACE, TAB
@@ -40,7 +41,8 @@ class TokenGroup:
     is_cut: bool
 
 
-def token_groups(labels: Sequence[str | None]) -> tuple[TokenGroup, ...]:
+@lru_cache(maxsize=64)
+def token_groups(labels: tuple[str | None, ...]) -> tuple[TokenGroup, ...]:
     """The groups of two or more tokens; None is a label that stands for no text."""
     if not any(label and (not label.isascii() or WRITTEN.search(label)) for label in labels):
         return ()

@@ -68,11 +68,27 @@ def texts(labels: Sequence[Label]) -> list[str]:
     """The labels; that of a part of a character is `😀 1/4 <0xF0>`: what of, which, its bytes."""
     found = [text_of(label) for label in labels]
     for group in groups_of(labels):
-        if group.is_cut:
-            for number, part in enumerate(group.parts, 1):
-                at = group.first + number - 1
-                found[at] = f"{text_of(part)} {number}/{len(group.parts)} {found[at]}"
+        for at in range(group.first, group.last + 1):
+            found[at] = _in_group(group, at, found[at])
     return found
+
+
+def label_at(labels: Sequence[Label], place: int) -> str:
+    """The one at `place`, as in `texts`: what it is a part of depends on those around it."""
+    label = text_of(labels[place])
+    groups = (group for group in groups_of(labels) if group.first <= place <= group.last)
+    return next((_in_group(group, place, label) for group in groups), label)
+
+
+def named_at(labels: Sequence[Label], place: int) -> str:
+    """The one at `place` in a sentence: `“the” (3)`, since a text may have equal ones."""
+    return f"“{label_at(labels, place)}” ({place})"
+
+
+def _in_group(group: TokenGroup, place: int, label: str) -> str:
+    number = place - group.first
+    part = f"{text_of(group.parts[number])} {number + 1}/{len(group.parts)}"
+    return f"{part} {label}" if group.is_cut else label
 
 
 def candidate_text(label: str, before: Sequence[str] = ()) -> VisibleText:
@@ -86,13 +102,14 @@ def candidate_text(label: str, before: Sequence[str] = ()) -> VisibleText:
         return VisibleText(f"{said} {text_of(label)}")
     if not label.startswith(BYTE):
         return VisibleText(text_of(label))
-    return VisibleText(texts([Token(0, each) for each in (*before[-LAST:], label)])[-1])
+    tokens = [Token(0, each) for each in (*before[-LAST:], label)]
+    return VisibleText(label_at(tokens, len(tokens) - 1))
 
 
 def groups_of(labels: Sequence[Label]) -> tuple[TokenGroup, ...]:
     """The tokens that are parts of one character."""
     return token_groups(
-        [None if isinstance(one, str | int) or one.special else one.label for one in labels]
+        tuple(None if isinstance(one, str | int) or one.special else one.label for one in labels)
     )
 
 

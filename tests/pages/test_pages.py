@@ -18,7 +18,7 @@ from explorer.text import word_tokenizer
 from explorer.text.literal import JOINER
 from explorer.text.number_format import three
 from explorer.text.special import DECODER, SOURCE
-from explorer.text.token_labels import text_of
+from explorer.text.token_labels import named_at
 from tests import apps
 from tests.apps import said, views
 from tests.grids import grid
@@ -255,7 +255,7 @@ def test_what_is_said_of_a_map_is_computed_from_it(
         forward = run_text(open_model(model), text)
         here = [int(at.session_state[name]) for name in ("layer", "head")]
         weights = forward.weights("decoder.cross_attn", *here).double()
-        largest = f"“{_largest_key(forward, weights)}”: {three(float(weights.max()))}, the largest"
+        largest = f"{_largest_key(forward, weights)}: {three(float(weights.max()))}, the largest"
         assert f"attends to {largest} weight" in said(at)
         share = three(100 * float(weights[:, 0].mean()))
         assert f"the first key, gets {share} % of the weight of the {len(weights)} rows" in said(at)
@@ -307,7 +307,7 @@ def unescaped(at: AppTest) -> str:
 
 
 def _largest_key(forward: ForwardPass, weights: Tensor) -> str:
-    return text_of(forward.source[int(weights.argmax()) % weights.shape[-1]])
+    return named_at(forward.source, int(weights.argmax()) % weights.shape[-1])
 
 
 def test_masks_say_what_this_attention_adds_and_lacks(

@@ -8,7 +8,7 @@ from explorer.catalog.opened_model import open_model
 from explorer.text import Token, character_tokenizer
 from explorer.text.special import DECODER
 from explorer.text.token_groups import clusters
-from explorer.text.token_labels import candidate_text, groups_of, texts
+from explorer.text.token_labels import candidate_text, groups_of, label_at, named_at, texts
 
 FAMILY, FLAG, EMOJI = "👨‍👩‍👧", "🇫🇷", "😀"
 
@@ -36,6 +36,14 @@ def test_bytes_of_a_character_are_labelled_by_it_and_by_their_place() -> None:
     assert texts(tokens) == ["hi", *expected, "!"]
     spaced = of_labels("␣<0xF0><0x9F>", "<0x98><0x80>")
     assert texts(spaced) == ["␣😀 1/2 ␣<0xF0><0x9F>", "😀 2/2 <0x98><0x80>"]
+
+
+def test_one_label_is_as_among_all() -> None:
+    before = [Token(0, f"<U+{place:04X}>") for place in range(20)]
+    tokens = (*before, *of_labels("hi", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "🇫", "🇷", "é"))
+    assert [label_at(tokens, at) for at in range(len(tokens))] == texts(tokens)
+    assert (label_at((7, "a b"), 0), label_at((7, "a b"), 1)) == ("7", "a␣b")
+    assert named_at(tokens, 22) == "“😀 2/4 <0x9F>” (22)"
 
 
 def test_bytes_that_are_no_character_stay_what_they_are() -> None:

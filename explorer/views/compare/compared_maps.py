@@ -13,7 +13,7 @@ from explorer.app.context import PageContext
 from explorer.export.figure_data import FigureData
 from explorer.text import Token
 from explorer.text.number_format import three
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import label_at, texts
 from explorer.views.shared import export_panel, widgets
 from explorer.views.shared.map_pair import AlignedMaps, MapSide, draw_map_pair
 
@@ -106,7 +106,7 @@ def _left_out(first: MapSide, second: MapSide, aligned: AlignedMaps) -> Iterator
 
 
 def _labels(tokens: Sequence[Token], places: Sequence[int]) -> str:
-    return ", ".join(f"“{label}”" for label in texts([tokens[at] for at in places]))
+    return ", ".join(f"“{label_at(tokens, at)}”" for at in places)
 
 
 def difference_to_export(

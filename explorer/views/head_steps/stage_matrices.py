@@ -16,7 +16,7 @@ from explorer.components.events import Place
 from explorer.components.stages import Node, Panel
 from explorer.components.stages import stages as view
 from explorer.text.number_format import three
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import named_at
 from explorer.views.shared import pinned, pinned_pair, widgets
 from explorer.views.shared.pinned import Pinned
 
@@ -73,7 +73,7 @@ def draw_stages(context: PageContext) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "Query and key of this cell"
         st.page_link(page, label=label, icon=":material/arrow_forward:")
-        st.text(f"“{texts(rows)[query]}” ({query}) → “{texts(columns)[key]}” ({key})")
+        st.text(f"{named_at(rows, query)} → {named_at(columns, key)}")
 
 
 def stage_panels(found: HeadStages, step: int) -> list[Panel]:

@@ -16,7 +16,7 @@ from explorer.components import matrix
 from explorer.inference.results_cache import kept
 from explorer.snippets.head_metrics_code import flow_script, rollout_script
 from explorer.text.number_format import three
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import named_at
 from explorer.views.heads.flow_sankey import draw_flow_sankey
 from explorer.views.shared import widgets
 from explorer.views.shared.head_table import input_key
@@ -98,7 +98,7 @@ def draw_flow(context: PageContext) -> None:
         ["flow", "rollout", "weight"],
         forward.columns(part.name),
         key="flow",
-        title=_title(context, layer, f"flow to “{texts(tokens)[place]}” ({place})"),
+        title=_title(context, layer, f"flow to {named_at(tokens, place)}"),
         allowed=reached[place].expand(3, -1),
         row_name="measure",
         column_name="input",

@@ -26,7 +26,7 @@ from explorer.interventions.edits import (
 from explorer.text import TextError, Token
 from explorer.text.labels import cut
 from explorer.text.number_format import three
-from explorer.text.token_labels import text_of, texts
+from explorer.text.token_labels import label_at, text_of
 from explorer.views.interventions.mask_editor import draw_mask_form
 from explorer.views.shared import pinned
 from explorer.views.shared.edit_history import edit_button
@@ -84,7 +84,7 @@ def _draw_edge_form(context: PageContext, after: ForwardPass) -> None:
     row = after.weights(at.part, at.layer, at.head)[query]
     weight = float(row[key])
     words = after.part(at.part).words.cell.format(
-        row=texts(rows)[query], column=texts(columns)[key], value=three(weight)
+        row=label_at(rows, query), column=label_at(columns, key), value=three(weight)
     )
     st.text(f"{words} in layer {at.layer}, head {at.head}.")
     edit = CutEdge(at.part, at.layer, head, query, key, to)
@@ -106,7 +106,7 @@ def _draw_token_form(context: PageContext, after: ForwardPass) -> None:
     key = held.key if after.columns(at) is tokens else None
     position = _choose_position(tokens, min(_first(query, key, 1), len(tokens) - 1))
     chips(tokens, key="token_to_change", highlight=position, on_pick=_pick_token)
-    st.text(f"Token {position} is “{texts(tokens)[position]}”. Click another one to replace it.")
+    st.text(f"Token {position} is “{label_at(tokens, position)}”. Click another one to replace it.")
 
     def replace_by(token_id: int) -> ReplaceToken:
         return ReplaceToken(part, position, token_id, token_label(opened, token_id))

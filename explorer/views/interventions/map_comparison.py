@@ -22,7 +22,7 @@ from explorer.interventions.edits import (
 )
 from explorer.snippets import Head
 from explorer.snippets.edits_code import before_after_lines
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import named_at
 from explorer.views.interventions.many_passes import CodeLines
 from explorer.views.shared import pinned, widgets
 from explorer.views.shared.edit_history import edit_button
@@ -85,8 +85,8 @@ def _draw_cell_actions(context: PageContext, after: ForwardPass, held: Pinned) -
     }
     if not after.mask(at.part, at.layer)[query, key]:
         edits = {f"Unmask this cell in {where}": MaskCell(at.part, at.layer, query, key, True)}
-    row, column = texts(after.rows(at.part))[query], texts(after.columns(at.part))[key]
-    st.text(f"Pinned: “{row}” ({query}) → “{column}” ({key})")
+    row, column = named_at(after.rows(at.part), query), named_at(after.columns(at.part), key)
+    st.text(f"Pinned: {row} → {column}")
     with st.container(horizontal=True, key="held_edits"):
         for number, (label, edit) in enumerate(edits.items()):
             edit_button(context, edit, label, f"held_edit_{number}")

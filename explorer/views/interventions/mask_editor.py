@@ -10,7 +10,7 @@ from explorer.app.controls import one_of, token, whole
 from explorer.components.cells import cells
 from explorer.inference.forward_pass import ForwardPass
 from explorer.interventions.edits import HideKey, MaskCell, PresetMask
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import named_at, texts
 from explorer.views.shared import widgets
 from explorer.views.shared.edit_history import add_intervention, edit_button
 
@@ -107,6 +107,6 @@ def _draw_fully_masked(context: PageContext, after: ForwardPass) -> None:
     if not masked:
         return
     rows = after.rows(at.part)
-    named = ", ".join(f"“{texts(rows)[query]}” ({query})" for query in masked[:6])
+    named = ", ".join(named_at(rows, query) for query in masked[:6])
     more = f" and {len(masked) - 6} more" if len(masked) > 6 else ""
     st.text(f"Every key is masked, so attention gives zeros: {named}{more}.")

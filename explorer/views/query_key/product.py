@@ -19,7 +19,7 @@ from explorer.charts import query_key_bars
 from explorer.components.chart import chart
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.number_format import three
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import label_at
 from explorer.views.query_key.value_panel import draw_value_path
 from explorer.views.shared import pinned, pinned_pair, tables, widgets
 from explorer.views.shared.pinned import Pinned
@@ -50,7 +50,7 @@ def draw_query_key(context: PageContext) -> QueryKeyPair:
     drawn, numbers = widgets.side_by_side(7, 4)
     with drawn:
         st.markdown(widgets.head_heading(context))
-        names = f"“{texts(rows)[query]}”", f"“{texts(columns)[key]}”"
+        names = f"“{label_at(rows, query)}”", f"“{label_at(columns, key)}”"
         st.text(pair_sentence(found, words.cell, *names))
         widgets.notes(pinned.read_and_written(forward, at.part, query))
         pinned_pair.forward_pass_link(context, Pinned(query, key))

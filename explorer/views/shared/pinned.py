@@ -21,7 +21,7 @@ from explorer.app.session import session
 from explorer.components.events import Place
 from explorer.inference.forward_pass import ForwardPass
 from explorer.text.labels import cut
-from explorer.text.token_labels import texts
+from explorer.text.token_labels import label_at
 
 IN_ADDRESS = PersistentChoices("held", {"held": "", "drawn": ""})
 WRITTEN = re.compile(r"(?:q(\d{1,5}))?(?:k(\d{1,5}))?")
@@ -119,7 +119,7 @@ def read_and_written(forward: ForwardPass, part: str, query: int) -> list[str]:
     """A step of an answer reads one token and writes another: pages call it by either."""
     if not forward.written or not part.startswith("decoder"):
         return []
-    read, written = texts(forward.target)[query], texts(forward.written)[query]
+    read, written = label_at(forward.target, query), label_at(forward.written, query)
     return [f"Row {query} reads “{read}” and predicts “{written}”."]
 
 
