@@ -128,14 +128,11 @@ def _table(taken: TableData, more: tuple[str, ...]) -> Figure:
     from matplotlib.figure import Figure
 
     rows = [*taken.rows]
-    shown = [
-        [_plain(cut(printable(_written(cell)), LONGEST_LABEL)) for cell in row]
-        for row in rows[:MOST_ROWS]
-    ]
+    shown = [[_plain(_written(cell), LONGEST_LABEL) for cell in row] for row in rows[:MOST_ROWS]]
     figure = Figure(figsize=(WIDTH, 0.6 + 0.165 * (len(shown) + 1)), layout="constrained")
     axes = figure.add_subplot()
     axes.axis("off")
-    names = [_plain(cut(printable(name), LONGEST_LABEL)) for name in taken.columns]
+    names = [_plain(name, LONGEST_LABEL) for name in taken.columns]
     drawn = axes.table(
         shown or [[""] * len(names)],
         colLabels=names,
@@ -231,9 +228,10 @@ def _height(rows: int, columns: int) -> float:
 def _labels(labels: tuple[str, ...]) -> tuple[range, list[str]]:
     every = -(-len(labels) // MOST_LABELS)
     places = range(0, len(labels), every)
-    return places, [_plain(cut(printable(labels[place]), LONGEST_LABEL)) for place in places]
+    return places, [_plain(labels[place], LONGEST_LABEL) for place in places]
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, longest: int | None = None) -> str:
     """The text as it is: matplotlib would set what is between two dollar signs as a formula."""
-    return printable(text).replace("$", r"\$")
+    shown = printable(text)
+    return cut(shown, longest or len(shown)).replace("$", r"\$")

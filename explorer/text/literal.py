@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from explorer.text.labels import readable
 
-PUNCTUATION = re.compile(r"[!-+\-./:-@\[-`{-~]")  # all of ASCII but the comma
+PUNCTUATION = re.compile(r"[!-+./:-@\[-`{-~]|(?<![A-Za-z])-|-(?![A-Za-z])")
+"""All of ASCII but the comma and the hyphen between two letters, which mean nothing in Markdown."""
 JOINER = "\u2060"
 """Invisible. It also breaks what Streamlit replaces after Markdown, such as `:smile:`."""
 

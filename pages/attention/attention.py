@@ -31,7 +31,7 @@ options = display_options.choose_display(context)
 overview, one = widgets.side_by_side(4, 5) if part.heads > 8 else widgets.side_by_side(2, 3)
 with overview:
     every = map_title(at.model, at.part, "All heads")
-    st.markdown(f"{widgets.bold_title(every, at.model)} · layers down, heads across")
+    st.markdown(f"{widgets.bold_title(every)} · layers down, heads across")
     small = thumbnails.thumbnails_of(forward, at.part)
     framed = (at.layer, at.head) if options.heads == "one" else None
     grid(
@@ -46,7 +46,7 @@ with overview:
 with one:
     with st.container(horizontal=True, vertical_alignment="center"):
         title = display_options.heads_title(context, options)
-        st.markdown(widgets.bold_title(title, at.model), width="stretch")
+        st.markdown(widgets.bold_title(title), width="stretch")
         view = one_of("View", "view", list(VIEWS), label_visibility="collapsed")
     VIEWS[view](context, options)
 

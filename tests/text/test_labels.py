@@ -28,6 +28,13 @@ def test_marks_mean_themselves() -> None:
     assert all(shown[at - 1] == "\\" for at, mark in enumerate(shown) if mark in "*<:$[]()`")
 
 
+def test_a_hyphen_inside_a_word_needs_no_escape() -> None:
+    assert literal("self-attention, head 1") == "self-attention, head 1"
+    hyphen = f"\\-{JOINER}"
+    for text in ("a--b", "-> b", "a - b", "1-a", "a-"):
+        assert literal(text).count(hyphen) == text.count("-")
+
+
 def test_lines_are_one_line() -> None:
     assert literal("  one\n\n    two  ") == "one ↵ two"
 

@@ -9,6 +9,7 @@ from explorer.catalog import opened_model
 from explorer.inference.answers import class_names
 from explorer.inference.forward_pass import run_text
 from explorer.text.literal import literal
+from explorer.views.shared.widgets import bold_title
 from tests.apps import page, said
 from tests.shelf import NAMES
 from tests.source import ROOT
@@ -80,3 +81,11 @@ def test_the_tokens_of_an_emoji_are_shown_as_its_parts(monkeypatch: pytest.Monke
         assert all([label for label in header[name] if "😀" in label] == parts for name in names)
     header, _ = sent(page("input/tokens", **asked), "tokens_read")
     assert [group[2] for group in header["groups"]] == ["😀"]
+
+
+def test_a_title_is_literal_wherever_the_model_stands_in_it() -> None:
+    model, long = "_m_ [x](y)", "m" * 255
+    of_head = " · Encoder self-attention · Layer 0, head 1"
+    assert bold_title(f"{model}{of_head}") == f"**{literal(model)}{of_head}**"
+    assert bold_title(f"Loss of {model}") == f"**Loss of {literal(model)}**"
+    assert bold_title(f"{long}{of_head}") == f"**{long}{of_head}**", "no part of it is cut"

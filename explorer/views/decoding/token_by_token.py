@@ -200,7 +200,7 @@ def _draw_head(context: PageContext, continuation: Continuation) -> None:
     at, forward = context.choice, continuation.forward
     words = forward.part(at.part).words
     weights = forward.weights(at.part, at.layer, at.head)
-    st.markdown(f"**{literal(widgets.head_title(context))}, text so far**")
+    st.markdown(widgets.bold_title(f"{widgets.head_title(context)}, text so far"))
     if at.part == "decoder.cross_attn":
         st.caption("The last row attends to your sentence to predict the next token.")
     matrix(

@@ -158,8 +158,7 @@ def _title(context: PageContext, layer: int, what: str) -> str:
 def _draw_title(context: PageContext, layer: int, what: str) -> None:
     part = context.part
     rest = "" if layer == part.layers - 1 else f" of {part.layers} layers"
-    title = _title(context, layer, what)
-    st.markdown(f"{widgets.bold_title(title, context.choice.model)}{rest}")
+    st.markdown(f"{widgets.bold_title(_title(context, layer, what))}{rest}")
     if part.name == "decoder.self_attn" and len(context.forward.parts) > 1:
         st.caption("Cross-attention to the encoder is not part of this matrix.")
 

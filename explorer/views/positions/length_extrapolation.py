@@ -103,7 +103,7 @@ def _draw_curves(found: Extrapolated, model: str, where: str) -> None:
         values.append((found.nats, "nats", "−ln of the probability of the next token"))
     for place, title, (numbers, unit, formula) in zip(places, titles, values, strict=False):
         with place:
-            st.markdown(widgets.bold_title(title, model))
+            st.markdown(widgets.bold_title(title))
             spec = position_curve(numbers.tolist(), found.trained, unit)
             chart(spec, height=HEIGHT, key=f"extrapolated_{unit}", title=title)
             st.caption(_averages(found, numbers, unit, formula))

@@ -27,7 +27,6 @@ from explorer.inference.position_passes import (
 from explorer.inference.results_cache import kept
 from explorer.snippets import positions_code
 from explorer.text.labels import cut
-from explorer.text.literal import literal
 from explorer.text.number_format import three
 from explorer.text.token_labels import texts
 from explorer.views.positions.missing_positions import CANNOT, draw_missing_positions
@@ -146,7 +145,7 @@ def _draw_maps(found: Permuted, at: Choice) -> None:
     words = found.before.part(at.part).words
     mask, mask_after = found.masks(at.part, at.layer)
     change = after - before
-    title = head_title(literal(at.model), at.part, at.layer, at.head)
+    title = head_title(at.model, at.part, at.layer, at.head)
     titles = {
         f"{title}, original order": (before, mask),
         "New order, mapped back to the original": (after, mask_after),
@@ -157,7 +156,7 @@ def _draw_maps(found: Permuted, at: Choice) -> None:
     ):
         is_change = values is change
         with place:
-            st.markdown(f"**{title}**")
+            st.markdown(widgets.bold_title(title))
             matrix(
                 values,
                 rows,

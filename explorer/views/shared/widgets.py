@@ -27,6 +27,9 @@ SMALL_WIDTH, SMALL_HEIGHT = 384, 370
 WIDEST = 1160
 """A picture and what stands beside it belong together, also on a wide screen."""
 
+LONGEST_TITLE = 400
+"""A title has the name of a folder in it, of at most 255 characters."""
+
 LINKS = {
     "overview": "Overview",
     "tokens": "From text to tokens",
@@ -74,12 +77,12 @@ def head_title(context: PageContext) -> str:
 
 def head_heading(context: PageContext) -> str:
     """The same in bold, as Markdown."""
-    return bold_title(head_title(context), context.choice.model)
+    return bold_title(head_title(context))
 
 
-def bold_title(title: str, model: str) -> str:
-    """The title of a map in bold, as Markdown: only the name of the model is a reader's own."""
-    return f"**{literal(model)}{title.removeprefix(model)}**"
+def bold_title(title: str) -> str:
+    """The title of a map or chart in bold, as Markdown; the model in it has a reader's own name."""
+    return f"**{literal(title, longest=LONGEST_TITLE)}**"
 
 
 def head_summary(context: PageContext, forward: ForwardPass | None = None) -> str:

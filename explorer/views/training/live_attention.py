@@ -181,7 +181,7 @@ def _draw_head(
     left, right = places.weights, places.pattern
     with left:
         name = head_title(task.name, part, layer, head)
-        title = widgets.bold_title(name, task.name)
+        title = widgets.bold_title(name)
         score = fixed(float(scores[head]), 2)
         has_pattern = expected is not None
         st.markdown(f"{title} · {score} on the expected pattern" if has_pattern else title)
