@@ -66,6 +66,8 @@ class Session:
     stage_notes: dict[str, tuple[Any, str]] = field(default_factory=dict)
     stage_sidebar: tuple[str, str, int] | None = None
     """Model, part and layer of the sidebar when a stage was chosen last."""
+    stage_outdated: frozenset[tuple[str, str, int]] = frozenset()
+    """What the browser may still report of the sidebar, which a stage has changed since."""
     stage_clicked: bool = False
     """A view of the Forward pass page caused this run, not the sidebar."""
     sidebar_follows: bool = False

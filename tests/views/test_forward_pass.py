@@ -117,6 +117,19 @@ def test_a_view_that_has_not_heard_of_the_new_layer_does_not_turn_back() -> None
     assert at.segmented_control(key="layer").value == 1
 
 
+def test_a_layer_and_a_token_that_are_chosen_in_one_run_both_count() -> None:
+    """Also when the layer is the one before, once the browser has shown the new one."""
+    at = page(WEIGHTS)
+    at.selectbox(key="stage_decoder_token").select(1).run()
+    for layer, token in [(0, 0), (1, 1), (0, 2)]:
+        at.selectbox(key="stage_decoder_token").select(token)
+        at.segmented_control(key="layer").set_value(layer).run()
+        assert not at.exception
+        assert at.segmented_control(key="layer").value == layer
+        assert kept(at)["stage"] == f"decoder.{layer}.self_attn.weights"
+        assert kept(at)["decoder_token"] == str(token)
+
+
 def test_the_first_stage_shows_the_letters_and_the_number_of_each_token() -> None:
     opened = opened_model.open_model("letters")
     tokens = forward_pass.run_text(opened, opened.example).target

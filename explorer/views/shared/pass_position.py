@@ -115,12 +115,13 @@ def token_of(stack: str, count: int) -> int:
 
 def choose_stage(context: PageContext, at: PassPosition, place: int) -> None:
     """Choose another stage; the sidebar follows to its attention and layer. For a callback."""
-    stage = at.stages[place]
-    session().stage_clicked = True
+    stage, reader = at.stages[place], session()
     STAGE_CHOICES.put("stage", stage.name if place else "")
-    if changed := _sidebar_of(context, stage):
+    changed = _sidebar_of(context, stage)
+    reader.stage_clicked = not changed
+    if changed:
         st.session_state.update(changed)
-        session().sidebar_follows = True
+        reader.sidebar_follows = True
 
 
 def _sidebar(context: PageContext) -> tuple[str, str, int]:
@@ -141,9 +142,11 @@ def _sidebar_of(context: PageContext, stage: Stage) -> dict[str, str | int]:
     if stage.part or not part.startswith(stage.stack):
         part = stage.part or f"{stage.stack}.self_attn"
     target = model, part, stage.layer
-    if _sidebar(context) == target == session().stage_sidebar:
+    reader, here = session(), _sidebar(context)
+    if here == target == reader.stage_sidebar:
         return {}
-    session().stage_sidebar = target
+    reader.stage_outdated |= {here, reader.stage_sidebar or here} - {target}
+    reader.stage_sidebar = target
     return {"part": part, "layer": stage.layer}
 
 
@@ -152,7 +155,8 @@ def _follow_sidebar(context: PageContext) -> bool:
 
     True if the page was opened by a link or with another model: then the sidebar has to follow
     the stage. A view of this page may cause a run before the browser has the sidebar's new
-    layer; what that run has of the sidebar is the layer before, so it is set again.
+    layer; what that run has of the sidebar is the layer before, so it is set again. Any other
+    layer was chosen by the reader, in the time that the view took to cause its run.
     """
     reader, here = session(), _sidebar(context)
     model, part, layer = here
@@ -162,11 +166,14 @@ def _follow_sidebar(context: PageContext) -> bool:
     if seen is None or seen[0] != model:
         return True
     if seen == here:
+        if was_clicked:  # so the browser reports what the sidebar was changed to
+            reader.stage_outdated = frozenset()
         return False
-    if was_clicked:
+    if was_clicked and here in reader.stage_outdated:
         reader.stage_sidebar = seen
         reader.choose_next = {"part": seen[1], "layer": seen[2]}
         st.rerun()
+    reader.stage_outdated = frozenset()
     stack, branch = part.split(".")
     parts = str(STAGE_CHOICES.texts().get("stage", "")).split(".")
     tail = parts[3:] if len(parts) > 3 and parts[2].endswith("attn") else ["q"]
