@@ -13,8 +13,9 @@ from explorer.app.session import KEY
 from explorer.interventions.address_text import to_address
 from explorer.interventions.edits import AblateHead, EditHistory
 from explorer.runs.worker import train_to_end
-from explorer.text import character_tokenizer
+from explorer.text import Token, character_tokenizer
 from explorer.text.special import DECODER
+from explorer.views.compare import compared_maps
 from explorer.views.compare.sides import EDITED, HEAD, MODEL, SENTENCE, STEP
 from explorer.views.shared import export_panel
 from tests import apps, zoo
@@ -152,6 +153,11 @@ def test_what_the_other_model_cannot_read_is_said_with_the_way_out(
 
     at = page(MODEL, text="Zü")
     assert "No other model reads the whole text: type another one." in said(at)
+
+
+def test_a_byte_that_is_left_out_is_named_by_its_character() -> None:
+    tokens = [Token(at, byte) for at, byte in enumerate(("a", "<0xC3>", "<0xA9>"))]
+    assert compared_maps._labels(tokens, [0, 2]) == "“a”, “é 2/2 <0xA9>”"
 
 
 def test_a_difference_over_groups_is_exported_with_their_labels(
