@@ -32,6 +32,9 @@ function valueOf(code, spec) {
   return spec.low + code / spec.steps * (spec.high - spec.low);
 }
 
+// The numbers in single precision, where they were sent: what is written is rounded once.
+const singlesOf = ({planes: {exact}}) => exact && new Float32Array(exact.slice().buffer);
+
 // ---- numbers ----------------------------------------------------------------------
 
 // Three significant digits, never finer than what was sent.
@@ -45,6 +48,9 @@ function number(value, spec) {
   const text = Math.abs(value).toFixed(Math.max(0, Math.min(finest, 2 - size)));
   return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
 }
+
+// As it was sent: in single precision, or by its code, which knows no less than a step.
+const sent = ({data, singles}, value) => singles ? three(value) : number(value, data);
 
 // Three significant digits, as numbers.py writes them.
 function three(value) {

@@ -111,6 +111,12 @@ def singles(array: Array) -> bytes:
     return np.ascontiguousarray(array, dtype="<f4").tobytes()
 
 
+def few(values: Tensor | Array) -> dict[str, bytes]:
+    """The plane of single precision of a picture of at most `FEW` cells; none of a larger one."""
+    array = as_array(values)
+    return {"exact": singles(array)} if array.size <= FEW else {}
+
+
 def bits(flags: Tensor | Array) -> bytes:
     """Eight flags to a byte, the first in the highest bit."""
     array = flags.detach().to("cpu").numpy() if isinstance(flags, Tensor) else np.asarray(flags)

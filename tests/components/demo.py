@@ -71,6 +71,7 @@ def demo_board(show: str) -> None:
 def demo_cells(show: str) -> None:
     values = {
         "ties": torch.tensor(TIES).reshape(3, 3),
+        "nearly": torch.tensor([[0.382497]]),
         "small": torch.arange(8).reshape(2, 4) / 80,
         "diverging": torch.tensor([[-2.0, 0.0, torch.nan]]),
         "large": torch.rand(144, 144),
@@ -177,6 +178,8 @@ def demo_matrix(show: str) -> None:
         how = {"scale": "diverging", "exact": True, "places": [[3, 4], [12, 14]]}
     elif show == "ties":
         labels, values = list("abc"), torch.tensor(TIES).reshape(3, 3)
+    elif show == "nearly":
+        labels, values = ["a"], torch.tensor([[0.534990]])
     elif show == "cut":
         cut = torch.zeros(n, n, dtype=torch.bool)
         cut[0, 1] = True

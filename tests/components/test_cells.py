@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 
 from explorer.components import wire
 from explorer.components.cells import encode
@@ -50,6 +50,21 @@ def test_differences_are_scaled_around_zero_and_what_has_no_number_says_so(
     expect(legend).to_contain_text("hatched: no value")
     expect(visitor.point("cells", 0, 0)).to_contain_text("−2.00")
     expect(visitor.point("cells", 0, 2)).to_have_text("Layer 0, head 2: no value")
+
+
+@pytest.mark.parametrize(("kind", "number"), [("matrix", "0.53"), ("cells", "0.382")])
+def test_a_painted_number_is_rounded_once(open_demo: OpenDemo, kind: str, number: str) -> None:
+    """0.534990 is 0.5350 in steps of 16 bits, and 0.382497 is 0.3825."""
+    page = open_demo(kind, "nearly").page
+    page.evaluate(NOTE_WRITING)
+    size = page.viewport_size
+    assert size
+    page.set_viewport_size(ViewportSize(width=size["width"] - 200, height=size["height"]))
+    page.wait_for_function("window.written.some(([text]) => text.startsWith('0.'))")
+    page.set_viewport_size(size)
+    written = {text for text, *_ in page.evaluate("window.written") if text.startswith("0.")}
+    assert number in written
+    assert all(number.startswith(text) or text == number for text in written), written
 
 
 def test_144_by_144_cells_can_be_hit(open_demo: OpenDemo) -> None:

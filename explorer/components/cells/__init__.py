@@ -116,7 +116,5 @@ def encode(
         "columns": list(columns),
         "written": [list(labels) for labels in written or (rows, columns)],
     }
-    planes = {"values": wire.plane(coded.codes)}
-    if array.size <= wire.FEW:
-        planes["exact"] = wire.singles(array)
+    planes = {"values": wire.plane(coded.codes), **wire.few(array)}
     return wire.pack(header, planes)

@@ -9,9 +9,10 @@ const AGAIN = true;
 const code = ({data, codes}, [row, column]) => codes[row * data.columns.length + column];
 
 // Rounded once where the number itself was sent, like the same number in a sentence of the page.
-const digits = ({data, codes, singles}, [row, column]) => singles
-  ? three(singles[row * data.columns.length + column])
-  : number(valueOf(codes[row * data.columns.length + column], data), data);
+const known = (state, cell) => state.singles
+  ? state.singles[cell[0] * state.data.columns.length + cell[1]]
+  : valueOf(code(state, cell), state.data);
+const digits = (state, cell) => sent(state, known(state, cell));
 
 function said(state, cell) {
   const {data} = state, value = code(state, cell);
@@ -76,7 +77,7 @@ function fill(state) {
     pen.fillRect(x, y, cell - gap, cell - gap);
     if (cell < WITH_NUMBER || !is) return;
     pen.fillStyle = over(filled);
-    pen.fillText(short(value), x + (cell - gap) / 2, y + (cell - gap) / 2, cell - 4);
+    pen.fillText(short(known(state, [row, column])), x + (cell - gap) / 2, y + (cell - gap) / 2, cell - 4);
   }));
   pen.strokeStyle = css(ink.border);
   pen.strokeRect(left - 0.5, top - 0.5, data.columns.length * cell + 1, data.rows.length * cell + 1);
@@ -168,8 +169,7 @@ function show(state) {
   const {data, stage, canvas} = state;
   if (state.fresh) {
     state.codes = joined(data.planes.values);
-    const {exact} = data.planes;
-    state.singles = exact && new Float32Array(exact.slice().buffer);
+    state.singles = singlesOf(data);
     state.fresh = false;
     state.hovered = state.walked = null;
     state.picture ??= document.createElement("canvas");

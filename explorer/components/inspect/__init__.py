@@ -110,7 +110,7 @@ def encode(
     if same and len(rows) != len(columns):
         raise ValueError(f"{len(rows)} rows and {len(columns)} columns are not the same tokens")
     coded = wire.encode(weights)
-    planes = {"values": wire.plane(coded.codes)}
+    planes = {"values": wire.plane(coded.codes), **wire.few(weights)}
     masked = False
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu").numpy(), weights.shape)

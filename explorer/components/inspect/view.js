@@ -104,10 +104,10 @@ function focus(state, {side, at}) {
 
 // ---- the two halves -----------------------------------------------------------------
 
-const known = ({data, codes}, row, column) => {
+const known = ({data, codes, singles}, row, column) => {
   const i = row * data.columns.length + column;
   if (data.planes.allowed && !bit(data.planes.allowed, i)) return NaN;
-  return codes[i] >= INFINITE ? NaN : valueOf(codes[i], data);
+  return codes[i] >= INFINITE ? NaN : singles ? singles[i] : valueOf(codes[i], data);
 };
 
 // One direction from a token: a value for each partner, the largest, the strongest few.
@@ -135,7 +135,7 @@ function halves(state, token) {
 }
 
 const listed = (state, {top, partners, values, more, looks}) => top.length
-  ? top.map(i => `${partners[i]} ${number(values[i], state.data)}`).join(", ") +
+  ? top.map(i => `${partners[i]} ${sent(state, values[i])}`).join(", ") +
     (more ? ` and ${more} more` : "")
   : looks ? "nothing" : "no token";
 
@@ -145,7 +145,7 @@ function describe(state, line, found) {
   for (const i of found.top) {
     const partner = element("span", "partner");
     partner.append(element("bdi", "token", found.partners[i]), element("span", "place", String(i)),
-      element("span", "value", number(found.values[i], state.data)));
+      element("span", "value", sent(state, found.values[i])));
     line.append(partner);
   }
   if (!found.top.length) line.append(found.looks ? " nothing" : " no token");
@@ -195,7 +195,7 @@ function paint(state) {
   const list = token.side === COLUMNS ? data.columns : data.rows;
   say(line, `{token} is token ${token.at} of ${list.length}`, {token: list[token.at]});
   const tops = [above, below].filter(found => found?.most).map(found =>
-    `${found.looks ? "upper" : "lower"} half up to ${number(found.most, data)}`);
+    `${found.looks ? "upper" : "lower"} half up to ${sent(state, found.most)}`);
   if (tops.length) line.append(element("span", "where", ` · ${tops.join(", ")}`));
   if (!state.hovered) line.append(element("span", "where", " · pinned, Esc unpins"));
   describe(state, state.halves[0], above);
@@ -248,6 +248,7 @@ function show(state) {
   if (state.fresh) {
     state.fresh = false;
     state.codes = joined(data.planes.values);
+    state.singles = singlesOf(data);
     const labels = JSON.stringify([data.rows, data.columns, data.muted, data.groups, data.same]);
     if (labels !== state.labels) build(state);
     state.labels = labels;

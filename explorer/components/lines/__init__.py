@@ -155,4 +155,4 @@ def encode(
         "muted": [specials(rows), specials(columns)],
         "groups": [group_spans(rows), group_spans(columns)],
     }
-    return wire.pack(header, {"values": wire.plane(coded.codes)})
+    return wire.pack(header, {"values": wire.plane(coded.codes), **wire.few(array)})

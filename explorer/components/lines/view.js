@@ -133,8 +133,10 @@ function toggle(state, head, twice) {
 
 // ---- painting ------------------------------------------------------------------------
 
-const weight = ({codes, data}, head, row, column) =>
-  codes[(head * data.rows.length + row) * data.columns.length + column] / data.steps * data.high;
+const weight = ({codes, data, singles}, head, row, column) => {
+  const i = (head * data.rows.length + row) * data.columns.length + column;
+  return singles ? singles[i] : codes[i] / data.steps * data.high;
+};
 
 // The same between 0 and 1: against the top of the picture, or of the head's own row or column.
 function strong(state, head, row, column) {
@@ -251,7 +253,7 @@ function tell(state, pointed) {
     return;
   }
   say(line, (side ? "{column} is attended to most by {row}" : "{row} attends most to {column}") +
-    `: {value}, ${data.names[best[2]]}`, {...parts, value: number(best[0], data)});
+    `: {value}, ${data.names[best[2]]}`, {...parts, value: sent(state, best[0])});
 }
 
 // ---- running --------------------------------------------------------------------------
@@ -261,6 +263,7 @@ function show(state) {
   if (state.fresh) {
     state.fresh = false;
     state.codes = joined(data.planes.values);
+    state.singles = singlesOf(data);
     state.tops = topsOf(state);
     if (!inside(state, state.locked)) state.locked = null;
     state.hovered = null;
@@ -281,7 +284,7 @@ function show(state) {
   Object.assign(canvas.style, {width: `${width}px`, height: `${stage.clientHeight}px`});
   canvas.setAttribute("aria-label", `${data.words.title}: lines from ${data.rows.length} ${data.words.row} tokens to ` +
     `${data.columns.length} ${data.words.column} tokens. Arrow keys move, Escape unpins.`);
-  const end = data.scaling === "all" ? number(data.top, data) : `the maximum of the ${data.scaling}`;
+  const end = data.scaling === "all" ? sent(state, data.top) : `the maximum of the ${data.scaling}`;
   const full = `weight${end === "1.00" ? "" : ` ÷ ${end}`}${data.log ? " on a log scale," : ""}`;
   root.querySelector(".notes").textContent = `opacity: ${full} ÷ √(heads drawn)` +
     (data.faint ? ` · weights under ${data.faint} not drawn` : "");

@@ -222,13 +222,13 @@ def encode(
             f"and {len(columns)} columns"
         )
     coded = wire.encode(values)
-    planes = {"values": wire.plane(coded.codes)}
+    planes = {"values": wire.plane(coded.codes), **wire.few(values)}
     seen = np.isfinite(wire.as_array(values))
     if allowed is not None:
         may = np.broadcast_to(allowed.detach().to("cpu", torch.bool).numpy(), seen.shape)
         planes["allowed"] = wire.bits(may)
         seen = seen & may
-    if exact or values.numel() <= wire.FEW:
+    if exact:
         planes["exact"] = wire.singles(wire.as_array(values))
     if cut is not None:
         planes["cut"] = wire.bits(cut)

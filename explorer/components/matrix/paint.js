@@ -134,14 +134,14 @@ const firstDigit = value => Math.abs(value) < 0.1 ? value.toExponential(0) : val
 // Where the numbers were sent exactly, one that these decimals would make 0 has its first digit,
 // and a share that they would make all of 1 one decimal more, as far as the cell has the room.
 function numbers(state, pen) {
-  const {data, ink, place, codes, exact} = state, {left, band, cell, n, m} = place;
+  const {data, ink, place, codes, exact, singles} = state, {left, band, cell, n, m} = place;
+  const values = singles ?? Array.from(codes, code => valueOf(code, data));
   if (data.scale === "mask" || cell < 30 || n * m > 2500) return;
   pen.font = `${SMALL}px ${ink.mono}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   const places = [100, 10, 0.2].filter(bound => data.top < bound).length;
-  let shown = Array.from(codes, (code, i) => {
-    const value = exact ? exact[i] : valueOf(code, data);
+  let shown = Array.from(values, (value, i) => {
     if (blank(state, i) || leftOut(state, i) || data.hidden.includes(i % m)) return "";
     if (value === 0) return "0";
     const plain = value.toFixed(places), nearly = data.top === 1 && value < 1 && plain === "1.00";
@@ -156,7 +156,7 @@ function numbers(state, pen) {
   shown.forEach((text, i) => {
     if (!text) return;
     const colour = colours[level(state, i)];
-    const quiet = lost(exact ? exact[i] : valueOf(codes[i], data), places);
+    const quiet = lost(values[i], places);
     pen.fillStyle = quiet ? css(ink.muted, 0.6) : over(colour);
     pen.fillText(text, left + (i % m + 0.5) * cell, band + (Math.floor(i / m) + 0.5) * cell + 0.5);
   });

@@ -220,8 +220,7 @@ function show(state) {
   const {data, canvas} = state;
   if (state.fresh) {
     state.codes = joined(data.planes.values);
-    const {exact} = data.planes;
-    state.singles = exact && new Float32Array(exact.slice().buffer);
+    state.singles = singlesOf(data);
     state.exact = data.exact ? state.singles : undefined;
     state.masked = maskedCells(state);
     state.tops = topsOf(state);
