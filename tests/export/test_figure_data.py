@@ -76,7 +76,8 @@ def test_a_column_may_have_any_name() -> None:
 
 
 def test_a_table_of_nothing_is_exported_too() -> None:
-    for columns in ({}, {"step": []}):
+    nothing: list[dict[str, list[float]]] = [{}, {"step": []}]
+    for columns in nothing:
         table = TableData(columns, "nothing")
         for kind in ("png", "svg"):
             assert as_picture(table, kind)
