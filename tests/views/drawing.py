@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
@@ -80,8 +79,8 @@ def run_part(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     (part,) = at._fragment_storage._fragments
     ask = LocalScriptRunner.request_rerun
 
-    def of_the_part(runner: LocalScriptRunner, asked: RerunData) -> bool:
-        runner._requests = ScriptRequests()  # a runner begins with the wish for a whole page
+    def of_the_part(runner: LocalScriptRunner, asked: Any) -> bool:
+        runner._requests = type(runner._requests)()  # a runner begins with the wish for a whole page
         return ask(runner, replace(asked, fragment_id_queue=[part]))
 
     with monkeypatch.context() as patch:
