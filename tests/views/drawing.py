@@ -80,7 +80,7 @@ def run_part(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     ask = LocalScriptRunner.request_rerun
 
     def of_the_part(runner: LocalScriptRunner, asked: Any) -> bool:
-        runner._requests = type(runner._requests)()  # a runner begins with the wish for a whole page
+        runner._requests = type(runner._requests)()  # it began with a whole page
         return ask(runner, replace(asked, fragment_id_queue=[part]))
 
     with monkeypatch.context() as patch:
