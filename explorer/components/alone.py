@@ -1,7 +1,7 @@
 """A part of a page that is drawn alone when only it changes: Streamlit's fragment, made safe.
 
 A fragment's messages are sent in full (`streamlit_patches` says why), so the code of the views
-stands before it.
+stands before it; and what it no longer draws is no longer exported.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ def alone(*, every: float | None = None) -> Callable[[Callable[P, None]], Callab
     """Draw this part alone when something in it is clicked, or every so many seconds."""
 
     def decorate(draw: Callable[P, None]) -> Callable[P, None]:
-        fragment = st.fragment(messages_in_full()(draw), run_every=every)
-
         @wraps(draw)
         def with_code(*args: P.args, **kwargs: P.kwargs) -> None:
+            keys: list[str] = []  # of this part on this reader's page, until the page is drawn anew
+
+            @wraps(draw)
+            def again() -> None:
+                with messages_in_full(), mounting.drawn_again(keys):
+                    draw(*args, **kwargs)
+
             with st.container(gap=None):  # the code takes no room
                 mounting.mount_code()
-                fragment(*args, **kwargs)
+                st.fragment(again, run_every=every)()
 
         return with_code
 

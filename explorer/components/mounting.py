@@ -13,7 +13,8 @@ registry takes a lock, and AppTest's new runtimes get the same code by themselve
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -89,6 +90,22 @@ def begin() -> None:
     _PAGE_TOP(key="page_top", data=reader.page)
     reader.drawn = {}
     reader.has_code = False
+
+
+@contextmanager
+def drawn_again(keys: list[str]) -> Iterator[None]:
+    """A part of a page is drawn: what it drew before, under these keys, is not on screen any more.
+
+    `keys` are from then on what it draws now.
+    """
+    reader = session()
+    for key in keys:
+        reader.drawn.pop(key, None)
+    others = set(reader.drawn)
+    try:
+        yield
+    finally:
+        keys[:] = [key for key in reader.drawn if key not in others]
 
 
 @dataclass(frozen=True)

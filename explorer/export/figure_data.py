@@ -117,8 +117,8 @@ class TableData:
         return {"columns": {name: [*map(_known, row)] for name, row in self.columns.items()}}
 
     def arrays(self) -> dict[str, Array]:
-        """An array for every column, of numbers (NaN where there is none) or of texts."""
-        return {name: _array(values) for name, values in self.columns.items()}
+        """For every column `columns/` and its name: numbers (NaN where there is none) or texts."""
+        return {f"columns/{name}": _array(values) for name, values in self.columns.items()}
 
 
 Figure = FigureData | TableData
@@ -131,17 +131,21 @@ def as_csv(figure: Figure) -> bytes:
 
 
 def as_json(figure: Figure) -> bytes:
-    """Everything in one object."""
-    said = {"title": figure.title, "unit": figure.unit, **figure.about, **figure.fields()}
+    """Everything in one object; `about` in one of its own, for a row may be called as it is."""
+    said = {**_said(figure), **figure.fields()}
     return json.dumps(said, ensure_ascii=False, indent=1).encode()
 
 
 def as_npz(figure: Figure) -> bytes:
-    """The arrays, and what they are, for numpy.load, which needs no pickle for them."""
+    """The arrays, and what they are as JSON in `about`, for numpy.load, which needs no pickle."""
     file = io.BytesIO()
-    about = json.dumps({"title": figure.title, "unit": figure.unit, **figure.about})
-    np.savez_compressed(file, about=np.array(about), allow_pickle=False, **figure.arrays())
+    arrays = {"about": np.array(json.dumps(_said(figure))), **figure.arrays()}
+    np.savez_compressed(file, allow_pickle=False, **arrays)
     return file.getvalue()
+
+
+def _said(figure: Figure) -> dict[str, Any]:
+    return {"title": figure.title, "unit": figure.unit, "about": {**figure.about}}
 
 
 def _numbered(labels: tuple[str, ...]) -> list[str]:

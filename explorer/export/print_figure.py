@@ -133,8 +133,18 @@ def _table(taken: TableData, more: tuple[str, ...]) -> Figure:
     axes = figure.add_subplot()
     axes.axis("off")
     names = [_plain(name, LONGEST_LABEL) for name in taken.columns]
+    if names:
+        _draw_cells(axes, names, shown, more)
+    if len(rows) > MOST_ROWS or not rows:
+        note = f"The first {MOST_ROWS} of {len(rows):,} rows." if rows else "There are no rows."
+        figure.supxlabel(note, fontsize=6, color=LIGHT.muted)
+    figure.suptitle(_plain(taken.title), fontsize=9)
+    return figure
+
+
+def _draw_cells(axes: Axes, names: list[str], rows: list[list[str]], more: tuple[str, ...]) -> None:
     drawn = axes.table(
-        shown or [[""] * len(names)],
+        rows or [[""] * len(names)],
         colLabels=names,
         loc="upper left",
         cellLoc="left",
@@ -146,11 +156,6 @@ def _table(taken: TableData, more: tuple[str, ...]) -> Figure:
         cell.set_edgecolor(LIGHT.border)
         cell.set_linewidth(0.5)
         cell.get_text().set_fontfamily(["monospace", *more])
-    if len(rows) > MOST_ROWS:
-        note = f"The first {MOST_ROWS} of {len(rows):,} rows."
-        figure.supxlabel(note, fontsize=6, color=LIGHT.muted)
-    figure.suptitle(_plain(taken.title), fontsize=9)
-    return figure
 
 
 def _written(cell: object) -> str:

@@ -40,5 +40,6 @@ views = {
     "Faithfulness": lambda: draw_faithfulness(context, edited, position),
 }
 view = one_of("View", "look", tuple(views))
+lines = views[view]()
 export_panel.export_button(export_panel.origin(context))
-widgets.code_panel(*CODE[view], script=views[view]())
+widgets.code_panel(*CODE[view], script=lines)

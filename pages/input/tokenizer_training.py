@@ -39,7 +39,8 @@ def draw_tokenizer_training(text: str, algorithm: str, most: int, sentence: str)
     shown = (
         (train_unigram, segmentations) if is_unigram else (train_merges, MergeTraining.counts_after)
     )
-    export_panel.export_button({"algorithm": algorithm, "learned from": text})
+    learned = {"algorithm": algorithm, "learned from": tokenizer_source.told(text)}
+    export_panel.export_button(learned)
     widgets.code_panel(*shown, script=lines)
 
 

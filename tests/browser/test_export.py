@@ -35,7 +35,7 @@ def test_a_view_is_saved_as_pictures_numbers_and_an_offline_page(
     )
     table = list(csv.reader(io.StringIO(files["csv"].read_text("utf-8-sig"))))
     assert [[float(cell) for cell in row[1:]] for row in table[1:]] == weights.tolist()
-    assert json.loads(files["json"].read_text())["sentence"] == TEXT
+    assert json.loads(files["json"].read_text())["about"]["sentence"] == TEXT
     with np.load(files["npz"], allow_pickle=False) as found:
         assert np.array_equal(found["values"], weights.numpy())
     assert files["png"].read_bytes().startswith(b"\x89PNG")

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
-from explorer.export.figure_data import FigureData, as_csv, as_json, as_npz
+from explorer.export.figure_data import FigureData, TableData, as_csv, as_json, as_npz
 from explorer.export.print_figure import as_picture
 
 WORDS = ("␣the", "=1+1", "$a$", "<b>", "日", "\n", "", 'a,"b"')
@@ -46,12 +46,12 @@ def test_no_label_is_a_formula(labels: list[str]) -> None:
 
 def test_json_holds_everything_and_knows_what_is_no_number() -> None:
     values = torch.tensor([[0.5, torch.nan], [torch.inf, 1 / 3]])
-    table = FigureData(values, ("a", "b"), ("c", "d"), "t", about={"model": "tiny"})
-    said = json.loads(as_json(table))
+    about = {"model": "tiny", "query": "1"}
+    said = json.loads(as_json(FigureData(values, ("a", "b"), ("c", "d"), "t", about=about)))
     assert said["values"][0] == [0.5, None]
     assert said["values"][1][0] is None
     assert torch.tensor(said["values"][1][1]) == values[1, 1]
-    assert (said["query"], said["key"], said["model"]) == (["a", "b"], ["c", "d"], "tiny")
+    assert (said["query"], said["key"], said["about"]) == (["a", "b"], ["c", "d"], about)
 
 
 def test_npz_needs_no_pickle() -> None:
@@ -60,7 +60,32 @@ def test_npz_needs_no_pickle() -> None:
         assert np.array_equal(found["values"], whole.values.numpy())
         assert np.array_equal(found["allowed"], CAUSAL.numpy())
         assert tuple(found["rows"]) == whole.rows
-        assert json.loads(str(found["about"]))["model"] == "tiny"
+        assert json.loads(str(found["about"]))["about"] == {"model": "tiny"}
+
+
+def test_a_column_may_have_any_name() -> None:
+    names = ("about", "file", "allow_pickle", "columns", "title", "unit", "values")
+    table = TableData({name: [place] for place, name in enumerate(names)}, "t", about={"unit": "x"})
+    with np.load(io.BytesIO(as_npz(table)), allow_pickle=False) as found:
+        said = json.loads(str(found["about"]))
+        assert (said["title"], said["about"]) == ("t", {"unit": "x"})
+        assert [found[f"columns/{name}"].item() for name in names] == [*range(len(names))]
+    said = json.loads(as_json(table))
+    assert said["columns"] == {name: [place] for place, name in enumerate(names)}
+    assert (said["title"], said["about"]) == ("t", {"unit": "x"})
+
+
+def test_a_table_of_nothing_is_exported_too() -> None:
+    nothing: list[dict[str, list[float]]] = [{}, {"step": []}]
+    for columns in nothing:
+        table = TableData(columns, "nothing")
+        for kind in ("png", "svg"):
+            assert as_picture(table, kind)
+        assert b"There are no rows." in as_picture(table, "svg")
+        assert as_csv(table)
+        assert json.loads(as_json(table))["columns"] == columns
+        with np.load(io.BytesIO(as_npz(table)), allow_pickle=False) as found:
+            assert set(found.files) == {"about", *(f"columns/{name}" for name in columns)}
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")

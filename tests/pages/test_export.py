@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from explorer.app.session import KEY
 from explorer.catalog.available_models import list_models
@@ -19,12 +20,26 @@ from explorer.tasks import TASKS
 from explorer.views.shared import export_panel
 from tests import apps
 from tests.source import ROOT
-from tests.views.drawing import every_view
+from tests.views.drawing import every_view, put_state
 
 POSITIONS = "input/positions"
 """Its pictures are of a formula, not of a model."""
 STUDENT = "I am a student"
 """An example of a mask, which is of no model."""
+COMPARED = "experiments/compare"
+"""The page names its main figure after both sides."""
+NUMBERS = ("csv", "json", "npz")
+CODE = {"code_of_views"}
+ONE_STACK = {"model": "letters"}
+SOMETHING = {
+    "Rollout": ONE_STACK,
+    "Flow": ONE_STACK,
+    "Find the mistake": {"instrument": "Attention map"},
+}
+"""With what these views draw something."""
+WORDS = {"Systems", "Diagnostics"}
+"""Views of words and tables alone."""
+BEHIND_EXPANDERS = {"flow_edges", "parameter_boxes", "positions_3d", "embedding_points", "beside_0"}
 
 pytestmark = pytest.mark.usefixtures("small_models")
 
@@ -32,39 +47,69 @@ pytestmark = pytest.mark.usefixtures("small_models")
 def test_every_page_exports_what_it_draws(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    offered: list[tuple[Figure, Sequence[Drawn]]] = []
-    formats = export_panel.file_formats
+    """All that stands on the page, also below the export, and in each expander, opened."""
+    offered: list[Sequence[Figure]] = []
+    choose, formats = export_panel._choose_figure, export_panel.file_formats
+    in_files: list[Sequence[Drawn]] = []
 
-    def keep(figure: Figure, drawn: Sequence[Drawn]) -> list[object]:
-        offered.append((figure, drawn))
+    def keep_figures(figures: Sequence[Figure]) -> Figure:
+        offered.append(figures)
+        return choose(figures)
+
+    def keep_views(_: Figure, drawn: Sequence[Drawn]) -> list[object]:
+        in_files.append(drawn)
         return []
 
-    monkeypatch.setattr(export_panel, "file_formats", keep)
+    monkeypatch.setattr(export_panel, "_choose_figure", keep_figures)
+    monkeypatch.setattr(export_panel, "file_formats", keep_views)
+    opened = dict.fromkeys(expanders(), True) | {"export": True}
+    seen: set[str] = set()
     for path, asked in every_view():
+        view = next(iter(asked.values()), path)
         with subtests.test(path=path, asked=asked):
+            at = apps.page(path, **{"model": "translation", **asked, **SOMETHING.get(view, {})})
             offered.clear()
-            at = apps.page(path, model="translation", **asked)
-            at.session_state["export"] = True
-            at.run()
-            assert not at.exception
-            if not at.session_state[KEY].drawn:  # words and tables alone
+            in_files.clear()
+            put_state(at, **opened)
+            shown: dict[str, Drawn] = at.session_state[KEY].drawn
+            views = {key for key, one in shown.items() if one.offline}
+            assert on_screen(at) == (views, len(shown) - len(views))
+            assert bool(shown) == (view not in WORDS)
+            if not shown:
                 assert not offered
                 continue
-            shown = at.session_state[KEY].drawn
-            empty = [key for key, one in shown.items() if not one.figures()]
-            assert not empty, "drawn, but not exported"
+            seen |= shown.keys()
+            (figures,), (drawn,) = offered, in_files
+            assert [*drawn] == [*shown.values()]
+            made = [one.figures() for one in shown.values()]
+            assert all(made), "drawn, but not exported"
+            whole = [figure for each in made for figure in each]
+            assert len(whole) == len(figures)
+            titles = [sorted(figure.title for figure in each) for each in (whole, figures)]
+            assert titles[0] == titles[1] or path == COMPARED
             names = *(model.name for model in list_models()), *TASKS, STUDENT
             starts = tuple(f"{name} · " for name in names)
-            untitled = [
-                figure.title
-                for one in shown.values()
-                for figure in one.figures()
-                if isinstance(figure, FigureData) and not figure.title.startswith(starts)
-            ]
+            matrices = [figure for figure in whole if isinstance(figure, FigureData)]
+            untitled = [each.title for each in matrices if not each.title.startswith(starts)]
             assert not untitled or path == POSITIONS
-            (figure, drawn), *_ = offered
-            files = {ending: make() for _, ending, make in formats(figure, drawn)}
-            read(figure, files)
+            for place, figure in enumerate(figures):
+                every = {ending: make for _, ending, make in formats(figure, drawn)}
+                read(figure, {ending: every[ending]() for ending in (NUMBERS if place else every)})
+    assert seen >= BEHIND_EXPANDERS
+
+
+def on_screen(at: AppTest) -> tuple[set[str], int]:
+    """The keys of all views, and how many charts there are beside them."""
+    views = {str(key) for key in apps.views(at)} - CODE
+    charts = len(at.get("vega_lite_chart")) + len(at.get("plotly_chart"))
+    return {key for key in views if not key.endswith("-choice")}, charts
+
+
+def expanders() -> set[str]:
+    """The keys of those that draw when they are opened; the code panel draws nothing."""
+    named = re.compile(r"st\.expander\([^)]*?\bkey=\"(\w+)\"")
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "explorer").rglob("*.py"))
+    return {key for source in sources for key in named.findall(source)} - {"code"}
 
 
 def test_the_lines_export_every_head_of_the_layer() -> None:
@@ -96,9 +141,10 @@ def test_nothing_is_drawn_past_the_export() -> None:
 
 def read(figure: Figure, files: dict[str, bytes]) -> None:
     """The files hold what their endings say."""
-    assert files["png"].startswith(b"\x89PNG")
-    assert b"<svg" in files["svg"]
-    assert b"Content-Security-Policy" in files["html"]
+    if "png" in files:
+        assert files["png"].startswith(b"\x89PNG")
+        assert b"<svg" in files["svg"]
+        assert b"Content-Security-Policy" in files["html"]
     lines = list(csv.reader(io.StringIO(files["csv"].decode("utf-8-sig"))))
     assert len(lines) > 1
     assert json.loads(files["json"])["title"] == figure.title

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from explorer.app.session import KEY
 from explorer.catalog import opened_model
@@ -67,6 +70,22 @@ def put_state(at: AppTest, **state: object) -> AppTest:
     for key, value in state.items():
         at.session_state[key] = value
     at.run()
+    assert not at.exception
+    return at
+
+
+def run_part(at: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """Draw only the part of the page that is drawn alone, as a click in it does."""
+    (part,) = at._fragment_storage._fragments
+    ask = LocalScriptRunner.request_rerun
+
+    def of_the_part(runner: LocalScriptRunner, asked: Any) -> bool:
+        runner._requests = type(runner._requests)()  # it began with a whole page
+        return ask(runner, replace(asked, fragment_id_queue=[part]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalScriptRunner, "request_rerun", of_the_part)
+        at.run()
     assert not at.exception
     return at
 

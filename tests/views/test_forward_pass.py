@@ -14,12 +14,13 @@ from explorer.analysis.forward_pass.stages import stages_of
 from explorer.analysis.query_key import strongest
 from explorer.app.session import KEY
 from explorer.catalog import available_models, opened_model
+from explorer.components import mounting
 from explorer.inference import forward_pass
 from explorer.text.labels import readable
 from explorer.views.forward_pass import screen
 from tests import apps, zoo
 from tests.apps import said, views
-from tests.views.drawing import persistent, put_persistent, put_state, sent
+from tests.views.drawing import persistent, put_persistent, put_state, run_part, sent
 
 pytestmark = pytest.mark.usefixtures("small_models")
 WEIGHTS = "decoder.1.self_attn.weights"
@@ -61,6 +62,22 @@ def test_every_stage_of_a_model_and_every_kind_of_stage_of_published_ones(
             assert f"**{stage.title}**" in said(at)
             assert stage.kind == "tokens" or "stage_values" in views(at)
             assert not stage.site or f"`{stage.site}`" in said(at)
+
+
+def test_a_step_exports_the_stage_on_screen_and_no_longer_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = page(model="reverse")
+    for stage, drawn in [
+        ("encoder.embed", "stage_values"),
+        ("", "stage_tokens"),
+        ("encoder.embed", "stage_values"),
+    ]:
+        persistent(at, "stages").update(stage=stage)
+        with monkeypatch.context() as patch:
+            patch.setattr(mounting, "begin", lambda: pytest.fail("only the part is drawn"))
+            run_part(at, monkeypatch)
+        assert set(at.session_state[KEY].drawn) == {"stage_list", drawn}
 
 
 def test_a_token_and_a_number_are_read_as_numbers() -> None:

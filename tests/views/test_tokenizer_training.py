@@ -35,6 +35,19 @@ def page(**address: Any) -> AppTest:
     return apps.page("input/tokenizer_training", **address)
 
 
+def test_a_file_says_what_was_learned_from_and_does_not_hold_all_of_a_long_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short, name = "a cat and a hat", trained_tokenizers.TEXTS[0]
+    about = apps.exported(page(learn_from=OWN, learn_own=short), monkeypatch).about
+    assert about["learned from"] == short
+    said = apps.exported(page(learn_from=name), monkeypatch).about["learned from"]
+    long = trained_tokenizers.shipped_text(name)
+    assert len(said) < 500 < len(long)
+    assert said.startswith(long[:100])
+    assert said.endswith(f"{long[-100:]} ({len(long):,} characters, without the middle here)")
+
+
 def tokens_page(**address: Any) -> AppTest:
     return apps.page("input/tokens", **address)
 

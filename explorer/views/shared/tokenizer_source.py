@@ -15,6 +15,7 @@ from explorer.inference import trained_tokenizers
 from explorer.inference.trained_tokenizers import MAX_TRAINING_TEXT, TEXTS
 from explorer.text import TextError
 from explorer.text.bpe_training import BPE, WORDPIECE
+from explorer.text.labels import cut
 from explorer.text.limits import checked
 from explorer.text.unigram import UNIGRAM
 
@@ -25,6 +26,8 @@ FIRST_SIZE = "100"
 CHOICES = {"learn_from": TEXTS[0], "learn_rules": FIRST_SIZE, "learn_own": ""}
 MOST_BYTES = 4 * MAX_TRAINING_TEXT
 """A longer file of UTF-8 cannot fit; it is refused unread."""
+MOST_TOLD = 400
+"""Characters of a training text that go with every exported file."""
 
 PERSISTENT: dict[str, Any] = {"persist_state": "session"}
 
@@ -57,6 +60,13 @@ def training_summary() -> str:
         f"Trained here: on “{name}”, with at most {most if most in SIZES else FIRST_SIZE} new "
         "tokens. No special tokens are added; what the vocabulary does not cover is unknown."
     )
+
+
+def told(text: str) -> str:
+    """The training text; a long one without its middle, and how long it is."""
+    if len(text) <= MOST_TOLD:
+        return text
+    return f"{cut(text, MOST_TOLD)} ({len(text):,} characters, without the middle here)"
 
 
 def _chosen(key: str, first: str) -> str:
