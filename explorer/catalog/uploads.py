@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
@@ -22,7 +22,14 @@ from typing import BinaryIO, NamedTuple
 from explorer.catalog import ModelError
 from explorer.catalog.folders import MODEL_FILES, UPLOAD, model_name, systems_root, uploads_root
 from models.loading.memory import available_memory
-from models.loading.safe_files import CONFIG, INDEX, CheckpointError, shown
+from models.loading.safe_files import (
+    CONFIG,
+    INDEX,
+    LARGEST,
+    CheckpointError,
+    parse_object,
+    shown,
+)
 from models.loading.weight_files import (
     ENDING,
     FOREIGN,
@@ -75,7 +82,9 @@ def keep_upload(
         raise ModelError("There is no file in this upload: choose the folder of a model.")
     paths = {name: _path(name) for name in files}
     home = _home(paths.values())
-    needed = _needed([path for path in paths.values() if not _is_hidden(path)], home)
+    index = next((files[name] for name, path in paths.items() if path == home / INDEX), None)
+    visible = [path for path in paths.values() if not _is_hidden(path)]
+    needed = _needed(visible, home, _shards(index) if index else set())
     taken = sorted(name for name, path in paths.items() if path in needed)
     if len(taken) > MOST_FILES:
         raise ModelError(f"A model has at most {MOST_FILES} files, not {len(taken):,}.")
@@ -142,8 +151,25 @@ def _home(paths: Iterable[PurePosixPath]) -> PurePosixPath:
     return first
 
 
-def _needed(visible: Sequence[PurePosixPath], home: PurePosixPath) -> set[PurePosixPath]:
-    """The files of the folder that open its model. ModelError where none holds its weights."""
+def _shards(index: BinaryIO) -> set[str]:
+    """The files that an index names; none where it is damaged, which opening the model says."""
+    try:
+        text = index.read(LARGEST[INDEX]).decode("utf-8")
+        listed = parse_object(text, INDEX).get("weight_map")
+    except (CheckpointError, UnicodeDecodeError):
+        return set()
+    finally:
+        index.seek(0)
+    return set(map(str, listed.values())) if isinstance(listed, dict) else set()
+
+
+def _needed(
+    visible: Sequence[PurePosixPath], home: PurePosixPath, shards: Set[str]
+) -> set[PurePosixPath]:
+    """The files of the folder that open its model. ModelError where none holds its weights.
+
+    `shards` are the files that its index names.
+    """
     names = {path.name for path in visible if path.parent == home}
     elsewhere = {path.name for path in visible if path.is_relative_to(home)} - names
     if WEIGHTS not in names and INDEX not in names:
@@ -153,7 +179,9 @@ def _needed(visible: Sequence[PurePosixPath], home: PurePosixPath) -> set[PurePo
         except CheckpointError as error:
             raise ModelError(f"This model cannot be opened: {error}") from error
     else:
-        weights = {WEIGHTS} if WEIGHTS in names else {n for n in names if n.endswith(ENDING)}
+        weights = (
+            {WEIGHTS} if WEIGHTS in names else {n for n in names & shards if n.endswith(ENDING)}
+        )
     known = {name for name in names if any(fnmatchcase(name, each) for each in MODEL_FILES)}
     unread = {name for name in known if name.endswith((ENDING, *PICKLED, *FOREIGN))}
     needed = known - unread | weights - {STATE_WEIGHTS}

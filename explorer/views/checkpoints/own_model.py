@@ -17,8 +17,9 @@ from explorer.catalog.folders import ALLOW_PATHS, find_model, paths_allowed, upl
 from explorer.catalog.uploads import MEGABYTE, KeptUpload, keep_upload, skipped_files
 
 HELP = (
-    "config.json, the weights as safetensors, and the tokenizer's files; others are skipped. The "
-    "model is kept for a while, under its folder's name and a key that only you know."
+    "config.json, the weights as safetensors, the tokenizer's files, and the run.json of a model "
+    "trained here; others are skipped. The model is kept for a while, under its folder's name and "
+    "a key that only you know."
 )
 NO_ROOM = "There is not enough disk space for this upload; free some and try again."
 CLOSED = (
