@@ -121,12 +121,56 @@ def test_of_two_models_the_second_is_refused_where_the_first_took_the_memory(
         taken.append(needed)
 
     monkeypatch.setattr(checkpoint, "read_weights", read_weights)
-    monkeypatch.setattr(inspection, "available_memory", lambda: 3 * needed // 2 - sum(taken))
+    for asks in (inspection, opened_model):
+        monkeypatch.setattr(asks, "available_memory", lambda: 3 * needed // 2 - sum(taken))
     answers = at_once(*[lambda each=each: opened_model.open_entry(each) for each in entries])
     (refused,) = (each for each in answers if isinstance(each, Exception))
     assert isinstance(refused, ModelError)
     assert "of memory, more than the" in str(refused)
     assert work.begun == 1
+
+
+def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_waits(
+    tmp_path: Path, small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it has taken its memory and goes on: free is then what is left beside it."""
+    large, other = (brought_model(zoo.gpt2(tmp_path / name)) for name in ("large", "other"))
+    needed = 4 * large.parameters
+    taken: list[int] = []
+    begun, ends = Event(), Event()
+    read_weights = checkpoint.read_weights
+
+    def read(found: Any, model: Any) -> None:
+        read_weights(found, model)
+        if found.folder == large.folder:
+            taken.append(needed)
+            begun.set()
+            ends.wait()
+
+    def leave() -> None:
+        raise Left
+
+    small = opened_model.open_model("reviews").bytes
+    assert small < needed
+    monkeypatch.setattr(checkpoint, "read_weights", read)
+    for asks in (inspection, opened_model):
+        monkeypatch.setattr(asks, "available_memory", lambda: needed + small - sum(taken))
+    monkeypatch.setattr(waiting, "end_if_unwanted", leave)
+    opened_model._open.cache_clear()
+    with ThreadPoolExecutor(1) as pool:
+        loaded = pool.submit(opened_model.open_entry, large)
+        begun.wait()
+        try:
+            assert opened_model.open_model("reviews").name == "reviews"
+            with pytest.raises(Left):
+                opened_model.open_entry(other)
+        finally:
+            ends.set()
+        assert loaded.result().name == "large"
+    with pytest.raises(ModelError, match="of memory, more than the"):
+        opened_model.open_entry(other)
+    taken.clear()
+    assert opened_model.open_entry(other).name == "other", "nothing is kept for who is done"
 
 
 class FirstFails(Exception):
@@ -156,12 +200,12 @@ class Left(BaseException):
 def test_a_reader_who_waits_may_leave_and_the_work_goes_on(
     small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it is for the same thing or for another's turn to load."""
+    """Whether it is for the same thing or for the memory that another takes."""
     opened = opened_model.opened_from(small_models / "letters", "letters")
     begun, ends = Event(), Event()
 
     def make() -> object:
-        with opened_model._loading:
+        with opened_model._memory.spend(1 << 62):
             begun.set()
             ends.wait()
         return opened
