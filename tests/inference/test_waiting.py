@@ -12,6 +12,7 @@ import pytest
 
 from explorer.catalog import ModelError, opened_model, waiting
 from explorer.catalog.available_models import brought_model
+from explorer.catalog.opened_model import Opened
 from explorer.inference import trained_tokenizers
 from explorer.inference.results_cache import kept
 from models.loading import checkpoint, inspection
@@ -133,44 +134,52 @@ def test_of_two_models_the_second_is_refused_where_the_first_took_the_memory(
 def test_while_a_large_model_is_loaded_a_small_one_opens_and_another_large_one_waits(
     tmp_path: Path, small_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when it has taken its memory and goes on: free is then what is left beside it."""
-    large, other = (brought_model(zoo.gpt2(tmp_path / name)) for name in ("large", "other"))
-    needed = 4 * large.parameters
+    """Before it has taken its memory, and when it has and goes on."""
+    large, other = (zoo.gpt2(tmp_path / name) for name in ("large", "other"))
+    needed = 4 * brought_model(large).parameters
     taken: list[int] = []
-    begun, ends = Event(), Event()
+    begun, takes, took, ends = Event(), Event(), Event(), Event()
     read_weights = checkpoint.read_weights
 
     def read(found: Any, model: Any) -> None:
-        read_weights(found, model)
-        if found.folder == large.folder:
-            taken.append(needed)
+        if found.folder == large:
             begun.set()
+            takes.wait()
+            taken.append(needed)
+            took.set()
             ends.wait()
+        read_weights(found, model)
 
     def leave() -> None:
         raise Left
 
-    small = opened_model.open_model("reviews").bytes
-    assert small < needed
+    def opened(folder: Path) -> Opened:
+        return opened_model.opened_from(folder, folder.name)
+
+    small = small_models / "reviews"
+    free = needed + 2 * opened(small).bytes
+    assert free < 2 * needed
     monkeypatch.setattr(checkpoint, "read_weights", read)
     for asks in (inspection, opened_model):
-        monkeypatch.setattr(asks, "available_memory", lambda: needed + small - sum(taken))
+        monkeypatch.setattr(asks, "available_memory", lambda: free - sum(taken))
     monkeypatch.setattr(waiting, "end_if_unwanted", leave)
-    opened_model._open.cache_clear()
     with ThreadPoolExecutor(1) as pool:
-        loaded = pool.submit(opened_model.open_entry, large)
-        begun.wait()
+        loaded = pool.submit(opened, large)
         try:
-            assert opened_model.open_model("reviews").name == "reviews"
-            with pytest.raises(Left):
-                opened_model.open_entry(other)
+            for comes, goes_on in ((begun, takes), (took, ends)):
+                comes.wait()
+                assert opened(small).name == "reviews"
+                with pytest.raises(Left):
+                    opened(other)
+                goes_on.set()
         finally:
+            takes.set()
             ends.set()
         assert loaded.result().name == "large"
     with pytest.raises(ModelError, match="of memory, more than the"):
-        opened_model.open_entry(other)
+        opened(other)
     taken.clear()
-    assert opened_model.open_entry(other).name == "other", "nothing is kept for who is done"
+    assert opened(other).name == "other", "nothing is kept for who is done"
 
 
 class FirstFails(Exception):
