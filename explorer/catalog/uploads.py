@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
@@ -44,7 +43,7 @@ LONGEST_RECEIVING = 3600
 """Seconds after which no process can still be copying."""
 MEGABYTE = 1_000_000
 USUAL_UPLOAD, LARGEST_UPLOAD = 200 * MEGABYTE, 2_000 * MEGABYTE
-"""Bytes of one upload at most: anywhere, and where the machine has the memory for it."""
+"""Bytes of one upload at most: of anybody's, and of one at a machine that has the memory."""
 COPIES = 4
 """An upload is in memory as it came, in 32 bits when it is opened, and something has to be left."""
 KEPT = 4
@@ -60,10 +59,12 @@ class KeptUpload(NamedTuple):
     skipped: tuple[str, ...] = ()
 
 
-@cache
-def largest_upload() -> int:
-    """Bytes that one upload may have on this machine, by the memory that is free at first."""
-    room = available_memory() // COPIES // MEGABYTE * MEGABYTE
+def largest_upload(is_local: bool) -> int:
+    """Bytes that one upload may have; more than usual only by who sits at this machine.
+
+    There it is a share of the memory that is free now. Elsewhere many may upload at once.
+    """
+    room = available_memory() // COPIES // MEGABYTE * MEGABYTE if is_local else 0
     return min(max(USUAL_UPLOAD, room), LARGEST_UPLOAD)
 
 

@@ -136,14 +136,17 @@ def test_the_installed_packages_are_looked_through_once(monkeypatch: pytest.Monk
     assert len(looked) == count + 2, "Streamlit keeps what it found: scan_packages_once may go"
 
 
-def test_the_limit_of_uploads_follows_the_machine_unless_it_was_named() -> None:
+def test_the_limit_of_uploads_follows_the_reader_unless_it_was_named() -> None:
     limit = streamlit_patches.UPLOAD_LIMIT
     before = config.get_option(limit), config.get_where_defined(limit)
     try:
-        for where, value in [(ConfigOption.DEFAULT_DEFINITION, 700), ("the command line", 200)]:
-            config.set_option(limit, 200, where)
-            streamlit_patches.set_upload_limit(700)
-            assert config.get_option(limit) == value
+        config.set_option(limit, 200, ConfigOption.DEFAULT_DEFINITION)
+        for reader, server in [(200, 200), (700, 700), (200, 700), (900, 900)]:
+            assert streamlit_patches.allow_uploads(reader) == reader
+            assert config.get_option(limit) == server
+        config.set_option(limit, 500, "the command line")
+        for reader in (200, 700):
+            assert streamlit_patches.allow_uploads(reader) == 500 == config.get_option(limit)
     finally:
         config.set_option(limit, *before)
     with pytest.raises(StreamlitAPIException):  # the way that is not private

@@ -30,7 +30,7 @@ CLOSED = (
 
 def draw_own_model(context: PageContext) -> None:
     """Forms that open a model which is not in the list; a sentence where it cannot be opened."""
-    megabytes = st.get_option("server.maxUploadSize")
+    megabytes = session().upload_megabytes
     with st.expander("Open a model of your own"):
         with st.form("upload", border=False, clear_on_submit=True):
             files = st.file_uploader(
@@ -38,6 +38,7 @@ def draw_own_model(context: PageContext) -> None:
                 accept_multiple_files="directory",
                 key="uploaded_model",
                 help=HELP,
+                max_upload_size=max(megabytes, 1),
             )
             if st.form_submit_button("Open the upload") and files is not None:
                 streams = {file.name: file for file in files}
