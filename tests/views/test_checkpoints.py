@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from streamlit import config
-from streamlit.config_option import ConfigOption
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import weight_statistics
-from explorer.app import local_reader, streamlit_patches
 from explorer.app.session import KEY
-from explorer.catalog import uploads
 from explorer.text.number_format import megabytes, three
 from explorer.views.checkpoints import VIEWS, weight_norms
 from explorer.views.checkpoints.model_list import MOST_ROWS
@@ -257,40 +252,6 @@ def test_of_many_models_the_first_and_the_chosen_one_are_listed(spoiled: Path) -
     assert sorted(every) == sorted(folder.name for folder in spoiled.iterdir())
     chosen = [] if "many7" in every[:MOST_ROWS] else ["many7"]
     assert listed(few) == every[:MOST_ROWS] + chosen
-
-
-@pytest.fixture
-def usual_limit() -> Iterator[None]:
-    """The server takes uploads as large as it does at first."""
-    limit = streamlit_patches.UPLOAD_LIMIT
-    before = config.get_option(limit), config.get_where_defined(limit)
-    config.set_option(limit, 200, ConfigOption.DEFAULT_DEFINITION)
-    yield
-    config.set_option(limit, *before)
-
-
-@pytest.mark.usefixtures("usual_limit")
-def test_only_a_reader_at_this_machine_may_upload_more_than_200_megabytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The server takes no more than somebody may; what is free later changes no form."""
-    for is_local, free, reader, server in [
-        (False, 3_000, 200, 200),
-        (True, 400, 200, 200),
-        (True, 3_000, 750, 750),
-        (True, 1_200, 300, 750),
-        (False, 3_000, 200, 750),
-    ]:
-        monkeypatch.setattr(local_reader, "is_local", lambda answer=is_local: answer)
-        monkeypatch.setattr(uploads, "available_memory", lambda free=free: free * 10**6)
-        at = apps.page("models/checkpoints")
-        monkeypatch.setattr(uploads, "available_memory", lambda: 10**12)
-        for _ in range(2):
-            (form,) = at.get("file_uploader")
-            assert form.label == f"Model folder, {reader} MB at most"
-            assert form.proto.max_upload_size_mb == reader
-            assert config.get_option(streamlit_patches.UPLOAD_LIMIT) == server
-            at.run()
 
 
 def test_an_upload_over_the_limit_of_its_reader_is_refused_though_the_server_took_it() -> None:
